@@ -1,12 +1,21 @@
-//! Checks that the report's page has been built, which needs Node and is `make web`'s job.
+//! Compresses the report's page, which must have been built: that needs Node and is `make web`'s job.
 
-use std::path::Path;
+use flate2::Compression;
+use flate2::write::DeflateEncoder;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::{env, fs};
 
-fn main() {
+fn main() -> io::Result<()> {
     // Relative, for a build directory that checkouts share: an absolute path would be that of the first of them.
     let page = Path::new("../../web/dist/report.html");
     println!("cargo::rerun-if-changed={}", page.display());
     if !page.is_file() {
         println!("cargo::error=web/dist/report.html is missing: run `make web` first (needs Node)");
+        return Ok(());
     }
+    let mut compressed = DeflateEncoder::new(Vec::new(), Compression::best());
+    compressed.write_all(&fs::read(page)?)?;
+    let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
+    fs::write(out.join("report.html.deflate"), compressed.finish()?)
 }

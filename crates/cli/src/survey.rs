@@ -179,7 +179,9 @@ impl Display {
                 }
                 format!("{what} ({})", lasts.rounded())
             }
-            Step::Foreseen(lasts) => format!("  the survey takes about {} in all", in_minutes(*lasts)),
+            Step::Foreseen(lasts) => {
+                format!("  the survey takes about {} in all, longer where a level is disturbed", in_minutes(*lasts))
+            }
             Step::Note(text) => format!("  {text}"),
             Step::Predicted(predictions) => format!("  {}", predicted(predictions)),
             Step::Level(level) => format!("  {}", summary(level)),

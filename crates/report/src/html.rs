@@ -6,9 +6,12 @@
 use crate::ReportError;
 use brimful_core::record::Record;
 use brimful_core::survey::Survey;
+use flate2::read::DeflateDecoder;
 use serde::Serialize;
+use std::io::Read;
 
-const PAGE: &str = include_str!("../../../web/dist/report.html");
+/// As `build.rs` has compressed it.
+const PAGE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/report.html.deflate"));
 
 /// What the page holds where the document goes; `web/vite.config.ts` sees to it that it does so once.
 const MARKER: &str = "<!--__BRIMFUL_DOCUMENT__-->";
@@ -16,7 +19,7 @@ const MARKER: &str = "<!--__BRIMFUL_DOCUMENT__-->";
 /// A survey as one self-contained HTML page.
 ///
 /// # Errors
-/// When the survey does not serialize.
+/// [`ReportError`]
 pub fn html(survey: &Survey) -> Result<String, ReportError> {
     page("survey", survey)
 }
@@ -24,7 +27,7 @@ pub fn html(survey: &Survey) -> Result<String, ReportError> {
 /// A load as one self-contained HTML page. What only programs read, as histograms and what is merged, is left out.
 ///
 /// # Errors
-/// When the Record does not serialize.
+/// [`ReportError`]
 pub fn load(record: &Record) -> Result<String, ReportError> {
     page("record", &Record { hdr: Default::default(), account: None, ..record.clone() })
 }
@@ -32,12 +35,19 @@ pub fn load(record: &Record) -> Result<String, ReportError> {
 /// A document of the planner as one self-contained HTML page; `name` is what it is called in errors and in the page.
 ///
 /// # Errors
-/// When the document does not serialize.
+/// [`ReportError`]
 pub fn page(name: &'static str, document: &impl Serialize) -> Result<String, ReportError> {
     let json = serde_json::to_string(document).map_err(|source| ReportError::Json { document: name, source })?;
     let json = json.replace('<', "\\u003c");
     let element = format!(r#"<script type="application/json" id="{name}">{json}</script>"#);
-    Ok(PAGE.replacen(MARKER, &element, 1))
+    Ok(empty()?.replacen(MARKER, &element, 1))
+}
+
+/// The page without a document.
+fn empty() -> Result<String, ReportError> {
+    let mut page = String::new();
+    DeflateDecoder::new(PAGE).read_to_string(&mut page).map_err(ReportError::Page)?;
+    Ok(page)
 }
 
 #[cfg(test)]
@@ -59,6 +69,6 @@ mod tests {
 
     #[test]
     fn the_page_has_one_place_for_it() {
-        assert_eq!(PAGE.matches(MARKER).count(), 1);
+        assert_eq!(empty().unwrap().matches(MARKER).count(), 1);
     }
 }

@@ -29,4 +29,7 @@ pub enum ReportError {
         /// What serde said.
         source: serde_json::Error,
     },
+    /// The page inside this program cannot be unpacked.
+    #[error("the page inside this program cannot be unpacked ({0}): the program is damaged, install it again")]
+    Page(std::io::Error),
 }

@@ -1,5 +1,5 @@
 //! What looks on beside the collector, if it is asked for: the figures of [`Detail`], and a [`Tap`] through which every
-//! call goes with what was sent and received. A run without them has none of their cost.
+//! call goes with what was sent and received. The simplest loads have none of its cost where nobody looks.
 
 use brimful_core::{CallSpec, ConnectionEnded, Event, Nanos, Observer, Outcome, ResponseSize, SessionEnded};
 use brimful_stats::Detail;

@@ -23,7 +23,7 @@ use std::time::{Duration, SystemTime};
 /// # Errors
 /// [`RunError`] when the run cannot be started; what happens to calls is in the Record.
 pub fn run(plan: &RunPlan, stop: &AtomicBool) -> Result<Record, RunError> {
-    carry_out::<false, ()>(plan, None, stop, true, || ()).map(|(record, ())| record)
+    unbeheld(plan, stop, true)
 }
 
 /// The same, for those who want to know more of it: what they look at is said by `looks`.
@@ -31,7 +31,7 @@ pub fn run(plan: &RunPlan, stop: &AtomicBool) -> Result<Record, RunError> {
 /// # Errors
 /// As [`run`].
 pub fn run_beheld(plan: &RunPlan, looks: &Looks, stop: &AtomicBool) -> Result<(Record, Option<Detail>), RunError> {
-    let (record, beside) = carry_out::<true, Beside>(plan, None, stop, true, || Beside::new(looks, plan.window))?;
+    let (record, beside) = beheld(plan, looks, stop, true)?;
     Ok((record, beside.into_detail()))
 }
 
@@ -45,7 +45,22 @@ pub fn run_stream(plan: &RunPlan, feed: Feed<'_>, stop: &AtomicBool) -> Result<R
 
 /// The same without a look at the host's speed, for several runs at once: it would fall into another's load.
 pub(crate) fn run_beside_another(plan: &RunPlan, stop: &AtomicBool) -> Result<Record, RunError> {
-    carry_out::<false, ()>(plan, None, stop, false, || ()).map(|(record, ())| record)
+    unbeheld(plan, stop, false)
+}
+
+/// Runs it where nobody looks on. What is stateful or by TLS has no copy of the engine for that: an observer who has
+/// nothing to look at costs a few nanoseconds of each call, and the copy half a megabyte.
+fn unbeheld(plan: &RunPlan, stop: &AtomicBool, probe: bool) -> Result<Record, RunError> {
+    plan.validate()?;
+    let is_log = matches!(plan.load()?, Load::Log(_));
+    if !is_log && (plan.is_stateful()? || plan.tls.is_some()) {
+        return beheld(plan, &Looks::default(), stop, probe).map(|(record, _)| record);
+    }
+    carry_out::<false, ()>(plan, None, stop, probe, || ()).map(|(record, ())| record)
+}
+
+fn beheld(plan: &RunPlan, looks: &Looks, stop: &AtomicBool, probe: bool) -> Result<(Record, Beside), RunError> {
+    carry_out::<true, Beside>(plan, None, stop, probe, || Beside::new(looks, plan.window))
 }
 
 /// Runs it, with another observer of each shard `beside` the collector. Where somebody looks on, there is one copy of the
@@ -93,8 +108,7 @@ fn carry_out<const LOOKED_ON: bool, B: Observer + Send>(
         Ok::<Mix, RunError>(mix.of_shard(shard, plan.seed))
     };
     let shards = || plan.shards();
-    let is_log = matches!(plan.load()?, Load::Log(_));
-    let run = if LOOKED_ON || !is_log && (plan.is_stateful()? || plan.tls.is_some()) {
+    let run = if LOOKED_ON {
         let mix = mix.clone().ok_or_else(|| RunError::BadLoad("a log has no mix".to_owned()))?;
         stateful::drive(plan, &config, &requests, (&mix, extent), collector, stop)?
     } else {

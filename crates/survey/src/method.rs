@@ -326,7 +326,7 @@ impl Method<'_> {
             return Ok(trial);
         };
         let what = reason.message.split(". ").next().unwrap_or_default();
-        self.note(format!("once more, for it was disturbed: {what}"));
+        self.note(format!("once more, {} longer than foreseen, for it was disturbed: {what}", lasts.rounded()));
         let trial = self.measure(workload, lasts, self.setup.seed.wrapping_add(self.runs).wrapping_add(AGAIN))?;
         self.settle(&trial);
         Ok(trial)

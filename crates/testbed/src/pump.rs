@@ -7,6 +7,7 @@
 use crate::address::{HostNumber, MOST_CLIENTS};
 use crate::late::Late;
 use crate::router::{Router, Shape};
+use crate::sys;
 use brimful_core::Nanos;
 use brimful_os::clock::now;
 use rustix::buffer::spare_capacity;
@@ -134,7 +135,12 @@ fn prepare(place: Place) {
     }
     // Sleeps end 50 µs late on purpose unless they are told not to; 1 is the least.
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
-    // Of this thread alone, as Linux has it; this takes root.
+    // On a CPU that it shares packets would wait for the end of a program's slice of time, whatever its priority is. On
+    // one of its own it may be awake all the time, and would keep the kernel's threads from it. Either takes root.
+    if !place.alone && sys::run_before_others().is_ok() {
+        return;
+    }
+    // Of this thread alone, as Linux has it.
     let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), -20);
 }
 

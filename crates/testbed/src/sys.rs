@@ -1,4 +1,4 @@
-//! The two things that take unsafe code: leaving namespaces, and making a TUN device.
+//! What takes unsafe code: leaving namespaces, making a TUN device, and running before others.
 #![allow(unsafe_code, reason = "rustix has no safe way to do these")]
 
 use rustix::fs::{Mode, OFlags};
@@ -30,6 +30,16 @@ pub fn unshare(flags: UnshareFlags) -> io::Result<()> {
     debug_assert!(!flags.contains(UnshareFlags::FILES));
     // SAFETY: only FILES can make descriptors of one thread useless to another, and it is taken out.
     unsafe { unshare_unsafe(flags.difference(UnshareFlags::FILES)) }
+}
+
+/// Has the calling thread run as soon as it is ready, before all that others do on its CPU (`SCHED_FIFO`, sched(7)).
+pub fn run_before_others() -> io::Result<()> {
+    let least = libc::sched_param { sched_priority: 1 };
+    // SAFETY: 0 is the calling thread, and the pointer is valid for the call.
+    match unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const least) } {
+        0 => Ok(()),
+        _ => Err(io::Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(io::Errno::PERM)),
+    }
 }
 
 /// Makes a TUN device in the network namespace of the calling thread. Each read from it is one packet that the

@@ -56,6 +56,7 @@ fn with_help(command: Command, flags: Flags) -> Command {
 mod tests {
     use super::*;
     use brimful_testkit::words;
+    use std::path::Path;
 
     /// The examples in the help of a command and of those below it.
     fn examples(command: &Command) -> Vec<String> {
@@ -69,22 +70,49 @@ mod tests {
         [Flags::Usual, Flags::All].into_iter().for_each(|flags| command(flags).debug_assert());
     }
 
+    /// What is wrong with a line, as a shell would hand it over; one of another program's is none of our concern.
+    fn wrong_in(example: &str) -> Option<String> {
+        let line = example.trim_start_matches("sudo ").trim_end_matches(" &").split(" | ").next().unwrap();
+        let line = line.split(" > ").next().unwrap().split("  #").next().unwrap().split(" || ").next().unwrap();
+        let line = line.trim_end().strip_prefix("brimful ")?;
+        let words =
+            std::iter::once("brimful".to_owned()).chain(words(line).into_iter().filter(|word| !word.is_empty()));
+        let words: Vec<OsString> = words.map(OsString::from).collect();
+        let error = if words[1] == "httperf" { None } else { parse(&words).err() };
+        error.map(|error| format!("{example}: {error}"))
+    }
+
     #[test]
     fn every_example_is_a_command_line() {
         let all = command(Flags::All);
         let examples = examples(&all);
         assert!(examples.len() >= 20, "{examples:#?}");
-        for example in examples {
-            let line = example.trim_start_matches("sudo ").split(" | ").next().unwrap();
-            let line = line.split(" > ").next().unwrap().split("  #").next().unwrap().trim_end();
-            let Some(line) = line.strip_prefix("brimful ") else { continue };
-            let words = std::iter::once("brimful".to_owned()).chain(words(line));
-            let words: Vec<OsString> = words.map(OsString::from).collect();
-            if words[1] == "httperf" {
+        let wrong: Vec<String> = examples.iter().filter_map(|example| wrong_in(example)).collect();
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+
+    /// But for `first-commands.md`, which shows what is refused, too.
+    #[test]
+    fn every_command_in_the_documents_is_a_command_line() {
+        let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+        let (mut commands, mut wrong) = (0, Vec::new());
+        for page in std::fs::read_dir(docs).unwrap().map(|entry| entry.unwrap().path()) {
+            if page.extension().is_none_or(|extension| extension != "md") || page.ends_with("first-commands.md") {
                 continue;
             }
-            assert!(parse(&words).is_ok(), "{example}: {}", parse(&words).unwrap_err());
+            let page = std::fs::read_to_string(page).unwrap();
+            for block in page.split("\n```").skip(1).step_by(2) {
+                let lines = block.lines().map(|line| line.strip_prefix("$ ").unwrap_or(line));
+                let is_command = |line: &&str| line.trim_start_matches("sudo ").starts_with("brimful ");
+                // Drawings name commands, too, and nginx has a directive of the name.
+                for line in lines.filter(is_command).filter(|line| !line.contains(['─', ';'])) {
+                    commands += 1;
+                    wrong.extend(wrong_in(line));
+                }
+            }
         }
+        assert!(commands >= 50, "{commands}");
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use super::samples::Samples;
 use super::{CPU, KINDS, Utilization};
-use crate::plan::model::from_json;
+use crate::record;
 use brimful_core::record::{Record, SCHEMA};
 use brimful_core::server::{CpuShares, Kernel, LogLine, Server, ServerInterval};
 use serde::Deserialize;
@@ -18,7 +18,7 @@ struct Begins {
 
 pub(super) fn read(text: &str) -> Result<Utilization, String> {
     match serde_json::from_str::<Begins>(text).ok().and_then(|document| document.schema) {
-        Some(schema) if schema == SCHEMA => of_record(&from_json(text)?),
+        Some(schema) if schema == SCHEMA => of_record(&record::parse(text)?),
         Some(schema) => Err(format!("it is a `{schema}`, which does not say how busy what was when: give it {KINDS}")),
         None => of_log(text),
     }
@@ -67,7 +67,7 @@ fn of_log(text: &str) -> Result<Utilization, String> {
     let lines: Vec<(usize, &str)> = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()).collect();
     let last = lines.last().map_or(0, |(number, _)| *number);
     for (number, line) in lines {
-        let line: LogLine<Kernel> = match serde_json::from_str(line) {
+        let line: LogLine<Kernel> = match serde_json::from_slice(line.as_bytes()) {
             Ok(line) => line,
             Err(_) if number == last && number > 1 => break,
             Err(error) => return Err(format!("line {number}: {error}; give it {KINDS}")),
