@@ -18,13 +18,14 @@ mod session;
 
 use crate::args::WatchArgs;
 use crate::exit::Exit;
-use crate::output::{OutFile, deliver, say};
+use crate::output::{OutFile, columns, deliver, say};
 use anyhow::Context;
 use brimful_core::Nanos;
 use brimful_core::quantity::small_percent;
 use brimful_core::server::Server;
-use brimful_core::text::{one_line, visible};
+use brimful_core::text::{one_line, visible, wrap};
 use brimful_monitor::Finding;
+use brimful_report::WIDTH;
 use display::Display;
 use events::{Event, Events, Flow};
 use log::Logs;
@@ -59,7 +60,7 @@ pub fn main(args: &WatchArgs) -> anyhow::Result<Exit> {
     let shown = match options {
         WatchOptions { json: true, .. } => json.clone(),
         WatchOptions { paper_tables: true, .. } => visible(&brimful_report::server::paper_tables(&server)).into_owned(),
-        WatchOptions { once: true, .. } => words(&findings) + "\n" + &brimful_report::server::text(&server),
+        WatchOptions { once: true, .. } => in_lines(&words(&findings)) + "\n" + &brimful_report::server::text(&server),
         _ => summary(&options, &server, &findings),
     };
     deliver(out, &json, &shown)?;
@@ -118,7 +119,7 @@ fn run(
 /// What was seen over the whole time, in a few lines.
 fn summary(options: &WatchOptions, server: &Server, findings: &[Finding]) -> String {
     let seconds = Nanos::from_secs_f64(server.intervals.iter().map(|interval| interval.length_s).sum());
-    let mut text = format!("{} for {}: {}", options.what, seconds.rounded(), words(findings));
+    let mut text = in_lines(&format!("{} for {}: {}", options.what, seconds.rounded(), words(findings)));
     for (what, figures) in brimful_report::server::digest(server) {
         text += &format!("{what:<10}{figures}\n");
     }
@@ -134,7 +135,12 @@ fn summary(options: &WatchOptions, server: &Server, findings: &[Finding]) -> Str
 }
 
 /// The findings as one line.
+/// Lines that fit the terminal, if there is one.
+fn in_lines(text: &str) -> String {
+    columns().map_or(format!("{text}\n"), |columns| wrap(text, 0, columns.min(WIDTH)))
+}
+
 fn words(findings: &[Finding]) -> String {
     let sentences: Vec<_> = findings.iter().map(|finding| one_line(&finding.sentence)).collect();
-    if sentences.is_empty() { "too short a time for figures\n".to_owned() } else { sentences.join("; ") + "\n" }
+    if sentences.is_empty() { "too short a time for figures".to_owned() } else { sentences.join("; ") }
 }

@@ -13,6 +13,7 @@ pub use module::table as module_table;
 pub use paper::tables as paper_tables;
 pub use sockets::table as requests_table;
 
+use crate::format::labelled;
 use brimful_core::quantity::{self, bytes, count, number, percent, rate};
 use brimful_core::server::{
     AcceptQueue, Core, CpuQuota, CpuShares, Disk, HostProbe, Listener, Network, Program, Server,
@@ -113,8 +114,9 @@ pub fn text(server: &Server) -> String {
     ];
     groups.push(facts("overhead", &[], cells));
     let name = server.sources.keys().map(String::len).max().unwrap_or(0);
-    let source =
-        |(figures, source): (&String, &String)| format!("  {:<name$}  {}\n", one_line(figures), one_line(source));
+    let source = |(figures, source): (&String, &String)| {
+        labelled(&format!("  {}", one_line(figures)), &one_line(source), name + 4)
+    };
     groups.push("sources\n".to_owned() + &server.sources.iter().map(source).collect::<String>());
     groups.join("\n")
 }
@@ -122,6 +124,7 @@ pub fn text(server: &Server) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::at_width;
     use brimful_core::server::{
         ClockOffset, Connections, Disk, Interrupts, Kernel, Memory, Overhead, Paging, Port, Pressure,
     };
@@ -228,6 +231,19 @@ mod tests {
         assert!(missing.is_empty(), "{missing:?} in\n{text}");
         assert!(words.contains("eth0") && words.contains("vda") && words.contains("443"), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    }
+
+    #[test]
+    fn lines_fit_the_terminal_and_no_source_is_cut() {
+        let mut server = server();
+        let long = "none: they cost the server some of its throughput and come only when asked for, by --requests";
+        server.sources.insert("requests".to_owned(), long.to_owned());
+        for columns in [60, 80, 200] {
+            let text = at_width(columns, || text(&server));
+            assert!(text.lines().all(|line| line.chars().count() <= columns), "{columns}: {text}");
+            let words: Vec<&str> = text.split_whitespace().collect();
+            assert!(words.join(" ").ends_with(&format!("requests {long}")), "{text}");
+        }
     }
 
     #[test]

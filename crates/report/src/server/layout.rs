@@ -1,6 +1,6 @@
 //! Figures in columns.
 
-use crate::format::width;
+use crate::format::{Column, figure, key, table, width, words};
 use brimful_core::quantity::{self, percent};
 use brimful_core::text::one_line;
 
@@ -31,17 +31,18 @@ pub fn facts(title: &str, names: &[&str], fields: Vec<(&str, Vec<String>)>) -> S
     text
 }
 
-/// One row for each of what has the same fields.
+/// One row for each of what has the same fields; columns for which there is no room continue below.
 pub fn rows(titles: &[&str], rows: &[Vec<String>]) -> String {
-    let titles: Vec<String> = titles.iter().map(|&title| title.to_owned()).collect();
-    let width = |i: usize| rows.iter().chain([&titles]).map(|row| row[i].chars().count()).max().unwrap_or(0);
-    let line = |indent: &str, row: &Vec<String>| {
-        let first = width(0).max(13) - indent.len();
-        let cells: String =
-            row[1..].iter().enumerate().map(|(i, cell)| format!("  {cell:>0$}", width(i + 1).max(6))).collect();
-        format!("{indent}{:<first$}{cells}\n", row[0])
+    let padded: Vec<String> = titles.iter().map(|title| format!("{title:>6}")).collect();
+    let first = format!("{:<13}", titles.first().copied().unwrap_or_default());
+    let figures = padded.iter().skip(1).map(|title| figure(title, 2, None));
+    let columns: Vec<Column<'_>> = std::iter::once(key(words(&first, 0))).chain(figures).collect();
+    let indented = |row: &Vec<String>| {
+        let mut row = row.clone();
+        row.iter_mut().take(1).for_each(|name| name.insert_str(0, "  "));
+        row
     };
-    line("", &titles) + &rows.iter().map(|row| line("  ", row)).collect::<String>()
+    table(&columns, &rows.iter().map(indented).collect::<Vec<_>>())
 }
 
 pub fn number(value: Option<f64>) -> String {
