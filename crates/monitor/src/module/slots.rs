@@ -14,8 +14,9 @@ use super::{ClassSample, TimesSample};
 use brimful_core::Nanos;
 use std::io;
 
-/// How often a slot is read again that has changed meanwhile.
-const ATTEMPTS: usize = 16;
+/// How often a slot is read again that has changed meanwhile. That takes some microseconds, and a worker without any
+/// work but to record folds as often: half of the attempts may be in vain, and more on a host that is busy.
+const ATTEMPTS: usize = 256;
 
 /// Reads slots, one after the other, into the same buffer.
 pub(super) struct SlotReader<'b, B> {
