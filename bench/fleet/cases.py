@@ -17,9 +17,9 @@ from brimful.fleet.place import Place
 from . import largest as largest_load
 from . import offsets as clock_offsets
 
-#: What a Record has that is merged: a second of the run is an interval.
+#: What a Record has that is merged: of a run of so many seconds it has 300 intervals.
 CLASSES = 20
-INTERVALS = 600
+SECONDS = 600
 #: Records that one task merges.
 FAN_IN = 32
 #: Loads of the overhead, in calls per second: what is done once a second weighs the more the fewer they are.
@@ -29,7 +29,7 @@ PAIRS = {False: 15, True: 2}
 
 
 def merge(options: argparse.Namespace, directory: Path) -> list[dict]:
-    """`brimful merge` of Records of 20 classes and 600 intervals, each of another shard; wall time, its peak memory,
+    """`brimful merge` of Records of 20 classes and a run of ten minutes, each of another shard; wall time, its peak memory,
     size of one Record."""
     one = of_one_shard(options, directory)
     rows = []
@@ -115,7 +115,7 @@ CASES: dict[str, Callable[[argparse.Namespace, Path], list[dict]]] = {
 
 
 def of_one_shard(options: argparse.Namespace, directory: Path) -> dict:
-    """A Record with everything in it that a Record of 20 classes has. It takes as many seconds as it has intervals."""
+    """A Record with everything in it that a Record of 20 classes has."""
     workload = directory / "workload.toml"
     classes = (f'[[class]]\nname = "c{i}"\npath = "/page?{i}"\nweight = 1\n' for i in range(CLASSES))
     workload.write_text("\n".join(classes))
@@ -123,7 +123,7 @@ def of_one_shard(options: argparse.Namespace, directory: Path) -> dict:
     words = ["load", "--quiet", f"--workload={workload}", "--seed=1", "--shard=1/2", f"--out={out}", "--rate=400"]
     with target() as url:
         subprocess.run(
-            [brimful.binary(), *words, f"--duration={2 if options.quick else INTERVALS}s", url],
+            [brimful.binary(), *words, f"--duration={2 if options.quick else SECONDS}s", url],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
     return json.loads(out.read_text())
