@@ -29,8 +29,8 @@ PAIRS = {False: 15, True: 2}
 
 
 def merge(options: argparse.Namespace, directory: Path) -> list[dict]:
-    """`brimful merge` of Records of 20 classes and a run of ten minutes, each of another shard; wall time, its peak memory,
-    size of one Record."""
+    """`brimful merge` of Records of 20 classes and a run of ten minutes, each of another shard; wall time, its peak
+    memory, size of one Record."""
     one = of_one_shard(options, directory)
     rows = []
     for number in options.merge:

@@ -49,9 +49,8 @@ pub(crate) fn run_beside_another(plan: &RunPlan, stop: &AtomicBool) -> Result<Re
 }
 
 /// Runs it where nobody looks on. What is stateful or by TLS has no copy of the engine for that: an observer who has
-/// nothing to look at costs a few nanoseconds of each call, and the copy half a megabyte.
+/// nothing to look at costs a look at that for each event, and a copy for each kind of I/O is large.
 fn unbeheld(plan: &RunPlan, stop: &AtomicBool, probe: bool) -> Result<Record, RunError> {
-    plan.validate()?;
     let is_log = matches!(plan.load()?, Load::Log(_));
     if !is_log && (plan.is_stateful()? || plan.tls.is_some()) {
         return beheld(plan, &Looks::default(), stop, probe).map(|(record, _)| record);

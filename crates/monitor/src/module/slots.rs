@@ -2,8 +2,8 @@
 //!
 //! A request is in the sums of its class or among those that are pending (`server-module/layout.h`), which are here added
 //! together. A worker folds the latter into the former about once in [`PENDING`] requests, some ten thousandths of a
-//! second on a busy server. What was read is right if it did not do so meanwhile; else the slot is read again, several
-//! times at most, as a file may be anybody's.
+//! second on a busy server. What was read is right if it did not do so meanwhile; else the slot is read again, not
+//! without end, as a file may be anybody's.
 
 use super::buckets::bucket_of;
 use super::file::{Bytes, Lives};
@@ -14,14 +14,16 @@ use super::{ClassSample, TimesSample};
 use brimful_core::Nanos;
 use std::io;
 
-/// How often a slot is read again that has changed meanwhile. That takes some microseconds, and a worker without any
-/// work but to record folds as often: half of the attempts may be in vain, and more on a host that is busy.
-const ATTEMPTS: usize = 256;
+/// How often all slots together are read again that have changed meanwhile. Reading one takes some microseconds, and a
+/// worker without any work but to record folds more often than that: it takes many attempts to find it in between.
+const ATTEMPTS: usize = 4096;
 
 /// Reads slots, one after the other, into the same buffer.
 pub(super) struct SlotReader<'b, B> {
     bytes: &'b B,
     buffer: &'b mut [u8],
+    /// How often slots may still be read again.
+    attempts: usize,
 }
 
 /// A slot as it was at one moment.
@@ -59,7 +61,7 @@ impl<'b, B: Bytes> SlotReader<'b, B> {
         if buffer.len() < slot_size {
             buffer.resize(slot_size, 0);
         }
-        SlotReader { bytes, buffer: &mut buffer[..slot_size] }
+        SlotReader { bytes, buffer: &mut buffer[..slot_size], attempts: ATTEMPTS }
     }
 
     /// The slot that begins there; `None` if nobody has ever had it, as most slots of most servers.
@@ -70,10 +72,9 @@ impl<'b, B: Bytes> SlotReader<'b, B> {
             return Ok(None);
         }
         let mut whats = [0; PENDING];
-        let [mut recorded, mut folded] = [0; 2];
-        for _ in 0..ATTEMPTS {
+        let (recorded, folded) = loop {
             let word = |at| word64(&line, at).unwrap_or_default();
-            (recorded, folded) = (word(slot::RECORDED), word(slot::FOLDED));
+            let (recorded, folded) = (word(slot::RECORDED), word(slot::FOLDED));
             if pending_count(recorded, folded) > 0 {
                 self.bytes.fill(&mut self.buffer[slot::PENDING..slot::CLASSES], at + slot::PENDING as u64)?;
                 let places = self.buffer[slot::PENDING..slot::CLASSES].chunks_exact(pending::SIZE);
@@ -84,10 +85,11 @@ impl<'b, B: Bytes> SlotReader<'b, B> {
             }
             self.bytes.fill(self.buffer, at)?;
             self.bytes.fill(&mut line, at)?;
-            if word64(&line, slot::FOLDED) == Some(folded) {
-                break;
+            if word64(&line, slot::FOLDED) == Some(folded) || self.attempts == 0 {
+                break (recorded, folded);
             }
-        }
+            self.attempts -= 1;
+        };
         Ok(Some(Slot { recorded, folded, whats, bytes: self.buffer }))
     }
 }
