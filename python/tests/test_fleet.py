@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from brimful import fleet
 from brimful.fleet.clock import Offset, Probe, estimate
 from brimful.fleet.driver import Driver, FleetError, Load
 from brimful.fleet.local import Here, LocalRoom
-from brimful.fleet.place import Description, Figures
+from brimful.fleet.place import Description, Figures, Look
 
 from .servers import target
 
@@ -190,24 +191,58 @@ class Fleet(unittest.TestCase):
         with target(*SERVICE) as url:
             done = subprocess.run([*command, "--json", "--slo", "p99<1ns", url], capture_output=True, text=True)
             refused = subprocess.run([*command, "--shard", "1/2", url], capture_output=True, text=True)
-            calibrates = subprocess.run([*command, "--calibrate", url], capture_output=True, text=True)
+            no_load = [word for word in command if word not in ("--rate", "100")]
+            limit_only = subprocess.run([*no_load, "--calibrate", url], capture_output=True, text=True)
         record = json.loads(done.stdout)
         self.assertEqual((record["counts"]["scheduled"], len(record["shards"]), done.stderr), (50, 2, ""))
         # The whole load's objective, of the whole load.
         self.assertEqual([(one["objective"], one["met"]) for one in record["objectives"]], [("p99<1ns", False)])
         self.assertEqual(refused.returncode, 2)
         self.assertIn("error: --shard is for one process", refused.stderr)
-        self.assertIn("the sum of what its hosts can", calibrates.stderr)
-        self.assertEqual(calibrates.returncode, 2)
+        self.assertEqual(limit_only.returncode, 2)
+        self.assertIn("could not find what it can offer: a fleet finds what its hosts can offer for a load", limit_only.stderr)
+
+    def test_a_load_beyond_what_the_shards_can_offer_together_is_invalid(self) -> None:
+        flags = ["--rate=500k", "--duration=200ms", "--timeout=500ms", "--json", "--calibrate"]
+        with target(*SERVICE) as url:
+            command = [brimful.binary(), "fleet", "run", "--shards", "2", *flags, url]
+            done = subprocess.run(command, capture_output=True, text=True)
+        record = json.loads(done.stdout)
+        first, second = done.stderr.splitlines()[:2]
+        self.assertIn("what the shards can offer before they are the limit themselves", first)
+        # On a busy machine the limit may be anything, so it is not asserted but used.
+        each = float(re.search(r": ([0-9,]+)/s.* by each of 2$", second)[1].replace(",", ""))
+        self.assertAlmostEqual(record["generator"]["max_rate"], 2 * each, delta=2)
+        self.assertIn("beyond_client_max", [reason["code"] for reason in record["verdict"]["reasons"]])
+        self.assertEqual(done.returncode, 4)
+
+    def test_one_shard_of_each_host_finds_what_all_of_it_can_offer(self) -> None:
+        hosts = {"a": [Finds("a", 30_000), Finds("a", 1)], "b": [Finds("b", 12_000, lower_bound=True)]}
+        notes: list[str] = []
+        load = Load(["--calibrate", "--watch", "--rate=1", "http://h/"], seed=1)
+        driver = Driver([*hosts["a"], *hosts["b"]], load, on_note=notes.append)
+        limit = driver.client_limit()
+        self.assertEqual((limit.max_rate, limit.lower_bound), (72_000, True))
+        self.assertEqual(notes[1:], ["  a: 30,000/s by each of 2", "  b: 12,000/s and more by each of 1"])
+        self.assertEqual(hosts["a"][1].started, [])
+        [words] = hosts["a"][0].started
+        self.assertIn("--client-limit-only", words)
+        self.assertNotIn("--watch", words)
+        shard = driver.words(driver.shards[1], 10**18)
+        self.assertIn("--client-max=30000.000", shard)
+        self.assertNotIn("--calibrate", shard)
+        with self.assertRaisesRegex(FleetError, "shard 1/1 on c could not find what it can offer: nothing listens there"):
+            Driver([Finds("c", None, said="error: nothing listens there")], load).client_limit()
 
 
 class Crews(unittest.TestCase):
     """What `brimful survey --shards N` asks for its loads."""
 
-    def order(self, process: "subprocess.Popen[str]", workload: str, duration: str) -> dict:
+    def order(self, process: "subprocess.Popen[str]", workload: str, duration: str, calibrate: bool = False) -> dict:
         assert process.stdin is not None and process.stdout is not None
         flags = [f"--duration={duration}", "--interval=31250000ns", "--warm-connections=4"]
-        process.stdin.write(json.dumps({"workload": workload, "seed": 7, "flags": flags}) + "\n")
+        order = {"workload": workload, "seed": 7, "flags": flags, "calibrate": calibrate}
+        process.stdin.write(json.dumps(order) + "\n")
         process.stdin.flush()
         return json.loads(process.stdout.readline())
 
@@ -218,6 +253,7 @@ class Crews(unittest.TestCase):
             pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
             with subprocess.Popen([*command, url], **pipes) as process:
                 self.assertEqual(json.loads(process.stdout.readline()), {})
+                limit = self.order(process, load, "500ms", calibrate=True)["calibration"]
                 records = [self.order(process, load, "500ms")["record"] for _ in range(2)]
                 refused = self.order(process, "nonsense", "500ms")
                 threading.Timer(3, lambda: (process.stdin.write("stop\n"), process.stdin.flush())).start()
@@ -229,6 +265,7 @@ class Crews(unittest.TestCase):
             self.assertEqual(record["counts"]["scheduled"], alone.counts.scheduled)
             self.assertEqual(len(record["shards"]), 2)
             self.assertEqual(record["intervals"][0]["length_s"], 1 / 32)
+            self.assertEqual(record["generator"]["max_rate"], limit["max_rate"])
         self.assertTrue(refused["usage"])
         self.assertIn("could not begin", refused["error"])
         self.assertTrue(stopped["interrupted"])
@@ -284,6 +321,29 @@ class Elsewhere:
         if method == "clock":
             return Here(time.time_ns() + self.ahead_ns)
         return Here(Description("elsewhere", "another", 1, self.version or brimful.version(), 1))
+
+    def give_up(self) -> None:
+        pass
+
+
+class Finds:
+    """A place on a host of its own that finds what a shard of it can offer, or does not."""
+
+    def __init__(self, host: str, max_rate: float | None, lower_bound: bool = False, said: str = "") -> None:
+        self.host, self.said = host, said
+        self.found = {"max_rate": max_rate, "lower_bound": lower_bound, "second_shares_cpus": False}
+        self.started: list[list[str]] = []
+
+    def ask(self, method: str, *arguments: object) -> Here:
+        if method == "clock":
+            return Here(time.time_ns())
+        if method == "describe":
+            return Here(Description(self.host, self.host, 1, brimful.version(), 2))
+        if method == "start":
+            self.started.append(arguments[0])
+        if method == "look" and self.said:
+            return Here(Look(3, said=self.said))
+        return Here(Look(0, kept=json.dumps({"calibration": self.found}).encode()))
 
     def give_up(self) -> None:
         pass

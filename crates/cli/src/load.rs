@@ -33,6 +33,9 @@ const CONNECT_TIMEOUT: Nanos = Nanos::from_secs(3);
 /// Runs it.
 pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
     let mut plan = plan(args)?;
+    let limit_only = wants_client_limit_only(args, &plan)?;
+    // The client's limit is one for loads of some kind.
+    plan.workload.load.get_or_insert_with(|| Load::poisson(Rate(client_limit::START)));
     plan.validate()?;
     let classes: Vec<&str> = plan.workload.classes.iter().map(|class| class.name.as_str()).collect();
     check_objectives(&classes, &args.slo)?;
@@ -44,11 +47,12 @@ pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
         keep::stop_when_stdin_ends(&stop)?;
     }
     let found = args.calibrate.then(|| find_client_limit(&plan, args.output.quiet, &stop)).transpose()?;
-    if let Some(record) = found.as_ref().filter(|_| wants_client_limit_only(args)) {
+    if let Some(record) = found.as_ref().filter(|_| limit_only) {
         let exit = deliver_client_limit(record, args, out)?;
         return write_page(record, html).map(|()| exit);
     }
-    plan.client_max = found.as_ref().and_then(|record| record.generator.max_rate);
+    let limit = found.as_ref().and_then(|record| record.generator.max_rate);
+    plan.client_max = limit.or(args.part.client_max.map(|max| max.0));
     plan.keeper = kept.as_ref().map(|_| Arc::default());
     plan.live = (kept.is_none() && progress::is_shown(plan.window, args.output.quiet)).then(Arc::default);
     let trace = CallTrace::of(&args.look, &plan)?;
@@ -108,10 +112,15 @@ fn say_default(plan: &RunPlan) {
 }
 
 /// Whether there is no load to run once the client's maximum is known.
-fn wants_client_limit_only(args: &LoadArgs) -> bool {
-    let paced = args.rate.is_some() || args.clients.is_some() || args.s_clients.is_some() || !args.stages.is_empty();
-    let paced = paced || args.sessions.make_a_load();
-    args.calibrate && !paced && !matches!(args.arrivals, Arrivals::Trace(_))
+fn wants_client_limit_only(args: &LoadArgs, plan: &RunPlan) -> Result<bool, UsageError> {
+    match (args.calibrate && plan.workload.load.is_none(), args.part.client_limit_only) {
+        (true, true) => Err(UsageError(
+            "a fleet finds what its hosts can offer for a load: give it one, like --rate; `brimful load URL --calibrate` \
+             says it of one host"
+                .to_owned(),
+        )),
+        (no_load, only) => Ok(no_load || only),
+    }
 }
 
 /// Finds the client's maximum for loads of this shape.
@@ -159,12 +168,10 @@ fn plan(args: &LoadArgs) -> anyhow::Result<RunPlan> {
         plan.workload.load = load;
     } else if let Some(Load::Trace(named)) = &plan.workload.load {
         plan.trace = Some(read_trace(Path::new(&named.file))?);
-    } else if args.calibrate && plan.workload.load.is_none() {
-        plan.workload.load = Some(Load::poisson(Rate(client_limit::START)));
     }
     args.sessions.apply(&mut plan.workload, &args.arrivals)?;
     let is_paced = args.arrivals != Arrivals::Process(Process::Constant) || args.tick.is_some();
-    let by_default = plan.workload.load.is_none() && !is_paced;
+    let by_default = plan.workload.load.is_none() && !is_paced && !args.calibrate;
     if by_default {
         plan.workload.load = Some(Load::Closed { clients: DEFAULT_CLIENTS, think: args.think });
     }

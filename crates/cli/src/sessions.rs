@@ -64,11 +64,6 @@ pub struct Written {
 }
 
 impl SessionArgs {
-    /// Whether they say how much load there is.
-    pub fn make_a_load(&self) -> bool {
-        self.wsess.is_some() || self.wsesslog.is_some() || self.session_rate.is_some() || self.users.is_some()
-    }
-
     /// The load of `--wsess` or `--wsesslog`, without what the other flags say of it.
     ///
     /// # Errors
@@ -220,7 +215,7 @@ mod tests {
         more.apply(&mut workload, &constant()).unwrap();
         let sessions = workload.sessions().unwrap();
         assert_eq!(sessions.comes, SessionArrivals::Open { rate: Rate(5.0), arrivals: "constant".to_owned() });
-        assert!(sessions.cookies && sessions.pipelined && more.make_a_load() && more.load().unwrap().is_none());
+        assert!(sessions.cookies && sessions.pipelined && more.load().unwrap().is_none());
         assert!(more.apply(&mut workload, &Arrivals::Trace("x".into())).unwrap_err().0.contains("by a trace"));
 
         let users = SessionArgs { users: Some(Count(4)), ..SessionArgs::default() };

@@ -118,7 +118,7 @@ fn crew(args: &SurveyArgs, stop: &AtomicBool) -> anyhow::Result<Option<Crew>> {
     words.extend(given::of_requests(&std::env::args_os().collect::<Vec<_>>()));
     words.extend(shared_streams(args).map(|streams| flag("streams", &streams)));
     words.push(url.into());
-    Ok(Some(Crew::start(fleet::command(&words)?, stop)?))
+    Ok(Some(Crew::start(shards.0, fleet::command(&words)?, stop)?))
 }
 
 /// The demonstration has no address yet: the survey learns it when it has started the server. Until then an address that

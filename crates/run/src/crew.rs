@@ -1,12 +1,12 @@
 //! Loads that others make: a program that drives shards, wherever they are, and tells the Record of each load.
 //!
-//! It is asked by a line of JSON on its stdin and answers by one on its stdout, once for each load and once more when it
-//! is ready; a line `stop` ends the load under way, the end of stdin all. The server is watched from here meanwhile: the
+//! It is asked by a line of JSON on its stdin and answers by one on its stdout, once for each load or question what it can
+//! offer, and once more when it is ready; a line `stop` ends the load under way, the end of stdin all. The server is watched from here meanwhile: the
 //! crew's driver is on this host, so that its wall clock is this one's.
 
 use crate::{RunError, RunPlan, Watched};
 use brimful_core::Nanos;
-use brimful_core::record::Record;
+use brimful_core::record::{ClientCalibration, Record};
 use brimful_os::clock;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Write};
@@ -25,6 +25,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// The program; it ends with this.
 #[derive(Debug)]
 pub struct Crew {
+    shards: u64,
     program: Child,
     orders: Option<ChildStdin>,
     answers: Receiver<String>,
@@ -38,12 +39,15 @@ struct Order {
     seed: u64,
     /// Flags of `brimful load` that are this load's alone.
     flags: Vec<String>,
+    /// Not to make it, but to find what the shards can offer for loads like it.
+    calibrate: bool,
 }
 
 /// What became of an order.
 #[derive(Deserialize)]
 struct Answer {
     record: Option<Record>,
+    calibration: Option<ClientCalibration>,
     /// Why there is no Record, and what to do.
     error: Option<String>,
     /// Whether that is the command line's fault.
@@ -52,11 +56,11 @@ struct Answer {
 }
 
 impl Crew {
-    /// Starts it, and waits until it is ready or `stop` is set.
+    /// Starts it, with so many shards, and waits until it is ready or `stop` is set.
     ///
     /// # Errors
     /// [`RunError::Crew`] when it cannot be started, or with what it says against its own command line.
-    pub fn start(mut command: Command, stop: &AtomicBool) -> Result<Crew, RunError> {
+    pub fn start(shards: u64, mut command: Command, stop: &AtomicBool) -> Result<Crew, RunError> {
         // Ctrl-C is for who gives the orders.
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
         let mut program = command.spawn().map_err(|error| lost(&format!("cannot be started ({error})")))?;
@@ -64,8 +68,22 @@ impl Crew {
         if let Some(stdout) = program.stdout.take() {
             thread::spawn(move || pass_on(stdout, &tell));
         }
-        let mut crew = Crew { orders: program.stdin.take(), program, answers };
+        let mut crew = Crew { shards, orders: program.stdin.take(), program, answers };
         crew.answer(stop).map(|_| crew)
+    }
+
+    /// How many processes make a load together.
+    pub fn shards(&self) -> u64 {
+        self.shards
+    }
+
+    /// Has it find what the shards can offer together for loads like this plan's. The curve is theirs.
+    ///
+    /// # Errors
+    /// When one of them cannot, and when the crew is no more.
+    pub fn client_limit(&mut self, like: &RunPlan, stop: &AtomicBool) -> Result<ClientCalibration, RunError> {
+        self.order(&Order { calibrate: true, ..Order::of(like)? })?;
+        self.answer(stop)?.calibration.ok_or_else(|| lost("does not tell what it can offer"))
     }
 
     /// Has it make the load of a plan, as [`crate::run`] would here.
@@ -75,7 +93,7 @@ impl Crew {
     pub fn run(&mut self, plan: &RunPlan, stop: &AtomicBool) -> Result<Record, RunError> {
         let order = Order::of(plan)?;
         let monitor = plan.monitor.as_ref().map(Watched::start).transpose()?;
-        self.say(&serde_json::to_string(&order).map_err(|error| lost(&error.to_string()))?)?;
+        self.order(&order)?;
         let record = self.answer(stop)?.record;
         let mut record = record.ok_or_else(|| lost("tells no Record of a load"))?;
         let started = humantime::parse_rfc3339(&record.started_at).map_err(|error| lost(&error.to_string()))?;
@@ -83,6 +101,10 @@ impl Crew {
         record.started_monotonic_ns = epoch.0;
         record.server = monitor.map(|monitor| monitor.finish(epoch, Some((epoch, epoch + window))));
         Ok(record)
+    }
+
+    fn order(&mut self, order: &Order) -> Result<(), RunError> {
+        self.say(&serde_json::to_string(order).map_err(|error| lost(&error.to_string()))?)
     }
 
     fn say(&mut self, line: &str) -> Result<(), RunError> {
@@ -132,7 +154,7 @@ impl Order {
         ];
         let most = plan.connections.most_per_shard.map(|most| format!("--most-connections={most}"));
         flags.extend(most);
-        Ok(Order { workload, seed: plan.seed, flags })
+        Ok(Order { workload, seed: plan.seed, flags, calibrate: false })
     }
 }
 
@@ -154,7 +176,7 @@ mod tests {
     fn crew(script: &str) -> Result<Crew, RunError> {
         let mut command = Command::new("sh");
         command.args(["-c", script]);
-        Crew::start(command, &AtomicBool::new(false))
+        Crew::start(2, command, &AtomicBool::new(false))
     }
 
     #[test]

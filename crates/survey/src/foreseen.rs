@@ -15,7 +15,7 @@ use brimful_run::client_limit;
 /// What a run takes besides its load: starting threads and the monitor, and waiting for the last answers.
 pub(crate) const RUN_SET_UP: Nanos = Nanos::from_millis(60);
 /// The same where a crew makes the load: agreeing on an instant, and merging.
-pub(crate) const CREW_SET_UP: Nanos = Nanos::from_millis(1800);
+const CREW_SET_UP: Nanos = Nanos::from_millis(1800);
 /// Most servers get no faster from the first time up the ladder to the second.
 const LADDERS: f64 = 2.0;
 
@@ -47,7 +47,7 @@ impl Method<'_> {
         for place in design(&self.setup.workload, &capacity) {
             block.add(self.lasts_with_rest(&self.setup.workload, place, &capacity));
         }
-        let set_up = self.setup.run_set_up;
+        let set_up = if self.setup.shards.is_some() { CREW_SET_UP } else { RUN_SET_UP };
         let blocks = (BLOCKS.0 + BLOCKS.1) as f64 / 2.0;
         PROBE
             + client_limit::LASTS

@@ -37,8 +37,8 @@ pub(crate) struct Setup {
     pub change: Option<Change>,
     /// Whether a change that cannot be made is left out.
     pub lenient: bool,
-    /// What a run takes besides its load.
-    pub run_set_up: Nanos,
+    /// How many processes make a load together, where a crew makes it.
+    pub shards: Option<u64>,
 }
 
 impl Setup {

@@ -186,16 +186,22 @@ impl Method<'_> {
     /// whole survey takes, which goes to the saturation.
     pub(crate) fn check_offerable(&self, rate: f64, saturation: f64) -> Result<(), Halt> {
         let Some(max) = self.found.client_limit.filter(|max| rate > *max) else { return Ok(()) };
-        // Threads share nothing, so a client of several CPUs offers about as many times as much.
-        let cpus = self.setup.client_cpus.len().max(1);
-        let needed = (saturation / max * cpus as f64).ceil();
+        // Threads and shards share nothing, so of as many times as many comes about as many times as much.
+        let (parts, name, how) = match self.setup.shards {
+            Some(shards) => (shards, "shard", "(--shards, each on a CPU of its own)"),
+            None => (
+                self.setup.client_cpus.len().max(1) as u64,
+                "CPU",
+                "for the generator (--cpus), or a machine of its own",
+            ),
+        };
+        let needed = (saturation / max * parts as f64).ceil();
         let reason = format!(
             "it needs {}, more than the {} that this client was shown to offer without being the limit on {}; to \
-             survey the server to its saturation takes some {needed} CPUs like these for the generator (--cpus), or a \
-             machine of its own",
+             survey the server to its saturation takes some {needed} {name}s like these {how}",
             quantity::rate(rate),
             quantity::rate(max),
-            if cpus == 1 { "one CPU".to_owned() } else { format!("{cpus} CPUs") },
+            if parts == 1 { format!("one {name}") } else { format!("{parts} {name}s") },
         );
         Err(self.halt(ReasonCode::BeyondClientMax, &reason))
     }

@@ -57,12 +57,13 @@ impl Bench for ServerBench<'_> {
         response: Bytes,
         note: &mut dyn FnMut(String),
     ) -> Result<ClientCalibration, SurveyError> {
-        if self.crew.is_some() {
-            note("unknown: each shard of the fleet is judged by itself".to_owned());
-            return Ok(ClientCalibration::default());
-        }
-        let found = client_limit::find(&self.like, response, self.server.cpus_here(), self.stop, note)?;
-        let calibration = found.calibration.unwrap_or_default();
+        let calibration = match &mut self.crew {
+            Some(crew) => crew.client_limit(&self.like, self.stop)?,
+            None => {
+                let found = client_limit::find(&self.like, response, self.server.cpus_here(), self.stop, note)?;
+                found.calibration.unwrap_or_default()
+            }
+        };
         self.like.client_max = calibration.limit();
         Ok(calibration)
     }

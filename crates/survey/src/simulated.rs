@@ -239,7 +239,7 @@ impl Simulated {
             gentle: self.max_delay.is_some(),
             change: self.change,
             lenient: false,
-            run_set_up: RUN_SET_UP,
+            shards: None,
         }
     }
 

@@ -1,7 +1,6 @@
 //! A survey of a server on this host: finds or starts the server, and leaves the rest to the method.
 
 use crate::SurveyError;
-use crate::foreseen::{CREW_SET_UP, RUN_SET_UP};
 use crate::found::Setup;
 use crate::method::{Step, conduct};
 use crate::server::{DemoServer, Server, demo_service};
@@ -123,7 +122,7 @@ pub fn survey(
         gentle,
         change: plan.change.filter(|_| !gentle),
         lenient: is_demo,
-        run_set_up: if crew.is_some() { CREW_SET_UP } else { RUN_SET_UP },
+        shards: crew.as_ref().map(Crew::shards),
     };
     let began = Instant::now();
     let survey = conduct(&setup, &mut ServerBench::new(like, server, crew, stop), news);

@@ -44,6 +44,7 @@ def run(
     lead_s: float | None = None,
     directory: "str | os.PathLike[str] | None" = None,
     on_second: Callable[[Figures, int], None] | None = None,
+    on_note: Callable[[str], None] | None = None,
     stop: threading.Event | None = None,
     **flags: Any,
 ) -> Outcome:
@@ -54,7 +55,8 @@ def run(
     nodes are waited for if the cluster `scales`; without one they are processes here, kept on `cpus` in turn.
     `source_ips` are for the shards in turn. The objectives `slo` are the whole load's. They begin `lead_s` seconds
     after they were started. Their own Records are kept in `directory`, one file each, while they run and thereafter.
-    `on_second` is told each second what they have seen, and how many are still there. Once `stop` is set they all stop,
+    `on_second` is told each second what they have seen, and how many are still there. With `calibrate=True` what they
+    can offer together is found beforehand, and `on_note` is told; a load beyond that is invalid. Once `stop` is set they all stop,
     and what they saw is the result.
     """
     return run_words(
@@ -72,6 +74,7 @@ def run(
         lead_s=lead_s,
         directory=directory,
         on_second=on_second,
+        on_note=on_note,
         stop=stop,
     )
 
@@ -92,6 +95,7 @@ def run_words(
     lead_s: float | None,
     directory: "str | os.PathLike[str] | None",
     on_second: Callable[[Figures, int], None] | None,
+    on_note: Callable[[str], None] | None,
     stop: threading.Event | None = None,
 ) -> Outcome:
     """The same, with URL and flags as they stand on the command line of `brimful load`."""
@@ -108,7 +112,9 @@ def run_words(
         slo=slo,
     )
     with rooms(address, shards, shards_per_node, cpus_per_shard, scales) as places:
-        return Driver(places, load, lead_s=lead_s, directory=directory, on_second=on_second, stop=stop).run()
+        return Driver(
+            places, load, lead_s=lead_s, directory=directory, on_second=on_second, on_note=on_note, stop=stop
+        ).run()
 
 
 @contextlib.contextmanager

@@ -13,7 +13,7 @@ from .crew import Crew, own_stdout, tell
 from .driver import figures_line
 
 #: What a fleet gives each shard by itself.
-OWN = ("--shard", "--start-at", "--clock-ahead", "--keep", "--until-stdin-ends")
+OWN = ("--shard", "--start-at", "--clock-ahead", "--keep", "--until-stdin-ends", "--client-limit-only", "--client-max")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -88,6 +88,10 @@ def _run(options: argparse.Namespace, flags: list[str]) -> Outcome:
         if not options.quiet:
             print(figures_line(figures, there, options.shards), file=sys.stderr)
 
+    def note(text: str) -> None:
+        if not options.quiet:
+            print(text, file=sys.stderr)
+
     return run_words(
         flags,
         shards=options.shards,
@@ -103,6 +107,7 @@ def _run(options: argparse.Namespace, flags: list[str]) -> Outcome:
         lead_s=options.lead,
         directory=options.keep,
         on_second=told,
+        on_note=note,
     )
 
 
@@ -125,12 +130,6 @@ def _serve(options: argparse.Namespace, flags: list[str]) -> int:
 def _refuse(flags: list[str]) -> None:
     for word in flags:
         flag = word.partition("=")[0]
-        if flag == "--calibrate":
-            raise _binary.UsageError(
-                "what a fleet can offer is the sum of what its hosts can: `brimful load URL --calibrate` on one of each kind "
-                "says that; in the run each shard is judged by its own lateness. Leave out --calibrate",
-                2,
-            )
         if flag in OWN:
             raise _binary.UsageError(
                 f"{flag} is for one process, and a fleet gives each shard its own: leave it out", 2

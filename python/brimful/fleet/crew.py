@@ -1,19 +1,22 @@
 """`brimful fleet crew`: a fleet that makes one load after another, for a survey that measures a server by them.
 
 It is asked by a line of JSON on stdin and answers by one on stdout (crates/run/src/crew.rs is the other side): first,
-when it is ready, and then for each load with its Record. A line `stop` ends the load under way; the end of stdin all.
+when it is ready, and then for each load with its Record, or with what the shards can offer. A line `stop` ends the load
+under way; the end of stdin all.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import queue
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TextIO
 
 from .. import _binary
+from .client_limit import ClientLimit
 from .driver import Driver, Load, Room
 
 #: Loads are short: their ends are looked for so often.
@@ -35,13 +38,14 @@ class Crew:
         self.rooms, self.words, self.source_ips, self.cpus, self.lead_s = rooms, words, source_ips, cpus, lead_s
         self.orders: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self.stop = threading.Event()
+        self.limits: dict[str, ClientLimit] = {}
 
     def serve(self, orders: TextIO, answers: TextIO) -> None:
         """Until there are no more orders."""
         threading.Thread(target=self.listen, args=(orders,), daemon=True).start()
         tell(answers, {})
         while (order := self.orders.get()) is not None:
-            tell(answers, answer(lambda order=order: self.make(json.loads(order))))
+            tell(answers, answer(lambda order=order: self.obey(json.loads(order))))
 
     def listen(self, orders: TextIO) -> None:
         """Puts orders in a row. A stop is for what is under way, and so is the end."""
@@ -54,8 +58,8 @@ class Crew:
         self.stop.set()
         self.orders.put(None)
 
-    def make(self, order: Mapping[str, Any]) -> dict[str, Any]:
-        """One load."""
+    def obey(self, order: Mapping[str, Any]) -> dict[str, Any]:
+        """One load; or what the shards can offer, for loads like that."""
         load = Load(
             words=["--workload={workload.toml}", *order["flags"], *self.words],
             seed=order["seed"],
@@ -63,14 +67,26 @@ class Crew:
             source_ips=self.source_ips,
             cpus=self.cpus,
         )
-        driver = Driver(self.rooms, load, lead_s=self.lead_s, stop=self.stop, every_s=EVERY_S, leaves_rooms=True)
-        return driver.run().record.source
+        driver = Driver(
+            self.rooms,
+            load,
+            lead_s=self.lead_s,
+            stop=self.stop,
+            every_s=EVERY_S,
+            leaves_rooms=True,
+            limits=self.limits,
+        )
+        if order.get("calibrate"):
+            limit = driver.client_limit()
+            self.limits = driver.limits
+            return {"calibration": dataclasses.asdict(limit) | {"curve": []}}
+        return {"record": driver.run().record.source}
 
 
-def answer(make: Any) -> dict[str, Any]:
+def answer(obey: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """What became of it, as the other side reads it."""
     try:
-        return {"record": make()}
+        return obey()
     except _binary.BrimfulError as error:
         return {"error": str(error), "usage": error.exit_code == 2}
 

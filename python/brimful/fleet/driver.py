@@ -22,6 +22,7 @@ from typing import Any, Protocol
 from .. import _binary
 from .._command import call
 from ..documents import Record
+from .client_limit import CALIBRATE, ONLY, ClientLimit, together
 from .clock import Offset, measure
 from .place import Description, Figures, Look, Place
 
@@ -29,6 +30,8 @@ from .place import Description, Figures, Look, Place
 EVERY_S = 1.0
 #: A place that has not answered for so long is lost.
 PATIENCE_S = 10.0
+#: How often it is looked whether a shard has found what it can offer.
+FINDING_S = 0.2
 #: After a stop that long is waited for what shards have to tell.
 STOPPING_S = 10.0
 #: Exit codes of a shard that has made its load, and of one that cannot.
@@ -69,7 +72,8 @@ class FleetError(_binary.BrimfulError):
 class Load:
     """What the shards are to make together."""
 
-    #: URL and flags of `brimful load`, as on its command line; `{NAME}` in them is the file of that name.
+    #: URL and flags of `brimful load`, as on its command line; `{NAME}` in them is the file of that name. `--calibrate`
+    #: has what the shards can offer found beforehand.
     words: Sequence[str]
     seed: int
     #: Files that every shard needs, by name.
@@ -131,17 +135,23 @@ class Driver:
         lead_s: float | None = None,
         directory: str | os.PathLike[str] | None = None,
         on_second: Callable[[Figures, int], None] | None = None,
+        on_note: Callable[[str], None] | None = None,
         stop: threading.Event | None = None,
         every_s: float = EVERY_S,
         leaves_rooms: bool = False,
+        limits: dict[str, ClientLimit] | None = None,
     ) -> None:
         self.load = load
+        self.flags = [word for word in load.words if word != CALIBRATE]
+        #: What a shard can offer, by its host's boot.
+        self.limits = limits or {}
         self.shards = [Shard(index, room) for index, room in enumerate(rooms, 1)]
         # A shard takes so long to get ready, and they share this host's CPUs where they are all here.
         self.lead_s = 1.0 + 0.1 * len(rooms) if lead_s is None else lead_s
         self.kept = directory is not None
         self.directory = Path(directory or tempfile.mkdtemp(prefix="brimful-fleet-"))
         self.on_second = on_second
+        self.on_note = on_note
         self.stop = stop or threading.Event()
         self.every_s = every_s
         #: For another load, unless they are lost.
@@ -163,6 +173,8 @@ class Driver:
         interrupted = False
         try:
             self.get_ready()
+            if CALIBRATE in self.load.words and not self.limits:
+                self.find_limits()
             start_s = self.start()
             try:
                 self.look_on()
@@ -221,6 +233,65 @@ class Driver:
         shown: int = self.need(shard, shard.room.ask("clock"), "is not there")
         return shown
 
+    # What they can offer.
+
+    def client_limit(self) -> ClientLimit:
+        """Finds what the shards can offer together, and makes no load."""
+        try:
+            self.get_ready()
+            self.find_limits()
+            return self.limit()
+        finally:
+            self.close()
+
+    def find_limits(self) -> None:
+        """By one shard of each host."""
+        firsts: dict[str, Shard] = {}
+        for shard in self.shards:
+            firsts.setdefault(self.boot(shard), shard)
+        self.note_that("what the shards can offer before they are the limit themselves (some 10 s)")
+        for shard in firsts.values():
+            words = [*self.own_words(shard), CALIBRATE, ONLY, "--out={kept}", *without_watching(self.flags)]
+            self.need(shard, shard.room.ask("start", words, self.load.files), "cannot start")
+        for boot, shard in firsts.items():
+            self.limits[boot] = ClientLimit.of(self.ended(shard).kept)
+            each = sum(self.boot(other) == boot for other in self.shards)
+            assert shard.description is not None
+            self.note_that(f"  {shard.description.host}: {self.limits[boot]} by each of {each}")
+
+    def limit(self) -> ClientLimit:
+        """Of all together."""
+        return together(self.limits[self.boot(shard)] for shard in self.shards)
+
+    def ended(self, shard: Shard) -> Look:
+        """How a shard that makes no part of the load has ended."""
+        while True:
+            look: Look = self.need(shard, shard.room.ask("look"), "is gone")
+            if look.code is not None:
+                break
+            if self.stop.wait(FINDING_S):
+                shard.room.ask("stop")
+                time.sleep(FINDING_S)
+        self.need(shard, shard.room.ask("close"), "is gone")
+        if look.code not in ENDED or (look.code in REFUSED and look.kept is None):
+            raise self.could_not(shard, "find what it can offer", look)
+        return look
+
+    def could_not(self, shard: Shard, what: str, look: Look) -> FleetError:
+        """Why a shard has refused."""
+        code = look.code if look.code in REFUSED else REFUSED[-1]
+        said = _binary.error(_binary.Ended(code, "", look.said, False))
+        return FleetError(f"{shard.name(len(self.shards))} could not {what}: {said}", code)
+
+    def boot(self, shard: Shard) -> str:
+        """Which host it is on."""
+        assert shard.description is not None
+        return shard.description.boot
+
+    def note_that(self, text: str) -> None:
+        if self.on_note is not None:
+            self.on_note(text)
+
     # Begins.
 
     def start(self) -> float:
@@ -235,19 +306,24 @@ class Driver:
 
     def words(self, shard: Shard, at_ns: int) -> list[str]:
         """The command line of one."""
-        of = len(self.shards)
-        turn = shard.index - 1
-        words = ["load", "--quiet", f"--seed={self.load.seed}", f"--shard={shard.index}/{of}", "--until-stdin-ends"]
-        words += [f"--start-at={at_ns // 10**9}.{at_ns % 10**9:09}", "--keep={kept}"]
+        words = [*self.own_words(shard), f"--shard={shard.index}/{len(self.shards)}", "--keep={kept}"]
+        words.append(f"--start-at={at_ns // 10**9}.{at_ns % 10**9:09}")
         if shard.offset != Offset():
             words.append(f"--clock-ahead={shard.offset.flag()}")
+        if self.limits:
+            words += self.limits[self.boot(shard)].flags()
+        # The server is watched once.
+        return [*words, *(self.flags if shard.index == 1 else without_watching(self.flags))]
+
+    def own_words(self, shard: Shard) -> list[str]:
+        """Where it is, whatever it does."""
+        turn = shard.index - 1
+        words = ["load", "--quiet", f"--seed={self.load.seed}", "--until-stdin-ends"]
         if self.load.source_ips:
             words.append(f"--source-ip={self.load.source_ips[turn % len(self.load.source_ips)]}")
         if self.load.cpus:
             words.append(f"--cpus={self.load.cpus[turn % len(self.load.cpus)]}")
-        # The server is watched once.
-        flags = self.load.words if shard.index == 1 else without_watching(self.load.words)
-        return [*words, *flags]
+        return words
 
     # Goes on.
 
@@ -313,9 +389,7 @@ class Driver:
         """A shard that refuses its command line, or whose host cannot make the load, is no loss but a mistake."""
         for shard in self.shards:
             if shard.code in REFUSED and not shard.has_record:
-                ended = _binary.Ended(shard.code, "", shard.said, False)
-                error = _binary.error(ended)
-                raise FleetError(f"{shard.name(len(self.shards))} could not begin: {error}", shard.code)
+                raise self.could_not(shard, "begin", Look(shard.code, said=shard.said))
 
     def figures(self) -> Figures:
         """Of all shards together."""

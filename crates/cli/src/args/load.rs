@@ -192,6 +192,12 @@ pub struct PartArgs {
     /// And the whole Record in the end: it outlives this process, and `brimful merge` takes it.
     #[arg(long, value_name = "FILE", requires = "shard", hide_short_help = true)]
     pub keep: Option<PathBuf>,
+    /// Only find what this client can offer (--calibrate), for the load that shards are to make of it.
+    #[arg(long, requires = "calibrate", conflicts_with = "shard", hide = true)]
+    pub client_limit_only: bool,
+    /// What was found of this client so.
+    #[arg(long, value_name = "RATE", conflicts_with = "calibrate", hide = true)]
+    pub client_max: Option<Rate>,
     /// Stop, as by Ctrl-C, when stdin ends: so does a shard whose starter is no more.
     #[arg(long, hide = true)]
     pub until_stdin_ends: bool,
