@@ -6,6 +6,7 @@ import json
 import os
 import resource
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -163,7 +164,11 @@ def by_ray(options: argparse.Namespace, files: Sequence[Path]) -> dict:
 
     @ray.remote
     def merged(*parts: str) -> str:
-        return json.dumps(brimful.merge(*(json.loads(part) for part in parts)).source)
+        with tempfile.TemporaryDirectory() as place:
+            files = [Path(place, f"{index}.json") for index in range(len(parts))]
+            for file, part in zip(files, parts):
+                file.write_text(part)
+            return json.dumps(brimful.merge(*files).source)
 
     walls = []
     moved = 0

@@ -1,7 +1,9 @@
 """Shards as actors of a Ray cluster: two nodes on this machine, which know nothing of one another but through Ray."""
 
+import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import unittest
@@ -24,7 +26,9 @@ class OnRay(unittest.TestCase):
     @classmethod
     def setUpClass(cls) -> None:
         # As its own tests do it: each node has a raylet and workers of its own.
-        cls.cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "include_dashboard": False})
+        cls.client_port = free_port()
+        head = {"num_cpus": 2, "include_dashboard": False, "ray_client_server_port": cls.client_port}
+        cls.cluster = Cluster(initialize_head=True, head_node_args=head)
         cls.second = cls.cluster.add_node(num_cpus=2)
         cls.cluster.wait_for_nodes()
 
@@ -40,6 +44,16 @@ class OnRay(unittest.TestCase):
         self.assertEqual(outcome.record.counts.scheduled, alone.counts.scheduled)
         self.assertEqual(outcome.record.counts.completed, alone.counts.completed)
         self.assertEqual([part.lost_at_s for part in outcome.record.shards], [None, None])
+
+    def test_through_the_client_port_it_is_the_same(self) -> None:
+        # From a process that knows nothing of the cluster.
+        command = [sys.executable, "-m", "brimful.fleet", "run", "--shards", "2", "--rate", "200", "--duration", "1s"]
+        address = f"--address=ray://127.0.0.1:{self.client_port}"
+        with target("--service", "page=100us") as url:
+            done = subprocess.run([*command, "--json", "--quiet", address, url], capture_output=True, text=True)
+        self.assertEqual(done.stderr.count("error"), 0, done.stderr)
+        record = json.loads(done.stdout)
+        self.assertEqual((record["counts"]["completed"], len(record["shards"])), (200, 2))
 
     def test_a_node_that_dies_is_lost_from_then_on(self) -> None:
         third = self.cluster.add_node(num_cpus=4)
@@ -109,3 +123,9 @@ def actor_pid() -> int:
             except OSError:
                 continue
     raise AssertionError("no actor holds a shard")
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]

@@ -124,42 +124,68 @@ impl Account {
     }
 
     pub(crate) fn take_in(&mut self, other: &Account) -> Result<(), Unlike> {
-        if !self.classes.iter().map(|tally| &tally.name).eq(other.classes.iter().map(|tally| &tally.name)) {
-            return Err(Unlike::Classes(self.class_names(), other.class_names()));
-        }
-        if self.window != other.window {
-            return Err(Unlike::Windows(self.window, other.window));
-        }
+        self.check(other.window, other.classes.iter().map(|tally| &tally.name))?;
         for (tally, theirs) in self.classes.iter_mut().zip(&other.classes) {
             tally.merge(theirs);
         }
         self.connect_time.merge(&other.connect_time);
-        match (&mut self.handshake_time, &other.handshake_time) {
-            (Some(ours), Some(theirs)) => ours.merge(theirs),
-            (ours @ None, theirs) => ours.clone_from(theirs),
-            (Some(_), None) => {}
-        }
-        for (why, calls) in &other.tls_faults {
-            *self.tls_faults.entry(*why).or_default() += calls;
-        }
-        self.completed_in_window += other.completed_in_window;
-        self.limited.descriptors += other.limited.descriptors;
-        self.limited.ports += other.limited.ports;
-        self.limited.memory += other.limited.memory;
+        merge_if_any(&mut self.handshake_time, other.handshake_time.as_ref(), Distribution::merge);
+        self.count(&other.tls_faults, other.completed_in_window, other.limited);
         self.series.merge(&other.series);
         self.replies.merge(&other.replies);
         self.batches.merge(other.batches.clone());
-        match (&mut self.sessions, &other.sessions) {
-            (Some(ours), Some(theirs)) => ours.merge(theirs),
-            (ours @ None, theirs) => ours.clone_from(theirs),
-            (Some(_), None) => {}
+        merge_if_any(&mut self.sessions, other.sessions.as_ref(), SessionTally::merge);
+        merge_if_any(&mut self.redirects, other.redirects.as_ref(), RedirectTally::merge);
+        Ok(())
+    }
+
+    /// Everything that [`Account::pack`] wrote, without an Account of it: that would be 25 MB of hardly used counters for
+    /// twenty classes.
+    pub(crate) fn add(&mut self, packed: &PackedAccount) -> Result<(), AddError> {
+        self.check(window(packed), packed.classes.iter().map(|class| &class.name))?;
+        let Limited { descriptors, ports, memory } = packed.limited;
+        let faults = packed.tls_faults.values().copied();
+        if [packed.completed_in_window, descriptors, ports, memory].into_iter().chain(faults).any(|count| count > MOST)
+        {
+            return Err(StatsError::Damaged("more calls than any run has".to_owned()).into());
         }
-        match (&mut self.redirects, &other.redirects) {
-            (Some(ours), Some(theirs)) => ours.merge(theirs),
-            (ours @ None, theirs) => ours.clone_from(theirs),
-            (Some(_), None) => {}
+        for (tally, theirs) in self.classes.iter_mut().zip(&packed.classes) {
+            tally.add(theirs)?;
+        }
+        self.connect_time.add(packed.connect_time.as_ref())?;
+        if let Some(times) = &packed.handshake_time {
+            self.handshake_time.get_or_insert_with(Distribution::none).add(Some(times))?;
+        }
+        self.count(&packed.tls_faults, packed.completed_in_window, packed.limited);
+        self.series.add(packed.interval_s, &packed.intervals)?;
+        self.replies.merge(&ReplySampler::unpack(self.window, &packed.replies)?);
+        self.batches.merge(BatchMeans::unpack(packed.batch_ns, &packed.batches)?);
+        let sessions = packed.sessions.as_ref().map(SessionTally::unpack).transpose()?;
+        merge_if_any(&mut self.sessions, sessions.as_ref(), SessionTally::merge);
+        let redirects = packed.redirects.as_ref().map(RedirectTally::unpack).transpose()?;
+        merge_if_any(&mut self.redirects, redirects.as_ref(), RedirectTally::merge);
+        Ok(())
+    }
+
+    /// Whether it can be of one run with what has this window and these classes.
+    fn check<'a>(&self, window: Nanos, classes: impl Iterator<Item = &'a String> + Clone) -> Result<(), Unlike> {
+        if !self.classes.iter().map(|tally| &tally.name).eq(classes.clone()) {
+            return Err(Unlike::Classes(self.class_names(), classes.cloned().collect()));
+        }
+        if self.window != window {
+            return Err(Unlike::Windows(self.window, window));
         }
         Ok(())
+    }
+
+    fn count(&mut self, tls_faults: &BTreeMap<TlsFault, u64>, completed_in_window: u64, limited: Limited) {
+        for (why, calls) in tls_faults {
+            *self.tls_faults.entry(*why).or_default() += calls;
+        }
+        self.completed_in_window += completed_in_window;
+        self.limited.descriptors += limited.descriptors;
+        self.limited.ports += limited.ports;
+        self.limited.memory += limited.memory;
     }
 
     /// Forgets everything, and keeps all memory, the lengths of intervals and batches among it: what is seen next is
@@ -205,34 +231,30 @@ impl Account {
     /// # Errors
     /// When it is anything else.
     pub fn unpack(packed: &PackedAccount) -> Result<Account, StatsError> {
-        let window = packed.window_ns.map_or(Nanos::MAX, Nanos);
-        let Limited { descriptors, ports, memory } = packed.limited;
-        let faults = packed.tls_faults.values().copied();
-        if [packed.completed_in_window, descriptors, ports, memory].into_iter().chain(faults).any(|count| count > MOST)
-        {
-            return Err(StatsError::Damaged("more calls than any run has".to_owned()));
-        }
+        let window = window(packed);
         if packed.classes.is_empty() {
             return Err(StatsError::Damaged("no class".to_owned()));
         }
-        Ok(Account {
+        let mut read = Account {
             window,
-            classes: packed.classes.iter().map(Tally::unpack).collect::<Result<_, _>>()?,
-            connect_time: Distribution::unpack(packed.connect_time.as_ref())?,
-            handshake_time: packed
-                .handshake_time
-                .as_ref()
-                .map(|times| Distribution::unpack(Some(times)))
-                .transpose()?,
-            tls_faults: packed.tls_faults.clone(),
-            completed_in_window: packed.completed_in_window,
-            limited: packed.limited,
-            series: Series::unpack(packed.interval_s, &packed.intervals)?,
-            replies: ReplySampler::unpack(window, &packed.replies)?,
-            batches: BatchMeans::unpack(packed.batch_ns, &packed.batches)?,
-            sessions: packed.sessions.as_ref().map(SessionTally::unpack).transpose()?,
-            redirects: packed.redirects.as_ref().map(RedirectTally::unpack).transpose()?,
-        })
+            classes: packed.classes.iter().map(|class| Tally::none(&class.name)).collect(),
+            connect_time: Distribution::none(),
+            handshake_time: None,
+            tls_faults: BTreeMap::new(),
+            completed_in_window: 0,
+            limited: Limited::default(),
+            series: Series::unpack(packed.interval_s, &[])?,
+            replies: ReplySampler::new(window),
+            batches: BatchMeans::unpack(packed.batch_ns, &[])?,
+            sessions: None,
+            redirects: None,
+        };
+        match read.add(packed) {
+            Ok(()) => Ok(read),
+            Err(AddError::Damaged(error)) => Err(error),
+            // It is like itself.
+            Err(AddError::Unlike(unlike)) => Err(StatsError::Damaged(unlike.to_string())),
+        }
     }
 
     fn class_names(&self) -> Vec<String> {
@@ -243,6 +265,39 @@ impl Account {
     #[cfg(test)]
     pub(crate) fn footprint(&self) -> usize {
         self.series.footprint() + self.replies.footprint() + self.classes.capacity() * size_of::<Tally>()
+    }
+}
+
+/// Why what a document holds was not added: part of it may have been.
+#[derive(Debug)]
+pub(crate) enum AddError {
+    Unlike(Unlike),
+    Damaged(StatsError),
+}
+
+impl From<Unlike> for AddError {
+    fn from(unlike: Unlike) -> AddError {
+        AddError::Unlike(unlike)
+    }
+}
+
+impl From<StatsError> for AddError {
+    fn from(error: StatsError) -> AddError {
+        AddError::Damaged(error)
+    }
+}
+
+/// A load without end has no window.
+fn window(packed: &PackedAccount) -> Nanos {
+    packed.window_ns.map_or(Nanos::MAX, Nanos)
+}
+
+/// What only some loads have.
+fn merge_if_any<T: Clone>(ours: &mut Option<T>, theirs: Option<&T>, merge: impl Fn(&mut T, &T)) {
+    match (ours, theirs) {
+        (Some(ours), Some(theirs)) => merge(ours, theirs),
+        (ours @ None, theirs) => *ours = theirs.cloned(),
+        (Some(_), None) => {}
     }
 }
 

@@ -5,7 +5,7 @@
 //! distribution function), within 0.1 %; count, mean, minimum and maximum are exact.
 
 use crate::error::StatsError;
-use crate::histogram::{decode, empty, encode, touched};
+use crate::histogram::{self, empty, encode, touched};
 use brimful_core::Nanos;
 use brimful_core::account::{PackedTimes, Whole};
 use brimful_core::record::Summary;
@@ -31,6 +31,11 @@ impl Distribution {
     /// Nothing recorded yet. All memory is taken and touched here.
     pub fn new() -> Distribution {
         Distribution::of_none(touched(LONGEST.0, DIGITS))
+    }
+
+    /// The same, to add to: memory is taken as it is needed.
+    pub(crate) fn none() -> Distribution {
+        Distribution::of_none(empty(LONGEST.0, DIGITS))
     }
 
     /// With a histogram in which there is nothing.
@@ -127,18 +132,30 @@ impl Distribution {
     /// # Errors
     /// When it is anything else.
     pub fn unpack(packed: Option<&PackedTimes>) -> Result<Distribution, StatsError> {
-        let Some(packed) = packed else { return Ok(Distribution::of_none(empty(LONGEST.0, DIGITS))) };
-        let histogram = decode(&packed.histogram, LONGEST.0, DIGITS)?;
-        let PackedTimes { sum: Whole(sum), sum_of_squares: Whole(sum_of_squares), min, max, .. } = *packed;
-        let (count, longest) = (u128::from(histogram.len()), u128::from(LONGEST.0));
+        let mut read = Distribution::none();
+        read.add(packed)?;
+        Ok(read)
+    }
+
+    /// Everything that [`Distribution::pack`] wrote.
+    ///
+    /// # Errors
+    /// When it is anything else; part of it may have been added then.
+    pub(crate) fn add(&mut self, packed: Option<&PackedTimes>) -> Result<(), StatsError> {
+        let Some(packed) = packed else { return Ok(()) };
+        let PackedTimes { ref histogram, sum: Whole(sum), sum_of_squares: Whole(sum_of_squares), min, max } = *packed;
+        let (count, longest) = (u128::from(histogram::add(&mut self.histogram, histogram)?), u128::from(LONGEST.0));
         let possible = count > 0
             && (min..=LONGEST.0).contains(&max)
             && (count * u128::from(min)..=count * u128::from(max)).contains(&sum)
             && sum_of_squares <= count * longest * longest;
-        match possible {
-            true => Ok(Distribution { histogram, sum, sum_of_squares, min, max }),
-            false => Err(StatsError::Damaged("the moments of a histogram are not its own".to_owned())),
+        if !possible {
+            return Err(StatsError::Damaged("the moments of a histogram are not its own".to_owned()));
         }
+        self.sum += sum;
+        self.sum_of_squares = self.sum_of_squares.saturating_add(sum_of_squares);
+        (self.min, self.max) = (self.min.min(min), self.max.max(max));
+        Ok(())
     }
 }
 

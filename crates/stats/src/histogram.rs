@@ -3,7 +3,7 @@
 use crate::error::StatsError;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
+use hdrhistogram::serialization::{Serializer, V2Serializer};
 use hdrhistogram::{Counter, Histogram};
 use std::hint::black_box;
 
@@ -33,33 +33,79 @@ pub(crate) fn encode<C: Counter>(histogram: &Histogram<C>) -> String {
     STANDARD.encode(bytes)
 }
 
-/// Reads what [`encode`] wrote of a histogram from 1 to `high`. Checks what the decoder trusts: that the payload is as long as
-/// the header says (it would allocate up to 4 GiB first), and that no number takes nine bytes (it would overflow on the
-/// largest).
-pub(crate) fn decode<C: Counter>(text: &str, high: u64, digits: u8) -> Result<Histogram<C>, StatsError> {
-    const V2: [u8; 4] = 0x1c84_9313_u32.to_be_bytes();
+/// Adds to a histogram from 1 to its bound what [`encode`] wrote of another such one, and returns how many values that has.
+/// Only what was counted is looked at: there are tens of thousands of counters, and mostly some hundreds in use.
+///
+/// # Errors
+/// When the text is anything else; part of it may have been added then.
+pub(crate) fn add<C: Counter>(ours: &mut Histogram<C>, text: &str) -> Result<u64, StatsError> {
     const HEADER: usize = 40;
-    let damaged = |what: &str| StatsError::Damaged(format!("a histogram: {what}"));
     let bytes = STANDARD.decode(text).map_err(|error| damaged(&error.to_string()))?;
-    let (header, payload) = bytes.split_at_checked(HEADER).ok_or_else(|| damaged("it is cut short"))?;
-    if header[..4] != V2 {
+    let (header, mut payload) = bytes.split_at_checked(HEADER).ok_or_else(|| damaged("it is cut short"))?;
+    let expected = header_of(ours, payload.len());
+    if header[..4] != expected[..4] {
         return Err(damaged("it is not HdrHistogram V2"));
     }
-    let length = u32::from_be_bytes([header[4], header[5], header[6], header[7]]);
-    if usize::try_from(length) != Ok(payload.len()) {
+    if header[4..8] != expected[4..8] {
         return Err(damaged("its length is wrong"));
     }
-    if payload.windows(8).any(|w| w.iter().all(|byte| byte & 0x80 != 0)) {
-        return Err(damaged("a count is too large"));
-    }
-    let read: Histogram<C> = Deserializer::new().deserialize(&mut &bytes[..]).map_err(|e| damaged(&e.to_string()))?;
-    if (read.low(), read.high(), read.sigfig()) != (1, high, digits) {
+    if header != expected {
         return Err(damaged("it has other bounds than brimful's"));
     }
-    if read.len() > MOST {
-        return Err(damaged("it has more values than any run"));
+    let (mut index, mut total) = (0_u64, 0_u64);
+    while !payload.is_empty() {
+        match next_number(&mut payload)? {
+            // So many counters are zero; a single one is written as its count.
+            zeros @ ..=0 => index += zeros.unsigned_abs().max(1),
+            count => {
+                let (value, counted) = (value_of(index, ours.sigfig()), C::from_i64(count));
+                let counted = counted.ok_or_else(|| damaged("a count is too large"))?;
+                ours.record_n(value, counted).map_err(|_| damaged("it has more counters than its bounds allow"))?;
+                (index, total) = (index + 1, total + count.unsigned_abs());
+            }
+        }
+        if index > ours.distinct_values() as u64 || total > MOST {
+            return Err(damaged("it has more values than any run"));
+        }
     }
-    Ok(read)
+    Ok(total)
+}
+
+fn damaged(what: &str) -> StatsError {
+    StatsError::Damaged(format!("a histogram: {what}"))
+}
+
+/// Cookie, length of what follows, offset, digits, bounds, and the ratio of a histogram of fractions to one of integers.
+fn header_of<C: Counter>(histogram: &Histogram<C>, payload: usize) -> Vec<u8> {
+    const V2: u32 = 0x1c84_9313;
+    let length = u32::try_from(payload).unwrap_or(u32::MAX);
+    let words = [V2, length, 0, u32::from(histogram.sigfig())].map(u32::to_be_bytes);
+    let bounds = [histogram.low(), histogram.high(), 1_f64.to_bits()].map(u64::to_be_bytes);
+    [words.as_flattened(), bounds.as_flattened()].concat()
+}
+
+/// A zigzag LEB128. More than seven bytes of it are more than [`MOST`].
+fn next_number(bytes: &mut &[u8]) -> Result<i64, StatsError> {
+    let mut number = 0_u64;
+    for shift in (0..49).step_by(7) {
+        let byte = bytes.split_off_first().ok_or_else(|| damaged("it is cut short"))?;
+        number |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return Ok((number >> 1) as i64 ^ -((number & 1) as i64));
+        }
+    }
+    Err(damaged("a count is too large"))
+}
+
+/// The lowest value that a counter counts: there is one for each value up to 2·10ᵈⁱᵍⁱᵗˢ or the power of two above, and then
+/// half as many for each doubling.
+fn value_of(index: u64, digits: u8) -> u64 {
+    let half = (2 * 10_u64.pow(u32::from(digits))).next_power_of_two() / 2;
+    match index / half {
+        0 => index,
+        // One that no histogram has is refused when it is recorded.
+        doublings => (half + index % half).checked_shl((doublings - 1) as u32).unwrap_or(u64::MAX),
+    }
 }
 
 #[cfg(test)]
@@ -74,14 +120,39 @@ mod tests {
         histogram
     }
 
+    fn added(ours: &[u64], text: &str) -> Result<Histogram<u64>, StatsError> {
+        let mut ours = of(ours);
+        let before = ours.len();
+        let count = add(&mut ours, text)?;
+        assert_eq!(ours.len(), before + count);
+        Ok(ours)
+    }
+
     fn refused(text: &str) -> String {
-        decode::<u64>(text, HIGH, 3).unwrap_err().to_string()
+        added(&[], text).unwrap_err().to_string()
     }
 
     #[test]
     fn what_is_written_is_read() {
         for values in [&[][..], &[0], &[3_600, 9_999], &[5, 5, 1_000]] {
-            assert_eq!(decode(&encode(&of(values)), HIGH, 3), Ok(of(values)));
+            assert_eq!(added(&[], &encode(&of(values))), Ok(of(values)));
+        }
+        assert_eq!(added(&[5, 7], &encode(&of(&[0, 5, 3_600]))), Ok(of(&[5, 7, 0, 5, 3_600])));
+    }
+
+    /// Wherever a counter's values begin, and where they end.
+    #[test]
+    fn every_counter_is_read_as_what_it_counts() {
+        for (high, digits) in [(3_600_000_000_000, 3), (60_000_000, 2)] {
+            let mut written: Histogram<u64> = touched(high, digits);
+            let mut value = 0;
+            while value <= high {
+                written.record(value).unwrap();
+                value = written.next_non_equivalent(value);
+            }
+            let mut read: Histogram<u64> = empty(high, digits);
+            assert_eq!(add(&mut read, &encode(&written)), Ok(written.len()));
+            assert_eq!(read, written);
         }
     }
 
@@ -91,11 +162,21 @@ mod tests {
         for bad in ["", "*", &good[..good.len() - 4], &STANDARD.encode([0; 64])] {
             assert!(refused(bad).contains("a histogram: "), "{bad}");
         }
-        let mut huge = STANDARD.decode(&good).unwrap();
-        huge.truncate(40);
-        huge.extend([0xff; 9]);
-        huge[4..8].copy_from_slice(&9_u32.to_be_bytes());
-        assert!(refused(&STANDARD.encode(&huge)).contains("a count is too large"));
+        let payload = |payload: &[u8]| {
+            let mut bytes = STANDARD.decode(&good).unwrap();
+            bytes.truncate(40);
+            bytes.extend(payload);
+            bytes[4..8].copy_from_slice(&(payload.len() as u32).to_be_bytes());
+            STANDARD.encode(&bytes)
+        };
+        assert!(refused(&payload(&[0xff; 9])).contains("a count is too large"));
+        assert!(refused(&payload(&[0xff; 3])).contains("cut short"));
+        // 2⁴¹ times the same value, which no run has; a counter beyond the last; so many zeros that nothing is left.
+        assert!(refused(&payload(&[0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01])).contains("more values than any run"));
+        let beyond = [0xff, 0xff, 0x03, 2];
+        assert!(refused(&payload(&beyond)).contains("more values than any run"), "{}", refused(&payload(&beyond)));
+        let mut small: Histogram<u8> = empty(HIGH, 3);
+        assert!(add(&mut small, &payload(&[0x80, 0x08])).unwrap_err().to_string().contains("a count is too large"));
     }
 
     #[test]

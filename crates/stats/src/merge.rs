@@ -1,10 +1,11 @@
 //! The Records of the shards of one load, which several processes or hosts have made, as the Record of that load: their
 //! Accounts are merged exactly, what the generators used is added up, and the verdict is judged anew.
 
-use crate::account::Account;
+use crate::account::{Account, AddError};
 use crate::derive::{Facts, derive};
 use crate::error::{StatsError, Unlike};
 use brimful_core::Nanos;
+use brimful_core::account::PackedAccount;
 use brimful_core::record::{Generator, HostContention, Record, ShardOrigin};
 use brimful_core::server::HostProbe;
 use std::collections::{BTreeMap, BTreeSet};
@@ -73,7 +74,11 @@ impl Merger {
     /// When there was none.
     pub fn finish(self) -> Result<Record, StatsError> {
         let whole = self.so_far.ok_or(StatsError::Nothing)?;
-        Ok(derive(&whole.account, whole.facts))
+        let account = match &whole.account {
+            Seen::Packed(packed) => &unpacked(packed, &whole.name())?,
+            Seen::Merged(account) => account,
+        };
+        Ok(derive(account, whole.facts))
     }
 }
 
@@ -82,8 +87,17 @@ impl Merger {
 struct Part {
     /// The Records' names, by index and number of their shards.
     names: BTreeMap<(u64, u64), String>,
-    account: Account,
+    account: Seen,
     facts: Facts,
+}
+
+/// What was counted.
+#[derive(Debug)]
+enum Seen {
+    /// By one shard, as its Record has it.
+    Packed(Box<PackedAccount>),
+    /// By several.
+    Merged(Box<Account>),
 }
 
 impl Part {
@@ -91,19 +105,13 @@ impl Part {
         if let [shard] = &mut record.shards[..] {
             shard.reasons.clone_from(&record.verdict.reasons);
         }
-        let read = || {
-            if record.shards.is_empty() {
-                return Err(StatsError::NotAShard);
-            }
-            Account::unpack(record.account.as_ref().ok_or(StatsError::NoAccount)?)
-        };
-        match read() {
-            Ok(account) => {
-                let names = record.shards.iter().map(|shard| ((shard.index, shard.of), name.clone())).collect();
-                Ok(Part { names, account, facts: Facts::of(record) })
-            }
-            Err(source) => Err(StatsError::In { name, source: Box::new(source) }),
+        let named = |source| StatsError::In { name: name.clone(), source: Box::new(source) };
+        if record.shards.is_empty() {
+            return Err(named(StatsError::NotAShard));
         }
+        let account = record.account.take().ok_or_else(|| named(StatsError::NoAccount))?;
+        let names = record.shards.iter().map(|shard| ((shard.index, shard.of), name.clone())).collect();
+        Ok(Part { names, account: Seen::Packed(Box::new(account)), facts: Facts::of(record) })
     }
 
     fn and(mut self, mut other: Part) -> Result<Part, StatsError> {
@@ -117,17 +125,46 @@ impl Part {
                 return Err(StatsError::SameShard { first, second, shard: format!("{index}/{of}") });
             }
         }
-        let [first, second] = [&self, &other].map(|part| part.names.values().next().cloned().unwrap_or_default());
-        let not_one_load = |unlike| StatsError::NotOneLoad { first, second, unlike };
+        let [first, second] = [&self, &other].map(Part::name);
         if let Some(unlike) = self.facts.unlike(&other.facts) {
-            return Err(not_one_load(unlike));
+            return Err(StatsError::NotOneLoad { first, second, unlike });
         }
-        if let Err(unlike) = self.account.take_in(&other.account) {
-            return Err(not_one_load(unlike));
-        }
+        let account = match (self.account, other.account) {
+            (Seen::Merged(mut merged), Seen::Packed(packed)) => {
+                added(&mut merged, &packed, first, second).map(|()| merged)
+            }
+            (Seen::Packed(packed), Seen::Merged(mut merged)) => {
+                added(&mut merged, &packed, second, first).map(|()| merged)
+            }
+            (Seen::Packed(ours), Seen::Packed(theirs)) => {
+                let mut merged = Box::new(unpacked(&ours, &first)?);
+                added(&mut merged, &theirs, first, second).map(|()| merged)
+            }
+            (Seen::Merged(mut merged), Seen::Merged(theirs)) => match merged.take_in(&theirs) {
+                Ok(()) => Ok(merged),
+                Err(unlike) => Err(StatsError::NotOneLoad { first, second, unlike }),
+            },
+        }?;
         self.names.extend(other.names);
-        Ok(Part { facts: self.facts.and(other.facts), ..self })
+        Ok(Part { names: self.names, account: Seen::Merged(account), facts: self.facts.and(other.facts) })
     }
+
+    /// The name of its first Record.
+    fn name(&self) -> String {
+        self.names.values().next().cloned().unwrap_or_default()
+    }
+}
+
+/// Adds what one Record says to what others say.
+fn added(merged: &mut Account, packed: &PackedAccount, of: String, name: String) -> Result<(), StatsError> {
+    merged.add(packed).map_err(|error| match error {
+        AddError::Unlike(unlike) => StatsError::NotOneLoad { first: of, second: name, unlike },
+        AddError::Damaged(source) => StatsError::In { name, source: Box::new(source) },
+    })
+}
+
+fn unpacked(packed: &PackedAccount, name: &str) -> Result<Account, StatsError> {
+    Account::unpack(packed).map_err(|source| StatsError::In { name: name.to_owned(), source: Box::new(source) })
 }
 
 impl Facts {

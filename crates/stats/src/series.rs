@@ -9,7 +9,7 @@
 //! The length follows from the latest event alone, hence the same events give the same series in any order and shard.
 
 use crate::error::StatsError;
-use crate::histogram::{MOST, decode, empty, encode, touched};
+use crate::histogram::{self, MOST, empty, encode, touched};
 use brimful_core::Nanos;
 use brimful_core::account::PackedInterval;
 use brimful_core::record::Interval;
@@ -88,17 +88,36 @@ impl Series {
 
     /// Everything the other has seen.
     pub fn merge(&mut self, other: &Series) {
-        while self.doublings < other.doublings {
+        let finer = self.make_room(other.doublings, other.used);
+        for (i, theirs) in other.slots[..other.used].iter().enumerate() {
+            self.slots[i >> finer].merge(theirs);
+        }
+    }
+
+    /// Everything that [`Series::pack`] wrote.
+    ///
+    /// # Errors
+    /// When it is anything else; part of it may have been added then.
+    pub(crate) fn add(&mut self, interval_s: f64, intervals: &[PackedInterval]) -> Result<(), StatsError> {
+        if intervals.len() > CAPACITY {
+            return Err(not_ours());
+        }
+        let finer = self.make_room(doublings(interval_s)?, intervals.len());
+        intervals.iter().enumerate().try_for_each(|(i, theirs)| self.slots[i >> finer].add(theirs))
+    }
+
+    /// Makes intervals at least so long, and room for so many of that length; returns how often these are to be doubled to
+    /// be as long as ours.
+    fn make_room(&mut self, doublings: u32, used: usize) -> u32 {
+        while self.doublings < doublings {
             self.widen();
         }
-        let finer = self.doublings - other.doublings;
-        self.used = self.used.max(other.used.div_ceil(1 << finer));
+        let finer = self.doublings - doublings;
+        self.used = self.used.max(used.div_ceil(1 << finer));
         while self.slots.len() < self.used {
             self.slots.push(Slot::of(empty(LONGEST_US, DIGITS)));
         }
-        for (i, theirs) in other.slots[..other.used].iter().enumerate() {
-            self.slots[i >> finer].add(theirs);
-        }
+        finer
     }
 
     /// Makes this what the other is, of which it is an earlier state: copies the intervals that have changed since. None changes
@@ -109,7 +128,7 @@ impl Series {
         for (slot, theirs) in self.slots[..used].iter_mut().zip(&other.slots) {
             if all || slot.counts() != theirs.counts() {
                 slot.clear();
-                slot.add(theirs);
+                slot.merge(theirs);
             }
         }
         (self.doublings, self.used) = (other.doublings, other.used);
@@ -153,14 +172,9 @@ impl Series {
     /// # Errors
     /// When it is anything else.
     pub fn unpack(interval_s: f64, intervals: &[PackedInterval]) -> Result<Series, StatsError> {
-        let shortest = interval_s * f64::from(1_u32 << HALVINGS);
-        // Intervals of a longer run than u64 nanoseconds can tell are no intervals. A power of two has no fraction.
-        let is_length = (1.0..=f64::from(u32::MAX)).contains(&shortest) && (shortest as u64).is_power_of_two();
-        if !is_length || shortest.fract() != 0.0 || intervals.len() > CAPACITY {
-            return Err(StatsError::Damaged("intervals of a length or number that brimful never has".to_owned()));
-        }
-        let slots = intervals.iter().map(Slot::unpack).collect::<Result<_, _>>()?;
-        Ok(Series { doublings: (shortest as u64).ilog2(), used: intervals.len(), slots })
+        let mut read = Series { doublings: doublings(interval_s)?, used: 0, slots: Vec::new() };
+        read.add(interval_s, intervals)?;
+        Ok(read)
     }
 
     fn length_s(&self) -> f64 {
@@ -183,7 +197,7 @@ impl Series {
     fn widen(&mut self) {
         for pair in self.slots.chunks_exact_mut(2) {
             if let [even, odd] = pair {
-                even.add(odd);
+                even.merge(odd);
                 odd.clear();
             }
         }
@@ -200,6 +214,18 @@ impl Series {
         let counters: usize = self.slots.iter().map(|s| s.response_us.distinct_values() * size_of::<u32>()).sum();
         self.slots.capacity() * size_of::<Slot>() + counters
     }
+}
+
+/// How often the shortest interval is to be doubled to be so long.
+fn doublings(interval_s: f64) -> Result<u32, StatsError> {
+    let shortest = interval_s * f64::from(1_u32 << HALVINGS);
+    // Intervals of a longer run than u64 nanoseconds can tell are no intervals. A power of two has no fraction.
+    let is_length = (1.0..=f64::from(u32::MAX)).contains(&shortest) && (shortest as u64).is_power_of_two();
+    if is_length && shortest.fract() == 0.0 { Ok((shortest as u64).ilog2()) } else { Err(not_ours()) }
+}
+
+fn not_ours() -> StatsError {
+    StatsError::Damaged("intervals of a length or number that brimful never has".to_owned())
 }
 
 impl PartialEq for Series {
@@ -224,11 +250,15 @@ impl Slot {
         [self.offered, self.sent, self.completed, self.errors]
     }
 
-    fn add(&mut self, other: &Slot) {
-        self.offered += other.offered;
-        self.sent += other.sent;
-        self.completed += other.completed;
-        self.errors += other.errors;
+    fn count(&mut self, offered: u64, sent: u64, completed: u64, errors: u64) {
+        self.offered += offered;
+        self.sent += sent;
+        self.completed += completed;
+        self.errors += errors;
+    }
+
+    fn merge(&mut self, other: &Slot) {
+        self.count(other.offered, other.sent, other.completed, other.errors);
         self.response_us += &other.response_us;
     }
 
@@ -242,16 +272,14 @@ impl Slot {
         }
     }
 
-    fn unpack(packed: &PackedInterval) -> Result<Slot, StatsError> {
+    fn add(&mut self, packed: &PackedInterval) -> Result<(), StatsError> {
         let PackedInterval { offered, sent, completed, errors, ref response_us } = *packed;
-        let response_us = match response_us {
-            Some(text) => decode(text, LONGEST_US, DIGITS)?,
-            None => empty(LONGEST_US, DIGITS),
-        };
-        if response_us.len() != completed || [offered, sent, errors].iter().any(|count| *count > MOST) {
+        let times = response_us.as_ref().map_or(Ok(0), |text| histogram::add(&mut self.response_us, text))?;
+        if times != completed || [offered, sent, errors].iter().any(|count| *count > MOST) {
             return Err(StatsError::Damaged("the counts of an interval are not its own".to_owned()));
         }
-        Ok(Slot { offered, sent, completed, errors, response_us })
+        self.count(offered, sent, completed, errors);
+        Ok(())
     }
 
     fn clear(&mut self) {

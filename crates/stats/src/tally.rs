@@ -33,14 +33,25 @@ impl Tally {
         }
     }
 
+    /// To add to: memory is taken as it is needed.
+    pub(crate) fn none(name: &str) -> Tally {
+        Tally {
+            name: name.to_owned(),
+            counts: Counts::default(),
+            response: Distribution::none(),
+            service: Distribution::none(),
+            first_byte: Distribution::none(),
+            lateness: Distribution::none(),
+            traffic: Traffic::default(),
+        }
+    }
+
     pub(crate) fn merge(&mut self, other: &Tally) {
-        add(&mut self.counts, &other.counts);
+        self.count(&other.counts, other.traffic);
         self.response.merge(&other.response);
         self.service.merge(&other.service);
         self.first_byte.merge(&other.first_byte);
         self.lateness.merge(&other.lateness);
-        self.traffic.received += other.traffic.received;
-        self.traffic.sent += other.traffic.sent;
     }
 
     pub(crate) fn clear(&mut self) {
@@ -74,21 +85,31 @@ impl Tally {
         }
     }
 
+    /// Reads what [`Tally::pack`] wrote.
     pub(crate) fn unpack(packed: &PackedClass) -> Result<Tally, StatsError> {
+        let mut read = Tally::none(&packed.name);
+        read.add(packed)?;
+        Ok(read)
+    }
+
+    /// Everything that [`Tally::pack`] wrote.
+    pub(crate) fn add(&mut self, packed: &PackedClass) -> Result<(), StatsError> {
         let Traffic { received, sent } = packed.bytes;
         let mut counts = packed.counts;
         if fields(&mut counts).into_iter().any(|count| *count > MOST) || received.max(sent) > MOST << 20 {
             return Err(StatsError::Damaged(format!("class `{}` has more calls than any run", packed.name)));
         }
-        Ok(Tally {
-            name: packed.name.clone(),
-            counts: packed.counts,
-            response: Distribution::unpack(packed.response_time.as_ref())?,
-            service: Distribution::unpack(packed.service_time.as_ref())?,
-            first_byte: Distribution::unpack(packed.first_byte.as_ref())?,
-            lateness: Distribution::unpack(packed.lateness.as_ref())?,
-            traffic: packed.bytes,
-        })
+        self.count(&packed.counts, packed.bytes);
+        self.response.add(packed.response_time.as_ref())?;
+        self.service.add(packed.service_time.as_ref())?;
+        self.first_byte.add(packed.first_byte.as_ref())?;
+        self.lateness.add(packed.lateness.as_ref())
+    }
+
+    fn count(&mut self, counts: &Counts, traffic: Traffic) {
+        add(&mut self.counts, counts);
+        self.traffic.received += traffic.received;
+        self.traffic.sent += traffic.sent;
     }
 }
 

@@ -8,15 +8,21 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from .. import _binary
 from .driver import FleetError, Lost
 from .place import Place
 
+#: How the address of a client port begins.
+CLIENT = "ray://"
+#: Where Ray has its token unless it is told another place.
+TOKEN = Path.home() / ".ray" / "auth_token"
 #: So long Ray may take to find the hosts, which may have to be started first.
 READY_S = 60.0
 #: And so long a host may take to accept a connection.
@@ -94,6 +100,7 @@ def rooms(
 
 
 def _connected(address: str) -> Any:
+    _use_token(address)
     try:
         import ray.exceptions
     except ImportError as error:
@@ -107,16 +114,30 @@ def _connected(address: str) -> Any:
             _reach(address)
             ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
         except Exception as error:  # It raises whatever its parts raise.
+            token = (
+                "; where the cluster asks for a token, have that of the head in ~/.ray/auth_token and RAY_AUTH_MODE=token in the "
+                "environment"
+                if address.startswith(CLIENT)
+                else ""
+            )
             raise FleetError(
                 f"no Ray cluster can be reached at {address} ({_first_line(error)}): start one with `ray start --head`, and "
-                "give its address, like 10.0.0.1:6379, ray://10.0.0.1:10001 or auto"
+                f"give its address, like 10.0.0.1:6379, ray://10.0.0.1:10001 or auto{token}"
             ) from error
     return ray
 
 
+def _use_token(address: str) -> None:
+    """Through its client port Ray does not look by itself whether it has a token, as it does otherwise. It reads the mode
+    when it is imported."""
+    has_token = "RAY_AUTH_TOKEN" in os.environ or TOKEN.exists()
+    if address.startswith(CLIENT) and has_token:
+        os.environ.setdefault("RAY_AUTH_MODE", "token")
+
+
 def _reach(address: str) -> None:
     """Whether anything listens there; Ray itself asks for minutes, and then ends this process."""
-    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    host, colon, port = address.removeprefix(CLIENT).rpartition(":")
     if colon and port.isdigit():
         socket.create_connection((host.strip("[]"), int(port)), REACH_S).close()
 
@@ -141,5 +162,6 @@ def _wanted(sizes: list[int], shards: int, cpus: float) -> str:
 
 
 def _first_line(error: BaseException) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0] if lines else type(error).__name__
+    """What it says in short; a line that announces others is followed by the last of them."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    return f"{lines[0]} {lines[-1]}" if lines[0].endswith(":") and len(lines) > 1 else lines[0]
