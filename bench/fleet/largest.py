@@ -13,7 +13,7 @@ import brimful
 from brimful import fleet
 
 #: Loads to try, as shares of the prediction.
-SHARES, QUICK_SHARES = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2), (0.2,)
+SHARES, QUICK_SHARES = (0.1, 0.2, 0.35, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2), (0.2,)
 DURATION, QUICK_DURATION = "3s", "500ms"
 #: A load that was valid once of so many tries can be made: what else spoke against it was the host.
 TRIES = 3

@@ -211,7 +211,7 @@ class Fleet(unittest.TestCase):
         first, second = done.stderr.splitlines()[:2]
         self.assertIn("what the shards can offer before they are the limit themselves", first)
         # On a busy machine the limit may be anything, so it is not asserted but used.
-        each = float(re.search(r": ([0-9,]+)/s.* by each of 2$", second)[1].replace(",", ""))
+        each = float(re.search(r": ([0-9,]+)/s.* by each of 2$", second)[1].replace(",", ""))  # In whole calls.
         self.assertAlmostEqual(record["generator"]["max_rate"], 2 * each, delta=2)
         self.assertIn("beyond_client_max", [reason["code"] for reason in record["verdict"]["reasons"]])
         self.assertEqual(done.returncode, 4)
@@ -265,7 +265,8 @@ class Crews(unittest.TestCase):
             self.assertEqual(record["counts"]["scheduled"], alone.counts.scheduled)
             self.assertEqual(len(record["shards"]), 2)
             self.assertEqual(record["intervals"][0]["length_s"], 1 / 32)
-            self.assertEqual(record["generator"]["max_rate"], limit["max_rate"])
+            known = None if limit["lower_bound"] else limit["max_rate"]
+            self.assertAlmostEqual(record["generator"]["max_rate"] or 0, known or 0, delta=1)
         self.assertTrue(refused["usage"])
         self.assertIn("could not begin", refused["error"])
         self.assertTrue(stopped["interrupted"])

@@ -1,11 +1,13 @@
 """What the shards of a load can offer before they are the limit themselves (`--calibrate`; Banga & Druschel 1997, §4.3).
 
 One shard of each host finds it beforehand, alone there: others would take the CPUs that the server which answers it
-runs on. All shards of a host are taken to be like that one, and the whole can offer what they can together.
+runs on. All shards of a host are taken to be like that one; those that share a CPU share what it can offer, and the
+whole can offer what they can together.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -32,6 +34,15 @@ class ClientLimit:
         return ClientLimit(
             found.get("max_rate"), found.get("lower_bound", False), found.get("second_shares_cpus", False)
         )
+
+    def of_each(self, shards: int, cpus: int) -> "ClientLimit":
+        """For each of so many shards on so many CPUs, of one of which this is the limit of a shard.
+
+        >>> ClientLimit(30_000.0).of_each(shards=3, cpus=2).max_rate
+        20000.0
+        """
+        share = min(1.0, cpus / shards)
+        return self if self.max_rate is None else dataclasses.replace(self, max_rate=share * self.max_rate)
 
     def flags(self) -> list[str]:
         """Of a shard for which it holds."""

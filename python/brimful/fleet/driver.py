@@ -254,10 +254,12 @@ class Driver:
             words = [*self.own_words(shard), CALIBRATE, ONLY, "--out={kept}", *without_watching(self.flags)]
             self.need(shard, shard.room.ask("start", words, self.load.files), "cannot start")
         for boot, shard in firsts.items():
-            self.limits[boot] = ClientLimit.of(self.ended(shard).kept)
-            each = sum(self.boot(other) == boot for other in self.shards)
+            found = ClientLimit.of(self.ended(shard).kept)
             assert shard.description is not None
-            self.note_that(f"  {shard.description.host}: {self.limits[boot]} by each of {each}")
+            here = sum(self.boot(other) == boot for other in self.shards)
+            cpus = len(set(self.load.cpus)) or shard.description.cpus
+            self.limits[boot] = found.of_each(here, cpus)
+            self.note_that(f"  {shard.description.host}: {self.limits[boot]} by each of {here}")
 
     def limit(self) -> ClientLimit:
         """Of all together."""
@@ -310,7 +312,7 @@ class Driver:
         words.append(f"--start-at={at_ns // 10**9}.{at_ns % 10**9:09}")
         if shard.offset != Offset():
             words.append(f"--clock-ahead={shard.offset.flag()}")
-        if self.limits:
+        if self.limits and self.boot(shard) in self.limits:
             words += self.limits[self.boot(shard)].flags()
         # The server is watched once.
         return [*words, *(self.flags if shard.index == 1 else without_watching(self.flags))]
