@@ -111,6 +111,8 @@ fn value_of(index: u64, digits: u8) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
 
     const HIGH: u64 = 3_600;
 
@@ -177,6 +179,31 @@ mod tests {
         assert!(refused(&payload(&beyond)).contains("more values than any run"), "{}", refused(&payload(&beyond)));
         let mut small: Histogram<u8> = empty(HIGH, 3);
         assert!(add(&mut small, &payload(&[0x80, 0x08])).unwrap_err().to_string().contains("a count is too large"));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+        /// Numbers as they are written, of any length, one after another; and whatever is left of them.
+        #[test]
+        fn foreign_bytes_are_read_or_refused(numbers in vec((any::<i64>(), 0..64_u32), 0..20), cut in 0..8_usize) {
+            let mut payload = Vec::new();
+            for (number, shift) in numbers {
+                let number = number >> shift;
+                let mut rest = (number << 1 ^ number >> 63) as u64;
+                while rest >= 0x80 {
+                    payload.push(rest as u8 | 0x80);
+                    rest >>= 7;
+                }
+                payload.push(rest as u8);
+            }
+            payload.truncate(payload.len().saturating_sub(cut));
+            let mut ours = of(&[5]);
+            let text = STANDARD.encode([header_of(&ours, payload.len()), payload].concat());
+            if let Ok(count) = add(&mut ours, &text) {
+                prop_assert_eq!(ours.len(), 1 + count);
+            }
+        }
     }
 
     #[test]
