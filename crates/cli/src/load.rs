@@ -34,8 +34,10 @@ const CONNECT_TIMEOUT: Nanos = Nanos::from_secs(3);
 pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
     let mut plan = plan(args)?;
     let limit_only = wants_client_limit_only(args, &plan)?;
-    // The client's limit is one for loads of some kind.
-    plan.workload.load.get_or_insert_with(|| Load::poisson(Rate(client_limit::START)));
+    if limit_only {
+        // It is one for loads of some kind.
+        plan.workload.load.get_or_insert_with(|| Load::poisson(Rate(client_limit::START)));
+    }
     plan.validate()?;
     let classes: Vec<&str> = plan.workload.classes.iter().map(|class| class.name.as_str()).collect();
     check_objectives(&classes, &args.slo)?;
