@@ -10,6 +10,7 @@ use crate::address::HostNumber;
 use crate::bed::Bed;
 use crate::sys::unshare;
 use brimful_core::cpus::CpuList;
+use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_bind, mount_change};
 use rustix::process::{Pid, Signal, getpgrp, kill_process};
@@ -41,7 +42,7 @@ const SAME_WISH: Duration = Duration::from_secs(1);
 /// # Errors
 /// When the test bed cannot be shown to it.
 pub fn run(bed: &Bed, command: &[String]) -> Result<u8, TestbedError> {
-    let _names = Made(fs::create_dir(NAMES).is_ok());
+    let _names = Names::make();
     let mut signals = Signals::new(passed_on()).map_err(TestbedError::kernel("listen for signals"))?;
     let (handle, (tell, started)) = (signals.handle(), channel());
     std::thread::scope(|scope| {
@@ -120,12 +121,26 @@ fn environment(bed: &Bed) -> [(&'static str, String); 4] {
     ]
 }
 
-/// Whether the directory of names was not there before; dropped, it is gone again then.
-struct Made(bool);
+/// The directory of names. Dropped, it is gone again if it was not there before and no other test bed is: removing it
+/// would take away what they have mounted there.
+struct Names {
+    made: bool,
+    held: Option<File>,
+}
 
-impl Drop for Made {
+impl Names {
+    fn make() -> Names {
+        let made = fs::create_dir(NAMES).is_ok();
+        let held = File::open(NAMES).ok().filter(|names| flock(names, FlockOperation::LockShared).is_ok());
+        Names { made, held }
+    }
+}
+
+impl Drop for Names {
     fn drop(&mut self) {
-        if self.0 {
+        let lock = |names| flock(names, FlockOperation::NonBlockingLockExclusive);
+        let alone = self.held.as_ref().is_some_and(|names| lock(names).is_ok());
+        if self.made && alone {
             // Fails if somebody uses it by now.
             let _ = fs::remove_dir(NAMES);
         }
