@@ -165,10 +165,9 @@ def by_ray(options: argparse.Namespace, files: Sequence[Path]) -> dict:
     @ray.remote
     def merged(*parts: str) -> str:
         with tempfile.TemporaryDirectory() as place:
-            files = [Path(place, f"{index}.json") for index in range(len(parts))]
-            for file, part in zip(files, parts):
-                file.write_text(part)
-            return json.dumps(brimful.merge(*files).source)
+            for index, part in enumerate(parts):
+                Path(place, f"{index}.json").write_text(part)
+            return json.dumps(brimful.merge(*Path(place).iterdir()).source)
 
     walls = []
     moved = 0

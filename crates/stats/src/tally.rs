@@ -22,26 +22,22 @@ pub(crate) struct Tally {
 
 impl Tally {
     pub(crate) fn new(name: String) -> Tally {
-        Tally {
-            name,
-            counts: Counts::default(),
-            response: Distribution::new(),
-            service: Distribution::new(),
-            first_byte: Distribution::new(),
-            lateness: Distribution::new(),
-            traffic: Traffic::default(),
-        }
+        Tally::with(name, Distribution::new)
     }
 
     /// To add to: memory is taken as it is needed.
     pub(crate) fn none(name: &str) -> Tally {
+        Tally::with(name.to_owned(), Distribution::none)
+    }
+
+    fn with(name: String, times: fn() -> Distribution) -> Tally {
         Tally {
-            name: name.to_owned(),
+            name,
             counts: Counts::default(),
-            response: Distribution::none(),
-            service: Distribution::none(),
-            first_byte: Distribution::none(),
-            lateness: Distribution::none(),
+            response: times(),
+            service: times(),
+            first_byte: times(),
+            lateness: times(),
             traffic: Traffic::default(),
         }
     }

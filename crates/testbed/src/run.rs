@@ -18,8 +18,9 @@ use rustix::thread::UnshareFlags;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::ffi::CStr;
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File};
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus};
@@ -42,7 +43,7 @@ const SAME_WISH: Duration = Duration::from_secs(1);
 /// # Errors
 /// When the test bed cannot be shown to it.
 pub fn run(bed: &Bed, command: &[String]) -> Result<u8, TestbedError> {
-    let _names = Names::make();
+    let _names = Names::hold();
     let mut signals = Signals::new(passed_on()).map_err(TestbedError::kernel("listen for signals"))?;
     let (handle, (tell, started)) = (signals.handle(), channel());
     std::thread::scope(|scope| {
@@ -121,27 +122,32 @@ fn environment(bed: &Bed) -> [(&'static str, String); 4] {
     ]
 }
 
-/// The directory of names. Dropped, it is gone again if it was not there before and no other test bed is: removing it
-/// would take away what they have mounted there.
-struct Names {
-    made: bool,
-    held: Option<File>,
-}
+/// The directory of names. One that a test bed made is gone again with the last that is there: to remove it sooner would
+/// take away what others have mounted on it.
+struct Names(Option<File>);
 
 impl Names {
-    fn make() -> Names {
-        let made = fs::create_dir(NAMES).is_ok();
-        let held = File::open(NAMES).ok().filter(|names| flock(names, FlockOperation::LockShared).is_ok());
-        Names { made, held }
+    /// What tells a directory that a test bed made from others': the sticky bit, which iproute2 does not set.
+    const OURS: u32 = 0o1000;
+
+    fn hold() -> Names {
+        loop {
+            let _ = DirBuilder::new().mode(0o755 | Names::OURS).create(NAMES);
+            let held = File::open(NAMES).ok().filter(|names| flock(names, FlockOperation::LockShared).is_ok());
+            // Another bed may just have removed what was opened.
+            if held.is_none() || Path::new(NAMES).exists() {
+                return Names(held);
+            }
+        }
     }
 }
 
 impl Drop for Names {
     fn drop(&mut self) {
-        let lock = |names| flock(names, FlockOperation::NonBlockingLockExclusive);
-        let alone = self.held.as_ref().is_some_and(|names| lock(names).is_ok());
-        if self.made && alone {
-            // Fails if somebody uses it by now.
+        let Some(names) = &self.0 else { return };
+        let ours = names.metadata().is_ok_and(|names| names.mode() & Names::OURS != 0);
+        if ours && flock(names, FlockOperation::NonBlockingLockExclusive).is_ok() {
+            // Fails if somebody else uses it by now.
             let _ = fs::remove_dir(NAMES);
         }
     }

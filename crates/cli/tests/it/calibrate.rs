@@ -36,6 +36,21 @@ fn a_load_beyond_what_the_client_can_offer_is_invalid() {
 }
 
 #[test]
+fn a_load_that_the_workload_asks_for_is_made_after_it() {
+    let _machine = share_machine();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("workload.toml");
+    std::fs::write(&file, "[[class]]\nname = \"a\"\npath = \"/a\"\n[load]\narrivals = \"constant\"\nrate = 50.0\n")
+        .unwrap();
+    let mut target = Running::start(brimful(&["target", "--listen", "127.0.0.1:0", "--service", "a=0us"]));
+    let url = target.stdout_line().trim_end().trim_start_matches("listening on ").to_owned();
+    let asks = ["load", &url, "--calibrate", "--workload", file.to_str().unwrap(), "-d", "200ms", "--json", "--quiet"];
+    let record = documents::record(&Running::start(brimful(&asks)).finish().exits(&[0, 4]).stdout);
+    assert_eq!((record.counts.scheduled, record.target.starts_with(&url)), (10, true), "{}", record.target);
+    assert!(record.calibration.is_some());
+}
+
+#[test]
 fn alone_it_shows_the_curve_and_nothing_else() {
     let _machine = share_machine();
     let dir = tempfile::tempdir().unwrap();

@@ -193,6 +193,24 @@ fn nothing_is_left_behind_however_it_ends() {
     }
 }
 
+/// Whichever of them made the directory of names.
+#[test]
+fn a_bed_that_ends_takes_nothing_from_another() {
+    let _machine = share_machine();
+    let directory = tempfile::tempdir().unwrap();
+    let wait =
+        |file: &str| format!("echo started; until [ -e {file} ]; do sleep 0.05; done; ip netns exec server true");
+    let beds = ["first", "second"].map(|file| {
+        let mut bed = Running::start(bed_in(directory.path(), &[], &wait(file)));
+        assert_eq!(bed.stdout_line(), "started\n");
+        (file, bed)
+    });
+    for (file, bed) in beds {
+        fs::write(directory.path().join(file), "").unwrap();
+        bed.finish().exits(&[0]);
+    }
+}
+
 #[test]
 fn a_command_that_does_not_want_to_end_is_ended() {
     let _machine = share_machine();
