@@ -1,7 +1,7 @@
 //! Loads that others make: a program that drives shards, wherever they are, and tells the Record of each load.
 //!
-//! It is asked by a line of JSON on its stdin and answers by one on its stdout, once for each load or question what it can
-//! offer, and once more when it is ready; a line `stop` ends the load under way, the end of stdin all. The server is
+//! It is asked by a line of JSON on its stdin and answers by one on its stdout, once for each load or question what it
+//! can offer, and once more when it is ready; a line `stop` ends the load under way, the end of stdin all. The server is
 //! watched from here meanwhile: the crew's driver is on this host, so that its wall clock is this one's.
 
 use crate::{RunError, RunPlan, Watched};

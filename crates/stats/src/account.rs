@@ -139,8 +139,8 @@ impl Account {
         Ok(())
     }
 
-    /// Everything that [`Account::pack`] wrote, without an Account of it: that would be 25 MB of hardly used counters for
-    /// twenty classes.
+    /// Everything that [`Account::pack`] wrote, without an Account of it: that would be 25 MB of hardly used counters
+    /// for twenty classes.
     pub(crate) fn add(&mut self, packed: &PackedAccount) -> Result<(), AddError> {
         self.check(window(packed), packed.classes.iter().map(|class| &class.name))?;
         let Limited { descriptors, ports, memory } = packed.limited;

@@ -33,8 +33,8 @@ pub(crate) fn encode<C: Counter>(histogram: &Histogram<C>) -> String {
     STANDARD.encode(bytes)
 }
 
-/// Adds to a histogram from 1 to its bound what [`encode`] wrote of another such one, and returns how many values that has.
-/// Only what was counted is looked at: there are tens of thousands of counters, and mostly some hundreds in use.
+/// Adds to a histogram from 1 to its bound what [`encode`] wrote of another such one, and returns how many values that
+/// has. Only what was counted is looked at: there are tens of thousands of counters, and mostly some hundreds in use.
 ///
 /// # Errors
 /// When the text is anything else; part of it may have been added then.
@@ -75,7 +75,7 @@ fn damaged(what: &str) -> StatsError {
     StatsError::Damaged(format!("a histogram: {what}"))
 }
 
-/// Cookie, length of what follows, offset, digits, bounds, and the ratio of a histogram of fractions to one of integers.
+/// Cookie, length of what follows, offset, digits, bounds, and the ratio of a histogram of fractions to one of wholes.
 fn header_of<C: Counter>(histogram: &Histogram<C>, payload: usize) -> Vec<u8> {
     const V2: u32 = 0x1c84_9313;
     let length = u32::try_from(payload).unwrap_or(u32::MAX);
@@ -97,8 +97,8 @@ fn next_number(bytes: &mut &[u8]) -> Result<i64, StatsError> {
     Err(damaged("a count is too large"))
 }
 
-/// The lowest value that a counter counts: there is one for each value up to 2·10ᵈⁱᵍⁱᵗˢ or the power of two above, and then
-/// half as many for each doubling.
+/// The lowest value that a counter counts: there is one for each value up to 2·10ᵈⁱᵍⁱᵗˢ or the power of two above, and
+/// then half as many for each doubling.
 fn value_of(index: u64, digits: u8) -> u64 {
     let half = (2 * 10_u64.pow(u32::from(digits))).next_power_of_two() / 2;
     match index / half {

@@ -106,8 +106,8 @@ impl Series {
         intervals.iter().enumerate().try_for_each(|(i, theirs)| self.slots[i >> finer].add(theirs))
     }
 
-    /// Makes intervals at least so long, and room for so many of that length; returns how often these are to be doubled to
-    /// be as long as ours.
+    /// Makes intervals at least so long, and room for so many of that length; returns how often these are to be doubled
+    /// to be as long as ours.
     fn make_room(&mut self, doublings: u32, used: usize) -> u32 {
         while self.doublings < doublings {
             self.widen();

@@ -122,8 +122,8 @@ fn environment(bed: &Bed) -> [(&'static str, String); 4] {
     ]
 }
 
-/// The directory of names. One that a test bed made is gone again with the last that is there: to remove it sooner would
-/// take away what others have mounted on it.
+/// The directory of names. One that a test bed made is gone again with the last that is there: to remove it sooner
+/// would take away what others have mounted on it.
 struct Names(Option<File>);
 
 impl Names {

@@ -56,8 +56,8 @@ def run(
     `source_ips` are for the shards in turn. The objectives `slo` are the whole load's. They begin `lead_s` seconds
     after they were started. Their own Records are kept in `directory`, one file each, while they run and thereafter.
     `on_second` is told each second what they have seen, and how many are still there. With `calibrate=True` what they
-    can offer together is found beforehand, and `on_note` is told; a load beyond that is invalid. Once `stop` is set they
-    all stop, and what they saw is the result.
+    can offer together is found beforehand, and `on_note` is told; a load beyond that is invalid. Once `stop` is set
+    they all stop, and what they saw is the result.
     """
     return run_words(
         [*words(flags), "--", url],

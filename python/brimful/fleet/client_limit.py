@@ -1,4 +1,4 @@
-"""What the shards of a load can offer before they are the limit themselves (`--calibrate`; Banga & Druschel 1997, §4.3).
+"""What the shards of a load can offer before they are the limit (`--calibrate`; Banga & Druschel 1997, §4.3).
 
 One shard of each host finds it beforehand, alone there: others would take the CPUs that the server which answers it
 runs on. All shards of a host are taken to be like that one; those that share a CPU share what it can offer, and the

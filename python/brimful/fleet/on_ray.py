@@ -128,8 +128,8 @@ def _connected(address: str) -> Any:
 
 
 def _use_token(address: str) -> None:
-    """Through its client port Ray does not look by itself whether it has a token, as it does otherwise. It reads the mode
-    when it is imported."""
+    """Through its client port Ray does not look by itself whether it has a token, as it does otherwise. It reads the
+    mode when it is imported."""
     has_token = TOKEN.exists() or any(name in os.environ for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"))
     if address.startswith(CLIENT) and has_token:
         os.environ.setdefault("RAY_AUTH_MODE", "token")
