@@ -13,8 +13,6 @@ pub enum Kind {
     Connect,
     Receive,
     Send,
-    /// Receives what there is, at once.
-    Look,
     /// Nobody waits for it.
     Farewell,
 }
@@ -32,7 +30,6 @@ pub fn of_user_data(bits: u64) -> (Token, Kind) {
         1 => Kind::Connect,
         2 => Kind::Receive,
         3 => Kind::Send,
-        4 => Kind::Look,
         _ => Kind::Farewell,
     };
     (Token { slot: slot & ((1 << SLOT_BITS) - 1), generation }, kind)
@@ -44,7 +41,7 @@ mod tests {
 
     #[test]
     fn user_data_keeps_token_and_kind() {
-        for kind in [Kind::Setup, Kind::Connect, Kind::Receive, Kind::Send, Kind::Look, Kind::Farewell] {
+        for kind in [Kind::Setup, Kind::Connect, Kind::Receive, Kind::Send, Kind::Farewell] {
             let token = Token { slot: (1 << 28) - 1, generation: u32::MAX };
             assert_eq!(of_user_data(user_data(token, kind)), (token, kind));
         }

@@ -70,8 +70,6 @@ struct Slot<'a> {
     generation: u32,
     connecting: bool,
     receiving: bool,
-    /// Bytes received since the armed receive last found the socket empty.
-    run: usize,
     /// A send is under way that will say how it ended.
     sending: bool,
     /// The turn in which sending `outgoing` was tried last; 0 before the first try.
@@ -381,7 +379,6 @@ impl<'a> Uring<'a> {
                 slot.receiving = cqueue::more(entry.flags());
                 self.has_received(token, entry)
             }
-            Kind::Look => self.has_looked(token, entry),
         }
     }
 

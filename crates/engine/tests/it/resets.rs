@@ -69,13 +69,16 @@ fn a_connection_that_ends_between_calls_is_replaced(case: Case) {
     for end in [Step::Reset, Step::Close] {
         let server = RawServer::start(script([Step::Request, Step::Send(with_length(b"hello")), end.clone()]));
         let calls = Plan::new(case, server.addr()).calls(3).open(8.0);
-        assert_eq!((count(&calls, completed), connects(&calls)), (3, 3), "{end:?}");
+        assert_eq!((count(&calls, completed), connects(&calls)), (3, 3), "{end:?}: {calls:?}");
     }
 }
 
+/// Often enough to meet a reset that comes before the bytes in front of it have been taken in.
 fn a_reset_ends_no_body_that_a_close_would_have_ended(case: Case) {
+    const CALLS: usize = 400;
     let cut = b"HTTP/1.1 200 OK\r\n\r\nhello".to_vec();
     let server = RawServer::start(script([Step::Request, Step::Send(cut), Step::Reset]));
-    let calls = Plan::new(case, server.addr()).calls(3).closed(1);
-    assert_eq!(count(&calls, |end| end == End::Reset { sent: true }), 3, "{calls:?}");
+    let calls = Plan::new(case, server.addr()).calls(CALLS as u64).closed(4);
+    let other = calls.iter().find(|call| call.end() != End::Reset { sent: true });
+    assert!(calls.len() == CALLS && other.is_none(), "{} calls, {other:?}", calls.len());
 }
