@@ -104,6 +104,15 @@ CASES = (
         measure=measure.load,
     ),
     Case(
+        "large-body",
+        "keep-alive, 64 connections, 1 MiB from nginx",
+        "nginx-large",
+        (*brimful("--clients", "64"), wrk(64), h2load(64), hey(64), oha(64)),
+        COST,
+        (CPU, "requests_per_s"),
+        measure=measure.load,
+    ),
+    Case(
         "urls-100k",
         "keep-alive, 64 connections, nginx: 100,000 URLs by Zipf's law, beside one of them",
         "nginx",

@@ -17,7 +17,7 @@ from typing import TextIO
 from . import host, lateness, stats
 from .case import Case
 from .entry import Entry, Setting
-from .servers import Nginx, Server, Trivial
+from .servers import LARGE_BYTES, PAGE_BYTES, Nginx, Server, Trivial
 from .tools import Failed, Programs
 
 SCRIPTS = Path(__file__).parent / "scripts"
@@ -59,11 +59,12 @@ class Bench:
 
     def start(self, kind: str, room: int = 0) -> Server:
         """A server; `room` is how many requests the stamping one can note."""
-        if kind in ("nginx", "nginx-tls", "nginx-http2"):
+        if kind in ("nginx", "nginx-large", "nginx-tls", "nginx-http2"):
             if (path := self.programs.path("nginx")) is None:
                 raise Failed("nginx is absent")
             secure, http2 = kind == "nginx-tls", kind == "nginx-http2"
-            return Nginx(path, self.directory, self.server_cpu, secure=secure, http2=http2)
+            page = LARGE_BYTES if kind == "nginx-large" else PAGE_BYTES
+            return Nginx(path, self.directory, self.server_cpu, secure=secure, http2=http2, page=page)
         mode = {
             "trivial": ["answer"],
             "stamp": ["stamp", "--limit", str(room), "--out", str(self.stamps)],

@@ -15,6 +15,7 @@ from .tools import Failed
 
 # Small enough to fit into one segment with its head, and not trivial: the page of the httperf era.
 PAGE_BYTES = 1294
+LARGE_BYTES = 1 << 20
 # The file with the private key of a server by TLS.
 KEY = "key.pem"
 
@@ -94,14 +95,14 @@ http {{
 
 
 class Nginx:
-    """One worker on one CPU, one small file, which also answers for all paths below /s/, no log, connections kept for ever."""
+    """One worker on one CPU, one file, which also answers for all paths below /s/, no log, connections kept for ever."""
 
-    def __init__(self, path: str, directory: Path, cpu: int, secure: bool = False, http2: bool = False) -> None:
+    def __init__(self, path: str, directory: Path, cpu: int, secure: bool = False, http2: bool = False, page: int = PAGE_BYTES) -> None:
         directory = directory / "nginx"
         (directory / "www").mkdir(parents=True, exist_ok=True)
         # Its worker is another user.
         os.chmod(directory.parent, 0o755)
-        (directory / "www" / "index.html").write_text("x" * PAGE_BYTES)
+        (directory / "www" / "index.html").write_text("x" * page)
         self.port, self._status = free_port(), free_port()
         self.authority = certificate(directory) if secure else None
         settings = {
