@@ -11,9 +11,11 @@ import threading
 import time
 import unittest
 from pathlib import Path
+from unittest import mock
 
 import brimful
 from brimful import fleet
+from brimful.fleet import on_ray
 from brimful.fleet.clock import Offset, Probe, estimate
 from brimful.fleet.driver import Driver, FleetError, Load
 from brimful.fleet.local import Here, LocalRoom
@@ -308,6 +310,21 @@ class Clocks(unittest.TestCase):
             "--source-ip=127.0.0.2/32",
         ):
             self.assertIn(word, words)
+
+
+class Clusters(unittest.TestCase):
+    def test_a_client_server_that_crashes_is_started_again(self) -> None:
+        crashes = [ConnectionAbortedError(f"Initialization failure from server: {words}. See its log.") for words in on_ray.CRASHED]
+        ray = mock.Mock()
+        ray.init.side_effect = [*crashes, None]
+        on_ray._connect(ray, "ray://192.0.2.1:10001")
+        self.assertEqual(ray.init.call_count, 3)
+        for error, tries in (crashes[0], on_ray.TRIES), (ConnectionError("ray client connection timeout"), 1):
+            ray = mock.Mock()
+            ray.init.side_effect = error
+            with self.assertRaises(type(error)):
+                on_ray._connect(ray, "ray://192.0.2.1:10001")
+            self.assertEqual(ray.init.call_count, tries)
 
 
 class Elsewhere:

@@ -27,6 +27,10 @@ TOKEN = Path.home() / ".ray" / "auth_token"
 READY_S = 60.0
 #: And so long a host may take to accept a connection.
 REACH_S = 10.0
+#: A cluster's client port makes a process for whoever connects, by a fork beside gRPC's threads, of which some of a
+#: hundred crash (ray-project/ray issue 63202): it says so in these words, and a further one is tried.
+CRASHED = "Starting Ray client server failed", "Proxy failed to Connect to backend"
+TRIES = 3
 
 
 @dataclass(frozen=True)
@@ -112,7 +116,7 @@ def _connected(address: str) -> Any:
     if not ray.is_initialized():
         try:
             _reach(address)
-            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+            _connect(ray, address)
         except Exception as error:  # It raises whatever its parts raise.
             token = (
                 "; where the cluster asks for a token, have that of the head in ~/.ray/auth_token and RAY_AUTH_MODE=token in the "
@@ -125,6 +129,16 @@ def _connected(address: str) -> Any:
                 f"give its address, like 10.0.0.1:6379, ray://10.0.0.1:10001 or auto{token}"
             ) from error
     return ray
+
+
+def _connect(ray: Any, address: str) -> None:
+    for further in reversed(range(TRIES)):
+        try:
+            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+            return
+        except Exception as error:  # It raises whatever its parts raise.
+            if not further or not any(words in str(error) for words in CRASHED):
+                raise
 
 
 def _use_token(address: str) -> None:
