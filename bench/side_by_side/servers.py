@@ -97,7 +97,9 @@ http {{
 class Nginx:
     """One worker on one CPU, one file, which also answers for all paths below /s/, no log, connections kept for ever."""
 
-    def __init__(self, path: str, directory: Path, cpu: int, secure: bool = False, http2: bool = False, page: int = PAGE_BYTES) -> None:
+    def __init__(
+        self, path: str, directory: Path, cpu: int, secure: bool = False, http2: bool = False, page: int = PAGE_BYTES
+    ) -> None:
         directory = directory / "nginx"
         (directory / "www").mkdir(parents=True, exist_ok=True)
         # Its worker is another user.

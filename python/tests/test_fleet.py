@@ -314,7 +314,7 @@ class Clocks(unittest.TestCase):
 
 class Clusters(unittest.TestCase):
     def test_a_client_server_that_crashes_is_started_again(self) -> None:
-        crashes = [ConnectionAbortedError(f"Initialization failure from server: {words}. See its log.") for words in on_ray.CRASHED]
+        crashes = [ConnectionAbortedError(f"RuntimeError: {words}. See its log.") for words in on_ray.CRASHED]
         ray = mock.Mock()
         ray.init.side_effect = [*crashes, None]
         on_ray._connect(ray, "ray://192.0.2.1:10001")

@@ -12,6 +12,7 @@ pub const COUNT: u16 = 128;
 pub const SIZE: usize = 16384;
 /// From one to the next: an odd number of cache lines, or all of them would begin in the same set of a cache.
 const STRIDE: usize = SIZE + 17 * 64;
+const _: () = assert!((STRIDE / 64) % 2 == 1 && STRIDE % 64 == 0);
 const PAGE: usize = 4096;
 /// The descriptors come first, on a page of their own.
 const DATA: usize = COUNT as usize * size_of::<BufRingEntry>();
@@ -88,8 +89,10 @@ mod tests {
     fn buffers_lie_apart_and_inside() {
         let buffers = Buffers::new();
         let starts: Vec<usize> = (0..COUNT).map(|id| buffers.get(id, SIZE).as_ptr() as usize).collect();
-        assert!(starts.windows(2).all(|pair| pair[1] - pair[0] >= SIZE));
+        assert!(starts.windows(2).all(|pair| pair[1] - pair[0] == STRIDE));
         assert!(starts[0] >= buffers.address() as usize + DATA);
+        let end = starts[usize::from(COUNT) - 1] + SIZE;
+        assert!(end <= buffers.address() as usize + Buffers::layout().size());
         assert_eq!(buffers.get(0, usize::MAX).len(), SIZE);
         assert_eq!(buffers.tail, COUNT);
     }
