@@ -12,7 +12,7 @@ pub const COUNT: u16 = 128;
 pub const SIZE: usize = 16384;
 /// From one to the next: an odd number of cache lines, or all of them would begin in the same set of a cache.
 const STRIDE: usize = SIZE + 17 * 64;
-const _: () = assert!((STRIDE / 64) % 2 == 1 && STRIDE % 64 == 0);
+const _: () = assert!(STRIDE % (2 * 64) == 64);
 const PAGE: usize = 4096;
 /// The descriptors come first, on a page of their own.
 const DATA: usize = COUNT as usize * size_of::<BufRingEntry>();
