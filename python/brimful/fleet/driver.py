@@ -8,6 +8,7 @@ matters. If this process dies, the shards stop, and the directory has what they 
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import os
 import shutil
@@ -266,10 +267,14 @@ class Driver:
         return together(self.limits[self.boot(shard)] for shard in self.shards)
 
     def ended(self, shard: Shard) -> Look:
-        """How a shard that makes no part of the load has ended."""
+        """How a shard that makes no part of the load has ended, and the last that it has kept."""
+        kept: bytes | None = None
         while True:
             look: Look = self.need(shard, shard.room.ask("look"), "is gone")
+            # What is handed on once is not handed on again, and a shard writes it before it ends.
+            kept = look.kept or kept
             if look.code is not None:
+                look = dataclasses.replace(look, kept=kept)
                 break
             if self.stop.wait(FINDING_S):
                 shard.room.ask("stop")
