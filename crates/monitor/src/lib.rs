@@ -25,6 +25,7 @@
 #[macro_use]
 mod groups;
 
+mod accounts;
 mod affinity;
 mod bottleneck;
 mod config;

@@ -1,23 +1,10 @@
-//! The accounts of the programs: what their processes used, the departed included, whatever the source.
-//!
-//! A source tells [`Facts`] of living processes, among them counters since each process began; the accounts make of
-//! them totals of a program that never go backwards and count nothing twice. For every process
-//!
-//! ```text
-//! total = its own + max(what it reaped, what was last read of its children that are gone)
-//! ```
-//!
-//! where *what it reaped* is the growth of what the kernel adds up of children that ended and were waited for: so a
-//! child that was born and died between two readings counts as well. Children that belong to another program are taken
-//! off. What a process used before the watch began is not counted. Not seen: a process that lived less than the time
-//! between two readings and whose parent did not wait for it.
+//! A program at a moment, and what happened to it between two.
 
 use crate::counter::Over;
 use crate::tree::QuotaSample;
 use brimful_core::Nanos;
 use brimful_core::server::{CpuQuota, Program};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// One program at one moment: counters since the watch began, except where it says *now*. What the source does not tell
@@ -76,204 +63,6 @@ pub struct CpuTime {
     pub user: Nanos,
 }
 
-/// What a source tells of a process that has not ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Facts {
-    /// Its name, cut to 15 bytes by the kernel and padded with zeros.
-    pub comm: [u8; 16],
-    pub parent: u32,
-    /// Since boot, suspended time included.
-    pub started: Nanos,
-    /// Since it began, by threads that ended as well.
-    pub own: Usage,
-    /// By children that ended and that it waited for, and by theirs. The kernel adds up no waits and no switches.
-    pub reaped: Usage,
-    pub threads: u64,
-    pub running: u64,
-    pub rss_bytes: u64,
-}
-
-/// Counters that only grow. Those that the source does not tell stay at zero, and [`ProcessTree`](crate::ProcessTree)
-/// leaves them out of the sample.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Usage {
-    pub cpu: CpuTime,
-    pub waited: Nanos,
-    pub switches: u64,
-    pub major_faults: u64,
-}
-
-/// All programs. Every process belongs to one at most. Sources read processes one after another, by ascending pid.
-#[derive(Debug)]
-pub(crate) struct Accounts {
-    /// When the watch began, counted like [`Facts::started`].
-    began: Nanos,
-    programs: Vec<ProgramAccount>,
-    members: BTreeMap<u32, Member>,
-}
-
-#[derive(Debug)]
-struct ProgramAccount {
-    name: Arc<str>,
-    /// To be called after its first process, while that lives.
-    nameless: bool,
-    /// Which that is.
-    named_after: Option<u32>,
-    pids: Arc<[u32]>,
-    /// Whether `pids` must be made anew.
-    changed: bool,
-    found: bool,
-    started: u64,
-    ended: u64,
-    /// Of members that are gone and whose parent is not one.
-    gone: Usage,
-    /// By its members before the watch began.
-    before: Usage,
-    /// The last total: the next is never below it.
-    floor: Usage,
-}
-
-#[derive(Debug)]
-struct Member {
-    program: usize,
-    /// As last told, but for what it may have [reaped](Accounts::reaped_for_sure).
-    facts: Facts,
-    /// What it had reaped as last told.
-    reaped: Usage,
-    /// Of `reaped`, what it had reaped when it was found, and what belonged to another program.
-    not_ours: Usage,
-    children_gone: Usage,
-}
-
-impl Accounts {
-    /// `began` is now, counted like [`Facts::started`]. A program without a name takes that of its first process and is
-    /// called by the second of the pair until then.
-    pub fn new(began: Nanos, names: impl Iterator<Item = (bool, Arc<str>)>) -> Accounts {
-        let program = |(named, name): (bool, _)| ProgramAccount {
-            name,
-            nameless: !named,
-            named_after: None,
-            pids: Arc::default(),
-            changed: false,
-            found: false,
-            started: 0,
-            ended: 0,
-            gone: Usage::default(),
-            before: Usage::default(),
-            floor: Usage::default(),
-        };
-        Accounts { began, programs: names.map(program).collect(), members: BTreeMap::new() }
-    }
-
-    /// The living processes of all programs, in ascending order.
-    pub fn pids(&self) -> impl Iterator<Item = u32> {
-        self.members.keys().copied()
-    }
-
-    /// The program to which a process belongs.
-    pub fn program_of(&self, pid: u32) -> Option<usize> {
-        self.members.get(&pid).map(|member| member.program)
-    }
-
-    /// Whether a program has a living process.
-    pub fn is_alive(&self, program: usize) -> bool {
-        self.members.values().any(|member| member.program == program)
-    }
-
-    /// Whether a program ever had a process.
-    pub fn was_found(&self, program: usize) -> bool {
-        self.programs[program].found
-    }
-
-    /// What is known of a member now; false if the process is none.
-    pub fn update(&mut self, pid: u32, facts: &Facts) -> bool {
-        let reaped = self.reaped_for_sure(pid, facts);
-        let Some(member) = self.members.get_mut(&pid) else { return false };
-        let program = &mut self.programs[member.program];
-        // It may have executed another program since.
-        if program.named_after == Some(pid) && member.facts.comm != facts.comm {
-            program.name = String::from_utf8_lossy(facts.name()).into();
-        }
-        member.facts = Facts { own: member.facts.own.max(facts.own), reaped, ..*facts };
-        member.reaped = facts.reaped;
-        true
-    }
-
-    /// What a process has reaped, without children that it may have reaped after they were read as living and before it
-    /// was read itself: where younger ones have lower pids, as pids come round again, what it had reaped the last time.
-    fn reaped_for_sure(&self, pid: u32, facts: &Facts) -> Usage {
-        let Some(member) = self.members.get(&pid).filter(|member| member.reaped != facts.reaped) else {
-            return facts.reaped;
-        };
-        let is_younger =
-            |other: &Member| other.program == member.program && other.facts.started >= member.facts.started;
-        if self.members.range(..pid).any(|(_, other)| is_younger(other)) { member.reaped } else { facts.reaped }
-    }
-
-    /// Makes a process, which is in no program yet, a member of one.
-    pub fn admit(&mut self, pid: u32, index: usize, facts: &Facts) {
-        let program = &mut self.programs[index];
-        if program.nameless && program.named_after.is_none() {
-            program.name = String::from_utf8_lossy(facts.name()).into();
-            program.named_after = Some(pid);
-        }
-        if facts.started >= self.began {
-            program.started += 1;
-        } else {
-            program.before = program.before.plus(facts.own);
-        }
-        (program.changed, program.found) = (true, true);
-        let (reaped, children_gone) = (facts.reaped, Usage::default());
-        self.members.insert(pid, Member { program: index, facts: *facts, reaped, not_ours: reaped, children_gone });
-    }
-
-    /// A process has ended, whether its parent has waited for it or not. Its heir is its parent if that is a member, or
-    /// else the program.
-    pub fn end(&mut self, pid: u32) {
-        let Some(member) = self.members.remove(&pid) else { return };
-        let program = &mut self.programs[member.program];
-        program.changed = true;
-        program.ended += 1;
-        program.named_after = program.named_after.filter(|&named_after| named_after != pid);
-        match self.members.get_mut(&member.facts.parent) {
-            Some(parent) if parent.program == member.program => {
-                parent.children_gone = parent.children_gone.plus(member.total());
-                return;
-            }
-            // The kernel will add it to what the parent reaped.
-            Some(parent) => parent.not_ours = parent.not_ours.plus(member.facts.own).plus(member.facts.reaped),
-            None => {}
-        }
-        program.gone = program.gone.plus(member.total());
-    }
-
-    /// Every program as last told of.
-    pub fn sample(&mut self) -> Vec<ProgramSample> {
-        let mut samples: Vec<ProgramSample> = self.programs.iter().map(|_| ProgramSample::default()).collect();
-        let mut totals: Vec<Usage> = self.programs.iter().map(|program| program.gone).collect();
-        for member in self.members.values() {
-            let sample = &mut samples[member.program];
-            sample.threads += member.facts.threads;
-            sample.running += member.facts.running;
-            sample.rss_bytes += member.facts.rss_bytes;
-            totals[member.program] = totals[member.program].plus(member.total());
-        }
-        for (index, ((program, sample), total)) in self.programs.iter_mut().zip(&mut samples).zip(totals).enumerate() {
-            if std::mem::take(&mut program.changed) {
-                let members = self.members.iter().filter(|(_, member)| member.program == index);
-                program.pids = members.map(|(&pid, _)| pid).collect();
-            }
-            program.floor = program.floor.max(total.minus(program.before));
-            (sample.name, sample.pids) = (program.name.clone(), program.pids.clone());
-            (sample.started, sample.ended) = (program.started, program.ended);
-            let Usage { cpu, waited, switches, major_faults } = program.floor;
-            (sample.cpu, sample.major_faults) = (cpu, major_faults);
-            (sample.run_queue_wait, sample.context_switches) = (Some(waited), Some(switches));
-        }
-        samples
-    }
-}
-
 impl ProgramSample {
     /// What happened since an earlier sample, `over` a time.
     pub(crate) fn since(&self, earlier: &ProgramSample, over: Nanos) -> Program {
@@ -323,48 +112,6 @@ impl ProgramSample {
     }
 }
 
-impl Facts {
-    /// `comm` without what pads it.
-    pub fn name(&self) -> &[u8] {
-        self.comm.split(|&byte| byte == 0).next().unwrap_or_default()
-    }
-}
-
-impl Member {
-    fn total(&self) -> Usage {
-        self.facts.own.plus(self.facts.reaped.minus(self.not_ours).max(self.children_gone))
-    }
-}
-
-impl Usage {
-    fn plus(self, other: Usage) -> Usage {
-        Usage {
-            cpu: self.cpu.plus(other.cpu),
-            waited: self.waited + other.waited,
-            switches: self.switches.saturating_add(other.switches),
-            major_faults: self.major_faults.saturating_add(other.major_faults),
-        }
-    }
-
-    fn minus(self, other: Usage) -> Usage {
-        Usage {
-            cpu: self.cpu.minus(other.cpu),
-            waited: self.waited - other.waited,
-            switches: self.switches.saturating_sub(other.switches),
-            major_faults: self.major_faults.saturating_sub(other.major_faults),
-        }
-    }
-
-    fn max(self, other: Usage) -> Usage {
-        Usage {
-            cpu: self.cpu.max(other.cpu),
-            waited: self.waited.max(other.waited),
-            switches: self.switches.max(other.switches),
-            major_faults: self.major_faults.max(other.major_faults),
-        }
-    }
-}
-
 impl CpuTime {
     pub(crate) fn plus(self, other: CpuTime) -> CpuTime {
         CpuTime { total: self.total + other.total, user: self.user + other.user }
@@ -376,7 +123,7 @@ impl CpuTime {
         CpuTime { total, user: (self.user - earlier.user).min(total) }
     }
 
-    fn max(self, other: CpuTime) -> CpuTime {
+    pub(crate) fn max(self, other: CpuTime) -> CpuTime {
         CpuTime { total: self.total.max(other.total), user: self.user.max(other.user) }
     }
 
@@ -394,127 +141,31 @@ impl CpuTime {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
-
-    const WATCH_BEGAN: Nanos = Nanos::from_secs(100);
-
-    fn accounts(programs: usize) -> Accounts {
-        Accounts::new(WATCH_BEGAN, (0..programs).map(|_| (true, "program".into())))
-    }
-
-    fn usage(ms: u64) -> Usage {
-        let total = Nanos::from_millis(ms);
-        Usage { cpu: CpuTime { total, user: total }, waited: total, switches: ms, major_faults: ms }
-    }
-
-    /// What the kernel adds up of children.
-    fn reaped(ms: u64) -> Usage {
-        Usage { waited: Nanos::ZERO, switches: 0, ..usage(ms) }
-    }
-
-    /// Of a process that was there before.
-    fn facts(parent: u32, own_ms: u64, reaped_ms: u64) -> Facts {
-        Facts {
-            parent,
-            own: usage(own_ms),
-            reaped: reaped(reaped_ms),
-            threads: 2,
-            running: 1,
-            rss_bytes: 3,
-            ..Facts::default()
-        }
-    }
-
-    fn newborn(parent: u32, own_ms: u64, reaped_ms: u64) -> Facts {
-        Facts { started: WATCH_BEGAN, ..facts(parent, own_ms, reaped_ms) }
-    }
-
-    /// CPU time of each program, in milliseconds.
-    fn used(accounts: &mut Accounts) -> Vec<u64> {
-        accounts.sample().iter().map(|sample| sample.cpu.total.0 / 1_000_000).collect()
-    }
-
-    #[test]
-    fn totals_include_those_who_ended_and_never_go_backwards() {
-        let mut accounts = accounts(1);
-        let mut told = |pids: &[(u32, Facts)]| {
-            for (pid, facts) in pids {
-                assert!(
-                    accounts.update(*pid, facts) || {
-                        accounts.admit(*pid, 0, facts);
-                        true
-                    }
-                );
-            }
-            for pid in accounts.pids().filter(|pid| pids.iter().all(|(told, _)| told != pid)).collect::<Vec<_>>() {
-                accounts.end(pid);
-            }
-            used(&mut accounts)[0]
-        };
-        assert_eq!(told(&[(1, facts(0, 200, 1000)), (2, facts(1, 400, 0))]), 0, "what was used before is not counted");
-        assert_eq!(told(&[(1, facts(0, 200, 1000)), (2, facts(1, 500, 0))]), 100);
-        assert_eq!(told(&[(1, facts(0, 200, 1000))]), 100, "vanished, not yet waited for");
-        assert_eq!(told(&[(1, facts(0, 200, 1550))]), 150, "waited for: 550, of which 500 were seen");
-        assert_eq!(told(&[(1, facts(0, 200, 1650))]), 250, "a child came and went unseen");
-        assert_eq!(told(&[]), 250);
-        assert_eq!(told(&[(3, newborn(0, 50, 0))]), 300, "restarted");
-        assert_eq!(told(&[(3, newborn(0, 40, 0))]), 300, "a source that falls short for once");
-        assert_eq!(told(&[(4, facts(0, 5000, 0))]), 300, "found late, but it is older than the watch");
-        let sample = accounts.sample().remove(0);
-        assert_eq!((sample.started, sample.ended, sample.pids.to_vec()), (1, 3, vec![4]));
-        assert_eq!((sample.threads, sample.running, sample.rss_bytes), (2, 1, 3));
-    }
-
-    #[test]
-    fn what_one_program_reaps_of_another_counts_once() {
-        let mut accounts = accounts(2);
-        accounts.admit(1, 0, &newborn(0, 10, 0));
-        accounts.admit(2, 1, &newborn(1, 0, 0));
-        accounts.update(2, &newborn(1, 500, 70));
-        accounts.end(2);
-        assert_eq!(used(&mut accounts), [10, 570]);
-        accounts.update(1, &newborn(0, 20, 570 + 30));
-        assert_eq!(used(&mut accounts), [20 + 30, 570]);
-    }
-
-    #[test]
-    fn a_child_that_is_reaped_after_it_was_read_and_before_its_parent_is_counts_once() {
-        let mut accounts = accounts(1);
-        accounts.admit(30, 0, &newborn(0, 10, 0));
-        accounts.admit(20, 0, &newborn(30, 500, 0));
-        accounts.update(20, &newborn(30, 500, 0));
-        accounts.update(30, &newborn(0, 10, 500 + 40));
-        assert_eq!(used(&mut accounts), [510], "as it was read living");
-        accounts.end(20);
-        accounts.update(30, &newborn(0, 10, 500 + 40));
-        assert_eq!(used(&mut accounts), [510 + 40], "and another that nobody saw");
-        accounts.admit(21, 0, &newborn(30, 5, 0));
-        accounts.update(30, &newborn(0, 10, 540 + 60));
-        assert_eq!(used(&mut accounts), [550 + 5]);
-        accounts.update(30, &newborn(0, 10, 540 + 60));
-        assert_eq!(used(&mut accounts), [550 + 5 + 60], "one reading later, though the younger one lives on");
-    }
-
-    #[test]
-    fn waits_and_switches_of_the_departed_stay_though_the_kernel_adds_up_none() {
-        let mut accounts = accounts(1);
-        accounts.admit(1, 0, &newborn(0, 10, 0));
-        accounts.admit(2, 0, &newborn(1, 7, 0));
-        accounts.end(2);
-        accounts.update(1, &newborn(0, 10, 9));
-        let sample = accounts.sample().remove(0);
-        assert_eq!((sample.run_queue_wait, sample.context_switches), (Some(Nanos::from_millis(17)), Some(17)));
-        assert_eq!((sample.major_faults, sample.cpu.total), (19, Nanos::from_millis(19)));
-    }
 
     #[test]
     fn figures_are_what_happened_between_two_samples() {
-        let mut accounts = accounts(1);
-        accounts.admit(1, 0, &facts(0, 100, 0));
-        let mut before = accounts.sample().remove(0);
-        accounts.update(1, &facts(0, 400, 0));
-        accounts.admit(2, 0, &newborn(1, 200, 0));
-        let mut now = ProgramSample { memory_bytes: Some(60), ..accounts.sample().remove(0) };
+        let used = |ms| CpuTime { total: Nanos::from_millis(ms), user: Nanos::from_millis(ms) };
+        let mut before = ProgramSample {
+            pids: [1].into(),
+            cpu: used(100),
+            run_queue_wait: Some(Nanos::from_millis(40)),
+            context_switches: Some(7),
+            major_faults: 9,
+            ..ProgramSample::default()
+        };
+        let mut now = ProgramSample {
+            pids: [1, 2].into(),
+            threads: 4,
+            running: 2,
+            started: 1,
+            cpu: used(600),
+            run_queue_wait: Some(Nanos::from_millis(540)),
+            context_switches: Some(507),
+            major_faults: 509,
+            rss_bytes: 6,
+            memory_bytes: Some(60),
+            ..before.clone()
+        };
         let process = now.since(&before, Nanos::from_secs(1));
         assert_eq!((process.processes, process.started, process.ended), (2, 1, 0));
         assert_eq!((process.threads, process.running, process.memory_share), (Some(4), Some(2), Some(0.1)));
@@ -546,64 +197,5 @@ mod tests {
         assert_eq!((&*none_did.group, none_did.throttled_s), ("tight", 0.0));
         assert_eq!(since(&[quota("new", 2, 50, 40, 70)]).unwrap().throttled_s, 0.0, "before it was one");
         assert_eq!(since(&[]), None);
-    }
-
-    #[test]
-    fn a_nameless_program_takes_the_name_of_its_first_process() {
-        let mut accounts = Accounts::new(WATCH_BEGAN, [(false, "1234".into())].into_iter());
-        assert_eq!(&*accounts.sample()[0].name, "1234");
-        let mut facts = facts(0, 0, 0);
-        facts.comm[..5].copy_from_slice(b"nginx");
-        accounts.admit(1234, 0, &facts);
-        assert_eq!(&*accounts.sample()[0].name, "nginx");
-        let mut worker = facts;
-        worker.comm[..5].copy_from_slice(b"other");
-        accounts.admit(1235, 0, &worker);
-        assert_eq!(&*accounts.sample()[0].name, "nginx", "of the first");
-        facts.comm[..5].copy_from_slice(b"httpd");
-        accounts.update(1234, &facts);
-        assert_eq!(&*accounts.sample()[0].name, "httpd", "it has executed another program");
-        accounts.end(1234);
-        assert_eq!(&*accounts.sample()[0].name, "httpd", "as long as there is no other");
-        accounts.admit(1236, 0, &worker);
-        assert_eq!(&*accounts.sample()[0].name, "other");
-    }
-
-    proptest! {
-        /// A master, and workers that are born, burn and end, each seen or not, and that it waits for.
-        #[test]
-        fn every_millisecond_counts_once(steps in proptest::collection::vec((0u8..4, 1u64..100), 1..80)) {
-            let mut accounts = accounts(1);
-            accounts.admit(1, 0, &facts(0, 0, 0));
-            let (mut truth, mut reaped_ms, mut next, mut last) = (0, 0, 2, 0);
-            let mut workers: BTreeMap<u32, u64> = BTreeMap::new();
-            for (what, ms) in steps {
-                match what {
-                    0 => {
-                        workers.insert(next, 0);
-                        next += 1;
-                    }
-                    1 => if let Some(used) = workers.values_mut().next_back() {
-                        *used += ms;
-                        truth += ms;
-                    },
-                    2 => if let Some((pid, used)) = workers.pop_first() {
-                        reaped_ms += used;
-                        accounts.end(pid);
-                    },
-                    _ => {
-                        accounts.update(1, &facts(0, 0, reaped_ms));
-                        for (&pid, &used) in &workers {
-                            if !accounts.update(pid, &newborn(1, used, 0)) {
-                                accounts.admit(pid, 0, &newborn(1, used, 0));
-                            }
-                        }
-                        let now = used(&mut accounts)[0];
-                        prop_assert!(now >= last && now == truth, "{} {} {}", last, now, truth);
-                        last = now;
-                    }
-                }
-            }
-        }
     }
 }

@@ -17,8 +17,9 @@ pub(crate) use hidden::elsewhere;
 pub use quota::QuotaSample;
 pub use selector::ProcessSelector;
 
+use crate::accounts::Accounts;
 use crate::owner::owners_in;
-use crate::program::{Accounts, CpuTime, Membership, ProgramSample};
+use crate::program::{CpuTime, Membership, ProgramSample};
 use crate::{MonitorError, NetNamespace, procfs, sys};
 use brimful_core::Nanos;
 use proc::ProcReader;

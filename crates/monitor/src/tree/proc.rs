@@ -7,9 +7,10 @@
 //! started; so each scan that followed a start is followed by another one, and by more while a name is waited for.
 
 use super::selection::Selection;
+use crate::accounts::{Accounts, Facts, Usage};
 use crate::process_table::{process_table, with_descendants};
 use crate::procfs::{self, ProcFile};
-use crate::program::{Accounts, CpuTime, Facts, Usage};
+use crate::program::CpuTime;
 use crate::search::Search;
 use crate::sys;
 use brimful_core::Nanos;

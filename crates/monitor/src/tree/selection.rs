@@ -2,8 +2,9 @@
 
 use super::cgroup::Cgroup;
 use super::selector::ProcessSelector;
+use crate::accounts::Accounts;
 use crate::owner::{listeners_in, owners_in};
-use crate::program::{Accounts, Membership};
+use crate::program::Membership;
 use crate::search::Search;
 use crate::{MonitorError, NetNamespace, sys};
 use brimful_core::Nanos;

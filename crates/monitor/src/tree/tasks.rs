@@ -5,9 +5,10 @@
 //! thread that runs or is ready is asked by its CPU clock, which is exact; all others' figures are exact as they are.
 
 use super::selection::Selection;
+use crate::accounts::{Accounts, Facts, Usage};
 use crate::ebpf::{TaskIterator, TaskRecord};
 use crate::process_table::{Table, with_descendants};
-use crate::program::{Accounts, CpuTime, Facts, Usage};
+use crate::program::CpuTime;
 use crate::sys;
 use brimful_core::Nanos;
 use std::{fmt, io, mem};
