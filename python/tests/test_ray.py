@@ -6,7 +6,9 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import unittest
+from pathlib import Path
 
 import brimful
 from brimful import fleet
@@ -19,6 +21,17 @@ try:
     from ray.cluster_utils import Cluster
 except ImportError:
     ray = None
+
+
+#: For a Python that is to find everything but this package.
+WITHOUT_PACKAGE = """
+import sys
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name == "brimful":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Missing())
+"""
 
 
 @unittest.skipIf(ray is None, "Ray is not installed: pip install 'brimful[fleet]'")
@@ -86,6 +99,19 @@ class OnRay(unittest.TestCase):
         with target("--service", "page=100us") as url:
             outcome = fleet.run(url, shards=2, address=self.cluster.address, rate=100, duration="8s", on_second=told)
         self.assertEqual(sum(part.lost_at_s is not None for part in outcome.record.shards), 1)
+
+    def test_a_host_without_the_package_is_said(self) -> None:
+        # What Python runs first, wherever the package may be.
+        with tempfile.TemporaryDirectory() as directory:
+            Path(directory, "sitecustomize.py").write_text(WITHOUT_PACKAGE)
+            node = self.cluster.add_node(num_cpus=4, env_vars={"PYTHONPATH": directory})
+            self.cluster.wait_for_nodes()
+            try:
+                # A shard takes all that the others have.
+                with self.assertRaisesRegex(FleetError, "is not there: its host has no Python package `brimful`: `pip"):
+                    fleet.run("http://127.0.0.1:1/", shards=3, address=self.cluster.address, rate=1, cpus_per_shard=2)
+            finally:
+                self.cluster.remove_node(node)
 
     def test_what_cannot_be_had_is_said(self) -> None:
         with self.assertRaisesRegex(FleetError, r"9 shards on 9 nodes of their own .* and Ray has \d such of \d"):

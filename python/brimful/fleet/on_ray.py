@@ -31,6 +31,9 @@ REACH_S = 10.0
 #: hundred crash (ray-project/ray issue 63202): it says so in these words, and a further one is tried.
 CRASHED = "Starting Ray client server failed", "Proxy failed to Connect to backend"
 TRIES = 3
+#: What Python says on a host without this package, somewhere in what Ray makes of it.
+MISSING = "No module named 'brimful'"
+INSTALL = "no Python package `brimful`: `pip install brimful` there, for the Python that Ray runs with"
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,8 @@ class Answer:
         except ray.exceptions.RayTaskError as error:
             raise Lost(f"{error.cause}") from error
         except ray.exceptions.RayError as error:
+            if MISSING in str(error):
+                raise Lost(f"its host has {INSTALL}") from error
             raise Lost(f"its host or its process is gone ({_first_line(error)})") from error
 
 
@@ -96,7 +101,10 @@ def rooms(
         for index in range(shards):
             strategy = PlacementGroupSchedulingStrategy(group, placement_group_bundle_index=index // shards_per_node)
             options = {"num_cpus": cpus_per_shard, "max_restarts": 0, "scheduling_strategy": strategy}
-            actors.append(ray.remote(Place).options(**options).remote())
+            try:
+                actors.append(ray.remote(Place).options(**options).remote())
+            except ModuleNotFoundError as error:  # By its client port, the head node looks at it.
+                raise FleetError(f"the cluster's head node has {INSTALL}") from error
         yield [RayRoom(actor) for actor in actors]
     finally:
         with contextlib.suppress(ray.exceptions.RayError):
