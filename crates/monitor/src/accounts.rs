@@ -374,6 +374,21 @@ mod tests {
     }
 
     #[test]
+    fn what_the_living_have_is_added_up() {
+        let mut accounts = accounts(1);
+        accounts.admit(1, 0, &facts(0, 100, 0));
+        let before = accounts.sample().remove(0);
+        accounts.update(1, &facts(0, 400, 0));
+        accounts.admit(2, 0, &newborn(1, 200, 0));
+        let now = accounts.sample().remove(0);
+        assert_eq!((now.pids.to_vec(), now.started, now.ended), (vec![1, 2], 1, 0));
+        assert_eq!((now.threads, now.running, now.rss_bytes), (4, 2, 6));
+        assert_eq!(now.cpu.minus(before.cpu).total, Nanos::from_millis(500));
+        assert_eq!((before.run_queue_wait, now.run_queue_wait), (Some(Nanos::ZERO), Some(Nanos::from_millis(500))));
+        assert_eq!((now.major_faults - before.major_faults, now.context_switches), (500, Some(500)));
+    }
+
+    #[test]
     fn a_nameless_program_takes_the_name_of_its_first_process() {
         let mut accounts = Accounts::new(WATCH_BEGAN, [(false, "1234".into())].into_iter());
         assert_eq!(&*accounts.sample()[0].name, "1234");

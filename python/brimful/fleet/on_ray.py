@@ -31,9 +31,9 @@ REACH_S = 10.0
 #: hundred crash (ray-project/ray issue 63202): it says so in these words, and a further one is tried.
 CRASHED = "Starting Ray client server failed", "Proxy failed to Connect to backend"
 TRIES = 3
-#: What Python says on a host without this package, somewhere in what Ray makes of it.
+#: What Python says on a host without this package, somewhere in what Ray makes of it; and what such a host has.
 MISSING = "No module named 'brimful'"
-INSTALL = "no Python package `brimful`: `pip install brimful` there, for the Python that Ray runs with"
+NO_PACKAGE = "no Python package `brimful`: `pip install brimful` there, for the Python that Ray runs with"
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Answer:
             raise Lost(f"{error.cause}") from error
         except ray.exceptions.RayError as error:
             if MISSING in str(error):
-                raise Lost(f"its host has {INSTALL}") from error
+                raise Lost(f"its host has {NO_PACKAGE}") from error
             raise Lost(f"its host or its process is gone ({_first_line(error)})") from error
 
 
@@ -104,7 +104,9 @@ def rooms(
             try:
                 actors.append(ray.remote(Place).options(**options).remote())
             except ModuleNotFoundError as error:  # By its client port, the head node looks at it.
-                raise FleetError(f"the cluster's head node has {INSTALL}") from error
+                if MISSING not in str(error):
+                    raise
+                raise FleetError(f"the cluster's head node has {NO_PACKAGE}") from error
         yield [RayRoom(actor) for actor in actors]
     finally:
         with contextlib.suppress(ray.exceptions.RayError):
