@@ -39,6 +39,7 @@ mod plan_solve;
 mod plan_what_if;
 mod program;
 mod redirects;
+mod regressions;
 mod remote;
 mod replay;
 mod sessions;

@@ -1,0 +1,15 @@
+//! Faults that users of other load generators, log analysers and monitors reported, and that once happened here too.
+//!
+//! Each test is named after what the user met.
+
+mod certificates;
+mod closing;
+mod connecting;
+mod forecasts;
+mod histograms;
+mod logs;
+mod objectives;
+mod panics;
+mod requests;
+mod surveys;
+mod watching;
