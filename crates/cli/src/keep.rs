@@ -1,6 +1,7 @@
 //! What a shard has seen, kept outside its process while it lasts; and a shard that does not outlive its starter.
 
 use anyhow::Context;
+use brimful_core::panics;
 use brimful_core::record::Record;
 use brimful_run::{RunPlan, record_so_far};
 use std::fs::{self, File};
@@ -44,7 +45,7 @@ impl KeptFile {
     pub fn during<T>(&self, plan: &RunPlan, body: impl FnOnce() -> T) -> T {
         let done = AtomicBool::new(false);
         thread::scope(|scope| {
-            let keeper = scope.spawn(|| {
+            let write_regularly = || {
                 let mut due = Instant::now() + EVERY;
                 while rest_until(due - ASKED_BEFORE, &done) {
                     if let Some(keeper) = &plan.keeper {
@@ -58,7 +59,8 @@ impl KeptFile {
                     }
                     due = (due + EVERY).max(Instant::now() + ASKED_BEFORE);
                 }
-            });
+            };
+            let keeper = scope.spawn(move || panics::caught(write_regularly));
             let result = body();
             done.store(true, Ordering::Relaxed);
             keeper.thread().unpark();

@@ -3,7 +3,7 @@
 use crate::args::{Arrivals, DetailArgs, LoadArgs, OutputArgs, RequestArgs, WatchedArgs};
 use crate::exit::{self, Exit, UsageError};
 use crate::keep::KeptFile;
-use crate::output::{OutFile, deliver, say};
+use crate::output::{OutFile, deliver, page, say, text_or_document};
 use crate::trace::CallTrace;
 use crate::{command_line, keep, progress, token};
 use brimful_core::quantity;
@@ -80,7 +80,7 @@ pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
 
 /// The Record as a page, if there is a file for it.
 fn write_page(record: &Record, file: Option<OutFile>) -> anyhow::Result<()> {
-    file.map_or(Ok(()), |file| file.commit(&brimful_report::html::load(record)?))
+    file.map_or(Ok(()), |file| file.commit(&page(|| brimful_report::html::load(record))?))
 }
 
 /// Shows the Record, and what a script has to make of it.
@@ -92,7 +92,8 @@ pub fn deliver_record(
 ) -> anyhow::Result<Exit> {
     let json = brimful_report::json::record(record)?;
     let detail = if detail.full { Detail::Full } else { Detail::Main };
-    let text = if args.json { json.clone() } else { brimful_report::load::text(record, detail) };
+    let text = || brimful_report::load::text(record, detail);
+    let text = if args.json { json.clone() } else { text_or_document(text, &json) };
     deliver(out, &json, &text)?;
     // The text has it already.
     if let Some(warning) = brimful_report::load::warning(record).filter(|_| args.json && !args.quiet) {

@@ -4,7 +4,7 @@
 
 mod file;
 
-pub use file::{OutFile, deliver};
+pub use file::{OutFile, deliver, page, text_or_document};
 
 use anyhow::Context;
 use brimful_core::text::{ascii, visible, wrap};

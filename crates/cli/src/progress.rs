@@ -2,7 +2,7 @@
 
 use crate::output;
 use anyhow::Context;
-use brimful_core::Nanos;
+use brimful_core::{Nanos, panics};
 use brimful_core::quantity::{count, counted};
 use brimful_stats::{Live, SoFar};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -30,13 +30,15 @@ pub fn during<T>(what: &str, lasts: Nanos, live: Option<&Live>, body: impl FnOnc
     let bar = bar(what, lasts);
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        scope.spawn(|| {
+        let refresh = || {
             let began = Instant::now();
             while !done.load(Ordering::Relaxed) {
                 show(&bar, began, lasts, &described(&live.so_far()));
                 std::thread::park_timeout(REFRESH);
             }
-        });
+        };
+        // Without its bar the run goes on.
+        scope.spawn(move || panics::caught(refresh));
         let result = body();
         done.store(true, Ordering::Relaxed);
         bar.finish_and_clear();

@@ -4,10 +4,10 @@ use crate::args::{SurveyArgs, given};
 use crate::exit::{self, Exit};
 use crate::fleet;
 use crate::load::{request_plan, watched_from};
-use crate::output::{OutFile, deliver, say};
+use crate::output::{OutFile, deliver, page, say, text_or_document};
 use crate::progress;
 use anyhow::Context;
-use brimful_core::Nanos;
+use brimful_core::{Nanos, panics};
 use brimful_core::quantity::{number, rate, whole_percent};
 use brimful_core::record::ReasonCode;
 use brimful_core::survey::{Level, Survey};
@@ -37,13 +37,13 @@ pub fn main(args: &SurveyArgs) -> anyhow::Result<Exit> {
     let crew = crew(args, &stop)?;
     let mut survey = display.during(|| survey(&plan, crew, &stop, &mut |step| display.step(&step)))?;
     survey.report = report.name();
-    let written =
-        brimful_report::html::html(&survey).map_err(anyhow::Error::from).and_then(|page| report.commit(&page));
+    let written = page(|| brimful_report::html::html(&survey)).and_then(|page| report.commit(&page));
     if written.is_err() {
         survey.report = None;
     }
     let json = brimful_report::json::survey(&survey)?;
-    let text = if args.output.json { json.clone() } else { brimful_report::survey::text(&survey) };
+    let text = || brimful_report::survey::text(&survey);
+    let text = if args.output.json { json.clone() } else { text_or_document(text, &json) };
     // The text alone leaves out much of what was measured.
     let lost = written.is_err() && out.is_none() && !args.output.json;
     let delivered = deliver(out, &json, &if lost { text + "\n" + &json } else { text });
@@ -198,14 +198,16 @@ impl Display {
         let (Some(bar), Some(live)) = (&self.bar, &self.live) else { return body() };
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| {
-            scope.spawn(|| {
+            let refresh = || {
                 while !done.load(Ordering::Relaxed) {
                     if let Ok(Some((began, lasts))) = self.current.lock().as_deref() {
                         progress::show(bar, *began, *lasts, &progress::described(&live.so_far()));
                     }
                     std::thread::park_timeout(Duration::from_millis(200));
                 }
-            });
+            };
+            // Without its bar the survey goes on.
+            scope.spawn(move || panics::caught(refresh));
             let result = body();
             done.store(true, Ordering::Relaxed);
             bar.finish_and_clear();

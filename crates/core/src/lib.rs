@@ -11,6 +11,7 @@
 //! - [`quantity`]: numbers as people read them (`657 µs`, `−2.8 %`).
 //! - [`csv`], [`number`]: comma-separated values; numbers held to what they may be.
 //! - [`alias`], [`template`]: drawing one of many by weight; texts that are filled in anew for every call.
+//! - [`panics`]: a panic as a value.
 //!
 //! Nothing here does I/O.
 #![forbid(unsafe_code)]
@@ -23,6 +24,7 @@ pub mod csv;
 pub mod event;
 pub mod model;
 pub mod number;
+pub mod panics;
 pub mod profile;
 pub mod quantity;
 pub mod record;

@@ -182,6 +182,8 @@ pub enum ReasonCode {
     GeneratorCpu,
     /// The generator stood still for a part of the run.
     GeneratorStalled,
+    /// A thread of the generator panicked, a defect of brimful: its part of the load ended then.
+    GeneratorPanicked,
     /// The generator ran out of file descriptors.
     Descriptors,
     /// The generator ran out of local ports.
@@ -425,6 +427,9 @@ pub struct Generator {
     /// in Records from before there was such a probe.
     #[serde(default)]
     pub host_probe: Option<HostProbe>,
+    /// Messages of its threads that panicked. Their calls are counted up to then, and the other threads went on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub panics: Vec<String>,
 }
 
 /// What a host kept from the generator during the run, from its kernel's accounts. What the kernel does not say is absent.

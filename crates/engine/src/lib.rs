@@ -51,7 +51,7 @@ pub use session_requests::{ScriptedRequests, SessionRequests};
 pub use sources::{Cidr, CidrError};
 
 use brimful_core::record::HostContention;
-use brimful_core::{Nanos, Observer, Workload};
+use brimful_core::{Nanos, Observer, Workload, panics};
 use io::{Epoll, Io, Settings, SocketOptions, Tls, Uring};
 use shard::Shard;
 use std::net::SocketAddr;
@@ -182,6 +182,8 @@ pub struct Run<O> {
     pub engine: &'static str,
     /// What the host kept from the shards.
     pub host: HostContention,
+    /// Messages of the shards that panicked; of these the observer has what came before.
+    pub panics: Vec<String>,
 }
 
 /// Why a run could not be started or trusted.
@@ -209,7 +211,7 @@ pub enum EngineError {
         /// What is wrong with it.
         why: String,
     },
-    /// A thread of the engine could not be started or has panicked.
+    /// A thread of the engine could not be started, or panicked before its first turn.
     #[error("a shard of the engine failed: {0}")]
     Thread(String),
     /// A file with a request's body that cannot be sent.
@@ -317,7 +319,7 @@ where
             .into_iter()
             .map(|thread| match thread.map(std::thread::ScopedJoinHandle::join) {
                 Ok(Ok(result)) => result,
-                Ok(Err(_)) => Err(EngineError::Thread("it panicked".to_owned())),
+                Ok(Err(payload)) => Err(EngineError::Thread(panics::message(&*payload))),
                 Err(error) => Err(EngineError::Thread(error.to_string())),
             })
             .collect()
@@ -390,6 +392,7 @@ fn merge<O: Observer>(
                     max_open_connections: used.max_open,
                     engine,
                     host: HostContention::default(),
+                    panics: used.panic.into_iter().collect(),
                 });
             }
             Some(run) => {
@@ -400,6 +403,7 @@ fn merge<O: Observer>(
                 run.longest_gap = run.longest_gap.max(used.longest_gap);
                 run.busy = run.busy.max(used.busy);
                 run.max_open_connections += used.max_open;
+                run.panics.extend(used.panic);
             }
         }
     }

@@ -13,6 +13,7 @@ use crate::pacing::Waited;
 use crate::shard::{Hop, RESET, Shard};
 use crate::{ConnectionPolicy, EngineError, Requests};
 use brimful_core::{CallSpec, End, Event, Nanos, Next, Observer, TlsFault, Workload};
+use brimful_core::panics;
 use brimful_os::clock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -42,16 +43,54 @@ pub struct ShardUse {
     pub max_open: u64,
     /// For how long the thread was ready to run and something else had the CPU.
     pub cpu_wait: Option<Nanos>,
+    /// The message of the panic that ended it early, if one did.
+    pub panic: Option<String>,
+}
+
+/// How a shard's turns ended.
+struct TurnsEnd {
+    interrupted: bool,
+    /// Share of its time with work to do; of a shard that had nothing at all to do, as with fewer clients than shards, 0.
+    busy: f64,
 }
 
 impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O, I> {
-    /// Runs to the end. The observer has then seen every scheduled call end.
+    /// Runs to the end. The observer has then seen every scheduled call end, unless a panic ended the shard early: then
+    /// it has seen what came before.
     pub fn run(mut self, stop: &AtomicBool) -> Result<(O, ShardUse), EngineError> {
+        let ended = panics::caught(|| self.take_turns(stop).and_then(|ended| self.finish().map(|()| ended)));
+        let (TurnsEnd { interrupted, busy }, panic) = match ended {
+            Ok(ended) => (ended?, None),
+            Err(message) => {
+                // The calls under way end as unfinished. If that panics too, the accounts show that they are not whole.
+                let _ = panics::caught(|| self.break_off());
+                (TurnsEnd { interrupted: false, busy: self.busy() }, Some(message))
+            }
+        };
+        let used = ShardUse {
+            duration: self.now,
+            interrupted,
+            cpu: host::thread_cpu(),
+            longest_gap: self.longest_gap,
+            busy,
+            max_open: self.connections.max_open,
+            cpu_wait: contention::thread_cpu_wait()
+                .zip(self.cpu_wait_before)
+                .map(|(after, before)| Nanos(after.0.saturating_sub(before.0))),
+            panic,
+        };
+        Ok((self.observer, used))
+    }
+
+    /// Takes turns until every call has ended or `stop` is set.
+    fn take_turns(&mut self, stop: &AtomicBool) -> Result<TurnsEnd, EngineError> {
         // Takes longer than the first call may be late.
         self.cpu_wait_before = contention::thread_cpu_wait();
         self.clock.wait_for_start();
         self.cpu_before = clock::thread_cpu();
-        let (mut published, mut busy, mut has_waited) = (Nanos::ZERO, None, false);
+        let mut published = Nanos::ZERO;
+        let mut busy = None;
+        let mut has_waited = false;
         let interrupted = loop {
             self.behind = self.begin_due(self.at_once());
             self.expire();
@@ -73,24 +112,17 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             self.wait()?;
             has_waited = true;
         };
+        Ok(TurnsEnd { interrupted, busy: if has_waited { busy.unwrap_or_else(|| self.busy()) } else { 0.0 } })
+    }
+
+    /// Ends what is still under way, and reports the last of it.
+    fn finish(&mut self) -> Result<(), EngineError> {
         self.break_off();
         self.observer.on_sessions_in_progress(self.workload.sessions_in_progress());
         self.note_gap(Waited::default());
         self.io.flush()?;
         self.observer.publish(self.now);
-        let used = ShardUse {
-            duration: self.now,
-            interrupted,
-            cpu: host::thread_cpu(),
-            longest_gap: self.longest_gap,
-            // One for which there was nothing to do at all, as with fewer clients than shards, ends at once.
-            busy: if has_waited { busy.unwrap_or_else(|| self.busy()) } else { 0.0 },
-            max_open: self.connections.max_open,
-            cpu_wait: contention::thread_cpu_wait()
-                .zip(self.cpu_wait_before)
-                .map(|(after, before)| Nanos(after.0.saturating_sub(before.0))),
-        };
-        Ok((self.observer, used))
+        Ok(())
     }
 
     /// How many calls to begin before the sockets are looked at: those that leave in one write together.

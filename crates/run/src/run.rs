@@ -212,6 +212,7 @@ impl RunPlan {
             max_rate: self.client_max,
             host: run.host,
             host_probe,
+            panics: run.panics,
         };
         let (collector, beside) = run.observer;
         let account = collector.into_account();

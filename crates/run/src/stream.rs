@@ -2,7 +2,7 @@
 //! are, only so many are on their way at a time ([`BATCH`] × [`BATCHES`] for each shard, and those under way).
 
 use crate::{RunError, RunPlan};
-use brimful_core::{CallSpec, ClassId, Nanos, Observer, RequestId};
+use brimful_core::{CallSpec, ClassId, Nanos, Observer, RequestId, panics};
 use brimful_engine::{Config, Requests, Run, Wire, run};
 use brimful_http::Request;
 use brimful_workload::{DueCall, Streamed};
@@ -60,16 +60,22 @@ pub(crate) fn drive<O: Observer + Send>(
     thread::scope(|scope| {
         let feeding = move || {
             let mut lot = lot;
-            feed(&mut |call| lot.hand_over(call));
-            lot.finish();
+            panics::caught(|| {
+                feed(&mut |call| lot.hand_over(call));
+                lot.finish();
+            })
         };
         let feeding = thread::Builder::new().name("calls".to_owned()).spawn_scoped(scope, feeding);
-        feeding.map_err(|error| RunError::BadLoad(format!("no thread can be had that reads the calls: {error}")))?;
+        let feeding =
+            feeding.map_err(|error| RunError::BadLoad(format!("no thread can be had that reads the calls: {error}")))?;
         // Not before there is something to do: whoever reads may take a while to get to the first call.
         if begun.recv().is_err() {
             return Err(RunError::BadLoad("there is no call to make in what was read".to_owned()));
         }
-        Ok(run(config, shards, stop)?)
+        let mut done = run(config, shards, stop)?;
+        // What is caught does not end the thread.
+        done.panics.extend(feeding.join().ok().and_then(Result::err));
+        Ok(done)
     })
 }
 

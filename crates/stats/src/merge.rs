@@ -265,5 +265,6 @@ fn together(a: Generator, b: Generator) -> Generator {
             steal: worse(a.host.steal, b.host.steal),
         },
         host_probe: a.host_probe.into_iter().chain(b.host_probe).reduce(HostProbe::slower),
+        panics: [a.panics, b.panics].concat(),
     }
 }

@@ -88,6 +88,7 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
         (n > 0).then(|| reason(code, message))
     };
     let reasons = [
+        panicked(evidence.generator).map(|message| reason(ReasonCode::GeneratorPanicked, message)),
         unbalanced(evidence).map(|message| reason(ReasonCode::Unbalanced, message)),
         late(evidence).map(|message| reason(ReasonCode::GeneratorLate, message)),
         stalled(evidence).map(|message| reason(ReasonCode::GeneratorStalled, message)),
@@ -135,6 +136,16 @@ fn failing(counts: &Counts, load: LoadKind) -> bool {
     let failed = counts.errors() - counts.client_limited;
     let by_design = if load == LoadKind::SClients { counts.abandoned } else { 0 };
     failed - by_design > counts.completed || (failed > 0 && counts.completed == 0)
+}
+
+/// Threads of the generator that a panic ended: their part of the load was missing from then on.
+fn panicked(generator: &Generator) -> Option<String> {
+    let first = generator.panics.first()?;
+    let [ended, all] = [generator.panics.len() as u64, generator.threads].map(count);
+    Some(format!(
+        "{ended} of the generator's {all} threads ended early, and their part of the load with them: \"{first}\". This is a \
+         defect of brimful: please report it with this Record.",
+    ))
 }
 
 /// The law of conservation: every call is scheduled once and ends once.
@@ -500,6 +511,15 @@ mod tests {
         let mut preempted = stopped(1.0, 10, LoadKind::Open);
         preempted.generator.host.cpu_wait_s = Some(1.2);
         assert!(preempted.message().contains("waited 1.2 s of 10 s for a CPU"), "{}", preempted.message());
+    }
+
+    #[test]
+    fn a_thread_that_panicked_is_said_before_what_follows_from_it() {
+        let generator = Generator { busy: 0.5, threads: 4, panics: vec!["no slot 7".to_owned()], ..Generator::default() };
+        let run = Run { generator, ..counted(Counts { scheduled: 3, sent: 2, completed: 2, ..Counts::default() }) };
+        assert_eq!(run.codes(), [ReasonCode::GeneratorPanicked, ReasonCode::Unbalanced]);
+        let expected = "1 of the generator's 4 threads ended early, and their part of the load with them: \"no slot 7\". ";
+        assert!(run.message().starts_with(expected), "{}", run.message());
     }
 
     #[test]

@@ -131,6 +131,7 @@ impl Trial {
                 reason.code,
                 ReasonCode::GeneratorCpu
                     | ReasonCode::GeneratorStalled
+                    | ReasonCode::GeneratorPanicked
                     | ReasonCode::Descriptors
                     | ReasonCode::Ports
                     | ReasonCode::Memory

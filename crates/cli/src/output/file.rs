@@ -7,9 +7,10 @@
 //!
 //! `-`, and whatever else stdout is, is stdout; devices and pipes are written as they are.
 
-use super::{print, print_document};
+use super::{print, print_document, say};
 use crate::exit::UsageError;
 use anyhow::Context;
+use brimful_core::panics;
 use brimful_core::text::visible;
 use rustix::fs::{Gid, Mode, Uid, fchmod, fchown};
 use std::ffi::{OsStr, OsString};
@@ -237,6 +238,28 @@ pub fn deliver(file: Option<OutFile>, document: &str, shown: &str) -> anyhow::Re
     })
 }
 
+/// What to do about a panic that a document survives.
+const DEFECT: &str = "this is a defect of brimful: please report it with the document";
+
+/// The text of a document. Where making it panics, the document is its text.
+pub fn text_or_document(text: impl FnOnce() -> String, document: &str) -> String {
+    panics::caught(text).unwrap_or_else(|message| {
+        say(&format!("the text cannot be made ({message}), so here is the whole document; {DEFECT}"));
+        document.to_owned()
+    })
+}
+
+/// A page. A panic in making it is an error like any other: what was measured is in the document.
+pub fn page<E>(make: impl FnOnce() -> Result<String, E>) -> anyhow::Result<String>
+where
+    E: std::error::Error + Send + Sync + 'static,
+{
+    match panics::caught(make) {
+        Ok(page) => Ok(page?),
+        Err(message) => Err(anyhow::anyhow!("the page cannot be made ({message}); {DEFECT}")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -316,6 +339,16 @@ mod tests {
         assert!(!fs::metadata("/dev/null").unwrap().is_file());
         let full = OutFile::create(Path::new("/dev/full"), "--out").unwrap().commit("no room").unwrap_err();
         assert!(format!("{full:#}").contains("No space left"), "{full:#}");
+    }
+
+    #[test]
+    fn a_panic_in_a_text_or_a_page_leaves_the_document() {
+        let text = |text: &'static str| move || if text.is_empty() { panic!("no text") } else { text.to_owned() };
+        assert_eq!(text_or_document(text("ten lines"), "{}"), "ten lines");
+        assert_eq!(text_or_document(text(""), "{}"), "{}");
+        assert_eq!(page(|| Ok::<_, io::Error>("<html>".to_owned())).unwrap(), "<html>");
+        let error = page::<io::Error>(|| panic!("no chart")).unwrap_err().to_string();
+        assert!(error.starts_with("the page cannot be made (no chart); this is a defect"), "{error}");
     }
 
     #[test]

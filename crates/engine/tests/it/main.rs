@@ -11,6 +11,7 @@ mod http2;
 mod limits;
 mod overload;
 mod own_requests;
+mod panics;
 mod pipeline;
 mod resets;
 mod seen;
