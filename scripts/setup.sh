@@ -51,8 +51,9 @@ look_for_build_tools() {
     links "" || package "a C compiler that links" "Rust links with it" gcc libc6-dev
     runs make --version || package make "it runs the steps" make
     runs clang --version || package clang "the eBPF programs are compiled with it" clang
-    links '#include <libelf.h>' -lelf || package libelf "it reads compiled eBPF programs" libelf-dev
-    links '#include <zlib.h>' -lz || package zlib "libelf needs it" zlib1g-dev
+    links '#include <libelf.h>' -l:libelf.a -lz -lzstd || links '#include <libelf.h>' -l:libelf.a -lz ||
+        package libelf "it reads compiled eBPF programs, and is linked in" libelf-dev
+    links '#include <zlib.h>' -l:libz.a || package zlib "libelf needs it" zlib1g-dev
     runs pkg-config --version || package pkg-config "libbpf is built with it" pkg-config
 }
 

@@ -2,10 +2,15 @@
 //!
 //! The kernel's own headers are not needed (`bpf/kernel.h` says why), and libbpf's are those of the libbpf that is
 //! linked: its crate tells its dependents where they are. `CLANG` names another compiler.
+//!
+//! libelf and zlib, which libbpf needs, are linked in where the host has their archives: the program then runs on hosts
+//! that lack these libraries.
 
 use std::env;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 const PROGRAMS: [&str; 4] = ["connections", "requests", "tasks", "walk"];
@@ -18,7 +23,7 @@ fn main() -> ExitCode {
     let sources = variable("CARGO_MANIFEST_DIR").join("../../bpf");
     println!("cargo::rerun-if-changed={}", sources.display());
     println!("cargo::rerun-if-env-changed=CLANG");
-    match PROGRAMS.iter().try_for_each(|program| compile(&sources, program)) {
+    match PROGRAMS.iter().try_for_each(|program| compile(&sources, program)).and_then(|()| prefer_archives()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
             println!("cargo::error={why}");
@@ -53,6 +58,45 @@ fn compile(sources: &PathBuf, program: &str) -> Result<(), String> {
         }
         Err(error) => Err(format!("cannot run {clang} ({error}): sudo apt-get install clang, {otherwise}")),
     }
+}
+
+/// Has `-lelf` and `-lz`, which libbpf's crate asks for, mean the archives: the linker finds scripts of these names first.
+fn prefer_archives() -> Result<(), String> {
+    let (Some(elf), Some(z)) = (archive("elf"), archive("z")) else {
+        println!("cargo::warning=libelf.a or libz.a is missing: the program will need the shared libraries of this host");
+        return Ok(());
+    };
+    let mut together = vec![elf.clone(), z.clone()];
+    // Since elfutils 0.189 compressed sections may be of this kind.
+    if mentions(&elf, b"ZSTD_").unwrap_or(false) {
+        together.push(archive("zstd").ok_or("libelf.a needs libzstd.a: sudo apt-get install libzstd-dev")?);
+    }
+    let directory = variable("OUT_DIR").join("archives");
+    fs::create_dir_all(&directory)
+        .and_then(|()| fs::write(directory.join("libelf.so"), linker_script(&together)))
+        .and_then(|()| fs::write(directory.join("libz.so"), linker_script(&[z])))
+        .map_err(|error| format!("cannot write to {}: {error}", directory.display()))?;
+    println!("cargo::rustc-link-search=native={}", directory.display());
+    Ok(())
+}
+
+/// The C compiler's archive of a library, if it has one.
+fn archive(library: &str) -> Option<PathBuf> {
+    let compiler = env::var_os("CC").unwrap_or_else(|| "cc".into());
+    let asked = Command::new(compiler).arg(format!("-print-file-name=lib{library}.a")).output().ok()?;
+    // It repeats the name of a file that it does not know.
+    let path = PathBuf::from(String::from_utf8(asked.stdout).ok()?.trim_end());
+    path.is_absolute().then(|| path.canonicalize().ok()).flatten()
+}
+
+fn mentions(file: &Path, word: &[u8]) -> io::Result<bool> {
+    Ok(fs::read(file)?.windows(word.len()).any(|bytes| bytes == word))
+}
+
+/// Links all of these for one library, whichever of them needs which.
+fn linker_script(archives: &[PathBuf]) -> String {
+    let names: Vec<String> = archives.iter().map(|path| format!("\"{}\"", path.display())).collect();
+    format!("GROUP ( {} )\n", names.join(" "))
 }
 
 fn variable(name: &str) -> PathBuf {
