@@ -8,6 +8,7 @@
 //! - [`http2`]: frames of HTTP/2, and a server that sends those that a test writes.
 //! - [`FullBacklog`]: a listener at which further connection attempts hang. [`SilentPort`]: a port that refuses them.
 //! - [`logs`]: access logs of known traffic.
+//! - [`with_descriptor_limit`]: a process with few descriptors, none of them inherited.
 //!
 //! Invariants: every server listens on 127.0.0.1 only, unless a test hands it a listener; a started function returns
 //! when the server accepts; dropping the handle leaves no process, no thread and no file behind. What a test needs and
@@ -26,6 +27,7 @@ mod backlog;
 mod caddy;
 mod certificates;
 mod daemon;
+mod descriptors;
 mod hostile;
 pub mod http2;
 pub mod logs;
@@ -46,6 +48,7 @@ pub use backlog::{FullBacklog, full_backlog_listener};
 pub use caddy::Caddy;
 pub use certificates::{Certificates, Flaw, Identity};
 pub use daemon::Daemon;
+pub use descriptors::{CLOSE_INHERITED, with_descriptor_limit};
 pub use hostile::{Hostile, HostileServer, hostile_behaviours};
 pub use nghttpd::Nghttpd;
 pub use nginx::{Nginx, NginxOptions};

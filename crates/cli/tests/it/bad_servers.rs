@@ -4,10 +4,9 @@ use crate::documents;
 use crate::program::{Running, brimful, run, share_machine, words};
 use brimful_core::counts::Counts;
 use brimful_core::record::ReasonCode;
-use brimful_testkit::{Nginx, NginxOptions, RawServer, Request, full_backlog_listener};
+use brimful_testkit::{Nginx, NginxOptions, RawServer, Request, full_backlog_listener, with_descriptor_limit};
 use std::io::{BufReader, Write};
 use std::net::TcpListener;
-use std::process::Command;
 use std::thread;
 
 /// Calls of one run, at 200 a second.
@@ -114,9 +113,7 @@ fn a_lack_of_descriptors_is_the_generators_fault() {
     let server = RawServer::never_answers();
     let _machine = share_machine();
     let load = brimful(&["load", &server.url(), "--json", "--rate", "500", "--duration", "1s", "--timeout", "2s"]);
-    let mut shell = Command::new("sh");
-    shell.args(["-c", "ulimit -n 40; exec \"$0\" \"$@\""]).arg(load.get_program()).args(load.get_args());
-    let done = Running::start(shell).finish().exits(&[4]);
+    let done = Running::start(with_descriptor_limit(40, &load)).finish().exits(&[4]);
     let record = documents::record(&done.stdout);
     let counts = record.counts;
     assert_eq!(counts.scheduled, 500, "the run goes on to its end");
@@ -133,12 +130,7 @@ fn a_want_of_any_descriptor_says_what_to_do() {
     let server = RawServer::never_answers();
     for limit in [4, 5] {
         let load = brimful(&["load", &server.url(), "--clients", "1", "--requests", "1", "--timeout", "50ms"]);
-        let mut shell = Command::new("sh");
-        shell
-            .args(["-c", &format!("ulimit -n {limit}; exec \"$0\" \"$@\"")])
-            .arg(load.get_program())
-            .args(load.get_args());
-        let done = Running::start(shell).finish().exits(&[3]);
+        let done = Running::start(with_descriptor_limit(limit, &load)).finish().exits(&[3]);
         assert!(done.stderr.contains("ulimit -n"), "{limit} descriptors: {}", done.stderr);
     }
 }

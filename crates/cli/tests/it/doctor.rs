@@ -1,6 +1,7 @@
 //! `brimful doctor`.
 
-use crate::program::run;
+use crate::program::{brimful, run};
+use brimful_testkit::with_descriptor_limit;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
@@ -33,10 +34,7 @@ fn a_script_learns_whether_what_it_needs_is_there() {
     let done = run(&["doctor", "speed"]).exits(&[0]);
     assert_eq!(done.stdout.lines().filter(|line| line.starts_with("ok ")).count(), 1, "{}", done.stdout);
     // Descriptors are what this process has; a limit of 16 is in the way of every load.
-    let few = Command::new("sh")
-        .args(["-c", "ulimit -Sn 16; exec \"$0\" doctor descriptors --json", env!("CARGO_BIN_EXE_brimful")])
-        .output()
-        .unwrap();
+    let few = with_descriptor_limit(16, &brimful(&["doctor", "descriptors", "--json"])).output().unwrap();
     let findings: serde_json::Value = serde_json::from_slice(&few.stdout).unwrap();
     assert_eq!((few.status.code(), &findings[0]["status"]), (Some(3), &serde_json::json!("shortfall")));
     run(&["doctor", "ulimits"]).fails(2, "descriptors, ports");

@@ -1,6 +1,7 @@
 //! One test, two engines: which one a test runs on, and a process or a network of its own for those that need one.
 
 use brimful_engine::Engine;
+use brimful_testkit::CLOSE_INHERITED;
 use std::io::Write;
 use std::process::Command;
 
@@ -48,10 +49,10 @@ impl Case {
             .or_else(|| case.cannot_run("io_uring is forbidden: `sysctl kernel.io_uring_disabled=0`"))
     }
 
-    /// Runs the test again in a process of its own, for which a shell has run `setup`. There it returns `argument`; here
-    /// `None`, once the test has passed there.
+    /// Runs the test again in a process of its own, for which bash has run `setup`; it inherits the standard three
+    /// descriptors only. There it returns `argument`; here `None`, once the test has passed there.
     pub fn in_own_process(self, setup: &str, argument: &str) -> Option<String> {
-        self.again(Command::new("sh"), setup, argument)
+        self.again(Command::new("bash"), setup, argument)
     }
 
     /// The same in a network of its own, which has nothing but a loopback interface, as root there.
@@ -65,7 +66,7 @@ impl Case {
             return self.cannot_run("making a network namespace is forbidden: run the tests as root");
         }
         let mut command = unshare();
-        command.arg("sh");
+        command.arg("bash");
         self.again(command, &format!("ip link set lo up && {setup}"), "")
     }
 
@@ -73,7 +74,7 @@ impl Case {
         if let Ok(argument) = std::env::var(ISOLATED) {
             return Some(argument);
         }
-        shell.args(["-c", &format!("{setup} && exec \"$0\" \"$@\"")]);
+        shell.args(["-c", &format!("{CLOSE_INHERITED}; {setup} && exec \"$0\" \"$@\"")]);
         shell.arg(std::env::current_exe().expect("the path of this program"));
         let output = shell.args([self.name, "--exact", "--nocapture"]).env(ISOLATED, argument).output();
         let output = output.expect("start a shell");
