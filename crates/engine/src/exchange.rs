@@ -75,7 +75,6 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             (Phase::Open, Happened::Reset) => self.close(slot),
             (Phase::Open, Happened::Finished) => self.finished(slot),
             (Phase::Open, Happened::Truncated) => self.truncated(slot),
-            (Phase::Closing, Happened::Finished) => {}
             (_, Happened::Sent) => self.send_on(slot),
             // A server that keeps talking after its last response is not waited for.
             (Phase::Closing, Happened::Received { last: false }) => {
@@ -295,15 +294,12 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// TLS: nothing more comes on a connection that has not ended yet.
+    /// TLS: the server has sent close_notify. It has decided to close, and may wait for our close_notify with it, so this
+    /// side answers and closes at once, also where the server is to close first (`--close server`).
     fn finished(&mut self, slot: u32) {
         let Some(connection) = self.connections.get_mut(slot) else { return };
         if connection.under_way() == 0 {
-            return match self.config.connections.close {
-                Close::Server if connection.protocol.http2().is_none() => self.await_close(slot),
-                Close::Server => self.close(slot),
-                Close::Fin | Close::Rst => self.close(slot),
-            };
+            return self.close(slot);
         }
         self.end_of_stream(slot);
     }
@@ -363,23 +359,19 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             (false, false, Behind::Nothing) if whole && self.config.connections.close == Close::Server => {
                 self.await_close(slot);
             }
-            // By TLS a server says that it will close before it does.
-            (false, _, Behind::End)
-                if whole && self.config.tls.is_some() && self.config.connections.close == Close::Server =>
-            {
-                self.await_close(slot);
-            }
             _ => self.close(slot),
         }
     }
 
-    /// Leaves it to the server to close first.
+    /// Leaves it to the server to close first, for a while ([`SERVER_CLOSES_WITHIN`]).
+    ///
+    /// [`SERVER_CLOSES_WITHIN`]: crate::shard::SERVER_CLOSES_WITHIN
     fn await_close(&mut self, slot: u32) {
         let stamp = self.connections.fresh_stamp();
         if let Some(connection) = self.connections.get_mut(slot) {
             connection.phase = Phase::Closing;
             connection.stamp = stamp;
-            self.responding.arm(self.now, Armed { slot, stamp, stream: 0 });
+            self.closing.arm(self.now, Armed { slot, stamp, stream: 0 });
             // It was listed while it had room behind other calls.
             self.connections.list(slot);
         }

@@ -245,7 +245,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
 
     fn wait(&mut self) -> Result<(), EngineError> {
         self.hand_over();
-        let deadlines = [self.connecting.next(), self.securing.next(), self.responding.next(), self.bodies.next()];
+        let Shard { connecting, securing, responding, closing, bodies, .. } = self;
+        let deadlines = [connecting.next(), securing.next(), responding.next(), closing.next(), bodies.next()];
         let due = if self.config.tick.is_some() { self.next_due } else { self.density.wake_at(self.next_due) };
         let until = deadlines.into_iter().flatten().fold(due, Nanos::min);
         let exactly = self.config.tick.is_none() && !self.density.is_dense();
@@ -290,6 +291,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             self.connecting.postpone(self.turn_began, self.turn_began + gap);
             self.securing.postpone(self.turn_began, self.turn_began + gap);
             self.responding.postpone(self.turn_began, self.turn_began + gap);
+            self.closing.postpone(self.turn_began, self.turn_began + gap);
         }
         self.turn_began = ended;
     }
@@ -307,18 +309,18 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             let handshake = |armed: Armed| {
                 connections.get(armed.slot).is_some_and(|c| c.phase == Phase::Securing && c.stamp == armed.stamp)
             };
-            let answer = |armed: Armed| {
-                connections.get(armed.slot).is_some_and(|c| match c.phase {
-                    Phase::Open => c.bears(armed),
-                    Phase::Closing => c.stamp == armed.stamp,
-                    Phase::Connecting | Phase::Securing => false,
-                })
+            let answer =
+                |armed: Armed| connections.get(armed.slot).is_some_and(|c| c.phase == Phase::Open && c.bears(armed));
+            let closing = |armed: Armed| {
+                connections.get(armed.slot).is_some_and(|c| c.phase == Phase::Closing && c.stamp == armed.stamp)
             };
             if let Some(armed) = self.connecting.expired(read_until, attempt) {
                 self.drop_attempt(armed.slot, End::Abandoned);
             } else if let Some(armed) = self.securing.expired(read_until, handshake) {
                 let why = TlsFault::TimedOut;
                 self.drop_connection(armed.slot, |_, _| End::TlsFailed { sent: false, why });
+            } else if let Some(armed) = self.closing.expired(read_until, closing) {
+                self.close(armed.slot);
             } else if let Some(armed) = self.responding.expired(read_until, answer) {
                 if self.config.connections.http2 {
                     self.time_out_on_stream(armed);
