@@ -400,9 +400,9 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             (call.length - missing) as u64
         };
         let mut bytes: Vec<u64> = connection.calls.iter().rev().map(sent).collect();
-        for (nth, mut call) in connection.calls.drain(..).enumerate() {
+        for (nth, call) in connection.calls.drain(..).enumerate() {
             let end = how(nth, &call);
-            self.end(&mut call, end, bytes.pop().unwrap_or(0));
+            self.end_or_retry(call, end, bytes.pop().unwrap_or(0));
         }
     }
 
@@ -414,7 +414,15 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
+    /// Closes a connection that the server has closed, or one without calls.
     pub(crate) fn close(&mut self, slot: u32) {
-        self.drop_connection(slot, |_, _| RESET);
+        let Some(connection) = self.connections.get(slot) else { return };
+        let is_reused = connection.is_reused();
+        // A server that has sent something since the call was, on whichever stream, had not closed the connection by then.
+        let heard_at = connection.protocol.http2().map_or(Nanos::ZERO, |_| connection.heard_at);
+        self.drop_connection(slot, |_, call| {
+            let is_silent = call.received == 0 && call.sent_at.get().is_none_or(|at| heard_at <= at);
+            if is_reused && is_silent { End::ClosedOnReuse { sent: true } } else { RESET }
+        });
     }
 }

@@ -137,6 +137,9 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             if self.must_wait_for_connection(now) {
                 return false;
             }
+            if self.begin_retry(now) {
+                continue;
+            }
             if let Some(Hop { spec, due, ready }) = self.hops.pop_front() {
                 self.in_flight -= 1;
                 self.begin((due, ready), spec, now);
@@ -196,13 +199,20 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         if ready > due {
             self.observer.on(&mut observed, &Event::Ready { at: ready });
         }
+        self.observer.on(&mut observed, &Event::Begun { at: now });
+        // It is large, and made where it is put.
+        self.place(Call::new(spec, due, stamp, observed), false, now);
+    }
+
+    /// Has a connection bear the call: one that can take it, or a new one, which may have to be a `fresh` one.
+    #[inline]
+    pub(crate) fn place(&mut self, mut call: Call<O::PerCall>, fresh: bool, now: Nanos) {
+        let spec = call.spec;
         let available = match spec.session {
+            _ if fresh => None,
             None => self.connections.available(),
             Some(session) => self.connections.available_to(session),
         };
-        self.observer.on(&mut observed, &Event::Begun { at: now });
-        // It is large, and made where it is put.
-        let mut call = Call::new(spec, due, stamp, observed);
         match available {
             Some(slot) => self.give(slot, call, now),
             None if self.has_had_its_connections(spec) => self.end(&mut call, End::Reset { sent: false }, 0),
@@ -220,7 +230,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     }
 
     /// Whether this is the call of a session that may have no further connection.
-    fn has_had_its_connections(&self, spec: CallSpec) -> bool {
+    pub(crate) fn has_had_its_connections(&self, spec: CallSpec) -> bool {
         let most = self.config.connections.connections_per_session;
         spec.session.zip(most).is_some_and(|(session, most)| self.connections.established_for(session) >= most)
     }
@@ -341,6 +351,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     /// Ends everything that is still under way.
     fn break_off(&mut self) {
         self.tick();
+        self.drop_retries();
         // What was begun since the last look has not been counted.
         self.connections.count_open(self.connections.open(), true);
         self.say_goodbyes();

@@ -13,6 +13,7 @@ mod overload;
 mod own_requests;
 mod pipeline;
 mod resets;
+mod retries;
 mod seen;
 mod sessions;
 mod slow;
