@@ -323,6 +323,8 @@ pub fn request_plan(url: &str, args: &RequestArgs) -> anyhow::Result<RunPlan> {
             http2: args.http == Version::Http2,
             close: connections.close,
             connect_timeout: Some(connect_timeout),
+            retry_closed: connections.retry_closed,
+            retry_refused: true,
             response_timeout: connections.timeout,
             source: connections.source_ip,
             send_buffer: buffer(connections.send_buffer)?,

@@ -2,6 +2,7 @@
 //! so that Records of shards can be merged and derived anew. Histograms are base64 of HdrHistogram V2.
 
 use crate::counts::{Counts, Traffic};
+use crate::http2::Http2Error;
 use crate::record::NotFollowed;
 use crate::tls::TlsFault;
 use schemars::JsonSchema;
@@ -23,6 +24,9 @@ pub struct PackedAccount {
     /// Calls that TLS failed, by why.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tls_faults: BTreeMap<TlsFault, u64>,
+    /// The error codes that a server of HTTP/2 sent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub http2_errors: Vec<Http2Error>,
     /// Calls that were completed within the window.
     pub completed_in_window: u64,
     /// What this host had no means for.

@@ -3,6 +3,7 @@
 //!
 //! Every instant is in [`Nanos`] since the start of the run, on `CLOCK_MONOTONIC`.
 
+use crate::http2::Http2Frame;
 use crate::tls::TlsFault;
 use crate::units::Nanos;
 
@@ -193,8 +194,23 @@ pub enum Event {
         /// How many.
         lines: u32,
     },
+    /// The call is sent again, on another connection or stream. What follows is of the new try.
+    Retried {
+        /// Why.
+        why: Retry,
+    },
     /// The call is over.
     Ended(Outcome),
+}
+
+/// Why a call is sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Retry {
+    /// It ended by [`End::ClosedOnReuse`].
+    ClosedOnReuse,
+    /// HTTP/2: the server refused its stream (`REFUSED_STREAM`, or a GOAWAY that leaves it out), and so has done nothing
+    /// about it (RFC 9113 §8.7).
+    RefusedStream,
 }
 
 /// How a call ended. A failed request is data, not an error.
@@ -233,6 +249,12 @@ pub enum End {
     Refused,
     /// The connection was closed or reset before the response was whole.
     Reset {
+        /// Whether any byte of the request had been sent.
+        sent: bool,
+    },
+    /// The same before any byte of the response, on a connection that had answered before or had been idle: the server
+    /// had probably closed it while the request was on its way (RFC 9112 §9.5).
+    ClosedOnReuse {
         /// Whether any byte of the request had been sent.
         sent: bool,
     },
@@ -315,6 +337,9 @@ pub trait Observer {
     /// Its response is whole.
     fn on_response(&mut self, _call: &mut Self::PerCall, _size: &ResponseSize) {}
 
+    /// HTTP/2: the server has sent this error code, and perhaps a text that says why.
+    fn on_http2_error(&mut self, _frame: Http2Frame, _code: u32, _text: &[u8]) {}
+
     /// A connection is closed. All of them are when the run is over.
     fn on_connection(&mut self, _connection: &ConnectionEnded) {}
 
@@ -368,6 +393,11 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     fn on_unfollowed(&mut self, why: Unfollowed) {
         self.0.on_unfollowed(why);
         self.1.on_unfollowed(why);
+    }
+
+    fn on_http2_error(&mut self, frame: Http2Frame, code: u32, text: &[u8]) {
+        self.0.on_http2_error(frame, code, text);
+        self.1.on_http2_error(frame, code, text);
     }
 
     fn on_connection(&mut self, connection: &ConnectionEnded) {

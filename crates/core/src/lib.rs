@@ -5,7 +5,7 @@
 //! - [`workload`], [`record`] (with [`account`] and [`server`]), [`model`], [`survey`], [`profile`], [`testbed`]: the documents that travel
 //!   between the parts.
 //! - [`cpus`]: lists of CPUs (`0-3,7`).
-//! - [`tls`]: how connections are secured, and how that fails.
+//! - [`tls`]: how connections are secured, and how that fails; [`http2`]: the errors that a server of HTTP/2 sends.
 //! - [`slo`]: service level objectives (`p95<200ms`).
 //! - [`text`], [`secret`]: foreign text made fit for a terminal, and what documents leave out.
 //! - [`quantity`]: numbers as people read them (`657 µs`, `−2.8 %`).
@@ -22,6 +22,7 @@ pub mod counts;
 pub mod cpus;
 pub mod csv;
 pub mod event;
+pub mod http2;
 pub mod model;
 pub mod number;
 pub mod panics;
@@ -40,9 +41,10 @@ pub mod units;
 pub mod workload;
 
 pub use event::{
-    CallSpec, ClassId, ConnectionEnded, End, Event, Limit, Next, Observer, Outcome, RequestId, ResponseSize,
+    CallSpec, ClassId, ConnectionEnded, End, Event, Limit, Next, Observer, Outcome, RequestId, ResponseSize, Retry,
     SessionEnded, SessionId, SessionOutcome, Unfollowed, Workload,
 };
+pub use http2::Http2Frame;
 pub use slo::Slo;
 pub use tls::TlsFault;
 pub use units::{Bytes, Moment, Nanos, Rate};

@@ -5,6 +5,7 @@
 
 use crate::account::PackedAccount;
 use crate::counts::{Counts, Traffic};
+use crate::http2::Http2Error;
 use crate::server::{HostProbe, Server};
 use crate::tls::{TlsFailure, TlsSpoken};
 use crate::workload::Workload;
@@ -70,6 +71,9 @@ pub struct Record {
     /// Why calls failed that TLS failed, if any did.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tls_failures: Vec<TlsFailure>,
+    /// The error codes that a server of HTTP/2 sent, and what it said with them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub http2_errors: Vec<Http2Error>,
     /// An `http://` URL was loaded where the server speaks TLS: nothing but errors came, and a handshake after them worked.
     #[serde(default, skip_serializing_if = "crate::tls::is_false")]
     pub wants_tls: bool,

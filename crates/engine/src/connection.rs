@@ -49,6 +49,21 @@ pub struct Call<P> {
     pub digest: Option<Box<Digest>>,
     /// Where its answer leads, in a run that follows redirects.
     pub redirect: Option<Box<Redirect>>,
+    /// What became of it before it was sent again.
+    pub earlier: Earlier,
+}
+
+/// What became of a call before this try to send it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Earlier {
+    /// Earlier tries.
+    pub tries: u8,
+    /// It was moved from a connection that had no stream for it.
+    pub moved: bool,
+    /// It wants a new connection.
+    pub wants_fresh: bool,
+    /// Bytes of the request that earlier tries sent.
+    pub bytes_sent: u64,
 }
 
 impl<P> Call<P> {
@@ -68,6 +83,7 @@ impl<P> Call<P> {
             received: 0,
             digest: None,
             redirect: None,
+            earlier: Earlier::default(),
         }
     }
 }
@@ -93,6 +109,8 @@ pub struct Connection<P> {
     pub heard_at: Nanos,
     /// It bears no further call.
     pub spent: bool,
+    /// It was opened before the run, for no call.
+    pub warm: bool,
     /// When its attempt began, and from which source address.
     pub attempted_at: Nanos,
     pub source: usize,
@@ -125,6 +143,7 @@ impl<P> Connection<P> {
             protocol: Protocol::new(false),
             heard_at: Nanos::ZERO,
             spent: false,
+            warm: false,
             attempted_at: Nanos::ZERO,
             source: 0,
             tries: 1,
@@ -140,6 +159,11 @@ impl<P> Connection<P> {
     /// How many calls are under way on it.
     pub fn under_way(&self) -> usize {
         self.calls.len() + self.protocol.http2().map_or(0, |http2| http2.streams())
+    }
+
+    /// Whether a call on it found it open: it has answered before, or was opened for no call.
+    pub fn is_reused(&self) -> bool {
+        self.warm || self.responses > 0
     }
 
     /// Whether it has seen its last call begin.
@@ -188,6 +212,8 @@ pub struct Connections<P> {
     latest: Option<(SessionId, u32)>,
     /// Empty queues with room, of sessions whose connections bear nothing: no burst takes memory anew.
     spare: Vec<VecDeque<Call<P>>>,
+    /// HTTP/2: how many streams the server allowed when it last said so.
+    streams_allowed: Option<u32>,
     /// Most calls under way on one connection.
     depth: usize,
     /// Most calls in a connection's life.
@@ -212,6 +238,7 @@ impl<P> Connections<P> {
             of_sessions: HashMap::default(),
             latest: None,
             spare: Vec::new(),
+            streams_allowed: None,
             depth,
             lifetime,
             open: 0,
@@ -229,7 +256,10 @@ impl<P> Connections<P> {
     }
 
     /// Takes in a new connection, with the calls it bears, and returns its token.
-    pub fn insert(&mut self, connection: Connection<P>) -> Token {
+    pub fn insert(&mut self, mut connection: Connection<P>) -> Token {
+        if let (Some(allowed), Some(http2)) = (self.streams_allowed, connection.protocol.http2_mut()) {
+            http2.expect_streams(allowed);
+        }
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot { generation: 0, connection: None });
             self.slots.len() as u32 - 1
@@ -242,6 +272,12 @@ impl<P> Connections<P> {
         self.open += 1;
         self.list(slot);
         self.token(slot)
+    }
+
+    /// HTTP/2: notes how many streams the server allows, if it has said so on the connection in this slot.
+    pub fn note_streams_allowed(&mut self, slot: u32) {
+        let http2 = self.get(slot).and_then(|connection| connection.protocol.http2());
+        self.streams_allowed = http2.and_then(|http2| http2.max_streams()).or(self.streams_allowed);
     }
 
     /// Connections and attempts.
@@ -300,7 +336,9 @@ impl<P> Connections<P> {
     /// Where a connection belongs that can take a call.
     fn room(&self, connection: &Connection<P>) -> Option<List> {
         let calls = connection.under_way();
-        let depth = connection.protocol.http2().map_or(self.depth, |http2| http2.max_streams().min(self.depth));
+        // Until the server has said how many streams it allows, calls wait on the connection for it to say so.
+        let streams = connection.protocol.http2().and_then(|http2| http2.expected_streams());
+        let depth = streams.map_or(self.depth, |streams| self.depth.min(streams as usize));
         match connection.phase {
             Phase::Closing => None,
             _ if calls >= depth || connection.has_begun_its_last(self.lifetime) => None,

@@ -75,7 +75,6 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             (Phase::Open, Happened::Reset) => self.close(slot),
             (Phase::Open, Happened::Finished) => self.finished(slot),
             (Phase::Open, Happened::Truncated) => self.truncated(slot),
-            (Phase::Closing, Happened::Finished) => {}
             (_, Happened::Sent) => self.send_on(slot),
             // A server that keeps talking after its last response is not waited for.
             (Phase::Closing, Happened::Received { last: false }) => {
@@ -295,15 +294,12 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// TLS: nothing more comes on a connection that has not ended yet.
+    /// TLS: the server has sent close_notify. It has decided to close, and may wait for our close_notify with it, so this
+    /// side answers and closes at once, also where the server is to close first (`--close server`).
     fn finished(&mut self, slot: u32) {
         let Some(connection) = self.connections.get_mut(slot) else { return };
         if connection.under_way() == 0 {
-            return match self.config.connections.close {
-                Close::Server if connection.protocol.http2().is_none() => self.await_close(slot),
-                Close::Server => self.close(slot),
-                Close::Fin | Close::Rst => self.close(slot),
-            };
+            return self.close(slot);
         }
         self.end_of_stream(slot);
     }
@@ -363,23 +359,19 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             (false, false, Behind::Nothing) if whole && self.config.connections.close == Close::Server => {
                 self.await_close(slot);
             }
-            // By TLS a server says that it will close before it does.
-            (false, _, Behind::End)
-                if whole && self.config.tls.is_some() && self.config.connections.close == Close::Server =>
-            {
-                self.await_close(slot);
-            }
             _ => self.close(slot),
         }
     }
 
-    /// Leaves it to the server to close first.
+    /// Leaves it to the server to close first, for a while ([`SERVER_CLOSES_WITHIN`]).
+    ///
+    /// [`SERVER_CLOSES_WITHIN`]: crate::shard::SERVER_CLOSES_WITHIN
     fn await_close(&mut self, slot: u32) {
         let stamp = self.connections.fresh_stamp();
         if let Some(connection) = self.connections.get_mut(slot) {
             connection.phase = Phase::Closing;
             connection.stamp = stamp;
-            self.responding.arm(self.now, Armed { slot, stamp, stream: 0 });
+            self.closing.arm(self.now, Armed { slot, stamp, stream: 0 });
             // It was listed while it had room behind other calls.
             self.connections.list(slot);
         }
@@ -408,9 +400,9 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             (call.length - missing) as u64
         };
         let mut bytes: Vec<u64> = connection.calls.iter().rev().map(sent).collect();
-        for (nth, mut call) in connection.calls.drain(..).enumerate() {
+        for (nth, call) in connection.calls.drain(..).enumerate() {
             let end = how(nth, &call);
-            self.end(&mut call, end, bytes.pop().unwrap_or(0));
+            self.end_or_retry(call, end, bytes.pop().unwrap_or(0));
         }
     }
 
@@ -422,7 +414,15 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
+    /// Closes a connection that the server has closed, or one without calls.
     pub(crate) fn close(&mut self, slot: u32) {
-        self.drop_connection(slot, |_, _| RESET);
+        let Some(connection) = self.connections.get(slot) else { return };
+        let is_reused = connection.is_reused();
+        // A server that has sent something since the call was, on whichever stream, had not closed the connection by then.
+        let heard_at = connection.protocol.http2().map_or(Nanos::ZERO, |_| connection.heard_at);
+        self.drop_connection(slot, |_, call| {
+            let is_silent = call.received == 0 && call.sent_at.get().is_none_or(|at| heard_at <= at);
+            if is_reused && is_silent { End::ClosedOnReuse { sent: true } } else { RESET }
+        });
     }
 }

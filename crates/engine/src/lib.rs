@@ -27,6 +27,7 @@ mod io;
 mod pacing;
 mod redirects;
 mod requests;
+mod retries;
 #[cfg(test)]
 mod scripted;
 mod session_requests;
@@ -102,6 +103,12 @@ pub struct ConnectionPolicy {
     /// A connection attempt older than this is abandoned; `None` leaves it to the kernel, which repeats its SYN after 1, 2, 4 …
     /// seconds.
     pub connect_timeout: Option<Nanos>,
+    /// A call that met a connection which the server had closed is sent again ([`End::ClosedOnReuse`]).
+    ///
+    /// [`End::ClosedOnReuse`]: brimful_core::End::ClosedOnReuse
+    pub retry_closed: bool,
+    /// HTTP/2: a call whose stream the server refused is sent again.
+    pub retry_refused: bool,
     /// A call without a whole response this long after its first byte was sent has timed out. A TLS handshake has as long.
     pub response_timeout: Nanos,
     /// Addresses of this host to connect from by TCP, in turn; `None` leaves it to the kernel.
@@ -126,6 +133,8 @@ impl Default for ConnectionPolicy {
             http2: false,
             close: Close::Server,
             connect_timeout: None,
+            retry_closed: false,
+            retry_refused: true,
             response_timeout: Nanos::from_secs(5),
             source: None,
             send_buffer: None,

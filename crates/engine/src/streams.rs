@@ -6,6 +6,8 @@
 //!   that call was sent, the connection bears no further call: the server may not be there any more.
 //! - What the connections have to say is gathered and handed over before the shard waits ([`Shard::hand_over`]): the
 //!   requests of one turn leave in one write.
+//! - Until the server has said how many streams it allows, one is opened, or as many as it allowed on an earlier connection.
+//!   Calls beyond what it turns out to allow go to other connections (`retries.rs`), as do those that it refuses.
 //! - A connection that has borne its last call says goodbye (GOAWAY) before it is closed.
 
 use crate::Requests;
@@ -14,8 +16,8 @@ use crate::deadlines::Armed;
 use crate::expected::{Digest, judged};
 use crate::io::Io;
 use crate::shard::Shard;
-use brimful_core::{End, Nanos, Observer, ResponseSize, Workload};
-use brimful_http::{Carried, Ended, Listener};
+use brimful_core::{End, Http2Frame, Nanos, Observer, ResponseSize, Workload};
+use brimful_http::{Carried, Ended, Listener, REFUSED_STREAM};
 
 /// What a server must be answered, and does not read, before it is left: bytes.
 const MOST_OWED: usize = 256 * 1024;
@@ -132,11 +134,15 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
                 }
             }
         }
+        self.connections.note_streams_allowed(slot);
         self.settle(slot);
     }
 
     /// The server has ended a stream, with an answer or without.
     fn answered(&mut self, slot: u32, mut carried: Carried<Call<O::PerCall>>, ended: Ended) {
+        if let Ended::Reset { code, .. } = ended {
+            self.observer.on_http2_error(Http2Frame::RstStream, code, b"");
+        }
         let end = match ended {
             Ended::Whole(response) => {
                 if let Some(connection) = self.connections.get_mut(slot) {
@@ -147,20 +153,24 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
                 self.observer.on_response(&mut call.observed, &size);
                 judged(self.requests.expected(call.spec.class), &response, call.digest.take(), call.is_head)
             }
-            Ended::Reset => End::StreamReset,
+            Ended::Reset { .. } => End::StreamReset,
             Ended::GoneAway => End::GoneAway,
             Ended::Malformed(_) => End::Malformed,
         };
-        self.end_of_stream_of(slot, carried, end);
+        let bytes = self.bytes_sent_of(slot, &carried);
+        match ended {
+            Ended::GoneAway | Ended::Reset { code: REFUSED_STREAM, begun: false } => {
+                self.retry_refused(carried.value, end, bytes);
+            }
+            _ => self.end(&mut carried.value, end, bytes),
+        }
     }
 
-    /// A call's stream has ended.
-    fn end_of_stream_of(&mut self, slot: u32, mut carried: Carried<Call<O::PerCall>>, end: End) {
+    /// How many bytes of a request the kernel has taken.
+    fn bytes_sent_of(&self, slot: u32, carried: &Carried<Call<O::PerCall>>) -> u64 {
         let unsent = self.io.unsent(slot) as u64;
         let http2 = self.connections.get(slot).and_then(|connection| connection.protocol.http2());
-        let taken = http2.map_or(0, |http2| http2.handed_over().saturating_sub(unsent));
-        let bytes = bytes_of(&carried, taken);
-        self.end(&mut carried.value, end, bytes);
+        bytes_of(carried, http2.map_or(0, |http2| http2.handed_over().saturating_sub(unsent)))
     }
 
     /// Goes on with a connection on which something has happened: sends what waits, or ends it if it has nothing left
@@ -172,7 +182,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         // They will not be sent on this connection any more.
         let stranded: Vec<_> = if http2.is_spent() { connection.calls.drain(..).collect() } else { Vec::new() };
         let spoken = !http2.has_output() && http2.wanted().is_none();
-        stranded.into_iter().for_each(|mut call| self.end(&mut call, End::GoneAway, 0));
+        stranded.into_iter().for_each(|call| self.move_elsewhere(call, End::GoneAway));
+        self.move_surplus(slot);
         if !spoken {
             self.speak(slot);
         }
@@ -189,9 +200,10 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         let Some(connection) = self.connections.get_mut(slot) else { return };
         let heard_at = connection.heard_at;
         let Some(http2) = connection.protocol.http2_mut() else { return };
-        if let Some(carried) = http2.cancel(stream) {
+        if let Some(mut carried) = http2.cancel(stream) {
             connection.spent |= carried.value.sent_at.get().is_some_and(|at| heard_at < at);
-            self.end_of_stream_of(slot, carried, End::TimedOut);
+            let bytes = self.bytes_sent_of(slot, &carried);
+            self.end(&mut carried.value, End::TimedOut, bytes);
         } else if let Some(nth) = connection.calls.iter().position(|call| call.stamp == stamp)
             && let Some(mut call) = connection.calls.remove(nth)
         {
@@ -253,13 +265,13 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         self.tell_of_end(&connection);
         let Some(http2) = connection.protocol.http2_mut() else { return };
         let taken = http2.handed_over().saturating_sub(unsent);
-        for (nth, mut carried) in http2.take_all().enumerate() {
+        for (nth, carried) in http2.take_all().enumerate() {
             let (bytes, end) = (bytes_of(&carried, taken), how(nth, &carried.value));
-            self.end(&mut carried.value, end, bytes);
+            self.end_or_retry(carried.value, end, bytes);
         }
-        for mut call in connection.calls.drain(..) {
+        for call in connection.calls.drain(..) {
             let end = how(usize::MAX, &call);
-            self.end(&mut call, end, 0);
+            self.end_or_retry(call, end, 0);
         }
     }
 }
@@ -295,6 +307,10 @@ impl<'a, R: Requests<'a>, O: Observer> Listener<Call<O::PerCall>> for Reader<'_,
         if self.shows {
             self.observer.on_bytes(&mut call.observed, head);
         }
+    }
+
+    fn goaway(&mut self, code: u32, text: &[u8]) {
+        self.observer.on_http2_error(Http2Frame::Goaway, code, text);
     }
 
     fn body(&mut self, call: &mut Call<O::PerCall>, piece: &[u8]) {

@@ -169,6 +169,9 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             if self.must_wait_for_connection(now) {
                 return false;
             }
+            if self.begin_retry(now) {
+                continue;
+            }
             if let Some(Hop { spec, due, ready }) = self.hops.pop_front() {
                 self.in_flight -= 1;
                 self.begin((due, ready), spec, now);
@@ -228,13 +231,20 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         if ready > due {
             self.observer.on(&mut observed, &Event::Ready { at: ready });
         }
+        self.observer.on(&mut observed, &Event::Begun { at: now });
+        // It is large, and made where it is put.
+        self.place(Call::new(spec, due, stamp, observed), false, now);
+    }
+
+    /// Has a connection bear the call: one that can take it, or a new one, which may have to be a `fresh` one.
+    #[inline]
+    pub(crate) fn place(&mut self, mut call: Call<O::PerCall>, fresh: bool, now: Nanos) {
+        let spec = call.spec;
         let available = match spec.session {
+            _ if fresh => None,
             None => self.connections.available(),
             Some(session) => self.connections.available_to(session),
         };
-        self.observer.on(&mut observed, &Event::Begun { at: now });
-        // It is large, and made where it is put.
-        let mut call = Call::new(spec, due, stamp, observed);
         match available {
             Some(slot) => self.give(slot, call, now),
             None if self.has_had_its_connections(spec) => self.end(&mut call, End::Reset { sent: false }, 0),
@@ -252,7 +262,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     }
 
     /// Whether this is the call of a session that may have no further connection.
-    fn has_had_its_connections(&self, spec: CallSpec) -> bool {
+    pub(crate) fn has_had_its_connections(&self, spec: CallSpec) -> bool {
         let most = self.config.connections.connections_per_session;
         spec.session.zip(most).is_some_and(|(session, most)| self.connections.established_for(session) >= most)
     }
@@ -277,7 +287,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
 
     fn wait(&mut self) -> Result<(), EngineError> {
         self.hand_over();
-        let deadlines = [self.connecting.next(), self.securing.next(), self.responding.next(), self.bodies.next()];
+        let Shard { connecting, securing, responding, closing, bodies, .. } = self;
+        let deadlines = [connecting.next(), securing.next(), responding.next(), closing.next(), bodies.next()];
         let due = if self.config.tick.is_some() { self.next_due } else { self.density.wake_at(self.next_due) };
         let until = deadlines.into_iter().flatten().fold(due, Nanos::min);
         let exactly = self.config.tick.is_none() && !self.density.is_dense();
@@ -322,6 +333,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             self.connecting.postpone(self.turn_began, self.turn_began + gap);
             self.securing.postpone(self.turn_began, self.turn_began + gap);
             self.responding.postpone(self.turn_began, self.turn_began + gap);
+            self.closing.postpone(self.turn_began, self.turn_began + gap);
         }
         self.turn_began = ended;
     }
@@ -339,18 +351,18 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             let handshake = |armed: Armed| {
                 connections.get(armed.slot).is_some_and(|c| c.phase == Phase::Securing && c.stamp == armed.stamp)
             };
-            let answer = |armed: Armed| {
-                connections.get(armed.slot).is_some_and(|c| match c.phase {
-                    Phase::Open => c.bears(armed),
-                    Phase::Closing => c.stamp == armed.stamp,
-                    Phase::Connecting | Phase::Securing => false,
-                })
+            let answer =
+                |armed: Armed| connections.get(armed.slot).is_some_and(|c| c.phase == Phase::Open && c.bears(armed));
+            let closing = |armed: Armed| {
+                connections.get(armed.slot).is_some_and(|c| c.phase == Phase::Closing && c.stamp == armed.stamp)
             };
             if let Some(armed) = self.connecting.expired(read_until, attempt) {
                 self.drop_attempt(armed.slot, End::Abandoned);
             } else if let Some(armed) = self.securing.expired(read_until, handshake) {
                 let why = TlsFault::TimedOut;
                 self.drop_connection(armed.slot, |_, _| End::TlsFailed { sent: false, why });
+            } else if let Some(armed) = self.closing.expired(read_until, closing) {
+                self.close(armed.slot);
             } else if let Some(armed) = self.responding.expired(read_until, answer) {
                 if self.config.connections.http2 {
                     self.time_out_on_stream(armed);
@@ -371,6 +383,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     /// Ends everything that is still under way.
     fn break_off(&mut self) {
         self.tick();
+        self.drop_retries();
         // What was begun since the last look has not been counted.
         self.connections.count_open(self.connections.open(), true);
         self.say_goodbyes();

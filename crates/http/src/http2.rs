@@ -48,8 +48,12 @@ const RECEIVE_WINDOW: u32 = 1 << 30;
 /// What every window begins with (§6.9.2), and the most it can grow to.
 const FIRST_WINDOW: u32 = 65_535;
 const MOST_WINDOW: i64 = 0x7fff_ffff;
-/// Streams that are opened before the server has said how many it allows.
-const FIRST_STREAMS: u32 = 100;
+/// Streams that are opened before the server has said how many it allows, on this connection or an earlier one.
+const FIRST_STREAMS: u32 = 1;
+/// Bytes kept of the text in which a server says why it goes away (GOAWAY, §6.8).
+pub const MAX_DEBUG_TEXT: usize = 200;
+/// RST_STREAM with this code says that the server has done nothing about the request: it may be sent again (§8.7).
+pub const REFUSED_STREAM: u32 = code::REFUSED_STREAM;
 /// Frames in a row that bring no answer any further.
 pub const MOST_IDLE_FRAMES: u32 = 10_000;
 /// CONTINUATION frames of one block.
@@ -70,6 +74,9 @@ pub trait Listener<T> {
 
     /// A piece of the answer's body.
     fn body(&mut self, _value: &mut T, _piece: &[u8]) {}
+
+    /// The server goes away (GOAWAY), with this error code and at most [`MAX_DEBUG_TEXT`] bytes of text.
+    fn goaway(&mut self, _code: u32, _text: &[u8]) {}
 }
 
 /// What became of some bytes.
@@ -109,7 +116,12 @@ pub enum Ended {
     /// By a whole answer.
     Whole(Response),
     /// The server gave it up (RST_STREAM).
-    Reset,
+    Reset {
+        /// The error code.
+        code: u32,
+        /// Some of the answer had come.
+        begun: bool,
+    },
     /// The server goes away, and has not looked at it (GOAWAY).
     GoneAway,
     /// What came is not an answer. The connection goes on.
@@ -173,7 +185,10 @@ struct Block {
 struct Peer {
     /// Whether it has.
     known: bool,
+    /// How many streams it allows; until it is known, how many are opened.
     max_streams: u32,
+    /// `max_streams` is what the server said on an earlier connection.
+    assumed: bool,
     window: i64,
     /// It has no room for a table that we do not use, which it wants to be told.
     shrink_table: bool,
@@ -203,6 +218,7 @@ impl<T> Http2<T> {
             peer: Peer {
                 known: false,
                 max_streams: FIRST_STREAMS,
+                assumed: false,
                 window: i64::from(FIRST_WINDOW),
                 shrink_table: false,
                 table_is_shrunk: false,
@@ -222,9 +238,22 @@ impl<T> Http2<T> {
         self.streams.len()
     }
 
-    /// The most that may be, as far as the server has said.
-    pub fn max_streams(&self) -> usize {
-        self.peer.max_streams as usize
+    /// The most streams that the server allows, once it has said so on this connection.
+    pub fn max_streams(&self) -> Option<u32> {
+        self.peer.known.then_some(self.peer.max_streams)
+    }
+
+    /// The same, or what the server allowed on an earlier connection.
+    pub fn expected_streams(&self) -> Option<u32> {
+        (self.peer.known || self.peer.assumed).then_some(self.peer.max_streams)
+    }
+
+    /// Until the server has said how many streams it allows, this many are opened: it did so on an earlier connection.
+    pub fn expect_streams(&mut self, max_streams: u32) {
+        if !self.peer.known {
+            self.peer.max_streams = max_streams;
+            self.peer.assumed = true;
+        }
     }
 
     /// Whether no stream can be opened any more: the server goes away, or the numbers have come to an end.
@@ -234,7 +263,7 @@ impl<T> Http2<T> {
 
     /// Whether a stream can be opened now.
     pub fn has_room(&self) -> bool {
-        self.streams() < self.max_streams() && !self.is_spent()
+        self.streams() < self.peer.max_streams as usize && !self.is_spent()
     }
 
     /// What is kept with a stream, if it is open.

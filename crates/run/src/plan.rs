@@ -292,6 +292,9 @@ impl RunPlan {
         connections.http2 = self.version == Version::Http2;
         if self.is_s_clients() {
             connections.calls_per_connection = Some(1);
+            // Each attempt is one call: a second one for the same call would be an attempt too many.
+            connections.retry_closed = false;
+            connections.retry_refused = false;
         }
         if connections.calls_per_connection == Some(1) || self.calls_in_bursts() {
             connections.warm_connections = 0;

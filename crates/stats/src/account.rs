@@ -8,6 +8,7 @@ use crate::batch::BatchMeans;
 use crate::distribution::Distribution;
 use crate::error::{StatsError, Unlike};
 use crate::histogram::MOST;
+use crate::http2_errors::Http2Errors;
 use crate::redirects::RedirectTally;
 use crate::reply_rate::ReplySampler;
 use crate::series::Series;
@@ -30,6 +31,8 @@ pub struct Account {
     pub(crate) handshake_time: Option<Distribution>,
     /// Calls that TLS failed, by why.
     pub(crate) tls_faults: BTreeMap<TlsFault, u64>,
+    /// Error codes that a server of HTTP/2 sent.
+    pub(crate) http2_errors: Http2Errors,
     pub(crate) completed_in_window: u64,
     /// What this host lacked.
     pub(crate) limited: Limited,
@@ -52,6 +55,7 @@ impl Account {
             connect_time: Distribution::new(),
             handshake_time: None,
             tls_faults: BTreeMap::new(),
+            http2_errors: Http2Errors::default(),
             completed_in_window: 0,
             limited: Limited::default(),
             series: Series::new(),
@@ -131,6 +135,7 @@ impl Account {
         self.connect_time.merge(&other.connect_time);
         merge_if_any(&mut self.handshake_time, other.handshake_time.as_ref(), Distribution::merge);
         self.count(&other.tls_faults, other.completed_in_window, other.limited);
+        self.http2_errors.merge(&other.http2_errors);
         self.series.merge(&other.series);
         self.replies.merge(&other.replies);
         self.batches.merge(other.batches.clone());
@@ -157,6 +162,7 @@ impl Account {
             self.handshake_time.get_or_insert_with(Distribution::none).add(Some(times))?;
         }
         self.count(&packed.tls_faults, packed.completed_in_window, packed.limited);
+        self.http2_errors.add_list(&packed.http2_errors)?;
         self.series.add(packed.interval_s, &packed.intervals)?;
         self.replies.merge(&ReplySampler::unpack(self.window, &packed.replies)?);
         self.batches.merge(BatchMeans::unpack(packed.batch_ns, &packed.batches)?);
@@ -195,6 +201,7 @@ impl Account {
         self.connect_time.clear();
         self.handshake_time.iter_mut().for_each(Distribution::clear);
         self.tls_faults.clear();
+        self.http2_errors.clear();
         self.completed_in_window = 0;
         self.limited = Limited::default();
         self.series.clear();
@@ -214,6 +221,7 @@ impl Account {
             connect_time: self.connect_time.pack(),
             handshake_time: self.handshake_time.as_ref().and_then(Distribution::pack),
             tls_faults: self.tls_faults.clone(),
+            http2_errors: self.http2_errors.list(),
             completed_in_window: self.completed_in_window,
             limited: self.limited,
             interval_s,
@@ -241,6 +249,7 @@ impl Account {
             connect_time: Distribution::none(),
             handshake_time: None,
             tls_faults: BTreeMap::new(),
+            http2_errors: Http2Errors::default(),
             completed_in_window: 0,
             limited: Limited::default(),
             series: Series::unpack(packed.interval_s, &[])?,

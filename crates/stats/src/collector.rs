@@ -10,7 +10,8 @@ use crate::keeper::{Counter, Keeper, hand_over};
 use crate::live::{Live, Place, show};
 use crate::redirects::RedirectTally;
 use crate::tally::{Tally, count_end};
-use brimful_core::{ClassId, End, Event, Limit, Moment, Nanos, Observer, Outcome, SessionEnded, Unfollowed};
+use brimful_core::Unfollowed;
+use brimful_core::{ClassId, End, Event, Http2Frame, Limit, Moment, Nanos, Observer, Outcome, Retry, SessionEnded};
 
 /// Observes one shard's calls.
 #[derive(Clone, Debug)]
@@ -100,6 +101,7 @@ impl Collector {
             | End::Abandoned
             | End::Refused
             | End::Reset { .. }
+            | End::ClosedOnReuse { .. }
             | End::TimedOut
             | End::Malformed
             | End::StreamReset
@@ -158,12 +160,23 @@ impl Observer for Collector {
             }
             Event::FirstByte { at } => call.first_byte = at.into(),
             Event::EmptyLines { lines } => self.tally(call).counts.empty_lines += u64::from(lines),
+            Event::Retried { why } => {
+                let counts = &mut self.tally(call).counts;
+                match why {
+                    Retry::ClosedOnReuse => counts.retried_closed += 1,
+                    Retry::RefusedStream => counts.refused_streams += 1,
+                }
+            }
             Event::Ended(ref outcome) => self.ended(call, outcome),
         }
     }
 
     fn on_unfollowed(&mut self, why: Unfollowed) {
         self.account.redirects.get_or_insert_with(RedirectTally::new).unfollowed(why);
+    }
+
+    fn on_http2_error(&mut self, frame: Http2Frame, code: u32, text: &[u8]) {
+        self.account.http2_errors.note(frame, code, text);
     }
 
     fn on_session(&mut self, session: &SessionEnded) {

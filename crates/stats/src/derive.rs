@@ -124,6 +124,7 @@ pub fn derive(account: &Account, facts: Facts) -> Record {
         http: facts.http,
         tls: facts.tls,
         tls_failures: account.tls_faults.iter().map(failure).collect(),
+        http2_errors: account.http2_errors.list(),
         wants_tls: facts.wants_tls,
         bytes: total.traffic,
         reply_rate: account.replies.summary(facts.window),

@@ -36,6 +36,7 @@ mod detail;
 mod distribution;
 mod error;
 mod histogram;
+mod http2_errors;
 mod keeper;
 mod live;
 mod merge;

@@ -125,6 +125,11 @@ pub(crate) fn count_end(counts: &mut Counts, end: End) {
             counts.reset_before_sending += u64::from(!sent);
             &mut counts.reset
         }
+        End::ClosedOnReuse { sent } => {
+            counts.reset_before_sending += u64::from(!sent);
+            counts.closed_on_reuse += 1;
+            &mut counts.reset
+        }
         End::TimedOut => &mut counts.timed_out,
         End::Malformed => &mut counts.malformed,
         End::StreamReset => &mut counts.stream_reset,
@@ -177,10 +182,13 @@ fn fields(counts: &mut Counts) -> [&mut u64; COUNTS] {
         &mut counts.refused,
         &mut counts.reset,
         &mut counts.reset_before_sending,
+        &mut counts.closed_on_reuse,
+        &mut counts.retried_closed,
         &mut counts.timed_out,
         &mut counts.malformed,
         &mut counts.stream_reset,
         &mut counts.gone_away,
+        &mut counts.refused_streams,
         &mut counts.tls_failed,
         &mut counts.tls_failed_before_sending,
         &mut counts.handshakes,

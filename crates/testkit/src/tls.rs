@@ -8,6 +8,7 @@ use rustls::{ServerConfig, ServerConnection, Stream};
 use std::io::{self, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// How such a server behaves.
 #[derive(Clone, Debug)]
@@ -22,6 +23,8 @@ pub struct TlsBehaviour {
     pub stops_after: Option<usize>,
     /// Protocols that it chooses from (ALPN).
     pub protocols: Vec<Vec<u8>>,
+    /// Clients that have answered its close_notify, where it waits for that.
+    pub answered: Arc<AtomicUsize>,
 }
 
 /// What comes after a response.
@@ -33,6 +36,9 @@ pub enum Ending {
     InOrder,
     /// close_notify, and no end of the connection.
     NotifyOnly,
+    /// close_notify, and the end of the connection only once the client has answered it or has closed. Python's asyncio
+    /// closes like that.
+    AwaitNotify,
     /// close_notify, and more behind it.
     NotifyAndMore,
     /// The end of the connection, without a word.
@@ -50,6 +56,7 @@ impl TlsBehaviour {
             piece: usize::MAX,
             stops_after: None,
             protocols: Vec::new(),
+            answered: Arc::default(),
         }
     }
 }
@@ -99,13 +106,19 @@ fn serve(connection: TcpStream, mut tls: ServerConnection, behaviour: &TlsBehavi
         Stream::new(&mut tls, &mut wire).write_all(&behaviour.response)?;
         match behaviour.ending {
             Ending::KeepAlive => continue,
-            Ending::InOrder | Ending::NotifyOnly | Ending::NotifyAndMore => {
+            Ending::InOrder | Ending::NotifyOnly | Ending::AwaitNotify | Ending::NotifyAndMore => {
                 tls.send_close_notify();
                 while tls.wants_write() {
                     tls.write_tls(&mut wire)?;
                 }
             }
             Ending::Cut | Ending::Raw(_) => {}
+        }
+        if behaviour.ending == Ending::AwaitNotify {
+            // Without close_notify, the end of the connection is an error.
+            let end = Stream::new(&mut tls, &mut wire).read(&mut [0; 64]);
+            behaviour.answered.fetch_add(usize::from(matches!(end, Ok(0))), Ordering::SeqCst);
+            return Ok(());
         }
         if behaviour.ending == Ending::NotifyAndMore {
             wire.write_all(b"\x17\x03\x03\x00\x05hello")?;

@@ -103,7 +103,7 @@ fn what_http2_alone_can_fail_by_is_counted_and_explained() {
     let server = http2_server(settings(&[]), |peer, _| {
         let streams = peer.requests(4);
         let [a, b, ..] = streams[..] else { return };
-        let reset = frame(kind::RST_STREAM, 0, b, &[0, 0, 0, 7]);
+        let reset = frame(kind::RST_STREAM, 0, b, &[0, 0, 0, 2]);
         peer.send(&[answer(a, b"x"), reset, goaway(b)].concat());
         peer.drain();
     });

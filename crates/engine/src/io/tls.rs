@@ -5,8 +5,8 @@
 //! - A byte was received when it was decrypted: what several records of one read hold is one `Received`. Times are honest
 //!   by that, and counts are those of plaintext.
 //! - A server that says by close_notify that nothing more comes has `Finished`: its stream has ended, its connection has
-//!   not, and who closes that is the shard's business as ever; but one on which more comes is `Broken`. A stream that ends
-//!   without is `Truncated`.
+//!   not. Many servers close only after the client's own close_notify, so closing such a connection answers it (RFC 8446
+//!   §6.1). A connection on which more comes is `Broken`. A stream that ends without close_notify is `Truncated`.
 //! - Whatever breaks the rules of TLS is `Broken`, once, and nothing is heard of that connection after it.
 //!
 //! Counts of bytes that were not sent are of plaintext, and rather too high than too low.
@@ -51,6 +51,8 @@ pub struct Tls<'a, I> {
     pipelined: bool,
     /// This side closes by FIN, and says so before.
     says_farewell: bool,
+    /// This side closes by RST, and so answers no close_notify.
+    resets: bool,
     slots: Vec<Slot>,
     /// What one thing that happened to `inner` was all about; what is received with it lies in `scratch`.
     happened: VecDeque<(Token, Happened)>,
@@ -74,6 +76,8 @@ struct Slot {
     early: Vec<u8>,
     /// The server has said that nothing more comes.
     finished: bool,
+    /// The connection itself has ended, or its end is known to follow.
+    ended: bool,
 }
 
 impl<'a, I: Io<'a>> Io<'a> for Tls<'a, I> {
@@ -174,7 +178,10 @@ impl<'a, I: Io<'a>> Io<'a> for Tls<'a, I> {
                     self.begin(token);
                 }
                 Happened::Received { last } => self.take_in(token, last),
-                Happened::EndOfStream => self.happened.push_back((token, self.end_of_stream(token))),
+                Happened::EndOfStream => {
+                    let end = self.end_of_stream(token);
+                    self.happened.push_back((token, end));
+                }
                 other => self.happened.push_back((token, other)),
             }
         }
@@ -202,6 +209,7 @@ impl<'a, I: Io<'a>> Tls<'a, I> {
             http2: security.is_http2(),
             pipelined: settings.pipelined,
             says_farewell: settings.says_farewell,
+            resets: settings.options.reset_on_close,
             slots: Vec::new(),
             happened: VecDeque::new(),
             scratch: Scratch::default(),
@@ -243,6 +251,7 @@ impl<'a, I: Io<'a>> Tls<'a, I> {
         let Some(slot) = slots.get_mut(token.slot as usize).filter(|slot| slot.generation == token.generation) else {
             return;
         };
+        slot.ended |= last;
         let Some(session) = slot.session.as_mut() else { return };
         scratch.plaintext.clear();
         let news = session.take_in(inner.received(), scratch);
@@ -297,13 +306,11 @@ impl<'a, I: Io<'a>> Tls<'a, I> {
     }
 
     /// What it means that the connection itself has ended.
-    fn end_of_stream(&self, token: Token) -> Happened {
-        let slot = self.slots.get(token.slot as usize).filter(|slot| slot.generation == token.generation);
-        let secured = |slot: &Slot| slot.session.as_ref().is_some_and(|session| session.is_secured());
-        match slot {
-            Some(slot) if secured(slot) && !slot.finished => Happened::Truncated,
-            _ => Happened::EndOfStream,
-        }
+    fn end_of_stream(&mut self, token: Token) -> Happened {
+        let Some(slot) = self.get_mut(token) else { return Happened::EndOfStream };
+        slot.ended = true;
+        let is_secured = slot.session.as_ref().is_some_and(|session| session.is_secured());
+        if is_secured && !slot.finished { Happened::Truncated } else { Happened::EndOfStream }
     }
 
     /// Encrypts and sends.
@@ -357,14 +364,15 @@ impl<'a, I: Io<'a>> Tls<'a, I> {
         self.send_held();
     }
 
-    /// Where this side closes in order, it says so. A server that has done so before waits for nothing.
+    /// Sends close_notify where this side closes in order, and where the server has sent its own and may wait for the
+    /// answer. A server whose connection has ended waits for nothing, and would answer with RST.
     fn say_farewell(&mut self, token: Token) {
-        if !self.says_farewell {
-            return;
-        }
-        let Tls { inner, slots, scratch, .. } = self;
+        let Tls { inner, slots, scratch, says_farewell, resets, .. } = self;
         let slot = slots.get_mut(token.slot as usize).filter(|slot| slot.generation == token.generation);
-        let Some(slot) = slot.filter(|slot| !slot.finished) else { return };
+        let Some(slot) = slot.filter(|slot| if slot.finished { !*resets && !slot.ended } else { *says_farewell })
+        else {
+            return;
+        };
         let Some(session) = slot.session.as_mut().filter(|session| session.is_secured()) else { return };
         let other = std::mem::take(&mut scratch.outgoing);
         if inner.unsent(token.slot) == 0 && session.say_farewell(&mut scratch.outgoing).is_ok() {

@@ -4,7 +4,7 @@ use crate::case::{Case, on_each_engine};
 use crate::seen::{Seen, completed, connects, count, reset};
 use crate::support::{Control, Plan, until};
 use brimful_core::workload::{Class, Workload as WorkloadDoc};
-use brimful_core::{End, Nanos};
+use brimful_core::{End, Nanos, Retry};
 use brimful_testkit::http2::{END, Http2Peer, WHOLE, answer, frame, goaway, http2_server, kind, settings};
 use brimful_testkit::{
     Apache, ApacheOptions, Caddy, Nghttpd, Nginx, NginxOptions, RawServer, Step, script, with_length,
@@ -26,7 +26,10 @@ on_each_engine!(
     answers_belong_to_their_streams,
     an_overdue_call_gives_up_its_stream_alone,
     a_connection_on_which_nothing_comes_bears_no_more,
-    a_server_that_goes_away_has_not_looked_at_what_it_says,
+    a_call_that_a_server_going_away_leaves_out_is_sent_again,
+    a_server_of_one_stream_answers_every_call,
+    a_lowered_limit_of_streams_fails_no_call,
+    a_refused_stream_is_sent_again_a_bounded_number_of_times,
     streams_that_are_reset_end_alone,
     a_body_waits_for_its_window_and_not_for_ever,
     an_answer_that_never_ends_is_not_waited_for,
@@ -316,8 +319,50 @@ fn a_connection_on_which_nothing_comes_bears_no_more(case: Case) {
     assert_eq!(server.connections(), 2);
 }
 
-fn a_server_that_goes_away_has_not_looked_at_what_it_says(case: Case) {
+/// nghttpd refuses streams beyond those that it allows.
+fn a_server_of_one_stream_answers_every_call(case: Case) {
+    let nghttpd = Nghttpd::start("--max-concurrent-streams=1");
+    let calls = plan(case, nghttpd.addr()).calls(400).closed(STREAMS as u64);
+    let retries: u32 = calls.iter().map(|call| call.retries).sum();
+    assert_eq!((count(&calls, completed), retries), (400, 0));
+    assert!(connects(&calls) <= STREAMS + 1, "{} connections", connects(&calls));
+}
+
+/// What was open beyond the new limit is refused.
+fn a_lowered_limit_of_streams_fails_no_call(case: Case) {
+    let server = http2_server(settings(&[(3, 4)]), |peer, number| {
+        if number == 0 {
+            let streams = peer.requests(4);
+            let refused = streams.iter().skip(1).flat_map(|id| frame(kind::RST_STREAM, 0, *id, &[0, 0, 0, 7]));
+            let answered = streams.first().map(|id| answer(*id, b"hello")).unwrap_or_default();
+            peer.send(&[settings(&[(3, 1)]), refused.collect(), answered].concat());
+        }
+        answer_all(peer);
+    });
+    let calls = plan(case, server.addr()).calls(40).closed(4);
+    let refused: Vec<u32> = calls.iter().map(|call| call.retries).filter(|retries| *retries > 0).collect();
+    assert_eq!((count(&calls, completed), refused), (40, vec![1; 3]));
+    assert!(calls.iter().all(|call| call.retried.is_none_or(|why| why == Retry::RefusedStream)));
+}
+
+fn a_refused_stream_is_sent_again_a_bounded_number_of_times(case: Case) {
     let server = http2_server(settings(&[]), |peer, _| {
+        while let Some(stream) = peer.request()
+            && peer.send(&frame(kind::RST_STREAM, 0, stream, &[0, 0, 0, 7]))
+        {}
+    });
+    let calls = plan(case, server.addr()).calls(20).closed(2);
+    assert!(calls.iter().all(|call| call.end() == End::StreamReset && call.retries == 3), "{calls:?}");
+    let plain = plan(case, server.addr()).calls(20).configure(|c| c.connections.retry_refused = false);
+    assert!(plain.closed(2).iter().all(|call| call.end() == End::StreamReset && call.retries == 0));
+}
+
+/// RFC 9113 §8.7: it has not looked at them.
+fn a_call_that_a_server_going_away_leaves_out_is_sent_again(case: Case) {
+    let server = http2_server(settings(&[]), |peer, number| {
+        if number > 0 {
+            return answer_all(peer);
+        }
         let streams = peer.requests(4);
         if streams.len() == 4 {
             let bytes = [goaway(streams[1]), answer(streams[1], b"x"), answer(streams[0], b"y")].concat();
@@ -327,14 +372,14 @@ fn a_server_that_goes_away_has_not_looked_at_what_it_says(case: Case) {
     });
     let plan = plan(case, server.addr()).calls(40).configure(|c| c.connections.pipeline = 4);
     let calls = plan.configure(|c| c.connections.response_timeout = Nanos::from_secs(60)).closed(4);
-    assert_eq!(count(&calls, |end| end == End::GoneAway), 20);
-    assert_eq!((count(&calls, completed), connects(&calls)), (20, 10));
+    let retried = calls.iter().filter(|call| call.retried == Some(Retry::RefusedStream)).count();
+    assert_eq!((count(&calls, completed), retried, server.connections()), (40, 2, 2));
 }
 
 fn streams_that_are_reset_end_alone(case: Case) {
     let server = http2_server(settings(&[]), |peer, _| {
         while let Some(stream) = peer.request() {
-            let reset = frame(kind::RST_STREAM, 0, stream, &[0, 0, 0, 7]);
+            let reset = frame(kind::RST_STREAM, 0, stream, &[0, 0, 0, 2]);
             // Half of them after a part of the answer.
             let begun =
                 [frame(kind::HEADERS, WHOLE, stream, &[0x88]), frame(kind::DATA, 0, stream, b"x"), reset.clone()];
@@ -373,7 +418,7 @@ fn an_answer_that_never_ends_is_not_waited_for(case: Case) {
 fn a_storm_of_resets_ends_its_connection(case: Case) {
     let server = http2_server(settings(&[]), |peer, _| {
         let Some(stream) = peer.request() else { return };
-        let storm = frame(kind::RST_STREAM, 0, stream, &[0, 0, 0, 7]).repeat(1_000);
+        let storm = frame(kind::RST_STREAM, 0, stream, &[0, 0, 0, 2]).repeat(1_000);
         while peer.send(&storm) {}
     });
     let plan = plan(case, server.addr()).calls(6).configure(|c| c.connections.pipeline = 1);

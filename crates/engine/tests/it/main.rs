@@ -14,6 +14,7 @@ mod own_requests;
 mod panics;
 mod pipeline;
 mod resets;
+mod retries;
 mod seen;
 mod sessions;
 mod slow;

@@ -87,7 +87,9 @@ fn what_is_not_answered_when_the_server_closes_is_reset(case: Case) {
             let server = after_four([Step::Send(hello(answered)), end.clone()]);
             let calls = four(case, server.addr(), DEPTH as u64);
             for (i, call) in calls.iter().enumerate() {
-                let expected = if i < answered { End::Completed { status: 200 } } else { End::Reset { sent: true } };
+                // A connection that has answered before may have been closed before the others were sent.
+                let lost = if answered > 0 { End::ClosedOnReuse { sent: true } } else { End::Reset { sent: true } };
+                let expected = if i < answered { End::Completed { status: 200 } } else { lost };
                 assert_eq!(call.end(), expected, "call {i} of {DEPTH}, {answered} answered, then {end:?}");
             }
         }

@@ -1,6 +1,6 @@
 //! What the tests see of each call, and that it adds up.
 
-use brimful_core::{ConnectionEnded, End, Event, Nanos, Observer, Outcome, ResponseSize, SessionEnded};
+use brimful_core::{ConnectionEnded, End, Event, Nanos, Observer, Outcome, ResponseSize, Retry, SessionEnded};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -17,6 +17,9 @@ pub struct Seen {
     pub sent: Option<Nanos>,
     pub first_byte: Option<Nanos>,
     pub empty_lines: u32,
+    /// Why it was sent again first, and how often it was.
+    pub retried: Option<Retry>,
+    pub retries: u32,
     /// Length of its request, and bytes of its response as they were shown.
     pub request: usize,
     pub bytes: u64,
@@ -65,7 +68,8 @@ impl Seen {
         let was_sent = match outcome.end {
             End::Completed { .. } | End::Unexpected { .. } | End::TimedOut | End::Malformed => true,
             End::StreamReset | End::GoneAway => true,
-            End::Reset { sent } | End::Unfinished { sent } | End::TlsFailed { sent, .. } => sent,
+            End::Reset { sent } | End::ClosedOnReuse { sent } | End::Unfinished { sent } => sent,
+            End::TlsFailed { sent, .. } => sent,
             End::Abandoned | End::Refused | End::ClientLimited(_) => {
                 assert!(self.established.is_none(), "not connected after all: {self:?}");
                 false
@@ -133,6 +137,11 @@ impl Observer for Keeper {
             Event::Sent { at } => set(&mut seen.sent, at),
             Event::FirstByte { at } => set(&mut seen.first_byte, at),
             Event::EmptyLines { lines } => seen.empty_lines += lines,
+            Event::Retried { why } => {
+                seen.retried.get_or_insert(why);
+                seen.retries += 1;
+                (seen.connect_started, seen.established, seen.secured) = (None, None, None);
+            }
             Event::Ended(outcome) => {
                 seen.outcome = Some(outcome);
                 self.ended.fetch_add(1, Ordering::Relaxed);
@@ -208,5 +217,9 @@ pub fn refused(end: End) -> bool {
 }
 
 pub fn reset(end: End) -> bool {
-    matches!(end, End::Reset { .. })
+    matches!(end, End::Reset { .. } | End::ClosedOnReuse { .. })
+}
+
+pub fn closed_on_reuse(end: End) -> bool {
+    matches!(end, End::ClosedOnReuse { .. })
 }

@@ -1,15 +1,16 @@
 //! The engine at servers that speak TLS: real nginx, and servers that do with it what they should not.
 
 use crate::case::{Case, on_each_engine};
-use crate::seen::{Seen, completed, connects, count, reset};
-use crate::support::{Plan, until};
+use crate::seen::{Keeper, Seen, completed, connects, count, reset};
+use crate::support::{Control, Plan, until};
 use brimful_core::tls::TlsVersion;
 use brimful_core::{End, Nanos, TlsFault};
 use brimful_engine::{Close, Handshake, Security, SecurityOptions};
 use brimful_testkit::{
-    Certificates, Ending, Flaw, Identity, Nginx, NginxOptions, RawServer, TlsBehaviour, with_length,
+    Certificates, Ending, Flaw, Identity, Nginx, NginxOptions, RawServer, Step, TlsBehaviour, script, with_length,
 };
 use std::net::SocketAddr;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
 on_each_engine!(
@@ -31,6 +32,8 @@ on_each_engine!(
     what_is_not_encrypted_is_no_response,
     a_large_request_is_sent_whole_by_tls,
     renegotiation_is_declined,
+    a_server_that_waits_for_close_notify_is_answered_at_once,
+    a_server_that_never_closes_does_not_hold_connections_for_long,
 );
 
 /// Making certificates takes longer than most tests; they are gone when the last one is.
@@ -434,4 +437,41 @@ fn renegotiation_is_declined(case: Case) {
     assert_eq!(secured(&calls), 1);
     let end = calls[0].end();
     assert!(completed(end) || reset(end) || matches!(end, End::TlsFailed { sent: true, .. }), "{end:?}");
+}
+
+/// Far longer than any test takes: nothing is left to this time.
+const NEVER: Nanos = Nanos::from_secs(3600);
+
+/// As Python's asyncio, and so aiohttp and uvicorn: each of their connections would stay open until the response timeout.
+fn a_server_that_waits_for_close_notify_is_answered_at_once(case: Case) {
+    let certificates = certificates();
+    let identity = good(&certificates);
+    let last = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello".to_vec();
+    let to_the_end = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello".to_vec();
+    for response in [with_length(b"hello"), last, to_the_end] {
+        let behaviour = TlsBehaviour { ending: Ending::AwaitNotify, ..TlsBehaviour::answering(response) };
+        let server = RawServer::by_tls(&identity, behaviour.clone());
+        let plan = plan(case, server.addr(), &trusting(&certificates), Close::Server).calls(40);
+        let plan = new_connections(plan).configure(|config| config.connections.response_timeout = NEVER);
+        let run = plan.drive(|shard| plan.clients(2, shard), Keeper::default, &Control::default());
+        assert_eq!(count(&run.observer.calls, completed), 40);
+        assert!(run.max_open_connections <= 4, "{} connections at once", run.max_open_connections);
+        // The last connections end with the run.
+        until(|| server.open_connections() == 0);
+        let answered = behaviour.answered.load(Ordering::SeqCst);
+        assert!(answered >= 38, "{answered} of 40 were answered");
+    }
+}
+
+/// It says `Connection: close`, and leaves that to the client.
+fn a_server_that_never_closes_does_not_hold_connections_for_long(case: Case) {
+    let last = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello".to_vec();
+    let server = RawServer::start(script([Step::Request, Step::Send(last), Step::Drain]));
+    let plan = Plan::new(case, server.addr()).calls(u64::MAX);
+    let plan = plan.configure(|config| {
+        config.window = NEVER;
+        config.connections.response_timeout = NEVER;
+    });
+    let run = plan.open_until(20.0, |_| server.connections() > server.open_connections() + 3);
+    assert!(count(&run.observer.calls, completed) >= 3, "{:?}", run.observer.calls);
 }

@@ -2,7 +2,7 @@
 
 use super::frame::{self, Fault, Frame, HEADER, bad_length, broken, code, flag, kind, setting, write_short};
 use super::streams::Stream;
-use super::{Block, Ended, Http2, Listener, MOST_WINDOW, Over, RecentBlock, carried};
+use super::{Block, Ended, Http2, Listener, MAX_DEBUG_TEXT, MOST_WINDOW, Over, RecentBlock, carried};
 use crate::ParseError;
 
 impl<T> Http2<T> {
@@ -29,8 +29,12 @@ impl<T> Http2<T> {
                 if payload.len() != 4 {
                     return Err(bad_length());
                 }
+                let code = frame::number(payload).unwrap_or_default();
                 match self.streams.remove(frame.stream) {
-                    Some(stream) => return Ok(Some((carried(stream), Ended::Reset))),
+                    Some(stream) => {
+                        let begun = stream.head_bytes > 0;
+                        return Ok(Some((carried(stream), Ended::Reset { code, begun })));
+                    }
                     None => self.idle_frame("RST_STREAM frames")?,
                 }
             }
@@ -52,6 +56,9 @@ impl<T> Http2<T> {
                 let last = last & 0x7fff_ffff;
                 self.last_stream = Some(self.last_stream.map_or(last, |earlier| earlier.min(last)));
                 self.gives_up = true;
+                let code = payload.get(4..).and_then(frame::number).unwrap_or_default();
+                let text = payload.get(8..).unwrap_or_default();
+                listener.goaway(code, &text[..text.len().min(MAX_DEBUG_TEXT)]);
             }
             kind::WINDOW_UPDATE => return self.window(frame, payload),
             _ => self.idle_frame("frames that say nothing")?,

@@ -310,7 +310,8 @@ fn a_server_that_goes_away_finishes_what_it_has_begun() {
 #[test]
 fn a_stream_that_is_given_up_by_either_side_ends_alone() {
     let mut spoken = Spoken::with(3);
-    assert_eq!(spoken.hear(&[settings(&[]), framed(kind::RST_STREAM, 0, 3, &[0; 4])].concat()).0, [(1, Ended::Reset)]);
+    let refused = Ended::Reset { code: REFUSED_STREAM, begun: false };
+    assert_eq!(spoken.hear(&[settings(&[]), framed(kind::RST_STREAM, 0, 3, &[0, 0, 0, 7])].concat()).0, [(1, refused)]);
     spoken.says();
     assert_eq!(spoken.http2.cancel(1).map(|carried| carried.value), Some(0));
     assert_eq!(spoken.http2.cancel(1), None);
@@ -345,16 +346,25 @@ fn pings_are_answered_and_counted() {
 #[test]
 fn streams_are_as_many_as_the_server_allows() {
     let mut spoken = Spoken::with(2);
-    assert_eq!(spoken.http2.max_streams(), FIRST_STREAMS as usize);
+    assert_eq!((spoken.http2.max_streams(), spoken.http2.expected_streams()), (None, None));
+    assert!(!spoken.http2.has_room());
     spoken.hear(&settings(&[(3, 3)]));
     assert!(spoken.http2.has_room());
     spoken.http2.open(&request(b""), 2);
-    assert!(!spoken.http2.has_room() && spoken.http2.max_streams() == 3);
+    assert!(!spoken.http2.has_room() && spoken.http2.max_streams() == Some(3));
     spoken.hear(&headers(WHOLE | END, 3, OK));
     assert!(spoken.http2.has_room());
     let mut unlimited = Spoken::with(0);
     unlimited.hear(&settings(&[]));
-    assert_eq!(unlimited.http2.max_streams(), u32::MAX as usize);
+    assert_eq!(unlimited.http2.max_streams(), Some(u32::MAX));
+    // What was allowed on an earlier connection holds until the server has spoken.
+    let mut expecting = Spoken::with(1);
+    assert!(!expecting.http2.has_room());
+    expecting.http2.expect_streams(2);
+    assert!(expecting.http2.has_room() && expecting.http2.expected_streams() == Some(2));
+    expecting.hear(&settings(&[(3, 1)]));
+    expecting.http2.expect_streams(2);
+    assert!(!expecting.http2.has_room() && expecting.http2.expected_streams() == Some(1));
 }
 
 /// The bytes of DATA that are to be sent, by stream, and which of them end.

@@ -64,6 +64,7 @@ pub fn record() -> Record {
         http: None,
         tls: None,
         tls_failures: vec![],
+        http2_errors: vec![],
         wants_tls: false,
         bytes: Traffic { received: 33_269_446, sent: 1_944_000 },
         reply_rate: ReplyRate {

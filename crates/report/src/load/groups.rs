@@ -3,7 +3,7 @@
 
 use super::connections::connections;
 use super::layout::{labelled, ratio, row, table, time, time_or_dash};
-use super::notes::other_errors;
+use super::notes::{other_errors, other_resets};
 use super::percentile::{self, P50, P90, P95, P99, P999, Percentile};
 use crate::server::digest;
 use brimful_core::counts::Counts;
@@ -120,7 +120,7 @@ fn errors(counts: &Counts) -> Vec<String> {
         counted(counts.scheduled, "call"),
         count(counts.abandoned),
         count(counts.refused),
-        count(counts.reset),
+        count(other_resets(counts)),
         count(counts.timed_out),
         count(counts.malformed)
     );

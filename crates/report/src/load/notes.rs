@@ -2,7 +2,9 @@
 //! else, than was meant.
 
 use crate::format::wrap;
+use brimful_core::Http2Frame;
 use brimful_core::counts::Counts;
+use brimful_core::http2::Http2Error;
 use brimful_core::quantity::{count, counted, percent, seconds};
 use brimful_core::record::{Record, ShardOrigin};
 use brimful_core::text::one_line;
@@ -20,7 +22,10 @@ pub(super) fn notes(record: &Record) -> Vec<String> {
         .chain(tls_failures(record))
         .chain(interrupted(record))
         .chain(empty_lines(record))
+        .chain(closed_on_reuse(record))
+        .chain(retried(record))
         .chain(gone_away(record))
+        .chain(http2_errors(record))
         .chain(ticks(record))
         .chain(shards(record))
         .map(|note| format!("note: {note}"));
@@ -43,10 +48,59 @@ fn gone_away(record: &Record) -> Option<String> {
     let calls = Some(record.counts.gone_away).filter(|calls| *calls > 0)?;
     Some(format!(
         "The server ended connections with {} under way on them that it had not looked at, as many do after a \
-         number of requests; a browser makes such calls again. Raise that number (nginx: keepalive_requests), or stay \
-         below it with --calls-per-connection.",
+         number of requests, and did so again each time they were sent again. Raise that number (nginx: \
+         keepalive_requests), or stay below it with --calls-per-connection.",
         counted(calls, "call")
     ))
+}
+
+/// That the server closed connections that calls were about to use again.
+fn closed_on_reuse(record: &Record) -> Option<String> {
+    let Counts { closed_on_reuse, retried_closed, .. } = record.counts;
+    let calls = Some(closed_on_reuse).filter(|calls| *calls > 0)?;
+    let retry = match retried_closed {
+        0 => "Browsers send such calls again: add --retry-closed to do so too. Or raise",
+        _ => "They were sent again as often as --retry-closed does. Raise",
+    };
+    Some(format!(
+        "{} met a reused connection that the server closed before any byte of the answer: as a rule, it had closed it \
+         while it was idle, or after a number of requests. {retry} the server's keep-alive timeout or that number (nginx: \
+         keepalive_timeout, keepalive_requests).",
+        counted(calls, "call")
+    ))
+}
+
+/// That calls were sent more than once.
+fn retried(record: &Record) -> Vec<String> {
+    let Counts { retried_closed, refused_streams, .. } = record.counts;
+    let reasons = [
+        (retried_closed, "the server had closed a reused connection before any byte of the answer (--retry-closed)"),
+        (refused_streams, "the server had refused their streams (REFUSED_STREAM, or a GOAWAY that left them out)"),
+    ];
+    let said = |(times, why): (u64, &str)| {
+        let times = counted(times, "time");
+        format!("Calls were sent again {times} because {why}. Their response times run from when they were due.")
+    };
+    reasons.into_iter().filter(|(times, _)| *times > 0).map(said).collect()
+}
+
+/// The error codes that a server of HTTP/2 sent, and what it said with them. The end of a connection without an error and
+/// without a word is none.
+fn http2_errors(record: &Record) -> Vec<String> {
+    let is_error =
+        |error: &&Http2Error| error.frame == Http2Frame::RstStream || error.code != 0 || !error.text.is_empty();
+    let said = |error: &Http2Error| {
+        let what = match error.frame {
+            Http2Frame::Goaway => "ended connections with GOAWAY",
+            Http2Frame::RstStream => "gave streams up with RST_STREAM",
+        };
+        let text = match one_line(&error.text) {
+            text if text.is_empty() => String::new(),
+            text => format!(", and said \"{text}\""),
+        };
+        format!("The server {what} {} {}{text}.", one_line(&error.name), counted(error.frames, "time"))
+    };
+    record.http2_errors.iter().filter(is_error).take(MOST_NAMED).map(said).collect()
 }
 
 /// That calls began by a clock of their own.
@@ -128,7 +182,7 @@ pub(super) fn failed_how(counts: &Counts) -> String {
     let kinds = [
         ("abandoned", counts.abandoned),
         ("refused", counts.refused),
-        ("reset", counts.reset),
+        ("reset", other_resets(counts)),
         ("timed out", counts.timed_out),
         ("malformed", counts.malformed),
     ];
@@ -136,9 +190,15 @@ pub(super) fn failed_how(counts: &Counts) -> String {
     kinds.map(|(kind, n)| format!("{kind} {}", count(n))).collect::<Vec<_>>().join(", ")
 }
 
+/// Resets that are not `closed on reuse`.
+pub(super) fn other_resets(counts: &Counts) -> u64 {
+    counts.reset.saturating_sub(counts.closed_on_reuse)
+}
+
 /// Those kinds that most runs cannot have, where there were some.
 pub(super) fn other_errors(counts: &Counts) -> Vec<(&'static str, u64)> {
     let kinds = [
+        ("closed on reuse", counts.closed_on_reuse),
         ("unexpected", counts.unexpected),
         ("stream reset", counts.stream_reset),
         ("gone away", counts.gone_away),
@@ -284,6 +344,44 @@ mod tests {
             assert!(line.contains("No call was completed, so there are no times.") && line.contains(part), "{line}");
             assert_eq!(line.contains("listens at"), counts.refused + counts.abandoned > 0, "{line}");
         }
+    }
+
+    #[test]
+    fn a_keep_alive_race_is_named_apart_from_resets_and_has_a_hint() {
+        let mut record = record();
+        record.counts = Counts { scheduled: 100, sent: 100, completed: 80, reset: 20, ..Counts::default() };
+        record.counts.closed_on_reuse = 15;
+        let said = words(&notes(&record));
+        assert!(said.contains("(20.0 %): reset 5, closed on reuse 15."), "{said}");
+        assert!(said.contains("note: 15 calls met a reused connection that") && said.contains("add --retry-closed"));
+        record.counts.retried_closed = 30;
+        let said = words(&notes(&record));
+        assert!(
+            said.contains("Calls were sent again 30 times because") && !said.contains("add --retry-closed"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn what_a_server_says_as_it_goes_away_is_shown() {
+        let mut record = record();
+        let error = |frame, code, name: &str, text: &str| Http2Error {
+            frame,
+            code,
+            name: name.to_owned(),
+            text: text.to_owned(),
+            frames: 2,
+        };
+        record.http2_errors = vec![
+            error(Http2Frame::Goaway, 0, "NO_ERROR", ""),
+            error(Http2Frame::Goaway, 11, "ENHANCE_YOUR_CALM", "too_many\u{1b}[2J"),
+            error(Http2Frame::RstStream, 2, "INTERNAL_ERROR", ""),
+        ];
+        let said = words(&notes(&record));
+        let expected =
+            "The server ended connections with GOAWAY ENHANCE_YOUR_CALM 2 times, and said \"too_many\\u001b[2J\".";
+        assert!(said.contains(expected), "{said}");
+        assert!(said.contains("gave streams up with RST_STREAM INTERNAL_ERROR 2 times.") && !said.contains("NO_ERROR"));
     }
 
     #[test]

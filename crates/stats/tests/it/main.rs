@@ -31,6 +31,7 @@ impl Call {
         let (connects, connected, sent, answered) = match self.end {
             End::Completed { .. } => (self.new_connection, self.new_connection, true, true),
             End::Reset { sent: true }
+            | End::ClosedOnReuse { sent: true }
             | End::TlsFailed { sent: true, .. }
             | End::TimedOut
             | End::Unfinished { sent: true } => {
@@ -40,7 +41,9 @@ impl Call {
             End::Malformed | End::StreamReset | End::Unexpected { .. } => {
                 (self.new_connection, self.new_connection, true, true)
             }
-            End::Reset { sent: false } | End::TlsFailed { sent: false, .. } => (true, true, false, false),
+            End::Reset { sent: false } | End::ClosedOnReuse { sent: false } | End::TlsFailed { sent: false, .. } => {
+                (true, true, false, false)
+            }
             End::Abandoned | End::Refused => (true, false, false, false),
             End::ClientLimited(_) | End::Unfinished { sent: false } => (false, false, false, false),
         };
@@ -70,6 +73,7 @@ fn end() -> impl Strategy<Value = End> {
         1 => Just(End::Abandoned),
         1 => Just(End::Refused),
         1 => any::<bool>().prop_map(|sent| End::Reset { sent }),
+        1 => any::<bool>().prop_map(|sent| End::ClosedOnReuse { sent }),
         1 => Just(End::TimedOut),
         1 => Just(End::Malformed),
         1 => any::<bool>().prop_map(|sent| End::TlsFailed { sent, why: TlsFault::Protocol }),

@@ -1,0 +1,74 @@
+//! The errors that a server of HTTP/2 sends, by the names that RFC 9113 (Thomson & Benfield 2022) gives them in §7.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Stands for all error codes that RFC 9113 does not name.
+pub const UNKNOWN_CODE: u32 = u32::MAX;
+
+/// The frames that carry an error code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub enum Http2Frame {
+    /// The server ends the connection.
+    #[serde(rename = "GOAWAY")]
+    Goaway,
+    /// The server gives a stream up.
+    #[serde(rename = "RST_STREAM")]
+    RstStream,
+}
+
+/// The frames of one kind that a server sent with one error code.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Http2Error {
+    /// The kind of frame.
+    pub frame: Http2Frame,
+    /// The error code; 4294967295 stands for all that RFC 9113 does not name.
+    pub code: u32,
+    /// Its name, like `ENHANCE_YOUR_CALM`.
+    pub name: String,
+    /// One of the texts that the server sent with it, at most 200 bytes: the first in alphabetical order.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub text: String,
+    /// The number of frames.
+    pub frames: u64,
+}
+
+/// The code itself, or [`UNKNOWN_CODE`].
+pub fn known_code(code: u32) -> u32 {
+    if error_name(code).is_some() { code } else { UNKNOWN_CODE }
+}
+
+/// The name of an error code.
+pub fn error_name(code: u32) -> Option<&'static str> {
+    const NAMES: [&str; 14] = [
+        "NO_ERROR",
+        "PROTOCOL_ERROR",
+        "INTERNAL_ERROR",
+        "FLOW_CONTROL_ERROR",
+        "SETTINGS_TIMEOUT",
+        "STREAM_CLOSED",
+        "FRAME_SIZE_ERROR",
+        "REFUSED_STREAM",
+        "CANCEL",
+        "COMPRESSION_ERROR",
+        "CONNECT_ERROR",
+        "ENHANCE_YOUR_CALM",
+        "INADEQUATE_SECURITY",
+        "HTTP_1_1_REQUIRED",
+    ];
+    NAMES.get(usize::try_from(code).ok()?).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_have_their_names() {
+        assert_eq!(
+            [0, 7, 11, 13].map(error_name).map(Option::unwrap_or_default),
+            ["NO_ERROR", "REFUSED_STREAM", "ENHANCE_YOUR_CALM", "HTTP_1_1_REQUIRED"]
+        );
+        assert_eq!((known_code(13), known_code(14), known_code(u32::MAX)), (13, UNKNOWN_CODE, UNKNOWN_CODE));
+    }
+}

@@ -1,0 +1,92 @@
+//! Connections that the server closes while a request is on its way, and calls that are sent again.
+
+use crate::case::{Case, on_each_engine};
+use crate::seen::{Seen, closed_on_reuse, completed, connects, count};
+use crate::support::Plan;
+use brimful_core::{End, Retry};
+use brimful_testkit::http2::{answer, http2_server, settings};
+use brimful_testkit::{RawServer, Step, script, with_length};
+
+on_each_engine!(
+    a_close_of_a_reused_connection_is_no_plain_reset,
+    a_close_of_a_connection_that_was_opened_before_the_run_is_none_either,
+    a_call_that_met_a_closed_connection_is_sent_again_where_that_was_asked_for,
+    a_call_is_not_sent_again_for_ever,
+    a_close_of_a_reused_connection_of_http2_is_no_plain_reset,
+);
+
+/// Answers one request of each connection, and closes as soon as the next has come.
+fn closes_on_reuse(end: Step) -> RawServer {
+    RawServer::start(script([Step::Request, Step::Send(with_length(b"hello")), Step::Request, end]))
+}
+
+fn ends(calls: &[Seen]) -> Vec<End> {
+    calls.iter().map(Seen::end).collect()
+}
+
+const OK: End = End::Completed { status: 200 };
+const CLOSED: End = End::ClosedOnReuse { sent: true };
+
+fn a_close_of_a_reused_connection_is_no_plain_reset(case: Case) {
+    for end in [Step::Close, Step::Reset] {
+        let server = closes_on_reuse(end.clone());
+        let calls = Plan::new(case, server.addr()).calls(6).closed(1);
+        assert_eq!((ends(&calls), connects(&calls)), (vec![OK, CLOSED, OK, CLOSED, OK, CLOSED], 3), "{end:?}");
+    }
+    // Some of the answer had come.
+    let part = Step::Send(b"HTTP/1.1 2".to_vec());
+    let steps = [Step::Request, Step::Send(with_length(b"hello")), Step::Request, part, Step::Close];
+    let server = RawServer::start(script(steps));
+    let calls = Plan::new(case, server.addr()).calls(2).configure(|c| c.connections.retry_closed = true).closed(1);
+    assert_eq!(ends(&calls), [OK, End::Reset { sent: true }]);
+}
+
+fn a_close_of_a_connection_that_was_opened_before_the_run_is_none_either(case: Case) {
+    let server = RawServer::start(script([Step::Request, Step::Close]));
+    let calls = Plan::new(case, server.addr()).calls(1).configure(|c| c.connections.warm_connections = 1).closed(1);
+    assert_eq!(ends(&calls), [CLOSED]);
+}
+
+fn a_call_that_met_a_closed_connection_is_sent_again_where_that_was_asked_for(case: Case) {
+    for end in [Step::Close, Step::Reset] {
+        let server = closes_on_reuse(end.clone());
+        for plan in [Plan::new(case, server.addr()), Plan::posting(case, server.addr(), "x".repeat(3000))] {
+            let calls = plan.calls(10).configure(|c| c.connections.retry_closed = true).closed(1);
+            assert_eq!(count(&calls, completed), 10, "{end:?}: {calls:?}");
+            let retried: Vec<u32> = calls.iter().map(|call| call.retries).collect();
+            assert_eq!(retried, [0, 1, 1, 1, 1, 1, 1, 1, 1, 1]);
+            for pair in calls.windows(2) {
+                let again = &pair[1];
+                assert_eq!(again.retried, Some(Retry::ClosedOnReuse));
+                // It has waited since it was due, and was sent twice.
+                assert!(again.response() > again.service() && again.due >= pair[0].outcome().at);
+            }
+            assert_eq!(calls[1].outcome().bytes_sent, 2 * calls[0].outcome().bytes_sent);
+        }
+    }
+}
+
+/// The second connection was never answered on: what ends it is a plain reset.
+fn a_call_is_not_sent_again_for_ever(case: Case) {
+    let answers = script([Step::Request, Step::Send(with_length(b"hello")), Step::Request, Step::Close]);
+    let closes = script([Step::Request, Step::Close]);
+    let server =
+        RawServer::start(move |conn, number| if number == 0 { answers(conn, 0) } else { closes(conn, number) });
+    let calls = Plan::new(case, server.addr()).calls(2).configure(|c| c.connections.retry_closed = true).closed(1);
+    assert_eq!((ends(&calls), calls[1].retries), (vec![OK, End::Reset { sent: true }], 1));
+}
+
+fn a_close_of_a_reused_connection_of_http2_is_no_plain_reset(case: Case) {
+    let server = http2_server(settings(&[]), |peer, _| {
+        if let Some(stream) = peer.request() {
+            peer.send(&answer(stream, b"hello"));
+            peer.request();
+        }
+    });
+    let get = brimful_core::workload::Workload::single("GET", "/").classes;
+    let plan = Plan::new(case, server.addr()).by_http2(&get, 4).calls(6);
+    let calls = plan.clone().closed(1);
+    assert_eq!((ends(&calls), count(&calls, closed_on_reuse)), (vec![OK, CLOSED, OK, CLOSED, OK, CLOSED], 3));
+    let calls = plan.configure(|c| c.connections.retry_closed = true).closed(1);
+    assert_eq!((count(&calls, completed), calls[1].retries), (6, 1));
+}
