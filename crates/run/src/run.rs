@@ -115,14 +115,16 @@ fn carry_out<const LOOKED_ON: bool, B: Observer + Send>(
             Load::Closed { clients, think } if plan.calls_in_bursts() => {
                 let bursts = |shard| {
                     let bursts = ClosedBursts::new(clients, plan.burst_size(), think, shard_mix(shard)?, extent, shard);
-                    Ok((bursts, &requests, collector()))
+                    Ok((bursts.seeded(plan.seed), &requests, collector()))
                 };
                 let shards = shards().map(bursts).collect::<Result<_, RunError>>()?;
                 brimful_engine::run_plain(&config, shards, stop)?
             }
             Load::Closed { clients, think } => {
-                let closed =
-                    |shard| Ok((Closed::new(clients, think, shard_mix(shard)?, extent, shard), &requests, collector()));
+                let closed = |shard| {
+                    let closed = Closed::new(clients, think, shard_mix(shard)?, extent, shard);
+                    Ok((closed.seeded(plan.seed, shard), &requests, collector()))
+                };
                 let shards = shards().map(closed).collect::<Result<_, RunError>>()?;
                 brimful_engine::run_plain(&config, shards, stop)?
             }
@@ -145,6 +147,7 @@ fn carry_out<const LOOKED_ON: bool, B: Observer + Send>(
             }
         }
     };
+    let started_at = clock::on_wall_by(anchor, Nanos(run.started_monotonic_ns));
     // Load was offered until then.
     let window = if run.interrupted || ends_with_its_last_call { window.min(run.duration) } else { window };
     plan.record(run, window, agreed, monitor, host_probe)

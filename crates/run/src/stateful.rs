@@ -30,10 +30,12 @@ pub(crate) fn drive<O: Observer + Send>(
                 Stateful::Sessions(Box::new(sessions.following(scripts.clone())))
             }
             Load::Closed { clients, think } if plan.calls_in_bursts() => {
-                Stateful::Bursts(ClosedBursts::new(*clients, plan.burst_size(), *think, of_shard(), extent, shard))
+                let bursts = ClosedBursts::new(*clients, plan.burst_size(), *think, of_shard(), extent, shard);
+                Stateful::Bursts(bursts.seeded(plan.seed))
             }
             Load::Closed { clients, think } => {
-                Stateful::Closed(Closed::new(*clients, *think, of_shard(), extent, shard))
+                let closed = Closed::new(*clients, *think, of_shard(), extent, shard);
+                Stateful::Closed(closed.seeded(plan.seed, shard))
             }
             Load::SClients { attempts } => {
                 let timeout = plan.connections.connect_timeout.unwrap_or(plan.connections.response_timeout);
