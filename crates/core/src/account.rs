@@ -23,6 +23,9 @@ pub struct PackedAccount {
     /// Calls that TLS failed, by why.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tls_faults: BTreeMap<TlsFault, u64>,
+    /// Calls by the server's addresses, where these are told apart: their counts and response times.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<PackedClass>,
     /// Calls that were completed within the window.
     pub completed_in_window: u64,
     /// What this host had no means for.

@@ -161,6 +161,12 @@ pub enum Event {
         /// When.
         at: Nanos,
     },
+    /// It goes to this of the server's addresses, numbered in the order of [`Observer::on_address`]. The last of these
+    /// events counts. Left out where the server has one address.
+    Routed {
+        /// Number of the address.
+        address: u16,
+    },
     /// A connection attempt began for it.
     ConnectStarted {
         /// When.
@@ -315,6 +321,10 @@ pub trait Observer {
     /// Its response is whole.
     fn on_response(&mut self, _call: &mut Self::PerCall, _size: &ResponseSize) {}
 
+    /// The server has this address, and calls go to it from now on. Told of each, in the order of their numbers, where
+    /// there are several or may be.
+    fn on_address(&mut self, _address: &str) {}
+
     /// A connection is closed. All of them are when the run is over.
     fn on_connection(&mut self, _connection: &ConnectionEnded) {}
 
@@ -368,6 +378,11 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     fn on_unfollowed(&mut self, why: Unfollowed) {
         self.0.on_unfollowed(why);
         self.1.on_unfollowed(why);
+    }
+
+    fn on_address(&mut self, address: &str) {
+        self.0.on_address(address);
+        self.1.on_address(address);
     }
 
     fn on_connection(&mut self, connection: &ConnectionEnded) {

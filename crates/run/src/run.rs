@@ -100,6 +100,7 @@ fn carry_out<const LOOKED_ON: bool, B: Observer + Send>(
     // Who is stopped while waiting for it does not wait on.
     let agreed = plan.start_at.filter(|_| !stop.load(Ordering::Relaxed)).map(clock::of_wall);
     config.start = agreed.unwrap_or(Nanos::ZERO);
+    let anchor = clock::Anchor::now();
     // Workloads that draw classes as calls end have orders of their own.
     let mix = if matches!(plan.load()?, Load::Log(_)) { None } else { Some(Mix::of(&plan.workload, plan.seed)?) };
     let shard_mix = |shard: Shard| {
@@ -147,10 +148,9 @@ fn carry_out<const LOOKED_ON: bool, B: Observer + Send>(
             }
         }
     };
-    let started_at = clock::on_wall_by(anchor, Nanos(run.started_monotonic_ns));
     // Load was offered until then.
     let window = if run.interrupted || ends_with_its_last_call { window.min(run.duration) } else { window };
-    plan.record(run, window, agreed, monitor, host_probe)
+    plan.record(run, (window, anchor), agreed, monitor, host_probe)
 }
 
 /// How fast this host is before the load: on the CPU of the first shard, if that is kept on one. Only `once`, its 16 MiB are
@@ -194,7 +194,7 @@ impl RunPlan {
     fn record<B>(
         &self,
         run: Run<(Collector, B)>,
-        window: Nanos,
+        (window, anchor): (Nanos, clock::Anchor),
         agreed: Option<Nanos>,
         monitor: Option<Monitor>,
         host_probe: Option<HostProbe>,
@@ -224,7 +224,7 @@ impl RunPlan {
         };
         let offset_us = agreed.map(|agreed| (epoch - agreed).as_micros_f64());
         let facts = Facts {
-            started_at: self.by_the_fleets_clock(clock::on_wall(epoch)),
+            started_at: self.by_the_fleets_clock(anchor.wall(epoch)),
             started_monotonic_ns: run.started_monotonic_ns,
             duration: run.duration,
             window,

@@ -27,6 +27,7 @@ pub(crate) fn drive<O: Observer + Send>(
             // Each session has streams of its own; the mix's is not drawn from.
             Load::Sessions(load) => {
                 let sessions = Sessions::new(load, of_shard(), extent, plan.seed, shard)?;
+                let sessions = if plan.back_off { sessions } else { sessions.without_back_off() };
                 Stateful::Sessions(Box::new(sessions.following(scripts.clone())))
             }
             Load::Closed { clients, think } if plan.calls_in_bursts() => {

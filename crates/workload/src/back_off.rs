@@ -27,11 +27,17 @@ pub(crate) struct BackOff {
     rng: Pcg64,
     /// When a call of this shard was last answered.
     answered_at: Option<Nanos>,
+    waits: bool,
 }
 
 impl BackOff {
     pub fn new(seed: u64, shard: Shard) -> BackOff {
-        BackOff { rng: rng(seed, STREAM + shard.index), answered_at: None }
+        BackOff { rng: rng(seed, STREAM + shard.index), answered_at: None, waits: true }
+    }
+
+    /// For users who do not wait.
+    pub fn none() -> BackOff {
+        BackOff { waits: false, ..BackOff::new(0, Shard::WHOLE) }
     }
 
     /// How long a user waits after this outcome of a call, and how many failures in a row it then has, having had
@@ -54,7 +60,9 @@ impl BackOff {
     #[cold]
     fn fail(&mut self, failures: u8, free: u8) -> (Nanos, u8) {
         let failures = failures.saturating_add(1);
-        let Some(doublings) = failures.checked_sub(free + 1) else { return (Nanos::ZERO, failures) };
+        let Some(doublings) = failures.checked_sub(free + 1).filter(|_| self.waits) else {
+            return (Nanos::ZERO, failures);
+        };
         let longest = LONGEST.0.min(SHORTEST.0 << doublings.min(16));
         (Nanos(self.rng.random_range(longest / 2..=longest)), failures)
     }

@@ -132,6 +132,12 @@ impl Sessions {
         Ok(sessions)
     }
 
+    /// The same of users who do not wait although they could not connect.
+    #[must_use]
+    pub fn without_back_off(self) -> Sessions {
+        Sessions { back_off: BackOff::none(), ..self }
+    }
+
     /// The same, where the sessions are written out.
     #[must_use]
     pub fn following(mut self, scripts: Option<Arc<Scripts>>) -> Sessions {

@@ -17,6 +17,8 @@ pub struct Seen {
     pub sent: Option<Nanos>,
     pub first_byte: Option<Nanos>,
     pub empty_lines: u32,
+    /// Number of the address that it went to.
+    pub address: u16,
     /// Length of its request, and bytes of its response as they were shown.
     pub request: usize,
     pub bytes: u64,
@@ -97,6 +99,8 @@ pub struct Keeper {
     pub calls: Vec<Seen>,
     pub sessions: Vec<SessionEnded>,
     pub connections: Vec<ConnectionEnded>,
+    /// The server's addresses.
+    pub addresses: Vec<String>,
     /// Sessions that had not ended when the run did.
     pub in_progress: u64,
     /// Counts calls as they end.
@@ -132,6 +136,7 @@ impl Observer for Keeper {
             }
             Event::Sent { at } => set(&mut seen.sent, at),
             Event::FirstByte { at } => set(&mut seen.first_byte, at),
+            Event::Routed { address } => seen.address = address,
             Event::EmptyLines { lines } => seen.empty_lines += lines,
             Event::Ended(outcome) => {
                 seen.outcome = Some(outcome);
@@ -151,6 +156,10 @@ impl Observer for Keeper {
 
     fn on_body_piece(&mut self, call: &mut PerCall, bytes: &[u8]) {
         self.on_request(call, bytes);
+    }
+
+    fn on_address(&mut self, address: &str) {
+        self.addresses.push(address.to_owned());
     }
 
     fn on_bytes(&mut self, call: &mut PerCall, bytes: &[u8]) {
