@@ -298,7 +298,7 @@ pub fn request_plan(url: &str, args: &RequestArgs) -> anyhow::Result<RunPlan> {
     let workload = args.workload()?;
     let connections = &args.connections;
     let connect_timeout = connections.connect_timeout.unwrap_or(CONNECT_TIMEOUT);
-    let endpoint = Endpoint::resolve_at(url, connections.unix_socket.as_deref(), connect_timeout)?;
+    let endpoint = Endpoint::resolve_at(url, &connections.detour(), connect_timeout)?;
     connections.check(&endpoint)?;
     let mut workload = workload.unwrap_or_else(|| Workload::single("GET", &endpoint.path));
     let (tls, tls_spoken) = secured(&endpoint, args, &mut workload, connect_timeout)?;
@@ -330,10 +330,12 @@ pub fn request_plan(url: &str, args: &RequestArgs) -> anyhow::Result<RunPlan> {
             send_buffer: buffer(connections.send_buffer)?,
             receive_buffer: buffer(connections.receive_buffer)?,
             warm_connections: 0,
+            at_once: 0,
         },
         engine: args.generator.engine,
         tick: None,
         client_max: None,
+        back_off: true,
         follow: None,
         threads: args.generator.threads.map_or(cpus.len().max(1) as u64, |count| count.0),
         cpus,

@@ -27,6 +27,9 @@ pub struct PackedAccount {
     /// The error codes that a server of HTTP/2 sent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub http2_errors: Vec<Http2Error>,
+    /// Calls by the server's addresses, where these are told apart: their counts and response times.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<PackedClass>,
     /// Calls that were completed within the window.
     pub completed_in_window: u64,
     /// What this host had no means for.

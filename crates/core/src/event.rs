@@ -162,6 +162,12 @@ pub enum Event {
         /// When.
         at: Nanos,
     },
+    /// It goes to this of the server's addresses, numbered in the order of [`Observer::on_address`]. The last of these
+    /// events counts. Left out where the server has one address.
+    Routed {
+        /// Number of the address.
+        address: u16,
+    },
     /// A connection attempt began for it.
     ConnectStarted {
         /// When.
@@ -340,6 +346,10 @@ pub trait Observer {
     /// HTTP/2: the server has sent this error code, and perhaps a text that says why.
     fn on_http2_error(&mut self, _frame: Http2Frame, _code: u32, _text: &[u8]) {}
 
+    /// The server has this address, and calls go to it from now on. Told of each, in the order of their numbers, where
+    /// there are several or may be.
+    fn on_address(&mut self, _address: &str) {}
+
     /// A connection is closed. All of them are when the run is over.
     fn on_connection(&mut self, _connection: &ConnectionEnded) {}
 
@@ -398,6 +408,11 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     fn on_http2_error(&mut self, frame: Http2Frame, code: u32, text: &[u8]) {
         self.0.on_http2_error(frame, code, text);
         self.1.on_http2_error(frame, code, text);
+    }
+
+    fn on_address(&mut self, address: &str) {
+        self.0.on_address(address);
+        self.1.on_address(address);
     }
 
     fn on_connection(&mut self, connection: &ConnectionEnded) {

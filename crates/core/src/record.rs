@@ -83,6 +83,10 @@ pub struct Record {
     pub reply_rate: ReplyRate,
     /// The same, per request class.
     pub classes: BTreeMap<String, ClassRecord>,
+    /// The server's addresses, where the URL's host has several or is a name that was looked up again when a connection
+    /// failed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<AddressRecord>,
     /// What became of its sessions, if it has any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sessions: Option<SessionFigures>,
@@ -302,6 +306,25 @@ pub struct ClassRecord {
     pub lateness_us: Option<Summary>,
     /// As in [`Record::bytes`].
     pub bytes: Option<Traffic>,
+}
+
+/// What became of the calls that went to one address of the server.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AddressRecord {
+    /// The address and port, like `192.0.2.7:443`.
+    pub address: String,
+    /// Connections that were established.
+    pub connections: u64,
+    /// Calls that went there.
+    pub calls: u64,
+    /// The same, as a share of the calls of all addresses.
+    pub share: f64,
+    /// Calls that were completed.
+    pub completed: u64,
+    /// Calls that failed, those that found no connection among them.
+    pub failed: u64,
+    /// From due to the last byte.
+    pub response_time_us: Option<Summary>,
 }
 
 /// What became of redirects, in a run that follows them.

@@ -114,6 +114,8 @@ pub struct Connection<P> {
     /// When its attempt began, and from which source address.
     pub attempted_at: Nanos,
     pub source: usize,
+    /// Number of the server's address that it goes to.
+    pub address: u16,
     /// Attempts made so far.
     pub tries: usize,
     /// Where it is listed as able to take a call.
@@ -146,6 +148,7 @@ impl<P> Connection<P> {
             warm: false,
             attempted_at: Nanos::ZERO,
             source: 0,
+            address: 0,
             tries: 1,
             listed: None,
         }

@@ -3,7 +3,7 @@
 use crate::connection::{Call, Connection, Phase};
 use crate::deadlines::Armed;
 use crate::expected::{Digest, judged};
-use crate::io::{Happened, Io, Token, end_of_attempt};
+use crate::io::{Happened, Io, Route, Token, end_of_attempt};
 use crate::shard::{RESET, Shard};
 use crate::{Close, Requests};
 use brimful_core::{ConnectionEnded, End, Event, Limit, Nanos, Observer, ResponseSize, TlsFault, Workload};
@@ -30,10 +30,16 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             None => self.sources.take(now),
             Some(session) => self.sources.of_session(session),
         };
+        connection.address = self.addresses.take(connection.session);
+        if self.addresses.are_told_apart() {
+            let routed = Event::Routed { address: connection.address };
+            connection.calls.iter_mut().for_each(|call| self.observer.on(&mut call.observed, &routed));
+        }
         connection.stamp = self.connections.fresh_stamp();
-        let (source, stamp) = (connection.source, connection.stamp);
+        let route = Route { address: usize::from(connection.address), source: connection.source };
+        let stamp = connection.stamp;
         let token = self.connections.insert(connection);
-        match self.io.connect(token, source) {
+        match self.io.connect(token, route) {
             Ok(()) => {
                 if self.config.connections.connect_timeout.is_some() {
                     self.connecting.arm(now, Armed { slot: token.slot, stamp, stream: 0 });
@@ -169,6 +175,10 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             && !matches!(end, End::ClientLimited(_))
         {
             self.observer.on(&mut call.observed, &Event::ConnectStarted { at });
+        }
+        if matches!(end, End::Refused | End::Abandoned) {
+            let session = self.connections.get(slot).and_then(|connection| connection.session);
+            self.addresses.attempt_failed(session, self.now);
         }
         self.io.close(self.connections.token(slot));
         self.hold();

@@ -1,6 +1,7 @@
 //! What the engine asks of the host: descriptors, a CPU, a fine timer, and what its thread has used.
 
 use crate::EngineError;
+use crate::io::table_size;
 use brimful_core::Nanos;
 use brimful_os::{clock, cpus};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -12,6 +13,33 @@ use std::ops::AddAssign;
 pub fn raise_descriptor_limit() {
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
+}
+
+/// Whether this process may have so many connections at once, over so many shards. Rings have a table of descriptors
+/// each, beside the process's own.
+///
+/// # Errors
+/// [`EngineError::Descriptors`] where they cannot fit, whatever the server does.
+pub fn check_descriptors(needed: u64, shards: u64, uring: bool) -> Result<(), EngineError> {
+    let Some(limit) = getrlimit(Resource::Nofile).current.filter(|_| needed > 0) else { return Ok(()) };
+    let shards = shards.max(1);
+    let available = if uring {
+        u64::from(table_size(Some(limit))).saturating_mul(shards)
+    } else {
+        limit.saturating_sub(descriptors_in_use() + shards)
+    };
+    if needed <= available {
+        return Ok(());
+    }
+    // In whole hundreds, with some to spare for files.
+    let raise_to = (needed + descriptors_in_use() + shards + 16).next_multiple_of(100);
+    Err(EngineError::Descriptors { needed, available, raise_to })
+}
+
+/// Descriptors that this process has open.
+fn descriptors_in_use() -> u64 {
+    // One of them is that of the directory itself.
+    std::fs::read_dir("/proc/self/fd").map_or(3, |entries| entries.count().saturating_sub(1) as u64)
 }
 
 /// Makes the calling thread wake on time: on one CPU if asked, and without the kernel's 50 µs of timer slack.

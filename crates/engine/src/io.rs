@@ -22,7 +22,7 @@ pub use socket::SocketOptions;
 #[cfg(fuzzing)]
 pub use tls::scripted;
 pub use tls::{Handshake, Security, SecurityError, SecurityOptions, Tls};
-pub use uring::Uring;
+pub use uring::{Uring, table_size};
 
 use crate::clock::Clock;
 use crate::pacing::Waited;
@@ -56,8 +56,8 @@ impl From<u64> for Token {
 /// What all connections of a run have in common.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where to connect.
-    pub address: Address,
+    /// Where to connect, by number.
+    pub addresses: Vec<Address>,
     /// Where from, with port 0; none leaves it to the kernel.
     pub sources: Vec<SocketAddr>,
     pub options: SocketOptions,
@@ -72,8 +72,27 @@ pub struct Settings {
 /// A connection that was opened before the run.
 pub struct Warm {
     pub socket: OwnedFd,
+    /// Number of the address that it goes to.
+    pub address: usize,
     /// Its TLS, and what of the server's data came with the end of the handshake.
     pub session: Option<(Box<tls::Session>, Vec<u8>)>,
+}
+
+/// The two ends of a connection, by number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Route {
+    /// Of the server's addresses.
+    pub address: usize,
+    /// Of the source addresses.
+    pub source: usize,
+}
+
+impl Settings {
+    /// The ends of the `nth` connection before the run.
+    pub fn warm_route(&self, nth: u64) -> Route {
+        let turn = |count: usize| usize::try_from(nth).unwrap_or(0) % count.max(1);
+        Route { address: turn(self.addresses.len()), source: turn(self.sources.len()) }
+    }
 }
 
 /// Opens up to `count` connections, one after another, and stops at the first that is not established, and secured where
@@ -129,9 +148,12 @@ pub trait Io<'a>: Sized {
     /// Takes in a connection that is established already.
     fn adopt(&mut self, token: Token, warm: Warm) -> Result<(), Errno>;
 
-    /// Starts a connection attempt, from the `source`-th source address if there are any. An error here is like
-    /// `NotEstablished`, but nothing has to be closed.
-    fn connect(&mut self, token: Token, source: usize) -> Result<(), Errno>;
+    /// Starts a connection attempt between these two ends. An error here is like `NotEstablished`, but nothing has to be
+    /// closed.
+    fn connect(&mut self, token: Token, route: Route) -> Result<(), Errno>;
+
+    /// The server has this address as well: its number is the next one.
+    fn add_address(&mut self, address: Address);
 
     /// Sends `request` after everything that was handed over before it.
     fn send(&mut self, token: Token, request: Cow<'a, [u8]>);
@@ -208,7 +230,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let (address, options) = (listener.local_addr().unwrap(), SocketOptions::default());
         let settings = Settings {
-            address: address.into(),
+            addresses: vec![address.into()],
             sources: Vec::new(),
             options,
             pipelined,
@@ -226,7 +248,7 @@ mod tests {
         let client = TcpStream::connect(address).unwrap();
         let (server, _) = listener.accept().unwrap();
         server.set_nodelay(true).unwrap();
-        io.adopt(TOKEN, Warm { socket: client.into(), session: None }).unwrap();
+        io.adopt(TOKEN, Warm { socket: client.into(), address: 0, session: None }).unwrap();
         let clock = Clock::starting_in(Nanos::ZERO);
         io.wait(clock, Nanos::ZERO).unwrap();
         while io.next().is_some() {}

@@ -20,6 +20,7 @@ mod connection;
 mod contention;
 mod deadlines;
 mod density;
+mod destination;
 mod exchange;
 mod expected;
 mod host;
@@ -44,6 +45,7 @@ pub use io::scripted as fuzzing;
 pub use address::Address;
 pub use bodies::BodyFile;
 pub use clock::Clock;
+pub use destination::{Destination, LookUp};
 pub use host::CpuTime;
 pub use io::{Handshake, Security, SecurityError, SecurityOptions};
 pub use redirects::{Follow, Redirect};
@@ -53,6 +55,7 @@ pub use sources::{Cidr, CidrError};
 
 use brimful_core::record::HostContention;
 use brimful_core::{Nanos, Observer, Workload, panics};
+use destination::{AddressTurns, Resolver};
 use io::{Epoll, Io, Settings, SocketOptions, Tls, Uring};
 use shard::Shard;
 use std::net::SocketAddr;
@@ -64,7 +67,7 @@ use turns::ShardUse;
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Where to connect.
-    pub address: Address,
+    pub address: Destination,
     /// How connections are secured, if they are.
     pub tls: Option<Arc<Security>>,
     /// How connections are used.
@@ -120,6 +123,9 @@ pub struct ConnectionPolicy {
     /// Connections to open before the start, over all shards, for the first calls to find. Without them a high rate begins
     /// with a storm of connection attempts, which keep-alive clients that have been there for a while would not make.
     pub warm_connections: u64,
+    /// Connections that the load is sure to have at once, over all shards: a run that this host has no descriptors for
+    /// is refused. 0 where that is not known.
+    pub at_once: u64,
 }
 
 impl Default for ConnectionPolicy {
@@ -140,6 +146,7 @@ impl Default for ConnectionPolicy {
             send_buffer: None,
             receive_buffer: None,
             warm_connections: 0,
+            at_once: 0,
         }
     }
 }
@@ -209,6 +216,19 @@ pub enum EngineError {
     /// No epoll instance, or the kernel refuses to wait.
     #[error("cannot wait for sockets: {0}; raise the descriptor limit (`ulimit -n`) and try again")]
     Wait(std::io::Error),
+    /// There are not enough descriptors for the load.
+    #[error(
+        "this load has {needed} connections open at once, and the descriptor limit leaves room for {available}: raise it \
+         where brimful is started (`ulimit -n {raise_to}`; above the hard limit only root may), or lower the number of clients"
+    )]
+    Descriptors {
+        /// Connections of the load.
+        needed: u64,
+        /// Connections that there can be.
+        available: u64,
+        /// A limit that is enough.
+        raise_to: u64,
+    },
     /// io_uring was asked for and cannot be used.
     #[error("cannot use io_uring: {0}; or choose `--engine epoll`")]
     UringUnavailable(String),
@@ -308,6 +328,7 @@ where
     let mut warm = io::open_established(settings, timeout, config.connections.warm_connections);
     let warm_per_shard = warm.len().div_ceil(shards.len().max(1));
     let watch = contention::Watch::start(&config.cpus);
+    let resolver = Resolver::start(&config.address, &settings.addresses, config.connections.source);
     // Far enough ahead for every thread to be up: no shard starts late.
     let clock = Clock::starting_at(config.start, Nanos::from_millis(2 + 5 * shards.len() as u64));
     let finished: Vec<Result<(O, ShardUse), EngineError>> = std::thread::scope(|scope| {
@@ -317,9 +338,11 @@ where
             .map(|(index, shard)| {
                 let cpu = (!config.cpus.is_empty()).then(|| config.cpus[index % config.cpus.len()]);
                 let warm = warm.split_off(warm.len().saturating_sub(warm_per_shard));
+                let first_turn = config.address.first_turn() + index;
+                let turns = AddressTurns::new(&settings.addresses, first_turn, resolver.clone());
                 let body = move || {
                     host::settle_thread(cpu)?;
-                    Shard::new(config, settings, clock, shard, I::new(settings)?, warm).run(stop)
+                    Shard::new(config, settings, clock, shard, I::new(settings)?, warm, turns).run(stop)
                 };
                 std::thread::Builder::new().name(format!("shard-{index}")).spawn_scoped(scope, body)
             })
@@ -347,6 +370,7 @@ impl Config {
             Engine::Auto => Uring::new(&settings).is_ok(),
             Engine::Uring => Uring::new(&settings).map(|_| true)?,
         };
+        host::check_descriptors(self.connections.at_once, shards.len() as u64, uring)?;
         Ok((settings, uring))
     }
 
@@ -355,18 +379,25 @@ impl Config {
         const SEGMENT: usize = 1200;
         let long = longest_request > SEGMENT;
         let policy = &self.connections;
-        let sources = match (policy.source, self.address.tcp()) {
+        let mut addresses = self.address.addresses();
+        if let Some(range) = policy.source
+            && addresses.iter().filter_map(Address::tcp).any(|address| range.is_of_family(&address))
+        {
+            addresses.retain(|address| address.tcp().is_some_and(|address| range.is_of_family(&address)));
+        }
+        let target = addresses.first().and_then(Address::tcp);
+        let sources = match (policy.source, target) {
             (Some(range), Some(target)) => range.usable(&target)?,
             _ => Vec::new(),
         };
         let several = policy.pipeline > 1 || policy.http2;
         Ok(Settings {
-            address: self.address.clone(),
+            addresses,
             sources: sources.into_iter().map(|source| SocketAddr::new(source, 0)).collect(),
             options: SocketOptions {
                 reset_on_close: policy.close == Close::Rst,
                 // A Unix socket delays nothing.
-                no_delay: self.address.tcp().is_some() && (several || long),
+                no_delay: target.is_some() && (several || long),
                 send_buffer: policy.send_buffer,
                 receive_buffer: policy.receive_buffer,
             },

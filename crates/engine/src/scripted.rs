@@ -2,11 +2,12 @@
 //! fast a host is.
 
 use crate::clock::Clock;
-use crate::io::{Happened, Io, Settings, Token, Warm};
+use crate::destination::AddressTurns;
+use crate::io::{Happened, Io, Route, Settings, Token, Warm};
 use crate::pacing::Waited;
 use crate::shard::Shard;
 use crate::turns::ShardUse;
-use crate::{Close, Config, ConnectionPolicy, Engine, EngineError, FixedRequests, Wire};
+use crate::{Address, Close, Config, ConnectionPolicy, Engine, EngineError, FixedRequests, Wire};
 use brimful_core::workload::Workload as WorkloadDoc;
 use brimful_core::{CallSpec, ClassId, End, Event, Nanos, Next, Observer, Outcome, Workload};
 use rustix::io::Errno;
@@ -52,10 +53,12 @@ impl<'a> Io<'a> for Scripted {
         Ok(())
     }
 
-    fn connect(&mut self, token: Token, _: usize) -> Result<(), Errno> {
+    fn connect(&mut self, token: Token, _: Route) -> Result<(), Errno> {
         self.connecting.push(token);
         Ok(())
     }
+
+    fn add_address(&mut self, _: Address) {}
 
     fn send(&mut self, token: Token, _: Cow<'a, [u8]>) {
         self.sent.push_back(token);
@@ -178,7 +181,9 @@ fn ends(calls: usize, turns: impl IntoIterator<Item = Turn>) -> (Vec<End>, Shard
     let io = Scripted { turns: turns.into_iter().collect(), connecting, sent, happened, left: false };
     let clock = Clock::starting_in(Nanos::ZERO);
     let settings = config.settings(crate::Requests::longest(&&requests)).unwrap();
-    let shard = Shard::new(&config, &settings, clock, (AtOnce(calls), &requests, Ends::default()), io, Vec::new());
+    let turns = AddressTurns::new(&settings.addresses, 0, None);
+    let parts = (AtOnce(calls), &requests, Ends::default());
+    let shard = Shard::new(&config, &settings, clock, parts, io, Vec::new(), turns);
     let (Ends(outcomes), used) = shard.run(&AtomicBool::new(false)).unwrap();
     (outcomes.iter().map(|outcome| outcome.end).collect(), used)
 }

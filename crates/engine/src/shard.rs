@@ -6,6 +6,7 @@ use crate::clock::Clock;
 use crate::connection::{Call, Connection, Connections, Phase};
 use crate::deadlines::Deadlines;
 use crate::density::Density;
+use crate::destination::AddressTurns;
 use crate::io::{Io, Settings, Warm};
 use crate::pacing::Waited;
 use crate::sources::Turns;
@@ -47,6 +48,7 @@ pub struct Shard<'a, W, R, O: Observer, I> {
     pub(crate) closing: Deadlines,
     pub(crate) bodies: Bodies<'a>,
     pub(crate) sources: Turns,
+    pub(crate) addresses: AddressTurns,
     pub(crate) recent_head: RecentHead,
     pub(crate) recent_block: RecentBlock,
     /// Slots of connections that speak HTTP/2 and have something to say.
@@ -97,6 +99,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         (workload, requests, observer): (W, R, O),
         io: I,
         warm: Vec<Warm>,
+        addresses: AddressTurns,
     ) -> Self {
         let lifetime = config.connections.calls_per_connection.unwrap_or(u64::MAX);
         let mut shard = Shard {
@@ -114,6 +117,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             closing: Deadlines::new(SERVER_CLOSES_WITHIN.min(config.connections.response_timeout)),
             bodies: Bodies::new(),
             sources: Turns::new(settings.sources.len()),
+            addresses,
             recent_head: RecentHead::default(),
             recent_block: RecentBlock::default(),
             speaking: Vec::new(),
@@ -137,10 +141,14 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             cpu_before: Nanos::ZERO,
             cpu_wait_before: None,
         };
+        for address in shard.addresses.told_apart() {
+            shard.observer.on_address(&address.to_string());
+        }
         for warm in warm {
             let policy = &config.connections;
             let mut connection = Connection::new(Phase::Open, policy.pipeline, None).speaking(policy.http2);
             connection.warm = true;
+            connection.address = warm.address as u16;
             let token = shard.connections.insert(connection);
             shard.speaking.extend(policy.http2.then_some(token.slot));
             if shard.io.adopt(token, warm).is_err() {
@@ -153,6 +161,14 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     pub(crate) fn tick(&mut self) -> Nanos {
         self.now = self.clock.now();
         self.now
+    }
+
+    /// Uses the server's addresses that the latest look-up of its name has found.
+    pub(crate) fn refresh_addresses(&mut self) {
+        for address in self.addresses.refresh() {
+            self.observer.on_address(&address.to_string());
+            self.io.add_address(address);
+        }
     }
 
     pub(crate) fn hold(&mut self) {

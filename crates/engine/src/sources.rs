@@ -50,7 +50,7 @@ impl Cidr {
     /// # Errors
     /// [`EngineError::Source`] when there is none, or when they cannot reach `target` because of their family.
     pub fn usable(self, target: &SocketAddr) -> Result<Vec<IpAddr>, EngineError> {
-        if self.address.is_ipv4() != target.is_ipv4() {
+        if !self.is_of_family(target) {
             let why = format!("the server's address {} is of another family", target.ip());
             return Err(EngineError::Source { range: self.to_string(), why });
         }
@@ -60,6 +60,11 @@ impl Cidr {
             return Err(EngineError::Source { range: self.to_string(), why });
         }
         Ok(usable)
+    }
+
+    /// Whether a connection from here can go there at all.
+    pub(crate) fn is_of_family(self, target: &SocketAddr) -> bool {
+        self.address.is_ipv4() == target.is_ipv4()
     }
 
     fn addresses(self) -> impl Iterator<Item = IpAddr> {

@@ -102,6 +102,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             }
             if self.now >= published + PUBLISH {
                 self.observer.publish(self.now);
+                self.refresh_addresses();
                 published = self.now;
             }
             // Not diluted by the wait for the last answers.
@@ -268,9 +269,13 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     }
 
     /// Has an existing connection bear the call.
-    fn give(&mut self, slot: u32, call: Call<O::PerCall>, now: Nanos) {
+    fn give(&mut self, slot: u32, mut call: Call<O::PerCall>, now: Nanos) {
         let policy = &self.config.connections;
         let Some(connection) = self.connections.with_queue(slot, few(policy)) else { return };
+        if self.addresses.are_told_apart() {
+            let routed = Event::Routed { address: connection.address };
+            self.observer.on(&mut call.observed, &routed);
+        }
         load(connection, call, policy);
         let open = connection.phase == Phase::Open;
         let first = connection.calls.len() == 1;

@@ -21,9 +21,28 @@ pub fn of_wall(at: SystemTime) -> Nanos {
 
 /// The reverse.
 pub fn on_wall(at: Nanos) -> SystemTime {
-    let (monotonic, wall) = both();
-    let later = Duration::from_nanos(at.0.saturating_sub(monotonic.0));
-    wall + later - Duration::from_nanos(monotonic.0.saturating_sub(at.0))
+    Anchor::now().wall(at)
+}
+
+/// One instant by both clocks: what the wall clock said of others is known by it, though it be set since.
+#[derive(Clone, Copy, Debug)]
+pub struct Anchor {
+    monotonic: Nanos,
+    wall: SystemTime,
+}
+
+impl Anchor {
+    /// This instant.
+    pub fn now() -> Anchor {
+        let (monotonic, wall) = both();
+        Anchor { monotonic, wall }
+    }
+
+    /// The wall clock's time at an instant of `CLOCK_MONOTONIC`.
+    pub fn wall(self, at: Nanos) -> SystemTime {
+        let later = Duration::from_nanos(at.0.saturating_sub(self.monotonic.0));
+        self.wall + later - Duration::from_nanos(self.monotonic.0.saturating_sub(at.0))
+    }
 }
 
 /// The same instant by both clocks. A thread may lose its CPU between two readings, so the closest of a few counts.
@@ -86,6 +105,13 @@ mod tests {
             assert!(apart < Duration::from_millis(1), "{apart:?}");
         }
         assert_eq!(of_wall(SystemTime::UNIX_EPOCH), Nanos::ZERO);
+    }
+
+    #[test]
+    fn an_anchor_does_not_follow_a_clock_that_is_set() {
+        let anchor = Anchor { monotonic: Nanos::from_secs(10), wall: SystemTime::UNIX_EPOCH };
+        assert_eq!(anchor.wall(Nanos::from_secs(13)), SystemTime::UNIX_EPOCH + Duration::from_secs(3));
+        assert_eq!(anchor.wall(Nanos::from_secs(9)), SystemTime::UNIX_EPOCH - Duration::from_secs(1));
     }
 
     #[test]

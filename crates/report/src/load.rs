@@ -4,6 +4,7 @@
 //!
 //! Every figure is the Record's, or a ratio of two of its figures. A dash stands for what was not measured.
 
+mod addresses;
 mod client_limit;
 mod connections;
 #[cfg(test)]
@@ -22,6 +23,7 @@ use brimful_core::Nanos;
 use brimful_core::quantity::count;
 use brimful_core::record::{ClassRecord, Objective, Record};
 use brimful_core::text::one_line;
+use addresses::addresses;
 use connections::sessions;
 use layout::{fact, row, table, time_or_dash};
 use main_figures::main_figures;
@@ -42,6 +44,7 @@ pub fn text(record: &Record, detail: Detail) -> String {
     let mut groups = vec![main_figures(record)];
     groups.push(objectives(record));
     groups.extend(record.sessions.as_ref().map(|figures| sessions(figures, detail)));
+    groups.push(addresses(record, detail));
     if record.classes.len() > 1 {
         groups.push(classes(record));
     }

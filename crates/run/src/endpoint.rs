@@ -1,18 +1,22 @@
 //! A URL, understood and resolved; and where it is `https://`, whether TLS works there.
 
+mod name;
 mod reach;
 mod url;
+
+pub use name::{ConnectTo, ConnectToError, Name};
 
 use crate::RunError;
 use brimful_core::tls::TlsSpoken;
 use brimful_core::{Nanos, TlsFault};
-use brimful_engine::{Address, Handshake, Security, SecurityOptions};
-use reach::{Reached, reach};
+use brimful_engine::{Address, Destination, Handshake, Security, SecurityOptions};
+use name::look_up;
+use reach::{Reached, reach_all, reach_first};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use std::io::{self, ErrorKind};
-use std::net::{SocketAddr, ToSocketAddrs};
-use std::path::Path;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use url::{Parsed, Place, parse};
 
 /// Where to send load.
@@ -20,8 +24,12 @@ use url::{Parsed, Place, parse};
 pub struct Endpoint {
     /// As given, with the scheme.
     pub url: String,
-    /// The address that was chosen, or the socket.
+    /// The first address that was chosen, or the socket.
     pub address: Address,
+    /// The others that accept connections.
+    pub further: Vec<Address>,
+    /// How its addresses are found; `None` for a socket.
+    pub name: Option<Name>,
     /// For the `Host` header.
     pub authority: String,
     /// Path and query, at least `/`.
@@ -30,50 +38,108 @@ pub struct Endpoint {
     pub is_secure: bool,
 }
 
+/// What leads a URL's connections elsewhere than its host's addresses.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Detour {
+    /// To this Unix socket.
+    pub socket: Option<PathBuf>,
+    /// By the first of these rules that is about the URL's host and port.
+    pub connect_to: Vec<ConnectTo>,
+    /// Only to the first address that accepts a connection.
+    pub first_address: bool,
+}
+
 impl Endpoint {
-    /// Understands `http://HOST[:PORT][/PATH]`, and `https://` likewise; without a scheme, `http://` is meant. Of several addresses that is taken
-    /// which is the first to accept a connection. A server that neither accepts nor refuses within `patience` is given the
+    /// Understands `http://HOST[:PORT][/PATH]`, and `https://` likewise; without a scheme, `http://` is meant. Of several addresses all are
+    /// taken that accept a connection. A server that neither accepts nor refuses within `patience` is given the
     /// benefit of the doubt: to overload one that has stopped accepting is what some runs are for. `http+unix:PATH[:/PATH]`
     /// is a server at a Unix socket of this host.
     ///
     /// # Errors
     /// [`RunError::BadUrl`], [`RunError::Unresolvable`], [`RunError::NothingListens`], [`RunError::NoSocket`].
     pub fn resolve(text: &str, patience: Nanos) -> Result<Endpoint, RunError> {
-        Endpoint::resolve_at(text, None, patience)
+        Endpoint::resolve_at(text, &Detour::default(), patience)
     }
 
-    /// The same of a server at this Unix socket, if one is given: the URL then says by which name and path it is asked.
+    /// The same of a server that is found by a detour: the URL then says by which name and path it is asked.
     ///
     /// # Errors
     /// As [`Endpoint::resolve`].
-    pub fn resolve_at(text: &str, socket: Option<&Path>, patience: Nanos) -> Result<Endpoint, RunError> {
-        Endpoint::resolve_by(text, socket, patience, |host| Ok(host.to_socket_addrs()?.collect()))
+    pub fn resolve_at(text: &str, detour: &Detour, patience: Nanos) -> Result<Endpoint, RunError> {
+        Endpoint::resolve_by(text, detour, patience, look_up)
     }
 
     fn resolve_by(
         text: &str,
-        socket: Option<&Path>,
+        detour: &Detour,
         patience: Nanos,
-        look_up: impl Fn((&str, u16)) -> io::Result<Vec<SocketAddr>>,
+        look_up: impl Fn(&str, u16) -> io::Result<Vec<SocketAddr>>,
     ) -> Result<Endpoint, RunError> {
-        let Parsed { url, authority, path, is_secure, place } = parse(text, socket)?;
-        let address = match place {
-            Place::Socket(socket) => of_socket(&url, &socket)?,
+        let Parsed { url, authority, path, is_secure, place } = parse(text, detour.socket.as_deref())?;
+        let (name, mut addresses) = match place {
+            Place::Socket(socket) => (None, vec![of_socket(&url, &socket)?]),
             Place::Host(host, port) => {
+                let no_rule = || RunError::BadUrl {
+                    url: url.clone(),
+                    why: format!("no --connect-to is about {host}:{port}; an empty HOST and PORT match any"),
+                };
+                let name = Name::by_rules(&host, port, &detour.connect_to, detour.first_address).ok_or_else(no_rule)?;
                 let unresolvable = |source| RunError::Unresolvable { url: url.clone(), source };
-                let addresses = look_up((&host, port)).map_err(unresolvable)?;
-                match reach(&addresses, patience) {
-                    Some(Reached::Accepts(address) | Reached::Silent(address) | Reached::Barred(address)) => {
-                        address.into()
-                    }
+                let addresses = name.resolve(look_up).map_err(unresolvable)?;
+                let reach = if detour.first_address { reach_first } else { reach_all };
+                let chosen = match reach(&addresses, patience) {
+                    Some(Reached::Accepts(addresses)) => addresses,
+                    Some(Reached::Silent(address) | Reached::Barred(address)) => vec![address],
                     Some(Reached::Refuses(address)) => {
                         return Err(RunError::NothingListens { address: address.into() });
                     }
                     None => return Err(unresolvable(io::Error::new(ErrorKind::NotFound, "the name has no address"))),
-                }
+                };
+                (Some(name), chosen.into_iter().map(Address::from).collect())
             }
         };
-        Ok(Endpoint { url, address, authority, path, is_secure })
+        let address = addresses.remove(0);
+        Ok(Endpoint { url, address, further: addresses, name, authority, path, is_secure })
+    }
+
+    /// A server by its name and port, as `/` of it would be. Where it has several addresses, those are chosen that accept a
+    /// connection, or the first if none does; a single one is not tried.
+    ///
+    /// # Errors
+    /// When the name cannot be resolved.
+    pub fn of_server(host: &str, port: u16, patience: Nanos) -> io::Result<Endpoint> {
+        let name = Name::of_host(host, port);
+        let mut addresses = name.resolve(look_up)?;
+        if let [_, _, ..] = addresses[..]
+            && let Some(Reached::Accepts(accepting)) = reach_all(&addresses, patience)
+        {
+            addresses = accepting;
+        } else {
+            addresses.truncate(1);
+        }
+        let mut addresses = addresses.into_iter().map(Address::from);
+        let no_address = || io::Error::new(ErrorKind::NotFound, "the name has no address");
+        let authority = format!("{host}:{port}");
+        Ok(Endpoint {
+            url: format!("http://{authority}/"),
+            address: addresses.next().ok_or_else(no_address)?,
+            further: addresses.collect(),
+            name: Some(name),
+            authority,
+            path: "/".to_owned(),
+            is_secure: false,
+        })
+    }
+
+    /// All of its addresses that were chosen.
+    pub fn addresses(&self) -> impl Iterator<Item = &Address> {
+        [&self.address].into_iter().chain(&self.further)
+    }
+
+    /// Where the connections of a run go. Its name is looked up again when one of them fails.
+    pub fn destination(&self) -> Destination {
+        let look_up = self.name.as_ref().and_then(Name::look_up_again);
+        Destination::new(self.address.clone(), self.further.clone(), look_up)
     }
 
     /// The server's TCP port, if it has one.
@@ -87,14 +153,29 @@ impl Endpoint {
         host.map_or(self.authority.as_str(), |(host, _)| host)
     }
 
-    /// Makes one TLS handshake with the server, and no request: whatever is wrong is said before a run and not after it.
+    /// Makes one TLS handshake with each of the server's addresses, and no request: whatever is wrong is said before a run
+    /// and not after it.
     /// Returns what was agreed on; `None` where the server takes no connection or no handshake within `patience`, which is
     /// not for us to judge.
     ///
     /// # Errors
     /// [`RunError::Handshake`] when it does not work.
     pub fn check(&self, security: &Security, patience: Nanos) -> Result<Option<TlsSpoken>, RunError> {
-        let (why, detail) = match security.try_handshake(&self.address, patience) {
+        let mut spoken = None;
+        for address in self.addresses() {
+            let of_address = self.check_address(address, security, patience)?;
+            spoken = spoken.or(of_address);
+        }
+        Ok(spoken)
+    }
+
+    fn check_address(
+        &self,
+        address: &Address,
+        security: &Security,
+        patience: Nanos,
+    ) -> Result<Option<TlsSpoken>, RunError> {
+        let (why, detail) = match security.try_handshake(address, patience) {
             Handshake::Works(spoken) => return Ok(Some(spoken)),
             Handshake::Unknown => return Ok(None),
             Handshake::Fails { why, detail } => (why, detail),
@@ -104,7 +185,7 @@ impl Endpoint {
         let check =
             "check that this port speaks TLS (`openssl s_client -connect HOST:PORT`), and see the server's error log";
         Err(RunError::Handshake {
-            url: self.url.clone(),
+            url: if self.further.is_empty() { self.url.clone() } else { format!("{} at {address}", self.url) },
             what: detail.map_or(what.clone(), |detail| format!("{what} ({detail})")),
             remedy: why.map_or(check, TlsFault::remedy).to_owned(),
             usage: why == Some(TlsFault::NotTls),
@@ -163,7 +244,10 @@ mod tests {
     fn a_unix_socket_is_reached_or_the_reason_is_said() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("app.sock");
-        let resolve = |path: &Path| Endpoint::resolve_at("http://app.example/x", Some(path), Nanos::from_secs(600));
+        let resolve = |path: &Path| {
+            let detour = Detour { socket: Some(path.to_owned()), ..Detour::default() };
+            Endpoint::resolve_at("http://app.example/x", &detour, Nanos::from_secs(600))
+        };
         let error = resolve(&path).unwrap_err().to_string();
         assert!(error.contains("there is no Unix socket at") && error.contains("app.sock"), "{error}");
         let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
@@ -186,12 +270,28 @@ mod tests {
         assert!(matches!(error, RunError::NothingListens { .. }) && !error.is_usage(), "{error}");
         // The words of a resolver, and a name without addresses.
         for answer in [Err(ErrorKind::NotFound), Ok(Vec::new())] {
-            let look_up = |host: (&str, u16)| {
-                assert_eq!(host, ("server.example", 8080));
+            let look_up = |host: &str, port: u16| {
+                assert_eq!((host, port), ("server.example", 8080));
                 answer.clone().map_err(io::Error::from)
             };
-            let error = Endpoint::resolve_by("server.example:8080/x", None, patience, look_up).unwrap_err();
+            let error = Endpoint::resolve_by("server.example:8080/x", &Detour::default(), patience, look_up).unwrap_err();
             assert!(matches!(error, RunError::Unresolvable { .. }) && error.is_usage(), "{error}");
         }
+    }
+
+    #[test]
+    fn every_address_of_a_name_that_accepts_connections_is_used_and_only_the_first_where_that_is_asked_for() {
+        let listeners = [(); 2].map(|()| std::net::TcpListener::bind("127.0.0.1:0").unwrap());
+        let [one, other] = listeners.each_ref().map(|listener| listener.local_addr().unwrap());
+        let (_taken, refusing) = refusing();
+        let look_up = |_: &str, _: u16| Ok(vec![refusing, one, other, one]);
+        let resolve = |detour: &Detour| Endpoint::resolve_by("server.example", detour, Nanos::from_secs(600), look_up);
+        let endpoint = resolve(&Detour::default()).unwrap();
+        assert_eq!(endpoint.addresses().map(ToString::to_string).collect::<Vec<_>>(), [one, other].map(|a| a.to_string()));
+        let endpoint = resolve(&Detour { first_address: true, ..Detour::default() }).unwrap();
+        assert_eq!(endpoint.addresses().count(), 1);
+        let rule = Detour { connect_to: vec!["other.example::127.0.0.1:".parse().unwrap()], ..Detour::default() };
+        let error = resolve(&rule).unwrap_err();
+        assert!(error.is_usage() && error.to_string().contains("--connect-to is about server.example:80"), "{error}");
     }
 }

@@ -15,7 +15,7 @@ mod stream;
 
 pub use beside::{Exchange, Kept, Looks, Tap};
 pub use crew::Crew;
-pub use endpoint::Endpoint;
+pub use endpoint::{ConnectTo, ConnectToError, Detour, Endpoint, Name};
 pub use error::RunError;
 pub use kept::record_so_far;
 pub use plan::{FleetClock, RunPlan, Watched};

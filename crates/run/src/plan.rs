@@ -2,7 +2,7 @@
 
 use crate::{Endpoint, RunError};
 use brimful_core::tls::TlsSpoken;
-use brimful_core::workload::{Class, Load, LoadKind, SessionArrivals, Workload};
+use brimful_core::workload::{Class, Load, LoadKind, SessionArrivals, Sessions, Spread, Workload};
 use brimful_core::{ClassId, Nanos};
 use brimful_engine::{Config, ConnectionPolicy, Engine, FixedRequests, Follow, ScriptedRequests, Security, Wire};
 use brimful_http::Version;
@@ -59,6 +59,8 @@ pub struct RunPlan {
     pub seed: u64,
     /// The highest rate this client can offer without being the limit, per second, if that is known.
     pub client_max: Option<f64>,
+    /// Users of closed loads wait before they call again after they could not connect.
+    pub back_off: bool,
     /// Follow redirects, up to so many one after another; `None` takes them for answers.
     pub follow: Option<u64>,
     /// What to watch meanwhile.
@@ -226,6 +228,27 @@ impl RunPlan {
         u32::try_from(self.connections.pipeline).unwrap_or(u32::MAX)
     }
 
+    /// How many connections this process is sure to have at once: those of clients that call again as soon as they are
+    /// answered. 0 where that depends on the server.
+    fn connections_at_once(&self) -> u64 {
+        let share = |number| self.shard.unwrap_or(Shard::WHOLE).share(number);
+        let policy = &self.connections;
+        let at_once = match &self.workload.load {
+            Some(Load::Closed { clients, think: Nanos::ZERO }) => {
+                let one_call_each = policy.calls_per_connection == Some(1);
+                let together = if one_call_each { 1 } else { (policy.pipeline as u64).max(1) };
+                share(clients.div_ceil(together))
+            }
+            Some(Load::Sessions(Sessions { comes: SessionArrivals::Closed { users, rest_s }, think_s, .. }))
+                if [rest_s, think_s].into_iter().all(|spread| *spread == Spread::Constant(0.0)) =>
+            {
+                share(*users)
+            }
+            _ => 0,
+        };
+        at_once.min(share(self.calls))
+    }
+
     /// The due times of an open load.
     pub(crate) fn arrivals(&self) -> Result<Arrivals, RunError> {
         let seed = self.seed;
@@ -296,6 +319,7 @@ impl RunPlan {
             connections.retry_closed = false;
             connections.retry_refused = false;
         }
+        connections.at_once = self.connections_at_once();
         if connections.calls_per_connection == Some(1) || self.calls_in_bursts() {
             connections.warm_connections = 0;
         }
@@ -310,7 +334,7 @@ impl RunPlan {
             connections.pipeline = sessions.longest_burst().unwrap_or(LONGEST).clamp(1, LONGEST) as usize;
         }
         Config {
-            address: self.endpoint.address.clone(),
+            address: self.endpoint.destination().from_turn(self.shard.map_or(0, |shard| (shard.index * self.threads) as usize)),
             tls: self.tls.clone(),
             connections,
             start: Nanos::ZERO,

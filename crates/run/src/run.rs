@@ -100,6 +100,7 @@ fn carry_out<const LOOKED_ON: bool, B: Observer + Send>(
     // Who is stopped while waiting for it does not wait on.
     let agreed = plan.start_at.filter(|_| !stop.load(Ordering::Relaxed)).map(clock::of_wall);
     config.start = agreed.unwrap_or(Nanos::ZERO);
+    let anchor = clock::Anchor::now();
     // Workloads that draw classes as calls end have orders of their own.
     let mix = if matches!(plan.load()?, Load::Log(_)) { None } else { Some(Mix::of(&plan.workload, plan.seed)?) };
     let shard_mix = |shard: Shard| {
@@ -115,14 +116,16 @@ fn carry_out<const LOOKED_ON: bool, B: Observer + Send>(
             Load::Closed { clients, think } if plan.calls_in_bursts() => {
                 let bursts = |shard| {
                     let bursts = ClosedBursts::new(clients, plan.burst_size(), think, shard_mix(shard)?, extent, shard);
-                    Ok((bursts, &requests, collector()))
+                    Ok((bursts.seeded(plan.seed), &requests, collector()))
                 };
                 let shards = shards().map(bursts).collect::<Result<_, RunError>>()?;
                 brimful_engine::run_plain(&config, shards, stop)?
             }
             Load::Closed { clients, think } => {
-                let closed =
-                    |shard| Ok((Closed::new(clients, think, shard_mix(shard)?, extent, shard), &requests, collector()));
+                let closed = |shard| {
+                    let closed = Closed::new(clients, think, shard_mix(shard)?, extent, shard);
+                    Ok((closed.seeded(plan.seed, shard), &requests, collector()))
+                };
                 let shards = shards().map(closed).collect::<Result<_, RunError>>()?;
                 brimful_engine::run_plain(&config, shards, stop)?
             }
@@ -147,7 +150,7 @@ fn carry_out<const LOOKED_ON: bool, B: Observer + Send>(
     };
     // Load was offered until then.
     let window = if run.interrupted || ends_with_its_last_call { window.min(run.duration) } else { window };
-    plan.record(run, window, agreed, monitor, host_probe)
+    plan.record(run, (window, anchor), agreed, monitor, host_probe)
 }
 
 /// How fast this host is before the load: on the CPU of the first shard, if that is kept on one. Only `once`, its 16 MiB are
@@ -191,7 +194,7 @@ impl RunPlan {
     fn record<B>(
         &self,
         run: Run<(Collector, B)>,
-        window: Nanos,
+        (window, anchor): (Nanos, clock::Anchor),
         agreed: Option<Nanos>,
         monitor: Option<Monitor>,
         host_probe: Option<HostProbe>,
@@ -222,7 +225,7 @@ impl RunPlan {
         };
         let offset_us = agreed.map(|agreed| (epoch - agreed).as_micros_f64());
         let facts = Facts {
-            started_at: self.by_the_fleets_clock(clock::on_wall(epoch)),
+            started_at: self.by_the_fleets_clock(anchor.wall(epoch)),
             started_monotonic_ns: run.started_monotonic_ns,
             duration: run.duration,
             window,

@@ -27,13 +27,16 @@ pub(crate) fn drive<O: Observer + Send>(
             // Each session has streams of its own; the mix's is not drawn from.
             Load::Sessions(load) => {
                 let sessions = Sessions::new(load, of_shard(), extent, plan.seed, shard)?;
+                let sessions = if plan.back_off { sessions } else { sessions.without_back_off() };
                 Stateful::Sessions(Box::new(sessions.following(scripts.clone())))
             }
             Load::Closed { clients, think } if plan.calls_in_bursts() => {
-                Stateful::Bursts(ClosedBursts::new(*clients, plan.burst_size(), *think, of_shard(), extent, shard))
+                let bursts = ClosedBursts::new(*clients, plan.burst_size(), *think, of_shard(), extent, shard);
+                Stateful::Bursts(bursts.seeded(plan.seed))
             }
             Load::Closed { clients, think } => {
-                Stateful::Closed(Closed::new(*clients, *think, of_shard(), extent, shard))
+                let closed = Closed::new(*clients, *think, of_shard(), extent, shard);
+                Stateful::Closed(closed.seeded(plan.seed, shard))
             }
             Load::SClients { attempts } => {
                 let timeout = plan.connections.connect_timeout.unwrap_or(plan.connections.response_timeout);

@@ -26,6 +26,9 @@ pub struct Account {
     pub(crate) window: Nanos,
     /// By [`ClassId`](brimful_core::ClassId).
     pub(crate) classes: Vec<Tally>,
+    /// By the server's addresses, in the order in which they were told of; empty where they are not told apart. Only counts
+    /// and response times.
+    pub(crate) addresses: Vec<Tally>,
     pub(crate) connect_time: Distribution,
     /// Absent where there is no TLS.
     pub(crate) handshake_time: Option<Distribution>,
@@ -52,6 +55,7 @@ impl Account {
         Account {
             window,
             classes: classes.iter().map(|name| Tally::new(name.clone())).collect(),
+            addresses: Vec::new(),
             connect_time: Distribution::new(),
             handshake_time: None,
             tls_faults: BTreeMap::new(),
@@ -98,6 +102,22 @@ impl Account {
         &mut self.classes[class]
     }
 
+    /// Where the calls that go to this address are counted, in the order of first mention.
+    fn address(&mut self, address: &str) -> &mut Tally {
+        let place = self.addresses.iter().position(|tally| tally.name == address).unwrap_or(self.addresses.len());
+        if place == self.addresses.len() {
+            self.addresses.push(Tally::none(address));
+        }
+        &mut self.addresses[place]
+    }
+
+    /// Takes the memory for these addresses, in this order, unless it has that.
+    pub(crate) fn tell_apart(&mut self, addresses: &[String]) {
+        for address in addresses.iter().skip(self.addresses.len()) {
+            self.addresses.push(Tally { response: Distribution::new(), ..Tally::none(address) });
+        }
+    }
+
     /// The same of a load by TLS, with the memory for its handshakes.
     #[must_use]
     pub fn of_tls(self) -> Account {
@@ -132,6 +152,7 @@ impl Account {
         for (tally, theirs) in self.classes.iter_mut().zip(&other.classes) {
             tally.merge(theirs);
         }
+        other.addresses.iter().for_each(|theirs| self.address(&theirs.name).merge(theirs));
         self.connect_time.merge(&other.connect_time);
         merge_if_any(&mut self.handshake_time, other.handshake_time.as_ref(), Distribution::merge);
         self.count(&other.tls_faults, other.completed_in_window, other.limited);
@@ -156,6 +177,9 @@ impl Account {
         }
         for (tally, theirs) in self.classes.iter_mut().zip(&packed.classes) {
             tally.add(theirs)?;
+        }
+        for theirs in &packed.addresses {
+            self.address(&theirs.name).add(theirs)?;
         }
         self.connect_time.add(packed.connect_time.as_ref())?;
         if let Some(times) = &packed.handshake_time {
@@ -198,6 +222,7 @@ impl Account {
     /// merged with what was seen before, where those are no shorter.
     pub(crate) fn clear(&mut self) {
         self.classes.iter_mut().for_each(Tally::clear);
+        self.addresses.iter_mut().for_each(Tally::clear);
         self.connect_time.clear();
         self.handshake_time.iter_mut().for_each(Distribution::clear);
         self.tls_faults.clear();
@@ -218,6 +243,7 @@ impl Account {
         PackedAccount {
             window_ns: (self.window != Nanos::MAX).then_some(self.window.0),
             classes: self.classes.iter().map(Tally::pack).collect(),
+            addresses: self.addresses.iter().map(Tally::pack).collect(),
             connect_time: self.connect_time.pack(),
             handshake_time: self.handshake_time.as_ref().and_then(Distribution::pack),
             tls_faults: self.tls_faults.clone(),
@@ -246,6 +272,7 @@ impl Account {
         let mut read = Account {
             window,
             classes: packed.classes.iter().map(|class| Tally::none(&class.name)).collect(),
+            addresses: Vec::new(),
             connect_time: Distribution::none(),
             handshake_time: None,
             tls_faults: BTreeMap::new(),

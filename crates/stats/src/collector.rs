@@ -17,6 +17,8 @@ use brimful_core::{ClassId, End, Event, Http2Frame, Limit, Moment, Nanos, Observ
 #[derive(Clone, Debug)]
 pub struct Collector {
     account: Account,
+    /// The server's addresses, where they are told apart.
+    addresses: Vec<String>,
     /// Where others look on.
     place: Option<Place>,
     /// Where the account is handed over.
@@ -27,6 +29,8 @@ pub struct Collector {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PerCall {
     class: u16,
+    /// Number of the address that it goes to.
+    address: u16,
     /// When it could begin: from when it was due, as a rule.
     ready: Nanos,
     connect_started: Moment,
@@ -38,18 +42,18 @@ pub struct PerCall {
 impl Collector {
     /// Goes on with this Account, usually a new one.
     pub fn new(account: Account) -> Collector {
-        Collector { account, place: None, counter: None }
+        Collector { account, addresses: Vec::new(), place: None, counter: None }
     }
 
     /// The same, for others to look on.
     pub fn shown(account: Account, live: &Live) -> Collector {
-        Collector { account, place: Some(live.place()), counter: None }
+        Collector { place: Some(live.place()), ..Collector::new(account) }
     }
 
     /// The same, for a keeper who has what it has seen until then: [`Keeper::complete`] makes the whole of it. `empty` is
     /// a new Account like its own.
     pub fn kept(account: Account, keeper: &Keeper, empty: Account) -> Collector {
-        Collector { account, place: None, counter: Some(keeper.counter(empty)) }
+        Collector { counter: Some(keeper.counter(empty)), ..Collector::new(account) }
     }
 
     /// What it has seen.
@@ -61,6 +65,9 @@ impl Collector {
         let Outcome { due, at, .. } = *outcome;
         let account = &mut self.account;
         let is_scheduled = account.schedules(outcome.call.class.0);
+        if !account.addresses.is_empty() && is_scheduled {
+            account.ended_at_address(call.address, outcome);
+        }
         let tally = account.tally(outcome.call.class.0);
         tally.traffic.sent += outcome.bytes_sent;
         tally.traffic.received += outcome.bytes_received;
@@ -117,6 +124,17 @@ impl Collector {
     }
 }
 
+impl Account {
+    fn ended_at_address(&mut self, address: u16, outcome: &Outcome) {
+        let Some(tally) = self.addresses.get_mut(usize::from(address)) else { return };
+        tally.counts.scheduled += 1;
+        count_end(&mut tally.counts, outcome.end);
+        if let End::Completed { .. } = outcome.end {
+            tally.response.record(outcome.at - outcome.due);
+        }
+    }
+}
+
 impl Observer for Collector {
     type PerCall = PerCall;
 
@@ -134,12 +152,16 @@ impl Observer for Collector {
             }
             Event::Ready { at } => call.ready = at,
             Event::Begun { at } => self.tally(call).lateness.record(at - call.ready),
+            Event::Routed { address } => call.address = address,
             Event::ConnectStarted { at } => {
                 call.connect_started = at.into();
                 self.tally(call).counts.connect_attempts += 1;
             }
             Event::Established { at } => {
                 self.tally(call).counts.established += 1;
+                if let Some(tally) = self.account.addresses.get_mut(usize::from(call.address)) {
+                    tally.counts.established += 1;
+                }
                 call.established = at;
                 if let Some(started) = std::mem::take(&mut call.connect_started).get() {
                     self.account.connect_time.record(at - started);
@@ -189,12 +211,18 @@ impl Observer for Collector {
         }
     }
 
+    fn on_address(&mut self, address: &str) {
+        self.addresses.push(address.to_owned());
+        self.account.tell_apart(&self.addresses);
+    }
+
     fn publish(&mut self, now: Nanos) {
         if let Some(place) = &self.place {
             show(&self.account, now, place);
         }
         if let Some(counter) = &self.counter {
             hand_over(&mut self.account, now, counter);
+            self.account.tell_apart(&self.addresses);
         }
     }
 
@@ -402,5 +430,62 @@ mod tests {
             collector.on(&mut call, &completed(due, due + us(i)));
         }
         assert_eq!(collector.account.footprint(), before);
+    }
+
+    #[test]
+    fn calls_are_counted_by_address_and_merged_by_its_name() {
+        let mut shards = [["192.0.2.1:80", "192.0.2.2:80"], ["192.0.2.2:80", "192.0.2.3:80"]].map(|addresses| {
+            let mut collector = collector(Nanos::from_secs(1));
+            addresses.iter().for_each(|address| collector.on_address(address));
+            for (address, took) in [(0, 100), (1, 200)] {
+                let mut call = PerCall::default();
+                collector.on(&mut call, &Event::Scheduled { class: ClassId(0), due: us(0) });
+                // The first attempt went elsewhere.
+                collector.on(&mut call, &Event::Routed { address: 1 - address });
+                collector.on(&mut call, &Event::Routed { address });
+                collector.on(&mut call, &Event::Established { at: us(10) });
+                collector.on(&mut call, &completed(us(0), us(took)));
+            }
+            let mut call = PerCall::default();
+            collector.on(&mut call, &Event::Scheduled { class: ClassId(0), due: us(0) });
+            collector.on(&mut call, &Event::Routed { address: 1 });
+            let Event::Ended(outcome) = completed(us(0), us(1)) else { panic!("it ends") };
+            collector.on(&mut call, &Event::Ended(Outcome { end: End::Refused, ..outcome }));
+            collector
+        });
+        let other = shards[1].clone();
+        shards[0].merge(other);
+        let [merged, _] = shards;
+        let account = merged.into_account();
+        let record = derive(&account, facts(Nanos::from_secs(1)));
+        let figures: Vec<_> = record
+            .addresses
+            .iter()
+            .map(|of| (of.address.as_str(), of.calls, of.connections, of.completed, of.failed))
+            .collect();
+        let expected = [("192.0.2.1:80", 1, 1, 1, 0), ("192.0.2.2:80", 3, 2, 2, 1), ("192.0.2.3:80", 2, 1, 1, 1)];
+        assert_eq!(figures, expected);
+        assert_eq!(record.addresses[1].share, 0.5);
+        assert_eq!(record.addresses[1].response_time_us.map(|summary| summary.mean), Some(150.0));
+        assert_eq!(Account::unpack(&account.pack()).unwrap().pack(), account.pack());
+    }
+
+    #[test]
+    fn addresses_outlive_what_is_handed_over() {
+        let keeper = Keeper::default();
+        let empty = || Account::new(&["all".to_owned()], Nanos::from_secs(1));
+        let mut collector = Collector::kept(empty(), &keeper, empty());
+        collector.on_address("192.0.2.1:80");
+        for address in 0..3 {
+            let mut call = PerCall::default();
+            collector.on(&mut call, &Event::Scheduled { class: ClassId(0), due: us(0) });
+            collector.on(&mut call, &Event::Routed { address });
+            collector.on(&mut call, &completed(us(0), us(5)));
+            collector.publish(us(6));
+            keeper.collect().unwrap();
+            collector.on_address(["192.0.2.2:80", "192.0.2.3:80", "192.0.2.4:80"][usize::from(address)]);
+        }
+        let record = derive(&keeper.complete(collector.into_account()).unwrap(), facts(Nanos::from_secs(1)));
+        assert_eq!(record.addresses.iter().map(|of| of.calls).collect::<Vec<_>>(), [1, 1, 1, 0]);
     }
 }

@@ -11,7 +11,7 @@ use crate::distribution::Distribution;
 use crate::redirects::RedirectTally;
 use crate::tally::Tally;
 use crate::verdict::{Evidence, judge};
-use brimful_core::record::{ClassRecord, Generator, Rates, Record, SCHEMA, ShardOrigin};
+use brimful_core::record::{AddressRecord, ClassRecord, Generator, Rates, Record, SCHEMA, ShardOrigin};
 use brimful_core::server::Server;
 use brimful_core::tls::{TlsFailure, TlsSpoken};
 use brimful_core::workload::{LoadKind, Workload};
@@ -129,6 +129,7 @@ pub fn derive(account: &Account, facts: Facts) -> Record {
         bytes: total.traffic,
         reply_rate: account.replies.summary(facts.window),
         classes: class_records,
+        addresses: addresses(account),
         sessions: account.sessions.as_ref().map(|sessions| sessions.figures(facts.window)),
         redirects: account.redirects.as_ref().map(RedirectTally::figures),
         intervals: account.series.intervals(facts.duration),
@@ -145,6 +146,24 @@ pub fn derive(account: &Account, facts: Facts) -> Record {
         shards: facts.shards,
         account: Some(account.pack()),
     }
+}
+
+/// What became of the calls by address, in the order of the addresses: that in which shards are merged does not matter.
+fn addresses(account: &Account) -> Vec<AddressRecord> {
+    let calls = |tally: &Tally| tally.counts.scheduled;
+    let all: u64 = account.addresses.iter().map(calls).sum();
+    let of_address = |tally: &Tally| AddressRecord {
+        address: tally.name.clone(),
+        connections: tally.counts.established,
+        calls: calls(tally),
+        share: if all == 0 { 0.0 } else { calls(tally) as f64 / all as f64 },
+        completed: tally.counts.completed,
+        failed: tally.counts.errors(),
+        response_time_us: tally.response.summary(),
+    };
+    let mut addresses: Vec<AddressRecord> = account.addresses.iter().map(of_address).collect();
+    addresses.sort_by(|one, other| one.address.cmp(&other.address));
+    addresses
 }
 
 /// Calls that TLS failed, in words.

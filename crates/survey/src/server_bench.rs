@@ -7,6 +7,7 @@ use crate::server::{Server, is_alive, truth};
 use brimful_core::record::{ClientCalibration, Record};
 use brimful_core::workload::Workload;
 use brimful_core::{Bytes, Nanos};
+use brimful_engine::Address;
 use brimful_run::{Crew, RunPlan, Watched, client_limit, run};
 use brimful_target::Truth;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -105,7 +106,7 @@ impl Bench for ServerBench<'_> {
     }
 
     fn is_alive(&self) -> bool {
-        self.like.endpoint.address.tcp().is_some_and(is_alive)
+        self.like.endpoint.addresses().filter_map(Address::tcp).any(is_alive)
     }
 
     fn is_interrupted(&self) -> bool {

@@ -5,8 +5,10 @@
 //! that reads it at once from waking for each call, so that it costs least on both sides.
 //!
 //! A client whose call is answered first waits for the others of its group before it thinks, and its next call is not
-//! due before: that wait is no part of any response time.
+//! due before: that wait is no part of any response time. A group that cannot connect waits before its next burst (see
+//! `back_off.rs`).
 
+use crate::back_off::BackOff;
 use crate::{Extent, Mix, Shard};
 use brimful_core::{CallSpec, Nanos, Next, Outcome, SessionId, Workload};
 use std::cmp::Reverse;
@@ -20,6 +22,7 @@ pub struct ClosedBursts<C = Mix> {
     ready: BinaryHeap<Reverse<(Nanos, u32)>>,
     /// What is being handed out.
     burst: Option<Burst>,
+    back_off: BackOff,
     chooser: C,
     think: Nanos,
     shard: Shard,
@@ -33,6 +36,8 @@ struct Group {
     clients: u32,
     /// Calls of its latest burst, those that are still to be handed out among them.
     unanswered: u32,
+    /// Failures in a row.
+    failures: u8,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -53,15 +58,22 @@ impl<C: Iterator<Item = CallSpec>> ClosedBursts<C> {
         let clients_of = |group: u64| size.min(clients - group * size) as u32;
         let first = |group: u64| Nanos((u128::from(think.0) * u128::from(group) / u128::from(count)) as u64);
         ClosedBursts {
-            groups: mine().map(|group| Group { clients: clients_of(group), unanswered: 0 }).collect(),
+            groups: mine().map(|group| Group { clients: clients_of(group), unanswered: 0, failures: 0 }).collect(),
             ready: mine().zip(0..).map(|(group, place)| Reverse((first(group), place))).collect(),
             burst: None,
+            back_off: BackOff::new(0, shard),
             chooser,
             think,
             shard,
             window: extent.window,
             calls_left: shard.share(extent.calls),
         }
+    }
+
+    /// The same with the waits of groups that cannot connect drawn from this seed.
+    #[must_use]
+    pub fn seeded(self, seed: u64) -> ClosedBursts<C> {
+        ClosedBursts { back_off: BackOff::new(seed, self.shard), ..self }
     }
 
     /// The calls of a group are a session's, of the group's number in the whole load.
@@ -112,8 +124,13 @@ impl<C: Iterator<Item = CallSpec>> Workload for ClosedBursts<C> {
         let Some(place) = outcome.call.session.map(|session| self.place(session)) else { return };
         let Some(group) = self.groups.get_mut(place as usize) else { return };
         group.unanswered = group.unanswered.saturating_sub(1);
+        // The calls of a burst share a connection: they are one failure.
+        let (wait, failures) = self.back_off.after(outcome, group.failures);
         if group.unanswered == 0 {
-            self.ready.push(Reverse((outcome.at + self.think, place)));
+            group.failures = failures;
+            self.ready.push(Reverse((outcome.at + self.think.max(wait), place)));
+        } else if failures == 0 {
+            group.failures = 0;
         }
     }
 }
@@ -209,5 +226,22 @@ mod tests {
         }
         assert_eq!((first.len(), workload.next(Nanos::from_millis(9), 0)), (2, Next::Done));
         assert_eq!(workload.next(Nanos::from_millis(10), 1), Next::Done);
+    }
+
+    #[test]
+    fn a_group_that_cannot_connect_waits_once_for_all_its_calls() {
+        let mut workload = bursts(4, 4, Nanos::ZERO, FOREVER, Shard::WHOLE);
+        let mut now = Nanos::ZERO;
+        for longest_ms in [10, 20, 40] {
+            let burst = due(&mut workload, now);
+            assert_eq!(burst.len(), 4);
+            for (_, _, call) in burst {
+                workload.on_outcome(&Outcome { end: End::Refused, ..ended(call, now) });
+            }
+            let Next::NotBefore(next) = workload.next(now, 0) else { panic!("the group does not wait") };
+            let longest = Nanos::from_millis(longest_ms);
+            assert!(next <= now + longest && next >= now + Nanos(longest.0 / 2), "{next} after {now}");
+            now = next;
+        }
     }
 }

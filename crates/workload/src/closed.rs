@@ -1,16 +1,21 @@
 //! The closed workload: N clients, each making a call, reading the answer, thinking, and calling again. This is the
-//! "simple scheme" of Banga & Druschel (1997, §3): it stays in lockstep with the server and cannot overload it.
+//! "simple scheme" of Banga & Druschel (1997, §3): it stays in lockstep with the server and cannot overload it. A client that
+//! cannot connect waits before it tries again (see `back_off.rs`).
 
+use crate::back_off::BackOff;
 use crate::{Extent, Mix, Shard};
 use brimful_core::{CallSpec, Nanos, Next, Outcome, Workload};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 
 /// One shard of a closed workload.
 #[derive(Clone, Debug)]
 pub struct Closed<C = Mix> {
     /// When each client that is thinking calls again.
     ready: BinaryHeap<Reverse<Nanos>>,
+    /// Failures in a row of the clients that have any, by when the client's next call is due.
+    failing: BTreeMap<Nanos, u8>,
+    back_off: BackOff,
     chooser: C,
     think: Nanos,
     window: Nanos,
@@ -25,11 +30,19 @@ impl<C: Iterator<Item = CallSpec>> Closed<C> {
         let mine = (0..clients).filter(|client| client % shard.count == shard.index);
         Closed {
             ready: mine.map(|client| Reverse(Nanos(first(client)))).collect(),
+            failing: BTreeMap::new(),
+            back_off: BackOff::new(0, shard),
             chooser,
             think,
             window: extent.window,
             calls_left: shard.share(extent.calls),
         }
+    }
+
+    /// The same with the waits of clients that cannot connect drawn from this seed.
+    #[must_use]
+    pub fn seeded(self, seed: u64, shard: Shard) -> Closed<C> {
+        Closed { back_off: BackOff::new(seed, shard), ..self }
     }
 }
 
@@ -56,7 +69,13 @@ impl<C: Iterator<Item = CallSpec>> Workload for Closed<C> {
     }
 
     fn on_outcome(&mut self, outcome: &Outcome) {
-        self.ready.push(Reverse(outcome.at + self.think));
+        let failures = if self.failing.is_empty() { 0 } else { self.failing.remove(&outcome.due).unwrap_or(0) };
+        let (wait, failures) = self.back_off.after(outcome, failures);
+        let due = outcome.at + self.think.max(wait);
+        if failures > 0 {
+            self.failing.insert(due, failures);
+        }
+        self.ready.push(Reverse(due));
     }
 }
 
@@ -125,5 +144,44 @@ mod tests {
         let extent = Extent { window: Nanos::from_millis(25), calls: u64::MAX };
         let due = run(closed(1, Nanos::from_millis(9), extent, Shard::WHOLE), Nanos::from_millis(1), 100);
         assert_eq!(due.len(), 3);
+    }
+
+    /// Refusals of the clients of a server that is away for a second.
+    fn refusals(clients: u64) -> usize {
+        let mut workload = closed(clients, Nanos::ZERO, FOREVER, Shard::WHOLE);
+        let (mut now, mut refusals) = (Nanos::ZERO, 0);
+        while now < Nanos::from_secs(1) {
+            match workload.next(now, 0) {
+                Next::Due { due, .. } | Next::Waited { due, .. } => {
+                    refusals += 1;
+                    let at = now + Nanos::from_micros(20);
+                    workload.on_outcome(&Outcome { due, end: End::Refused, ..ended(at) });
+                }
+                Next::NotBefore(at) => now = at,
+                Next::Done | Next::WaitForOutcome => panic!("clients go on"),
+            }
+        }
+        refusals
+    }
+
+    #[test]
+    fn clients_that_cannot_connect_wait_longer_each_time() {
+        for clients in [1, 5, 100] {
+            let each = refusals(clients) as u64 / clients;
+            assert!((6..=9).contains(&each), "{clients} clients: {each} refusals each");
+        }
+    }
+
+    #[test]
+    fn a_client_that_is_refused_does_not_hold_up_the_others() {
+        let mut workload = closed(2, Nanos::ZERO, FOREVER, Shard::WHOLE);
+        let at = Nanos::from_millis;
+        for _ in 0..2 {
+            workload.next(Nanos::ZERO, 0);
+        }
+        workload.on_outcome(&Outcome { end: End::Refused, ..ended(at(1)) });
+        workload.on_outcome(&ended(at(2)));
+        assert!(matches!(workload.next(at(2), 0), Next::Due { due, .. } if due == at(2)));
+        assert!(matches!(workload.next(at(2), 1), Next::NotBefore(due) if due >= at(6) && due <= at(11)));
     }
 }

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod arrivals;
+mod back_off;
 mod bursts;
 mod closed;
 mod error;

@@ -21,6 +21,7 @@ mod visit;
 pub use scripts::Scripts;
 pub use session_log::read_session_log;
 
+use crate::back_off::BackOff;
 use crate::{Arrivals, ArrivalsError, Extent, Mix, Process, Shard, rng};
 use brimful_core::workload::{BetweenBursts, SessionArrivals, Sessions as SessionLoad, Spread};
 use brimful_core::{CallSpec, End, Nanos, Next, Outcome, SessionId, SessionOutcome, Workload};
@@ -65,6 +66,8 @@ pub struct Sessions {
     due: BinaryHeap<Reverse<(Nanos, u32)>>,
     /// Calls that are made again, since then. Their visits count them as under way, and so are still there.
     again: VecDeque<(Nanos, CallSpec)>,
+    /// Waits of the users of a closed load.
+    back_off: BackOff,
     window: Nanos,
     calls_left: u64,
 }
@@ -94,6 +97,7 @@ impl Sessions {
             slots: HashMap::new(),
             due: BinaryHeap::new(),
             again: VecDeque::new(),
+            back_off: BackOff::new(seed, shard),
             window: extent.window,
             calls_left: shard.share(extent.calls),
         };
@@ -126,6 +130,12 @@ impl Sessions {
             }
         }
         Ok(sessions)
+    }
+
+    /// The same of users who do not wait although they could not connect.
+    #[must_use]
+    pub fn without_back_off(self) -> Sessions {
+        Sessions { back_off: BackOff::none(), ..self }
     }
 
     /// The same, where the sessions are written out.
@@ -237,6 +247,7 @@ impl Workload for Sessions {
     fn on_outcome(&mut self, outcome: &Outcome) {
         let Some(&slot) = outcome.call.session.and_then(|session| self.slots.get(&session)) else { return };
         let Some(visit) = self.visits.get_mut(slot as usize) else { return };
+        (visit.wait, visit.failures) = self.back_off.after(outcome, visit.failures);
         match outcome.end {
             End::Completed { .. } => {
                 if visit.answered(outcome.at, &self.plan, self.window) {
@@ -374,5 +385,23 @@ mod tests {
         }
         assert_eq!((sessions.sessions_in_progress(), under_way), (10_000, 0));
         assert!(sessions.footprint() <= 10_000 * 200, "{} bytes", sessions.footprint());
+    }
+
+    #[test]
+    fn a_user_that_cannot_connect_waits_before_its_next_session() {
+        let comes = SessionArrivals::Closed { users: 1, rest_s: Spread::Constant(0.0) };
+        let load = SessionLoad { think_s: Spread::Constant(0.0), ..SessionLoad::coming(comes) };
+        let extent = Extent { window: Nanos::from_secs(60), calls: u64::MAX };
+        let mut sessions = Sessions::new(&load, Mix::new(&[1.0], 0).unwrap(), extent, 1, Shard::WHOLE).unwrap();
+        let mut now = Nanos::ZERO;
+        for longest_ms in [10, 20, 40] {
+            let Next::Due { due, call } = sessions.next(now, 0) else { panic!("no call is due at {now}") };
+            sessions.on_outcome(&Outcome { call, due, at: now, end: End::Refused, bytes_sent: 0, bytes_received: 0 });
+            assert!(sessions.session_ended(call.session.unwrap()).is_some_and(|outcome| outcome.failed));
+            let Next::NotBefore(next) = sessions.next(now, 0) else { panic!("the user does not wait") };
+            let longest = Nanos::from_millis(longest_ms);
+            assert!(next <= now + longest && next >= now + Nanos(longest.0 / 2), "{next} after {now}");
+            now = next;
+        }
     }
 }

@@ -10,7 +10,7 @@ use brimful_core::workload::Workload;
 use brimful_core::{Bytes, Nanos};
 use brimful_engine::{Cidr, Close, Engine};
 use brimful_http::Version;
-use brimful_run::Endpoint;
+use brimful_run::{ConnectTo, Detour, Endpoint};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -63,6 +63,15 @@ pub struct ConnectionArgs {
     /// So does a URL like http+unix:/run/app.sock:/path.
     #[arg(long, value_name = "PATH", hide_short_help = true)]
     pub unix_socket: Option<PathBuf>,
+    /// Connect to ADDRESS:PORT in place of the URL's HOST:PORT, as curl does (repeatable)
+    ///
+    /// Host, SNI and URL stay as they are. An empty HOST or PORT in front matches any; one behind leaves what the URL has.
+    /// Several ADDRESSes, with commas between them, take turns. The first that matches counts; that none does is an error.
+    #[arg(long, value_name = "HOST:PORT:ADDRESS:PORT", conflicts_with = "unix_socket", hide_short_help = true)]
+    pub connect_to: Vec<ConnectTo>,
+    /// Load only the first address of the URL's host that accepts a connection [default: all that do, in turn]
+    #[arg(long, hide_short_help = true)]
+    pub first_address: bool,
     /// A new connection for every call [default: keep connections alive]
     #[arg(long, conflicts_with = "calls_per_connection", alias = "disable-keepalive")]
     pub new_connection: bool,
@@ -204,6 +213,15 @@ impl RequestArgs {
 }
 
 impl ConnectionArgs {
+    /// What leads connections elsewhere than to the addresses of the URL's host.
+    pub fn detour(&self) -> Detour {
+        Detour {
+            socket: self.unix_socket.clone(),
+            connect_to: self.connect_to.clone(),
+            first_address: self.first_address,
+        }
+    }
+
     /// Whether there is all of it with this server.
     ///
     /// # Errors

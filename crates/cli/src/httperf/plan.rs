@@ -12,11 +12,13 @@ use brimful_engine::{Close, ConnectionPolicy, Engine, Security, SecurityOptions}
 use brimful_http::Version;
 use brimful_run::{Endpoint, RunError, RunPlan};
 use brimful_workload::{Process, Steps, read_session_log};
-use std::net::ToSocketAddrs;
 use std::sync::Arc;
 
 /// What httperf says of itself.
 const USER_AGENT: &str = "httperf/0.9.0";
+
+/// How long the addresses of a server that has several are tried before a test.
+const CONNECT_PATIENCE: Nanos = Nanos::from_secs(3);
 
 /// What of the options has no effect here, and why.
 pub fn warnings(options: &Options) -> Vec<String> {
@@ -80,6 +82,8 @@ pub fn plan(options: &Options) -> anyhow::Result<RunPlan> {
         engine: Engine::Auto,
         tick: None,
         client_max: None,
+        // As httperf: each refused connection is one of those that were asked for.
+        back_off: false,
         follow: None,
         threads: 1,
         cpus: Vec::new(),
@@ -96,19 +100,17 @@ pub fn plan(options: &Options) -> anyhow::Result<RunPlan> {
     })
 }
 
-/// The first address of the server. Nobody tries it before: a server that refuses is what a test finds out.
+/// The addresses of the server. A single one is not tried before: a server that refuses is what a test finds out.
 fn endpoint(options: &Options) -> anyhow::Result<Endpoint> {
     let (server, port) = (options.server.as_str(), options.port());
-    let mut addresses = (server, port)
-        .to_socket_addrs()
+    let endpoint = Endpoint::of_server(server, port, CONNECT_PATIENCE)
         .with_context(|| format!("cannot find the server {server}: check --server and the name service"))?;
-    let address = addresses.next().with_context(|| format!("the server {server} has no address: check --server"))?;
     let host = if server.contains(':') { format!("[{server}]") } else { server.to_owned() };
     // Without the port, as httperf has it.
     let authority = options.server_name.clone().unwrap_or_else(|| host.clone());
     let (is_secure, path) = (options.ssl, options.uri.clone());
     let scheme = if is_secure { "https" } else { "http" };
-    Ok(Endpoint { url: format!("{scheme}://{host}:{port}{path}"), address: address.into(), authority, path, is_secure })
+    Ok(Endpoint { url: format!("{scheme}://{host}:{port}{path}"), authority, path, is_secure, ..endpoint })
 }
 
 /// What `--ssl` means: httperf takes any certificate, and resumes sessions unless it is told not to.

@@ -1,7 +1,8 @@
 //! A new connection by TCP as one chain of linked operations of a ring: socket, its options, bind, connect.
 
 use super::operation::{Kind, user_data};
-use super::{Settings, SocketOptions, Token};
+use super::{Route, Settings, SocketOptions, Token};
+use crate::Address;
 use io_uring::opcode;
 use io_uring::squeue::{Entry, Flags};
 use io_uring::types::{DestinationSlot, Fixed};
@@ -12,7 +13,9 @@ pub const LONGEST: usize = 9;
 
 /// What makes a run's connections. The operations point into it: it must stay where it is until the ring is gone.
 pub struct Chain {
-    address: SocketAddrAny,
+    /// Each in a place of its own, where it stays when more are added.
+    #[expect(clippy::vec_box)]
+    addresses: Vec<Box<SocketAddrAny>>,
     sources: Vec<SocketAddrAny>,
     options: SocketOptions,
     on: libc::c_int,
@@ -24,7 +27,7 @@ pub struct Chain {
 impl Chain {
     pub fn new(settings: &Settings) -> Chain {
         Chain {
-            address: settings.address.raw(),
+            addresses: settings.addresses.iter().map(|address| Box::new(address.raw())).collect(),
             sources: settings.sources.iter().copied().map(SocketAddrAny::from).collect(),
             options: settings.options,
             on: 1,
@@ -34,11 +37,17 @@ impl Chain {
         }
     }
 
+    /// The server has this address as well.
+    pub fn add_address(&mut self, address: &Address) {
+        self.addresses.push(Box::new(address.raw()));
+    }
+
     /// The operations that make a connection, linked, and how many they are.
-    pub fn operations(&self, token: Token, source: usize) -> ([Entry; LONGEST], usize) {
-        let Chain { address, sources, options, on, send_buffer, receive_buffer, no_linger } = self;
+    pub fn operations(&self, token: Token, route: Route) -> ([Entry; LONGEST], usize) {
+        let Chain { addresses, sources, options, on, send_buffer, receive_buffer, no_linger } = self;
         let SocketOptions { reset_on_close, no_delay, .. } = *options;
         let fd = Fixed(token.slot);
+        let address = &addresses[route.address];
         let family = i32::from(address.address_family().as_raw());
         let setup = user_data(token, Kind::Setup);
         let nothing = opcode::Nop::new().build();
@@ -63,7 +72,7 @@ impl Chain {
         option(no_delay, libc::IPPROTO_TCP, libc::TCP_NODELAY, int(on), 4);
         option(*send_buffer > 0, libc::SOL_SOCKET, libc::SO_SNDBUF, int(send_buffer), 4);
         option(*receive_buffer > 0, libc::SOL_SOCKET, libc::SO_RCVBUF, int(receive_buffer), 4);
-        if let Some(source) = sources.get(source) {
+        if let Some(source) = sources.get(route.source) {
             option(true, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, int(on), 4);
             let bind = opcode::Bind::new(fd, source.as_ptr().cast(), source.addr_len()).build();
             link(bind, part, setup);

@@ -1,8 +1,8 @@
 //! I/O by system calls, on sockets that edge-triggered epoll says are ready. Runs on every Linux since 5.11.
 
 use super::unsent::Unsent;
-use super::{Happened, Io, Settings, Token, Warm, socket};
-use crate::EngineError;
+use super::{Happened, Io, Route, Settings, Token, Warm, socket};
+use crate::{Address, EngineError};
 use crate::clock::Clock;
 use crate::pacing::{Pacer, Waited};
 use brimful_core::Nanos;
@@ -89,11 +89,16 @@ impl<'a> Io<'a> for Epoll<'a> {
         self.watch(token, warm.socket, false)
     }
 
-    fn connect(&mut self, token: Token, source: usize) -> Result<(), Errno> {
-        let Settings { address, sources, options, .. } = &self.settings;
-        let socket = socket::open(address, options, sources.get(source))?;
+    fn connect(&mut self, token: Token, route: Route) -> Result<(), Errno> {
+        let Settings { addresses, sources, options, .. } = &self.settings;
+        let address = addresses.get(route.address).ok_or(Errno::ADDRNOTAVAIL)?;
+        let socket = socket::open(address, options, sources.get(route.source))?;
         // Edge-triggered epoll reports at once what holds already, so an established socket needs nothing special.
         self.watch(token, socket, true)
+    }
+
+    fn add_address(&mut self, address: Address) {
+        self.settings.addresses.push(address);
     }
 
     fn send(&mut self, token: Token, request: Cow<'a, [u8]>) {

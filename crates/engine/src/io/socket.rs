@@ -1,6 +1,6 @@
 //! Sockets and the options they are opened with.
 
-use super::{Settings, Warm};
+use super::{Route, Settings, Warm};
 use crate::Address;
 use brimful_core::Nanos;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -55,14 +55,17 @@ fn set_bind_address_no_port(socket: &OwnedFd) -> Result<(), Errno> {
 /// Opens up to `count` connections, one after another, and stops at the first that is not established in time: whatever
 /// hinders it will show in the run.
 pub fn open_established(settings: &Settings, timeout: Nanos, count: u64) -> Vec<Warm> {
-    let mut sources = settings.sources.iter().cycle();
-    let mut open = || Some(Warm { socket: open_one(settings, sources.next(), timeout)?, session: None });
-    (0..count).map_while(|_| open()).collect()
+    let open = |nth| {
+        let route = settings.warm_route(nth);
+        Some(Warm { socket: open_one(settings, route, timeout)?, address: route.address, session: None })
+    };
+    (0..count).map_while(open).collect()
 }
 
 /// Opens a connection, if that is established in time.
-pub fn open_one(settings: &Settings, source: Option<&SocketAddr>, timeout: Nanos) -> Option<OwnedFd> {
-    let socket = open(&settings.address, &settings.options, source).ok()?;
+pub fn open_one(settings: &Settings, route: Route, timeout: Nanos) -> Option<OwnedFd> {
+    let (address, source) = (settings.addresses.get(route.address)?, settings.sources.get(route.source));
+    let socket = open(address, &settings.options, source).ok()?;
     becomes_established(&socket, timeout).then_some(socket)
 }
 

@@ -23,10 +23,10 @@ mod verify;
 pub use handshake::Handshake;
 pub use security::{Security, SecurityError, SecurityOptions};
 
-use super::{Happened, Io, Settings, Token, Warm, socket};
-use crate::EngineError;
+use super::{Happened, Io, Route, Settings, Token, Warm, socket};
 use crate::clock::Clock;
 use crate::pacing::Waited;
+use crate::{Address, EngineError};
 use brimful_core::{Nanos, TlsFault};
 use rustix::io::Errno;
 use rustls::ClientConfig;
@@ -90,9 +90,9 @@ impl<'a, I: Io<'a>> Io<'a> for Tls<'a, I> {
     }
 
     fn adopt(&mut self, token: Token, warm: Warm) -> Result<(), Errno> {
-        let Warm { socket, session } = warm;
+        let Warm { socket, address, session } = warm;
         let (session, early) = session.unzip();
-        self.inner.adopt(token, Warm { socket, session: None })?;
+        self.inner.adopt(token, Warm { socket, address, session: None })?;
         let slot = self.occupy(token);
         slot.session = session;
         if let Some(early) = early.filter(|early| !early.is_empty()) {
@@ -102,9 +102,13 @@ impl<'a, I: Io<'a>> Io<'a> for Tls<'a, I> {
         Ok(())
     }
 
-    fn connect(&mut self, token: Token, source: usize) -> Result<(), Errno> {
+    fn connect(&mut self, token: Token, route: Route) -> Result<(), Errno> {
         self.occupy(token);
-        self.inner.connect(token, source)
+        self.inner.connect(token, route)
+    }
+
+    fn add_address(&mut self, address: Address) {
+        self.inner.add_address(address);
     }
 
     fn send(&mut self, token: Token, request: Cow<'a, [u8]>) {
@@ -413,16 +417,20 @@ impl Slot {
 /// it will show in the run.
 pub fn open_secured(settings: &Settings, security: &Security, timeout: Nanos, count: u64) -> Vec<Warm> {
     let (config, mut scratch) = (security.of_shard(), Scratch::default());
-    let mut sources = settings.sources.iter().cycle();
-    let mut open_one = || {
-        let socket = socket::open_one(settings, sources.next(), timeout)?;
+    let open_one = |nth| {
+        let route = settings.warm_route(nth);
+        let socket = socket::open_one(settings, route, timeout)?;
         let until = Instant::now() + Duration::from(timeout).min(Duration::from_secs(3600));
         scratch.plaintext.clear();
         scratch.outgoing.clear();
         let mut session = Session::begin(&config, security.name(), &mut scratch).ok()?;
         handshake::complete(&socket, &mut session, &mut scratch, until).ok()?;
         let right = !security.is_http2() || session.is_http2();
-        right.then(|| Warm { socket, session: Some((Box::new(session), scratch.plaintext.clone())) })
+        right.then(|| Warm {
+            socket,
+            address: route.address,
+            session: Some((Box::new(session), scratch.plaintext.clone())),
+        })
     };
-    (0..count).map_while(|_| open_one()).collect()
+    (0..count).map_while(open_one).collect()
 }

@@ -16,11 +16,12 @@ use super::buffers::{self, Buffers};
 use super::chain::Chain;
 use super::operation::{Kind, of_user_data, user_data};
 use super::unsent::Unsent;
-use super::{Happened, Io, Settings, Token, Warm, socket};
+use super::{Happened, Io, Route, Settings, Token, Warm, socket};
 use crate::clock::Clock;
 use crate::pacing::{Pacer, Waited};
 use crate::{Address, EngineError};
-use availability::{table_size, unavailable};
+pub use availability::table_size;
+use availability::unavailable;
 use brimful_core::Nanos;
 use io_uring::squeue::{Entry, Flags};
 use io_uring::types::{CancelBuilder, Fixed, SubmitArgs, Timespec};
@@ -139,12 +140,13 @@ impl<'a> Io<'a> for Uring<'a> {
         Ok(())
     }
 
-    fn connect(&mut self, token: Token, source: usize) -> Result<(), Errno> {
-        if let Address::Unix(_) = self.settings.address {
-            return self.connect_at_once(token);
+    fn connect(&mut self, token: Token, route: Route) -> Result<(), Errno> {
+        if let Some(address @ Address::Unix(_)) = self.settings.addresses.get(route.address) {
+            let socket = socket::open(address, &self.settings.options, None)?;
+            return self.connect_at_once(token, &socket);
         }
         self.occupy(token, true)?;
-        let (chain, length) = self.chain.operations(token, source);
+        let (chain, length) = self.chain.operations(token, route);
         // A chain that is cut in two by a submission is no chain.
         if self.room() < length {
             self.submit();
@@ -153,6 +155,11 @@ impl<'a> Io<'a> for Uring<'a> {
             self.push(entry);
         }
         Ok(())
+    }
+
+    fn add_address(&mut self, address: Address) {
+        self.chain.add_address(&address);
+        self.settings.addresses.push(address);
     }
 
     fn send(&mut self, token: Token, request: Cow<'a, [u8]>) {
@@ -322,11 +329,10 @@ impl<'a> Uring<'a> {
         Ok(())
     }
 
-    /// Connects to a Unix socket. The kernel has decided when this returns; a ring would have a thread of its own wait for each
+    /// Takes in a Unix socket that connects. The kernel has decided when this returns; a ring would have a thread of its own wait for each
     /// attempt at a server whose accept queue is full.
-    fn connect_at_once(&mut self, token: Token) -> Result<(), Errno> {
-        let socket = socket::open(&self.settings.address, &self.settings.options, None)?;
-        self.take_in(token, &socket, true)?;
+    fn connect_at_once(&mut self, token: Token, socket: &OwnedFd) -> Result<(), Errno> {
+        self.take_in(token, socket, true)?;
         self.push(&opcode::Nop::new().build().user_data(user_data(token, Kind::Connect)));
         Ok(())
     }

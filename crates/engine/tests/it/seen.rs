@@ -20,6 +20,8 @@ pub struct Seen {
     /// Why it was sent again first, and how often it was.
     pub retried: Option<Retry>,
     pub retries: u32,
+    /// Number of the address that it went to.
+    pub address: u16,
     /// Length of its request, and bytes of its response as they were shown.
     pub request: usize,
     pub bytes: u64,
@@ -101,6 +103,8 @@ pub struct Keeper {
     pub calls: Vec<Seen>,
     pub sessions: Vec<SessionEnded>,
     pub connections: Vec<ConnectionEnded>,
+    /// The server's addresses.
+    pub addresses: Vec<String>,
     /// Sessions that had not ended when the run did.
     pub in_progress: u64,
     /// Counts calls as they end.
@@ -136,6 +140,7 @@ impl Observer for Keeper {
             }
             Event::Sent { at } => set(&mut seen.sent, at),
             Event::FirstByte { at } => set(&mut seen.first_byte, at),
+            Event::Routed { address } => seen.address = address,
             Event::EmptyLines { lines } => seen.empty_lines += lines,
             Event::Retried { why } => {
                 seen.retried.get_or_insert(why);
@@ -160,6 +165,10 @@ impl Observer for Keeper {
 
     fn on_body_piece(&mut self, call: &mut PerCall, bytes: &[u8]) {
         self.on_request(call, bytes);
+    }
+
+    fn on_address(&mut self, address: &str) {
+        self.addresses.push(address.to_owned());
     }
 
     fn on_bytes(&mut self, call: &mut PerCall, bytes: &[u8]) {

@@ -77,6 +77,7 @@ pub fn record() -> Record {
         },
         classes: BTreeMap::from([("all".to_owned(), ClassRecord::default())]),
         sessions: None,
+        addresses: Vec::new(),
         redirects: None,
         intervals: vec![],
         hdr: BTreeMap::new(),

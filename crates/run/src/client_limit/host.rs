@@ -62,7 +62,7 @@ impl Responder {
         let authority = address.to_string();
         let scheme = if is_secure { "https" } else { "http" };
         let (url, path) = (format!("{scheme}://{authority}/{CLASS}"), format!("/{CLASS}"));
-        Ok(Endpoint { url, address: address.into(), authority, path, is_secure })
+        Ok(Endpoint { url, address: address.into(), further: Vec::new(), name: None, authority, path, is_secure })
     }
 
     /// How a client secures its connections to it that secures others `like` this.

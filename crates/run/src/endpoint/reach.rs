@@ -1,6 +1,6 @@
-//! Which of a host's addresses answers (RFC 8305, "Happy Eyeballs"): attempts begin one after the other, each a while
-//! after the one before or as soon as that has failed, and the first connection that is established decides. An address
-//! that packets never come back from costs a moment and not the whole patience.
+//! Which of a host's addresses answer (RFC 8305, "Happy Eyeballs"): attempts begin one after the other, each a while
+//! after the one before or as soon as that has failed. Once a connection is established, all others are attempted at once
+//! and have half a second. An address that packets never come back from costs a moment and not the whole patience.
 
 use brimful_core::Nanos;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -12,14 +12,16 @@ use std::time::{Duration, Instant};
 
 /// Between two attempts (RFC 8305 §5).
 const STAGGER: Duration = Duration::from_millis(250);
+/// Time for the other addresses once one has accepted a connection: several round trips of any network.
+const GRACE: Duration = Duration::from_millis(500);
 /// Nobody is waited for longer.
 const LONGEST: Duration = Duration::from_secs(3600);
 
 /// What came of the attempts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reached {
-    /// A connection was established there first.
-    Accepts(SocketAddr),
+    /// Connections were established there; at least one.
+    Accepts(Vec<SocketAddr>),
     /// None was, and from there no word came at all.
     Silent(SocketAddr),
     /// None was, and the way to there is barred, by a missing route for example.
@@ -34,31 +36,51 @@ struct Attempt {
     socket: OwnedFd,
 }
 
-/// Tries all addresses within `patience`; `None` if there are none.
-pub fn reach(addresses: &[SocketAddr], patience: Nanos) -> Option<Reached> {
+/// Tries all addresses within `patience`; `None` if there are none. Those that accept come in the order of `addresses`.
+pub fn reach_all(addresses: &[SocketAddr], patience: Nanos) -> Option<Reached> {
+    reach(addresses, patience, GRACE)
+}
+
+/// The same of the first that accepts.
+pub fn reach_first(addresses: &[SocketAddr], patience: Nanos) -> Option<Reached> {
+    reach(addresses, patience, Duration::ZERO)
+}
+
+fn reach(addresses: &[SocketAddr], patience: Nanos, grace: Duration) -> Option<Reached> {
     let order = alternating(addresses);
     let began = Instant::now();
     let patience = Duration::from(patience).min(LONGEST);
+    let mut until = began + patience;
     // All are to have their turn, however little patience there is.
-    let stagger = STAGGER.min(patience / order.len().max(1) as u32);
+    let mut stagger = STAGGER.min(patience / order.len().max(1) as u32);
     let mut rest = order.iter().copied();
     let (mut next, mut next_at) = (rest.next(), began);
     let mut under_way: Vec<Attempt> = Vec::new();
+    let mut accepting: Vec<SocketAddr> = Vec::new();
     let mut failed: Vec<(SocketAddr, Errno)> = Vec::new();
     loop {
         let now = Instant::now();
-        let left = (began + patience).saturating_duration_since(now);
+        let left = until.saturating_duration_since(now);
         let mut i = 0;
         while let Some(attempt) = under_way.get(i) {
             match outcome(attempt) {
                 None => i += 1,
-                Some(Ok(())) => return Some(Reached::Accepts(attempt.address)),
+                Some(Ok(())) => {
+                    if accepting.is_empty() {
+                        (until, stagger, next_at) = (until.min(now + grace), Duration::ZERO, now);
+                    }
+                    accepting.push(attempt.address);
+                    under_way.remove(i);
+                }
                 Some(Err(error)) => {
                     failed.push((attempt.address, error));
                     under_way.remove(i);
                     next_at = now;
                 }
             }
+        }
+        if grace.is_zero() && !accepting.is_empty() {
+            break;
         }
         if let Some(address) = next.filter(|_| now >= next_at || left.is_zero()) {
             (next, next_at) = (rest.next(), now + stagger);
@@ -74,6 +96,10 @@ pub fn reach(addresses: &[SocketAddr], patience: Nanos) -> Option<Reached> {
         } else {
             wait(&under_way, next.map_or(left, |_| left.min(next_at - now)));
         }
+    }
+    if !accepting.is_empty() {
+        let accepts = addresses.iter().filter(|address| accepting.contains(address));
+        return Some(Reached::Accepts(accepts.copied().collect()));
     }
     let silent = under_way.first().map(|attempt| attempt.address);
     let barred = failed.iter().find(|(_, error)| *error != Errno::CONNREFUSED);
@@ -150,8 +176,19 @@ pub(crate) mod tests {
         let good = listener.local_addr().unwrap();
         let (_taken, refusing) = refusing();
         for addresses in [&[good][..], &[silent.addr(), good], &[refusing, silent.addr(), refusing, good]] {
-            assert_eq!(reach(addresses, PATIENCE), Some(Reached::Accepts(good)), "{addresses:?}");
+            for reach in [reach_all, reach_first] {
+                assert_eq!(reach(addresses, PATIENCE), Some(Reached::Accepts(vec![good])), "{addresses:?}");
+            }
         }
+    }
+
+    #[test]
+    fn all_that_accept_are_taken_in_the_resolvers_order() {
+        let listeners = [(); 3].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+        let [a, b, c] = listeners.each_ref().map(|listener| listener.local_addr().unwrap());
+        let (_taken, refusing) = refusing();
+        assert_eq!(reach_all(&[a, refusing, b, c], PATIENCE), Some(Reached::Accepts(vec![a, b, c])));
+        assert_eq!(reach_first(&[refusing, c, a], PATIENCE), Some(Reached::Accepts(vec![c])));
     }
 
     #[test]
@@ -159,13 +196,13 @@ pub(crate) mod tests {
         let silent = full_backlog_listener();
         let ((_first, first), (_second, second)) = (refusing(), refusing());
         for addresses in [[silent.addr(), first], [first, silent.addr()]] {
-            assert_eq!(reach(&addresses, Nanos::from_millis(100)), Some(Reached::Silent(silent.addr())));
+            assert_eq!(reach_all(&addresses, Nanos::from_millis(100)), Some(Reached::Silent(silent.addr())));
         }
-        assert_eq!(reach(&[first, second], PATIENCE), Some(Reached::Refuses(first)));
+        assert_eq!(reach_all(&[first, second], PATIENCE), Some(Reached::Refuses(first)));
         // A broadcast address takes no connections, and the kernel says so without a packet.
         let barred = SocketAddr::from(([255, 255, 255, 255], 80));
-        assert_eq!(reach(&[first, barred], PATIENCE), Some(Reached::Barred(barred)));
-        assert_eq!(reach(&[], PATIENCE), None);
+        assert_eq!(reach_all(&[first, barred], PATIENCE), Some(Reached::Barred(barred)));
+        assert_eq!(reach_all(&[], PATIENCE), None);
     }
 
     #[test]

@@ -114,8 +114,19 @@ fn parse_of_host(text: &str) -> Result<Parsed, RunError> {
     }
     let path = uri.path_and_query().map_or("/", |path| path.as_str());
     let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
-    let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_owned();
-    Ok(Parsed { url, authority: authority.to_string(), path, is_secure, place: Place::Host(host, port) })
+    let host = authority.host().trim_start_matches('[').trim_end_matches(']');
+    let (host, authority) = match host.split_once('%') {
+        // The zone is this host's business (RFC 6874 §4): `%25` stands for the `%` before it, which people write as it is.
+        Some((address, zone)) => {
+            let zone = zone.strip_prefix("25").filter(|zone| !zone.is_empty()).unwrap_or(zone);
+            let zone = decoded(zone).and_then(|zone| String::from_utf8(zone).ok()).filter(|zone| !zone.is_empty());
+            let zone = zone.ok_or_else(|| bad("it names no zone: write it like http://[fe80::1%25eth0]/".to_owned()))?;
+            let sent = authority.as_str().replacen(host, address, 1);
+            (format!("{address}%{zone}"), sent)
+        }
+        None => (host.to_owned(), authority.to_string()),
+    };
+    Ok(Parsed { url, authority, path, is_secure, place: Place::Host(host, port) })
 }
 
 /// Bytes as a URL has them (RFC 3986 §2.1): all but the unreserved ones by their numbers.
@@ -150,6 +161,11 @@ mod tests {
             ("127.0.0.1:8080/a?b=c", "127.0.0.1:8080", "/a?b=c", "127.0.0.1", 8080),
             ("http://[::1]:81/x", "[::1]:81", "/x", "::1", 81),
             ("http://[::1]/", "[::1]", "/", "::1", 80),
+            // A zone of this host is not sent.
+            ("http://[fe80::1%25eth0]:81/x", "[fe80::1]:81", "/x", "fe80::1%eth0", 81),
+            ("http://[fe80::1%25a%2Fb]/", "[fe80::1]", "/", "fe80::1%a/b", 80),
+            ("http://[fe80::1%2525]/", "[fe80::1]", "/", "fe80::1%25", 80),
+            ("[fe80::1%eth0]", "[fe80::1]", "/", "fe80::1%eth0", 80),
             ("http://h?q=1", "h", "/?q=1", "h", 80),
             ("https://h/a", "h", "/a", "h", 443),
             ("https://h:8443", "h:8443", "/", "h", 8443),
@@ -189,6 +205,7 @@ mod tests {
             ("ftp://a/", "ftp"),
             ("http://", "write it like"),
             ("http://a:99999/", "port"),
+            ("http://[fe80::1%]/", "zone"),
             ("http://u:p@a/", "--user"),
             ("http://a:0/", "port 0"),
             ("http+unix:", "http+unix:/run/app.sock"),

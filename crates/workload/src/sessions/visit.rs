@@ -16,6 +16,9 @@ pub struct Visit {
     /// It stands in the queue, for `due`.
     pub queued: bool,
     failed: bool,
+    /// Failures in a row of this user of a closed load, and how long it waits after the last of them.
+    pub failures: u8,
+    pub wait: Nanos,
     from_before: bool,
     /// When its next call is due.
     pub due: Nanos,
@@ -61,6 +64,8 @@ impl Visit {
             phase: Phase::Rests,
             queued: false,
             failed: false,
+            failures: 0,
+            wait: Nanos::ZERO,
             from_before: false,
             due: Nanos::ZERO,
             ready: Nanos::ZERO,
@@ -214,10 +219,11 @@ impl Visit {
         })
     }
 
-    /// Rests after a session, until the next.
+    /// Rests after a session, until the next; no less than a user waits who could not connect.
     pub fn rest(&mut self, rest_s: &Spread) {
         self.phase = Phase::Rests;
-        self.due = self.ended + Nanos::from_secs_f64(draw_s(rest_s, &mut self.rng));
+        let rest = Nanos::from_secs_f64(draw_s(rest_s, &mut self.rng));
+        self.due = self.ended + rest.max(self.wait);
     }
 
     /// Whether a call of it was made and it has not ended.

@@ -2,10 +2,10 @@
 //! others between them, cut short.
 
 use super::{Security, Tls};
-use crate::EngineError;
 use crate::clock::Clock;
-use crate::io::{Happened, Io, Settings, SocketOptions, Token, Warm};
+use crate::io::{Happened, Io, Route, Settings, SocketOptions, Token, Warm};
 use crate::pacing::Waited;
+use crate::{Address, EngineError};
 use brimful_core::{Nanos, TlsFault};
 use rustix::io::Errno;
 use rustls::{ServerConfig, ServerConnection};
@@ -71,7 +71,7 @@ pub fn hear(server: &Arc<ServerConfig>, security: &Security, response: &[u8], wa
         ended: false,
     };
     let settings = Settings {
-        address: SocketAddr::from(([127, 0, 0, 1], 1)).into(),
+        addresses: vec![SocketAddr::from(([127, 0, 0, 1], 1)).into()],
         sources: Vec::new(),
         options: SocketOptions::default(),
         pipelined: false,
@@ -79,7 +79,7 @@ pub fn hear(server: &Arc<ServerConfig>, security: &Security, response: &[u8], wa
         says_farewell: false,
     };
     let mut io = Tls::around(memory, security, &settings);
-    io.connect(TOKEN, 0).ok()?;
+    io.connect(TOKEN, Route::default()).ok()?;
     let mut heard = Heard::default();
     while let Some((_, happened)) = io.next() {
         match happened {
@@ -167,9 +167,11 @@ impl<'a> Io<'a> for Memory {
         Ok(())
     }
 
-    fn connect(&mut self, _: Token, _: usize) -> Result<(), Errno> {
+    fn connect(&mut self, _: Token, _: Route) -> Result<(), Errno> {
         Ok(())
     }
+
+    fn add_address(&mut self, _: Address) {}
 
     fn send(&mut self, _: Token, bytes: Cow<'a, [u8]>) {
         self.serve(&bytes);

@@ -1,0 +1,204 @@
+//! The name of a server, its addresses, and rules that lead its connections elsewhere.
+
+use super::reach::{Reached, reach_all};
+use brimful_core::Nanos;
+use brimful_engine::LookUp;
+use std::io;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// How long a look-up during a run waits for new addresses to accept a connection.
+const PATIENCE: Nanos = Nanos::from_secs(1);
+
+/// Where connections to a URL's host really go, like curl's `--connect-to HOST:PORT:ADDRESS:PORT`. An empty HOST or PORT
+/// in front matches any; an empty one behind leaves what the URL has. ADDRESS may be several, with commas between them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConnectTo {
+    host: Option<String>,
+    port: Option<u16>,
+    addresses: Vec<String>,
+    to_port: Option<u16>,
+}
+
+/// Why a text is no [`ConnectTo`].
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error(
+    "`{0}` does not say where to connect to: write HOST:PORT:ADDRESS:PORT, like example.org:443:127.0.0.1:8443; each \
+     part may be empty, and an IPv6 address has brackets"
+)]
+pub struct ConnectToError(String);
+
+impl FromStr for ConnectTo {
+    type Err = ConnectToError;
+
+    fn from_str(text: &str) -> Result<ConnectTo, ConnectToError> {
+        let error = || ConnectToError(text.to_owned());
+        let port = |part: &str| match part {
+            "" => Ok(None),
+            part => part.parse().ok().filter(|port| *port > 0).map(Some).ok_or_else(error),
+        };
+        let [host, from, addresses, to] = <[&str; 4]>::try_from(parts(text)).map_err(|_| error())?;
+        let addresses: Vec<String> = addresses.split(',').map(without_brackets).collect();
+        let unnamed = addresses.iter().any(String::is_empty);
+        if unnamed && addresses.len() > 1 {
+            return Err(error());
+        }
+        Ok(ConnectTo {
+            host: (!host.is_empty()).then(|| without_brackets(host)),
+            port: port(from)?,
+            addresses: if unnamed { Vec::new() } else { addresses },
+            to_port: port(to)?,
+        })
+    }
+}
+
+impl ConnectTo {
+    /// Whether it is about this host, which has no brackets, and port.
+    fn is_about(&self, host: &str, port: u16) -> bool {
+        self.host.as_ref().is_none_or(|own| own.eq_ignore_ascii_case(host)) && self.port.is_none_or(|own| own == port)
+    }
+}
+
+/// The parts between colons that are in no brackets.
+fn parts(text: &str) -> Vec<&str> {
+    let mut is_inside = false;
+    text.split(|letter| {
+        is_inside = letter == '[' || is_inside && letter != ']';
+        letter == ':' && !is_inside
+    })
+    .collect()
+}
+
+fn without_brackets(part: &str) -> String {
+    part.trim_start_matches('[').trim_end_matches(']').to_owned()
+}
+
+/// How a server's addresses are found: by these hosts, which may be addresses, and its port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Name {
+    hosts: Vec<String>,
+    port: u16,
+    /// Only the first address that accepts a connection is used.
+    first_only: bool,
+}
+
+impl Name {
+    /// A host without rules.
+    pub(super) fn of_host(host: &str, port: u16) -> Name {
+        Name { hosts: vec![host.to_owned()], port, first_only: false }
+    }
+
+    /// Where connections to this host and port go by the first of the rules that is about them; `None` where there are
+    /// rules, and none of them is.
+    pub(super) fn by_rules(host: &str, port: u16, rules: &[ConnectTo], first_only: bool) -> Option<Name> {
+        let rule = rules.iter().find(|rule| rule.is_about(host, port));
+        if rule.is_none() && !rules.is_empty() {
+            return None;
+        }
+        let addresses = rule.map(|rule| rule.addresses.clone()).filter(|addresses| !addresses.is_empty());
+        let to_port = rule.and_then(|rule| rule.to_port);
+        let hosts = addresses.unwrap_or_else(|| vec![host.to_owned()]);
+        Some(Name { hosts, port: to_port.unwrap_or(port), first_only })
+    }
+
+    /// Its addresses, each once, in the resolver's order.
+    pub(super) fn resolve(
+        &self,
+        look_up: impl Fn(&str, u16) -> io::Result<Vec<SocketAddr>>,
+    ) -> io::Result<Vec<SocketAddr>> {
+        let mut addresses = Vec::new();
+        for host in &self.hosts {
+            for address in look_up(host, self.port)? {
+                if !addresses.contains(&address) {
+                    addresses.push(address);
+                }
+            }
+        }
+        Ok(addresses)
+    }
+
+    /// Whether a later look-up could find anything else.
+    fn can_move(&self) -> bool {
+        let is_literal = |host: &String| host.contains('%') || host.parse::<IpAddr>().is_ok();
+        !self.hosts.iter().all(is_literal)
+    }
+
+    /// How it is looked up again in the course of a run, if that makes sense.
+    pub(super) fn look_up_again(&self) -> Option<LookUp> {
+        let name = self.clone();
+        let look_up = move |in_use: &[SocketAddr]| match name.resolve(look_up) {
+            Ok(resolved) => name.choose(in_use, &resolved),
+            Err(_) => Vec::new(),
+        };
+        self.can_move().then(|| LookUp(Arc::new(look_up)))
+    }
+
+    /// The addresses to use: those in use that the name still has, and those that it has and that accept a connection.
+    fn choose(&self, in_use: &[SocketAddr], resolved: &[SocketAddr]) -> Vec<SocketAddr> {
+        let kept = resolved.iter().any(|address| in_use.contains(address));
+        let accepting = match reach_all(resolved, PATIENCE) {
+            Some(Reached::Accepts(addresses)) if !(self.first_only && kept) => addresses,
+            _ => Vec::new(),
+        };
+        let is_used = |address: &&SocketAddr| in_use.contains(address) || accepting.contains(address);
+        let most = if self.first_only { 1 } else { usize::MAX };
+        resolved.iter().filter(is_used).take(most).copied().collect()
+    }
+}
+
+/// Asks the resolver of this host.
+pub fn look_up(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+    Ok((host, port).to_socket_addrs()?.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(host: &str, port: u16, rules: &[&str]) -> Option<(Vec<String>, u16)> {
+        let rules: Vec<ConnectTo> = rules.iter().map(|rule| rule.parse().unwrap()).collect();
+        Name::by_rules(host, port, &rules, false).map(|name| (name.hosts, name.port))
+    }
+
+    fn to(hosts: &[&str], port: u16) -> Option<(Vec<String>, u16)> {
+        Some((hosts.iter().map(ToString::to_string).collect(), port))
+    }
+
+    #[test]
+    fn connect_to_is_read_as_curl_reads_it() {
+        assert_eq!(found("a.test", 80, &[]), to(&["a.test"], 80));
+        assert_eq!(found("a.test", 80, &["a.test:80:b.test:8080"]), to(&["b.test"], 8080));
+        assert_eq!(found("A.test", 80, &["a.TEST::b.test:"]), to(&["b.test"], 80));
+        assert_eq!(found("a.test", 80, &["::127.0.0.1:"]), to(&["127.0.0.1"], 80));
+        assert_eq!(found("a.test", 80, &[":::8080"]), to(&["a.test"], 8080));
+        assert_eq!(found("::1", 80, &["[::1]:80:[fe80::2%eth0]:81"]), to(&["fe80::2%eth0"], 81));
+        assert_eq!(found("a.test", 80, &["::127.0.0.2,[::1]:81"]), to(&["127.0.0.2", "::1"], 81));
+        // The first rule that matches counts.
+        let rules = ["b.test::1.1.1.1:", "a.test:81:2.2.2.2:", "a.test::3.3.3.3:", "::4.4.4.4:"];
+        assert_eq!(found("a.test", 80, &rules), to(&["3.3.3.3"], 80));
+        assert_eq!(found("c.test", 80, &rules[..3]), None);
+        for wrong in ["", "a", "a:80", "a:80:b", "a:80:b:81:c", "a:x:b:80", "a:80:b:0", "a:80:b:70000", "::a,:80"] {
+            assert!(wrong.parse::<ConnectTo>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_address_that_a_name_no_longer_has_is_left_and_one_that_only_refuses_is_kept() {
+        let listeners = [(); 2].map(|()| std::net::TcpListener::bind("127.0.0.1:0").unwrap());
+        let [one, other] = listeners.each_ref().map(|listener| listener.local_addr().unwrap());
+        let (_taken, refusing) = super::super::reach::tests::refusing();
+        let name = Name { hosts: vec!["a.test".to_owned()], port: 80, first_only: false };
+        assert_eq!(name.choose(&[refusing], &[refusing, one]), [refusing, one]);
+        assert_eq!(name.choose(&[one], &[refusing, other]), [other]);
+        assert_eq!(name.choose(&[one], &[refusing]), []);
+        let name = Name { first_only: true, ..name };
+        assert_eq!(name.choose(&[other], &[one, other]), [other]);
+        assert_eq!(name.choose(&[refusing], &[other, one]).len(), 1);
+        assert!(name.look_up_again().is_some());
+        for literal in ["127.0.0.1", "::1", "fe80::1%eth0"] {
+            let name = Name { hosts: vec![literal.to_owned()], ..name.clone() };
+            assert!(name.look_up_again().is_none(), "{literal}");
+        }
+    }
+}
