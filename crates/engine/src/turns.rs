@@ -197,6 +197,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             self.observer.on(&mut observed, &Event::Ready { at: ready });
         }
         let available = match spec.session {
+            None if self.config.connections.holds => None,
             None => self.connections.available(),
             Some(session) => self.connections.available_to(session),
         };

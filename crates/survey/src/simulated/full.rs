@@ -13,7 +13,7 @@ pub(super) fn has_its_capacity_predicted(bench: &mut Simulated, full: &str) -> S
     survey
 }
 
-fn queue(name: &str, servers: u32) -> Station {
+pub(super) fn queue(name: &str, servers: u32) -> Station {
     Station { name: name.to_owned(), servers, scv: 0.1, scheduling: Scheduling::Fcfs, ..Station::default() }
 }
 
