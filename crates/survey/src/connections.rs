@@ -146,14 +146,14 @@ impl Method<'_> {
     }
 
     fn use_pool(&mut self, most: Option<u64>) -> Result<(), Halt> {
-        let warm = if self.setup.is_secure { self.warm_connections(most)? } else { 0 };
+        let warm = if self.setup.opens_ahead { self.warm_connections(most)? } else { 0 };
         self.found.connections.most = most;
         self.bench.use_connections(Pool { most, warm })?;
         Ok(())
     }
 
-    /// Connections to open before each load. A TLS handshake costs a server as much as many calls, so they are not to fall
-    /// into a level; and connections on which nothing has been asked yet may hold up others even where idle ones do not.
+    /// Connections to open before each load. A TLS handshake costs a server as much as many calls, so handshakes are not to
+    /// fall into a level. Connections on which nothing has been asked yet may hold up others even where idle ones do not.
     fn warm_connections(&mut self, most: Option<u64>) -> Result<u64, Halt> {
         let connections = &self.found.connections;
         if connections.one_call_each || connections.served_at_once.is_some() {

@@ -8,17 +8,28 @@ use crate::level::Trial;
 use crate::method::Method;
 use brimful_core::counts::StatusCounts;
 use brimful_core::quantity::count;
+use brimful_core::workload::Class;
 
 impl Method<'_> {
     /// Goes on only where some of the first calls were answered as calls should be.
     pub(crate) fn check_first_answers(&mut self, first: &Trial) -> Result<(), Halt> {
-        let status = first.record.counts.status;
-        // A class that says which answer it expects has had it, or its call has failed.
-        let is_expected = self.setup.workload.classes.iter().all(|class| class.expect.is_some());
-        if status.s1xx + status.s2xx > 0 || is_expected {
+        let counts = &first.record.counts;
+        let (status, answers) = (counts.status, counts.completed + counts.unexpected);
+        if answers == 0 || first.record.interrupted {
+            return Ok(());
+        }
+        let has_status = |class: &Class| class.expect.as_ref().is_some_and(|expect| expect.status.is_some());
+        let is_any_answer = status.s1xx + status.s2xx > 0 || self.setup.workload.classes.iter().all(has_status);
+        if counts.completed > 0 && is_any_answer {
             return Ok(());
         }
         let answer = self.bench.answer()?;
+        if counts.completed == 0 {
+            let expected = format!("none of the first {} answers is what the workload expects", count(answers));
+            let got = answer.filter(|_| status.s1xx + status.s2xx == 0);
+            let why = got.map_or("check `expect`".to_owned(), |got| complaint(status, Some(&got), &self.setup.url));
+            return Err(SurveyError::Unfit(format!("{expected}: {why}")).into());
+        }
         let is_unchanged = answer.as_ref().is_some_and(|answer| answer.status == 304);
         if is_unchanged && status.s4xx + status.s5xx == 0 {
             self.note("every answer is 304 (Not Modified), as asked by a header field of the request".to_owned());
@@ -112,7 +123,7 @@ fn complaint(status: StatusCounts, answer: Option<&Answer>, url: &str) -> String
 fn beyond(location: &str, answer: &Answer, url: &str) -> String {
     let without_slash = |url: &str| url.split('#').next().unwrap_or(url).trim_end_matches('/').to_owned();
     if without_slash(location) != without_slash(url) {
-        return format!("survey that URL (`expect = {}` in a workload surveys the redirect itself)", answer.status);
+        return format!("survey that URL (`expect = {{ status = {} }}` in a workload surveys the redirect itself)", answer.status);
     }
     let cookie = if answer.sets_cookie { " that it sets" } else { "" };
     format!("it leads to itself, so send the cookie{cookie} or the header fields that it wants (-H 'Cookie: …')")

@@ -44,8 +44,9 @@ pub(crate) struct Setup {
     pub connection_limit: ConnectionLimit,
     /// Whether each call is to have a connection of its own.
     pub new_connections: bool,
-    /// Whether connections are by TLS.
-    pub is_secure: bool,
+    /// Whether connections are opened before a load begins, if they harm nobody: by TLS, where a handshake costs much, and
+    /// by HTTP/2, where a call opens no connection as long as another one has a stream for it.
+    pub opens_ahead: bool,
 }
 
 impl Setup {

@@ -130,9 +130,9 @@ impl Method<'_> {
             let what = "the server speaks TLS on this port: write https:// in place of http://";
             return Err(SurveyError::Unfit(what.to_owned()).into());
         }
-        self.check(&trial)?;
         self.check_rate_limit(&trial)?;
         self.check_first_answers(&trial)?;
+        self.check(&trial)?;
         let counts = &trial.record.counts;
         if !self.setup.is_black_box() && trial.mean_demand()? <= 0.0 {
             let what =

@@ -80,7 +80,7 @@ impl Bench for ServerBench<'_> {
         let seen: Arc<Mutex<Option<Answer>>> = Arc::default();
         let (into, url) = (Arc::clone(&seen), self.like.endpoint.url.clone());
         let tap = Tap::new(HEAD, move |exchange: &Exchange| {
-            let End::Completed { status } = exchange.outcome.end else { return };
+            let (End::Completed { status } | End::Unexpected { status }) = exchange.outcome.end else { return };
             let answer = first_look::read(status, &exchange.response.bytes, &url);
             *into.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
         });

@@ -79,6 +79,10 @@ struct Simulated {
     module: Option<HasModule>,
     /// Connections that it serves at a time, if it gives each a worker.
     workers_for_connections: Option<u64>,
+    /// Whether nothing is seen of it but its answers.
+    unseen: bool,
+    /// Threads of its programs beside one for each process.
+    more_threads: u64,
     /// What it answers with.
     status: u16,
     /// The connections that the survey had its loads use, one choice after another.
@@ -161,6 +165,8 @@ impl Simulated {
             client_may_offer_more: false,
             module: None,
             workers_for_connections: None,
+            unseen: false,
+            more_threads: 0,
             status: 200,
             pools: Vec::new(),
             seed: 1,
@@ -242,7 +248,7 @@ impl Simulated {
                 load: None,
                 tls: None,
             },
-            server_cpus: (0..self.cpus as usize).collect(),
+            server_cpus: (0..if self.unseen { 0 } else { self.cpus as usize }).collect(),
             client_cpus: Vec::new(),
             level: Nanos::from_secs_f64(level_s),
             max_load: MAX_LOAD,
@@ -253,7 +259,7 @@ impl Simulated {
             shards: None,
             connection_limit: ConnectionLimit::Pool,
             new_connections: false,
-            is_secure: false,
+            opens_ahead: false,
         }
     }
 
@@ -266,7 +272,7 @@ impl Simulated {
             name: (*name).to_owned(),
             cores: own * share,
             processes: *processes,
-            threads: Some(*processes),
+            threads: Some(*processes + self.more_threads),
             ..Program::default()
         };
         let interval = |(index, (own, others)): (usize, &(f64, f64))| ServerInterval {
@@ -415,7 +421,7 @@ impl Bench for Simulated {
                 threads: 1,
                 ..Generator::default()
             },
-            server: Some(server),
+            server: Some(server).filter(|_| !self.unseen),
             http: None,
             tls: None,
             wants_tls: false,

@@ -128,7 +128,7 @@ pub fn survey(
         shards: crew.as_ref().map(Crew::shards),
         connection_limit: plan.connection_limit,
         new_connections: like.connections.calls_per_connection == Some(1),
-        is_secure: like.tls.is_some(),
+        opens_ahead: like.tls.is_some() || like.connections.http2,
     };
     let began = Instant::now();
     let survey = conduct(&setup, &mut ServerBench::new(like, server, crew, stop), news);
