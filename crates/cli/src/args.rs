@@ -27,7 +27,8 @@ pub use load::{LoadArgs, LookArgs, WatchedArgs};
 pub use request::RequestArgs;
 use std::ffi::OsString;
 use std::path::PathBuf;
-pub use values::{Arrivals, IntervalOf};
+use values::max_connections;
+pub use values::{Arrivals, IntervalOf, MaxConnections};
 pub use watch::WatchArgs;
 
 /// Tells how much traffic a web server can take, where its time goes, and what it will need next.
@@ -110,6 +111,13 @@ pub struct SurveyArgs {
     /// Only gentle levels are measured then.
     #[arg(long, value_name = "TIME")]
     pub max_delay: Option<Nanos>,
+    /// Open levels: at most this many connections at once, or unlimited [default: 32 per CPU of the server]
+    ///
+    /// Never more than the server serves at a time, and more where its answers take long. Calls that find all of them taken
+    /// wait for one. Unlimited opens a connection more for each such call, as a crowd of users does.
+    #[arg(long, value_name = "N|unlimited", value_parser = max_connections, help_heading = "Connections")]
+    #[arg(hide_short_help = true)]
+    pub max_connections: Option<MaxConnections>,
     /// In the end predict what a change does, make it, measure, and undo it, like quota=50%
     ///
     /// quota=50% lets the server's processes use half of its CPUs, by a control group. By default there is none; with --demo it

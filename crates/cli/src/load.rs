@@ -1,6 +1,6 @@
 //! `brimful load`: one load, one Record.
 
-use crate::args::{Arrivals, DetailArgs, LoadArgs, OutputArgs, RequestArgs, WatchedArgs};
+use crate::args::{Arrivals, DetailArgs, LoadArgs, MaxConnections, OutputArgs, RequestArgs, WatchedArgs};
 use crate::exit::{self, Exit, UsageError};
 use crate::keep::KeptFile;
 use crate::output::{OutFile, deliver, page, say, text_or_document};
@@ -9,7 +9,7 @@ use crate::{command_line, keep, progress, token};
 use brimful_core::quantity;
 use brimful_core::record::Record;
 use brimful_core::tls::{Tls, TlsSpoken};
-use brimful_core::workload::{self, Load, Stage, Workload};
+use brimful_core::workload::{self, Load, LoadKind, Stage, Workload};
 use brimful_core::{Bytes, Nanos, Rate};
 use brimful_engine::{Address, ConnectionPolicy, Security, SecurityOptions};
 use brimful_http::Version;
@@ -204,13 +204,29 @@ fn plan(args: &LoadArgs) -> anyhow::Result<RunPlan> {
     plan.interval = args.part.interval;
     let parts = args.part.shard.map_or(1, |shard| shard.count);
     plan.connections.warm_connections = args.part.warm_connections.div_ceil(parts);
-    plan.connections.most_per_shard = args.part.most_connections.map(|most| most.div_ceil(parts));
+    plan.connections.most_per_shard = most_per_shard(args, &plan, parts)?;
     (plan.start_at, plan.clock) = (start_at, args.part.clock_ahead);
     plan.monitor = watched(&args.watched, &plan.endpoint)?;
     if by_default && !args.output.quiet {
         say_default(&plan);
     }
     Ok(plan)
+}
+
+/// The share of `--max-connections` that one thread of one of so many parts of the load has.
+fn most_per_shard(args: &LoadArgs, plan: &RunPlan, parts: u64) -> anyhow::Result<Option<u64>> {
+    let Some(MaxConnections::AtMost(most)) = args.max_connections else { return Ok(None) };
+    let is_open = plan.workload.load.as_ref().is_none_or(|load| load.kind() == LoadKind::Open);
+    if !is_open || plan.workload.sessions().is_some() {
+        let message = "--max-connections is for open loops (--rate): clients and sessions have connections of their own";
+        return Err(UsageError(message.to_owned()).into());
+    }
+    let threads = parts.saturating_mul(plan.threads);
+    if most < threads {
+        let message = format!("--max-connections {most} is less than one for each of {threads} threads: use fewer threads");
+        return Err(UsageError(message).into());
+    }
+    Ok(Some(most / threads))
 }
 
 fn read_trace(file: &Path) -> anyhow::Result<Trace> {
@@ -319,6 +335,7 @@ pub fn request_plan(url: &str, args: &RequestArgs) -> anyhow::Result<RunPlan> {
             calls_per_connection: args.calls_per_connection()?,
             connections_per_session: None,
             most_per_shard: None,
+            holds: false,
             pipeline: connections.pipeline.map_or(1, |count| count.0 as usize),
             http2: args.http == Version::Http2,
             close: connections.close,

@@ -1,6 +1,6 @@
 //! `brimful survey`: the whole loop, with its progress, its summary and its report.
 
-use crate::args::{SurveyArgs, given};
+use crate::args::{MaxConnections, SurveyArgs, given};
 use crate::exit::{self, Exit};
 use crate::fleet;
 use crate::load::{request_plan, watched_from};
@@ -17,7 +17,7 @@ use brimful_http::Version;
 use brimful_monitor::{ProcessSelector, listener_owners, online_cpus};
 use brimful_run::{Crew, Endpoint, RunPlan};
 use brimful_stats::Live;
-use brimful_survey::{Change, Predicted, Predictions, Step, Subject, SurveyPlan, demo_classes, survey};
+use brimful_survey::{Change, ConnectionLimit, Predicted, Predictions, Step, Subject, SurveyPlan, demo_classes, survey};
 use indicatif::ProgressBar;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -93,6 +93,11 @@ fn plan(args: &SurveyArgs) -> anyhow::Result<SurveyPlan> {
         level: args.level,
         max_load: args.max_load,
         max_delay: args.max_delay,
+        connection_limit: match args.max_connections {
+            None => ConnectionLimit::Pool,
+            Some(MaxConnections::AtMost(most)) => ConnectionLimit::AtMost(most),
+            Some(MaxConnections::Unlimited) => ConnectionLimit::Unlimited,
+        },
         change: args.what_if.or(args.demo.then_some(Change::Quota(0.5))),
         version,
     })

@@ -4,10 +4,12 @@
 //! shares are fractions between 0 and 1.
 
 use crate::model::Model;
+use crate::quantity::count;
 use crate::record::{ReasonCode, Verdict};
 use crate::server::CpuShares;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
+use std::fmt;
 
 /// The value of [`Survey::schema`].
 pub const SCHEMA: &str = "brimful.survey/1";
@@ -81,6 +83,9 @@ pub struct Survey {
     /// How fast the server was in each block of calibration, in turn, over its mean: 0.9 is a tenth slower.
     #[serde(default)]
     pub speed_by_block: Vec<f64>,
+    /// Which connections the loads used.
+    #[serde(default)]
+    pub connections: Connections,
     /// What calibration did to the server.
     #[serde(default)]
     pub inflicted: Option<Inflicted>,
@@ -92,6 +97,55 @@ pub struct Survey {
     pub elapsed_s: Option<f64>,
     /// Path of the report, if one was written.
     pub report: Option<String>,
+}
+
+/// Which connections the loads of a survey used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Connections {
+    /// Connections that an open load had at most at once: calls that found all of them taken waited for one. Absent where
+    /// each such call opened a connection more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most: Option<u64>,
+    /// Connections that the server serves at a time, where the survey met that limit: calls on further connections wait
+    /// until one of these is closed, though it is idle.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub served_at_once: Option<u64>,
+    /// Whether each call had a connection of its own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub one_call_each: bool,
+    /// Whether that is because the server closes each connection after its answer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub closed_by_server: bool,
+}
+
+impl fmt::Display for Connections {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plural = |number: u64| if number == 1 { "connection" } else { "connections" };
+        match (self.closed_by_server, self.served_at_once) {
+            (true, Some(served)) => write!(
+                f,
+                "This server closes each connection after its answer, and answered only {} of those that were opened at \
+                 once: the survey opens a new connection for each call, ",
+                count(served)
+            )?,
+            (true, None) => write!(
+                f,
+                "This server closes each connection after its answer: the survey opens a new one for each call, "
+            )?,
+            (false, Some(served)) => {
+                write!(f, "This server serves {} {} at a time: the survey uses ", count(served), plural(served))?;
+            }
+            (false, None) if self.one_call_each => f.write_str("Each call has a connection of its own, ")?,
+            (false, None) => f.write_str("The survey uses a pool of ")?,
+        }
+        match self.most {
+            Some(most) if self.one_call_each => write!(f, "{} at once at most", count(most))?,
+            Some(most) if self.served_at_once.is_some() => write!(f, "{}", count(most))?,
+            Some(most) => write!(f, "at most {} {}, for which calls wait", count(most), plural(most))?,
+            None => f.write_str("as many at once as there are calls under way")?,
+        }
+        f.write_str(".")
+    }
 }
 
 /// A change of the server that was predicted, then made, measured and undone.

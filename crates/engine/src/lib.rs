@@ -96,6 +96,9 @@ pub struct ConnectionPolicy {
     /// Connections that a shard may have at once; a call of no session that finds all of them taken waits for one, and is
     /// not late by that. `None` is a connection more for each such call.
     pub most_per_shard: Option<u64>,
+    /// Each call opens a connection of its own, which then stays open and idle to the end of the run: this shows how many
+    /// connections a server serves at a time.
+    pub holds: bool,
     /// Calls that may be under way on one connection, at least 1: as a pipeline or, with HTTP/2, on as many streams, of
     /// which the server may allow fewer.
     pub pipeline: usize,
@@ -135,6 +138,7 @@ impl Default for ConnectionPolicy {
             calls_per_connection: None,
             connections_per_session: None,
             most_per_shard: None,
+            holds: false,
             pipeline: 1,
             http2: false,
             close: Close::Server,

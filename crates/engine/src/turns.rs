@@ -243,6 +243,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         let spec = call.spec;
         let available = match spec.session {
             _ if fresh => None,
+            None if self.config.connections.holds => None,
             None => self.connections.available(),
             Some(session) => self.connections.available_to(session),
         };

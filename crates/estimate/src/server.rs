@@ -62,6 +62,8 @@ pub struct ServerFacts {
     pub background: f64,
     /// Whether the most clients got no more done than half as many, so that something is full.
     pub filled: bool,
+    /// Connections that the server serves at a time, where the most clients had all of them.
+    pub served_at_once: Option<u32>,
 }
 
 /// A fitted server.

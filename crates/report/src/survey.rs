@@ -86,7 +86,7 @@ mod tests {
     use crate::json;
     use brimful_core::model::Model;
     use brimful_core::record::{Reason, ReasonCode, Verdict};
-    use brimful_core::survey::{ByClients, Comparison, Inflicted, Law, Level, Percentiles, Role, Stopped, WhatIf};
+    use brimful_core::survey::{ByClients, Comparison, Connections, Inflicted, Law, Level, Percentiles, Role, Stopped, WhatIf};
 
     fn a_level(role: Role, workload: &str, offered: f64, measured: f64) -> Level {
         let response = Comparison { measured_ci95_half_width: Some(measured / 50.0), ..Comparison::measured(measured) };
@@ -209,6 +209,7 @@ mod tests {
             programs: Vec::new(),
             inside: None,
             speed_by_block: vec![1.01, 0.93, 1.06],
+            connections: Connections { most: Some(32), ..Connections::default() },
             inflicted: Some(Inflicted {
                 mean_load: 0.22,
                 max_load: Some(0.3),

@@ -324,8 +324,8 @@ impl RunPlan {
             connections.warm_connections = 0;
         }
         let is_open = LoadKind::of(Some(&self.workload)) == LoadKind::Open && self.workload.sessions().is_none();
-        if connections.calls_per_connection == Some(1) || !is_open {
-            // Calls that wait for an answer, or for a connection of their own, wait for enough.
+        if !is_open {
+            // Clients wait for their answers, which is enough.
             connections.most_per_shard = None;
         }
         if let Some(sessions) = self.workload.sessions().filter(|sessions| sessions.pipelined) {

@@ -2,11 +2,35 @@
 //! simulated one, which needs neither time nor network.
 
 use crate::SurveyError;
+use crate::connections::Pool;
 use brimful_core::record::{ClientCalibration, Record};
 use brimful_core::server::Server;
 use brimful_core::workload::Workload;
 use brimful_core::{Bytes, Nanos};
 use brimful_target::Truth;
+
+/// Connections that are to be opened one after another, make one call each, and then stay open and idle.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hold {
+    /// How many.
+    pub connections: u64,
+    /// Connections that make no call at all, and are open before the first one.
+    pub idle: u64,
+    /// Time in which the connections are opened; zero is all at once.
+    pub lasts: Nanos,
+    /// A call that takes longer counts as not answered.
+    pub patience: Nanos,
+}
+
+/// An answer of the server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Answer {
+    pub status: u16,
+    /// Where it leads, if it says so: a URL.
+    pub location: Option<String>,
+    /// Whether it sets a cookie.
+    pub sets_cookie: bool,
+}
 
 /// A server on which loads can be tried.
 pub(crate) trait Bench {
@@ -14,6 +38,15 @@ pub(crate) trait Bench {
     /// made later know of it.
     fn client_limit(&mut self, response: Bytes, note: &mut dyn FnMut(String))
     -> Result<ClientCalibration, SurveyError>;
+
+    /// Makes one call, and says what was answered; `None` where nothing was.
+    fn answer(&mut self) -> Result<Option<Answer>, SurveyError>;
+
+    /// Opens connections and holds them. Returns how many of their calls were answered.
+    fn hold(&mut self, hold: &Hold) -> Result<u64, SurveyError>;
+
+    /// Has all further loads use these connections.
+    fn use_connections(&mut self, pool: Pool) -> Result<(), SurveyError>;
 
     /// Watches the server while nothing is asked of it.
     fn watch_idle(&mut self, lasts: Nanos) -> Result<Server, SurveyError>;

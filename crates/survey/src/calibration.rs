@@ -90,6 +90,7 @@ impl Method<'_> {
             ));
         }
         let capacity = self.climb(&mix, first_rate)?;
+        self.widen_pool(&capacity)?;
         let design = design(&mix, &capacity);
         let mut rng = Pcg64::seed_from_u64(self.setup.seed);
         let mut blocks: Vec<Block> = Vec::new();
@@ -125,6 +126,7 @@ impl Method<'_> {
         self.found.calibrated_at = mean(&rates);
         self.found.clients = capacity.clients;
         let filled = capacity.filled || self.keeps_cpus_busy(capacity.clients);
+        let served = self.found.connections.served_at_once.filter(|_| self.occupies_all(capacity.clients));
         self.found.filled = filled;
         let servers = self.setup.servers();
         // What requests cannot have: the server's own work without them, and that of others.
@@ -137,6 +139,7 @@ impl Method<'_> {
             idle_busy,
             background: self.found.background.unwrap_or(0.0).min(taken),
             filled,
+            served_at_once: served.and_then(|served| u32::try_from(served).ok()),
         };
         let seen_inside = blocks.iter().flatten().any(|piece| piece.inside.iter().any(Option::is_some));
         let fit = ServerFit::new(facts, blocks, self.setup.seed)?;
@@ -153,7 +156,7 @@ impl Method<'_> {
 
     /// Finds how many clients leave the server no rest, and what they get done.
     fn climb(&mut self, mix: &Workload, first_rate: f64) -> Result<Capacity, Halt> {
-        let most = MOST_CLIENTS * u64::from(self.setup.servers());
+        let most = self.most_clients();
         let mut best = Capacity { rate: first_rate, clients: 1, filled: false, busy: None };
         for ladder in 0..LADDERS {
             let before = best.rate;
@@ -194,7 +197,7 @@ impl Method<'_> {
                 }
                 return Ok(found);
             }
-            let filled = rate < found.rate * FILLED;
+            let filled = rate < found.rate * FILLED || self.occupies_all(clients);
             found = Capacity { rate: rate.max(found.rate), clients, filled, busy };
             if 2.0 * clients as f64 / rate > max_delay {
                 return Ok(found);
@@ -281,7 +284,7 @@ impl Method<'_> {
         let name = self.name_of(Place::Clients(clients));
         let busy =
             |level: &Level| level.workload == name && level.utilization.measured.is_some_and(|busy| busy >= BUSY);
-        clients >= MOST_CLIENTS * u64::from(self.setup.servers()) && self.found.levels.iter().any(busy)
+        clients >= self.most_clients() && self.found.levels.iter().any(busy)
     }
 
     pub(crate) fn name_of(&self, place: Place) -> String {
@@ -341,13 +344,15 @@ impl Method<'_> {
 
 /// The next rung of the ladder of clients: twice as many in the end, so that growth is judged by the last doubling.
 pub(crate) fn next_rung(clients: u64, most: u64) -> u64 {
-    if 4 * clients < most {
+    let next = if 4 * clients < most {
         4 * clients
     } else if 2 * clients < most {
-        most / 2
+        (most / 2).max(clients + 1)
     } else {
         2 * clients
-    }
+    };
+    // A server may serve any number of connections at a time.
+    if clients < most { next.min(most) } else { next }
 }
 
 /// The places of a block.

@@ -50,6 +50,7 @@ pub(crate) fn document(setup: &Setup, mut found: Found, halt: Option<&Halt>) -> 
         programs: found.fit.as_ref().map(|fit| fit.programs(&found.idle_programs)).unwrap_or_default(),
         inside: found.fit.as_ref().and_then(ServerFit::inside),
         speed_by_block: found.fit.as_ref().map(ServerFit::speed_by_block).unwrap_or_default(),
+        connections: found.connections,
         inflicted: found.inflicted,
         what_if: found.what_if,
         elapsed_s: None,

@@ -4,7 +4,7 @@
 //! What cannot be known yet is taken as it mostly is: clients are served at the same time by all the server's CPUs, the
 //! ladder of clients is gone up twice, the number of blocks lies in the middle, and nothing has to be measured again.
 
-use crate::calibration::{BLOCKS, Capacity, MOST_CLIENTS, design, next_rung};
+use crate::calibration::{BLOCKS, Capacity, design, next_rung};
 use crate::method::{EXPECTING, IDLE, Method, PAST_SATURATION, PROBE, overload_lasts};
 use crate::predictions::{planned, saturation_lasts, times};
 use crate::what_if::{self, Change};
@@ -61,7 +61,7 @@ impl Method<'_> {
     /// Once up the ladder of clients, and what comes of it.
     fn foreseen_ladder(&self, first_rate: f64) -> (Runs, Capacity) {
         let servers = u64::from(self.setup.servers());
-        let most = MOST_CLIENTS * servers;
+        let most = self.most_clients();
         let at = |clients: u64| Capacity {
             rate: first_rate * clients.min(servers) as f64,
             clients,

@@ -2,12 +2,13 @@
 //! document.
 
 use crate::SurveyError;
+use crate::connections::ConnectionLimit;
 use crate::inflicted::Toll;
 use crate::level::Throttled;
 use crate::what_if::Change;
 use brimful_core::Nanos;
 use brimful_core::record::{Reason, ReasonCode};
-use brimful_core::survey::{Inflicted, Level, Stopped, WhatIf};
+use brimful_core::survey::{Connections, Inflicted, Level, Stopped, WhatIf};
 use brimful_core::workload::Workload;
 use brimful_estimate::{ProgramSeen, ServerFit};
 use brimful_target::Truth;
@@ -39,6 +40,13 @@ pub(crate) struct Setup {
     pub lenient: bool,
     /// How many processes make a load together, where a crew makes it.
     pub shards: Option<u64>,
+    /// How many connections open loads may have at once.
+    pub connection_limit: ConnectionLimit,
+    /// Whether each call is to have a connection of its own.
+    pub new_connections: bool,
+    /// Whether connections are opened before a load begins, if they harm nobody: by TLS, where a handshake costs much, and
+    /// by HTTP/2, where a call opens no connection as long as another one has a stream for it.
+    pub opens_ahead: bool,
 }
 
 impl Setup {
@@ -71,6 +79,10 @@ impl<E: Into<SurveyError>> From<E> for Halt {
 pub(crate) struct Found {
     /// What the survey is at.
     pub step: String,
+    /// Which connections the loads use.
+    pub connections: Connections,
+    /// How long a call takes while there is no other, by the first look, in seconds.
+    pub alone_s: f64,
     /// What this client was shown to offer.
     pub client_max: Option<f64>,
     /// The same where it can offer no more.

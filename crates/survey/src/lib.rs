@@ -7,8 +7,10 @@
 
 mod bench;
 mod calibration;
+mod connections;
 mod document;
 mod error;
+mod first_look;
 mod foreseen;
 mod found;
 mod guardian;
@@ -25,6 +27,7 @@ mod simulated;
 mod survey;
 mod what_if;
 
+pub use connections::ConnectionLimit;
 pub use error::SurveyError;
 pub use guardian::{GUARDIAN, put_back_at_the_end};
 pub use method::Step;

@@ -130,22 +130,18 @@ impl Method<'_> {
             let what = "the server speaks TLS on this port: write https:// in place of http://";
             return Err(SurveyError::Unfit(what.to_owned()).into());
         }
-        self.check(&trial)?;
         self.check_rate_limit(&trial)?;
+        self.check_first_answers(&trial)?;
+        self.check(&trial)?;
         let counts = &trial.record.counts;
-        if counts.status.s2xx + counts.status.s3xx == 0 {
-            let what = format!(
-                "the server answered all {} calls with an error status: check the path, or the classes of the workload",
-                counts.completed
-            );
-            return Err(SurveyError::Unfit(what).into());
-        }
         if !self.setup.is_black_box() && trial.mean_demand()? <= 0.0 {
             let what =
                 "the processes named used no CPU while the server answered: name those that serve, with --process";
             return Err(SurveyError::Unfit(what.to_owned()).into());
         }
-        Ok((trial.record.rates.completed, Bytes(trial.record.bytes.received / counts.completed)))
+        let response = Bytes(trial.record.bytes.received / counts.completed);
+        self.choose_connections(&trial)?;
+        Ok((trial.record.rates.completed, response))
     }
 
     fn check_client(&mut self, response: Bytes) -> Result<(), Halt> {
@@ -341,9 +337,13 @@ impl Method<'_> {
     /// Lets the server get done with what a load left it with that was too much for it: calls that were given up are in
     /// its queues still.
     fn settle(&mut self, after: &Trial) {
-        if after.failed_share() <= 0.0 || after.record.interrupted {
-            return;
+        if after.failed_share() > 0.0 && !after.record.interrupted {
+            self.recover();
         }
+    }
+
+    /// Waits until the server answers again.
+    pub(crate) fn recover(&mut self) {
         let one = with_load(&self.setup.workload, Load::Closed { clients: 1, think: Nanos::ZERO });
         for _ in 0..SETTLING.0 {
             // Whoever does not answer at all is noticed where that is kept.
@@ -394,7 +394,7 @@ impl Method<'_> {
         }
     }
 
-    fn interrupted(&self) -> Halt {
+    pub(crate) fn interrupted(&self) -> Halt {
         self.halt(ReasonCode::Interrupted, "it was interrupted")
     }
 

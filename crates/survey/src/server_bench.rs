@@ -2,20 +2,24 @@
 //! monitor.
 
 use crate::SurveyError;
-use crate::bench::Bench;
+use crate::bench::{Answer, Bench, Hold};
+use crate::connections::Pool;
+use crate::first_look;
 use crate::server::{Server, is_alive, truth};
 use brimful_core::record::{ClientCalibration, Record};
-use brimful_core::workload::Workload;
-use brimful_core::{Bytes, Nanos};
+use brimful_core::workload::{Load, Workload};
+use brimful_core::{Bytes, End, Nanos, Rate};
 use brimful_engine::Address;
-use brimful_run::{Crew, RunPlan, Watched, client_limit, run};
+use brimful_run::{Crew, Exchange, Looks, RunPlan, Tap, Watched, client_limit, run, run_beheld};
 use brimful_target::Truth;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Connections that keep-alive runs find open, per server CPU: a survey is about a server in operation, not about the
-/// storm of attempts with which a high rate would begin.
-const WARM_CONNECTIONS: u64 = 32;
+/// Of an answer so much is read to see where it leads.
+const HEAD: usize = 16 * 1024;
+/// How long one call, or a run that holds connections, lasts beyond the answers.
+const SPARE: Nanos = Nanos::from_millis(100);
 
 /// How often the server is looked at in a run, and how fine the course of a Record is: a host may stop for some hundredths
 /// of a second, and the queue that this leaves takes longer to go.
@@ -29,21 +33,25 @@ pub(crate) struct ServerBench<'a> {
     server: Server,
     crew: Option<Crew>,
     stop: &'a AtomicBool,
+    /// Threads that the load may have.
+    threads: u64,
 }
 
 impl<'a> ServerBench<'a> {
     /// Loads are made as `like` says, but for the workload, the window and the seed; by the crew if there is one.
     pub fn new(like: RunPlan, server: Server, crew: Option<Crew>, stop: &'a AtomicBool) -> ServerBench<'a> {
-        let mut bench = ServerBench { like, server, crew, stop };
-        let warm = WARM_CONNECTIONS * bench.server.cpus.len().max(1) as u64;
-        bench.like.connections.warm_connections = warm;
-        if bench.like.tls.is_some() {
-            // A handshake costs a server as much as many calls. If each call that finds all connections taken brought one,
-            // a server that is late for a moment would get no further, and what is measured were handshakes.
-            bench.like.connections.most_per_shard = Some(warm.div_ceil(bench.like.threads));
-        }
+        let threads = like.threads;
+        let mut bench = ServerBench { like, server, crew, stop, threads };
+        // More is not known to be harmless until the survey has found out.
+        bench.like.connections.warm_connections = 0;
         bench.like.calls = u64::MAX;
         bench
+    }
+
+    /// A run by this process and one thread of it, unwatched.
+    fn plain(&self, load: Load, calls: u64, window: Nanos) -> RunPlan {
+        let plan = self.like.clone().with_load(load);
+        RunPlan { calls, window, threads: 1, monitor: None, live: None, ..plan }
     }
 
     /// The monitor keeps off the server's CPUs.
@@ -67,6 +75,50 @@ impl Bench for ServerBench<'_> {
         };
         self.like.client_max = calibration.limit();
         Ok(calibration)
+    }
+
+    fn answer(&mut self) -> Result<Option<Answer>, SurveyError> {
+        let seen: Arc<Mutex<Option<Answer>>> = Arc::default();
+        let (into, url) = (Arc::clone(&seen), self.like.endpoint.url.clone());
+        let tap = Tap::new(HEAD, move |exchange: &Exchange| {
+            let (End::Completed { status } | End::Unexpected { status }) = exchange.outcome.end else { return };
+            let answer = first_look::read(status, &exchange.response.bytes, &url);
+            *into.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
+        });
+        let load = Load::Closed { clients: 1, think: Nanos::ZERO };
+        let window = self.like.connections.response_timeout + SPARE;
+        run_beheld(&self.plain(load, 1, window), &Looks { detail: false, tap: Some(tap) }, self.stop)?;
+        Ok(seen.lock().unwrap_or_else(PoisonError::into_inner).take())
+    }
+
+    fn hold(&mut self, hold: &Hold) -> Result<u64, SurveyError> {
+        // All at once is within a millisecond.
+        let seconds = hold.lasts.as_secs_f64().max(1e-3);
+        let rate = Rate(hold.connections as f64 / seconds);
+        let load = Load::Open { rate, arrivals: "constant".to_owned() };
+        let window = Nanos::from_secs_f64(seconds) + hold.patience + SPARE;
+        let mut plan = self.plain(load, hold.connections, window);
+        let policy = &mut plan.connections;
+        (policy.holds, policy.most_per_shard, policy.warm_connections) = (true, None, hold.idle);
+        policy.response_timeout = hold.patience.min(policy.response_timeout);
+        policy.connect_timeout = Some(hold.patience);
+        let counts = run(&plan, self.stop)?.counts;
+        Ok(counts.completed + counts.unexpected)
+    }
+
+    fn use_connections(&mut self, pool: Pool) -> Result<(), SurveyError> {
+        let shards = self.crew.as_ref().map_or(1, Crew::shards);
+        if let Some(most) = pool.most.filter(|most| *most < shards) {
+            return Err(SurveyError::Unfit(format!(
+                "the load has {} at once, and each of {shards} shards needs one: give --shards {most} at most",
+                if most == 1 { "one connection".to_owned() } else { format!("{most} connections") },
+            )));
+        }
+        let like = &mut self.like;
+        like.threads = pool.most.map_or(self.threads, |most| self.threads.min(most / shards));
+        like.connections.most_per_shard = pool.most.map(|most| most / like.threads);
+        like.connections.warm_connections = pool.warm;
+        Ok(())
     }
 
     fn watch_idle(&mut self, lasts: Nanos) -> Result<brimful_core::server::Server, SurveyError> {

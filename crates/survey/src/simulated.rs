@@ -6,6 +6,7 @@
 //! the workload, in that order; the rest is work that comes of itself, at the rates of the model.
 
 mod broken;
+mod connections;
 mod foreseen;
 mod full;
 mod gentle;
@@ -13,7 +14,8 @@ mod holds;
 mod random;
 
 use crate::SurveyError;
-use crate::bench::Bench;
+use crate::bench::{Answer, Bench, Hold};
+use crate::connections::{ConnectionLimit, Pool};
 use crate::foreseen::RUN_SET_UP;
 use crate::found::Setup;
 use crate::method::{Step, conduct};
@@ -75,6 +77,16 @@ struct Simulated {
     client_may_offer_more: bool,
     /// What it says of itself, if it has the Server Module.
     module: Option<HasModule>,
+    /// Connections that it serves at a time, if it gives each a worker.
+    workers_for_connections: Option<u64>,
+    /// Whether nothing is seen of it but its answers.
+    unseen: bool,
+    /// Threads of its programs beside one for each process.
+    more_threads: u64,
+    /// What it answers with.
+    status: u16,
+    /// The connections that the survey had its loads use, one choice after another.
+    pools: Vec<Pool>,
     /// Of the survey: surveys of one seed have the same luck.
     seed: u64,
     /// How long a stranger's call may have to wait, if the survey is to be gentle.
@@ -152,6 +164,11 @@ impl Simulated {
             client_max: Some(1e6),
             client_may_offer_more: false,
             module: None,
+            workers_for_connections: None,
+            unseen: false,
+            more_threads: 0,
+            status: 200,
+            pools: Vec::new(),
             seed: 1,
             max_delay: None,
             lives: usize::MAX,
@@ -231,7 +248,7 @@ impl Simulated {
                 load: None,
                 tls: None,
             },
-            server_cpus: (0..self.cpus as usize).collect(),
+            server_cpus: (0..if self.unseen { 0 } else { self.cpus as usize }).collect(),
             client_cpus: Vec::new(),
             level: Nanos::from_secs_f64(level_s),
             max_load: MAX_LOAD,
@@ -240,6 +257,9 @@ impl Simulated {
             change: self.change,
             lenient: false,
             shards: None,
+            connection_limit: ConnectionLimit::Pool,
+            new_connections: false,
+            opens_ahead: false,
         }
     }
 
@@ -252,7 +272,7 @@ impl Simulated {
             name: (*name).to_owned(),
             cores: own * share,
             processes: *processes,
-            threads: Some(*processes),
+            threads: Some(*processes + self.more_threads),
             ..Program::default()
         };
         let interval = |(index, (own, others)): (usize, &(f64, f64))| ServerInterval {
@@ -299,6 +319,21 @@ impl Bench for Simulated {
         Ok(ClientCalibration { max_rate, lower_bound, ..ClientCalibration::default() })
     }
 
+    fn answer(&mut self) -> Result<Option<Answer>, SurveyError> {
+        let location = Some("https://simulated/".to_owned());
+        Ok(Some(Answer { status: self.status, location, sets_cookie: false }))
+    }
+
+    fn hold(&mut self, hold: &Hold) -> Result<u64, SurveyError> {
+        self.spent += hold.lasts;
+        Ok(self.workers_for_connections.map_or(hold.connections, |workers| workers.min(hold.connections)))
+    }
+
+    fn use_connections(&mut self, pool: Pool) -> Result<(), SurveyError> {
+        self.pools.push(pool);
+        Ok(())
+    }
+
     fn watch_idle(&mut self, lasts: Nanos) -> Result<Server, SurveyError> {
         self.spent += lasts;
         let mut model = self.server.clone();
@@ -321,6 +356,9 @@ impl Bench for Simulated {
     fn measure(&mut self, workload: &Workload, window: Nanos, seed: u64) -> Result<Record, SurveyError> {
         let load = workload.load.clone().unwrap();
         let rate = if let Load::Open { rate, .. } = load { rate.0 } else { f64::INFINITY };
+        if let (Load::Closed { clients, .. }, Some(workers)) = (&load, self.workers_for_connections) {
+            assert!(*clients <= workers, "{clients} clients starve one another at {workers} workers");
+        }
         let arrivals = if is_on_off(&load) { vec![ON_AND_OFF; self.server.classes.len()] } else { Vec::new() };
         self.last = (seed, Vec::new());
         self.spent += window + RUN_SET_UP;
@@ -340,7 +378,8 @@ impl Bench for Simulated {
             let requests = episode.completed.into_iter().filter(|call| call.class < names.len());
             for call in requests {
                 self.last.1.push((call.began, call.class));
-                calls.ended(call, |number| (self.fails)(rate, number));
+                let status = self.status;
+                calls.ended(call, |number| (self.fails)(rate, number).or(Some(End::Completed { status })));
             }
             now < (window + TIMEOUT).as_secs_f64()
         });
@@ -382,7 +421,7 @@ impl Bench for Simulated {
                 threads: 1,
                 ..Generator::default()
             },
-            server: Some(server),
+            server: Some(server).filter(|_| !self.unseen),
             http: None,
             tls: None,
             wants_tls: false,

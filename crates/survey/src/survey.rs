@@ -1,6 +1,7 @@
 //! A survey of a server on this host: finds or starts the server, and leaves the rest to the method.
 
 use crate::SurveyError;
+use crate::connections::ConnectionLimit;
 use crate::found::Setup;
 use crate::method::{Step, conduct};
 use crate::server::{DemoServer, Server, demo_service};
@@ -35,6 +36,8 @@ pub struct SurveyPlan {
     pub max_load: Option<f64>,
     /// The same for how long a stranger's call may have to wait for ours.
     pub max_delay: Option<Nanos>,
+    /// How many connections open loads may have at once.
+    pub connection_limit: ConnectionLimit,
     /// What is to be changed in the end, after it was predicted.
     pub change: Option<Change>,
     /// For the document.
@@ -123,6 +126,9 @@ pub fn survey(
         change: plan.change.filter(|_| !gentle),
         lenient: is_demo,
         shards: crew.as_ref().map(Crew::shards),
+        connection_limit: plan.connection_limit,
+        new_connections: like.connections.calls_per_connection == Some(1),
+        opens_ahead: like.tls.is_some() || like.connections.http2,
     };
     let began = Instant::now();
     let survey = conduct(&setup, &mut ServerBench::new(like, server, crew, stop), news);

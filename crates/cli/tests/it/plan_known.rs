@@ -18,25 +18,19 @@ fn what_the_target_burns_is_found_again() {
     let service = ["target", "--listen", "127.0.0.1:0", "--service", "a=2ms,b=8ms"];
     let mut target = Running::start(brimful(&service));
     let address = target.stdout_line().trim_end().replace("listening on http://", "");
-    let runs = [("/a", "4"), ("/a", "90"), ("/b", "4"), ("/b", "15")].map(|(path, rate)| {
-        let _machine = share_machine();
-        let file = files.path(&format!("{}{rate}.json", &path[1..]));
-        let (url, out) = (format!("http://{address}{path}"), file.to_str().unwrap());
-        let load = ["load", &url, "--rate", rate, "--duration", "1500ms", "--watch", "--out", out, "--quiet"];
-        // A busy host may make calls late, which is in the Record and no matter here.
-        Running::start(brimful(&load)).finish().exits(&[0, 4]);
-        out.to_owned()
+    // A busy machine may keep a run from what it is asked for: then all are made again, three times at most.
+    let usable = (0..3).find_map(|_| {
+        let runs = measured(&files, &address);
+        let records = runs.each_ref().map(|path| documents::record(&fs::read_to_string(path).unwrap()));
+        let (used, left_out): (Vec<usize>, Vec<usize>) = (0..runs.len()).partition(|index| is_usable(&records[*index]));
+        (!used.is_empty()).then_some((runs, used, left_out))
     });
+    let (runs, used, left_out) = usable.expect("one of twelve runs is what was asked for");
     target.signal(Signal::TERM);
     target.finish().exits(&[0]);
 
-    let records: Vec<Record> = runs.iter().map(|path| documents::record(&fs::read_to_string(path).unwrap())).collect();
-    let (used, left_out): (Vec<usize>, Vec<usize>) = (0..runs.len()).partition(|index| is_usable(&records[*index]));
     let out = word(&files.path("model.json"));
     let args = [&["calibrate", "--servers", "1", "--out", &out], &runs.each_ref().map(String::as_str)[..]].concat();
-    if used.is_empty() {
-        return plan(&args).fails(2, "record 1: ");
-    }
     let found = json(&args);
     let indices =
         |list: &Value| list.as_array().unwrap().iter().map(|i| i.as_u64().unwrap() as usize).collect::<Vec<_>>();
@@ -55,6 +49,19 @@ fn what_the_target_burns_is_found_again() {
     // The model alone, and inside what calibration found.
     let whole = files.write("calibration.json", found.to_string());
     assert_eq!(plans_with(&files, &out)["throughput"], plans_with(&files, &whole)["throughput"]);
+}
+
+/// The Records of two rates of each class.
+fn measured(files: &Files, address: &str) -> [String; 4] {
+    [("/a", "4"), ("/a", "90"), ("/b", "4"), ("/b", "15")].map(|(path, rate)| {
+        let _machine = share_machine();
+        let file = files.path(&format!("{}{rate}.json", &path[1..]));
+        let (url, out) = (format!("http://{address}{path}"), file.to_str().unwrap());
+        let load = ["load", &url, "--rate", rate, "--duration", "1500ms", "--watch", "--out", out, "--quiet"];
+        // A busy host may make calls late, which is in the Record and no matter here.
+        Running::start(brimful(&load)).finish().exits(&[0, 4]);
+        out.to_owned()
+    })
 }
 
 /// A busy host may keep the generator, or the server from what it is asked for; the Record tells.

@@ -1,33 +1,46 @@
-//! `brimful survey` from beginning to end, with levels far shorter than anybody should trust, and
-//! a timeout that bounds how long an overrun responder is waited for when the client is checked.
+//! `brimful survey` of real servers, with levels far shorter than anybody should trust. What a busy machine cannot change is
+//! asserted here. How good the predictions are, the simulated servers of `brimful-survey` show.
 
 use crate::documents;
 use crate::plan::{Files, numbers, plan, plans_with};
-use crate::program::{Running, brimful, own_machine, share_machine};
+use crate::program::{Done, Running, brimful, own_machine, share_machine};
 use crate::remote::serve;
 use brimful_core::record::ReasonCode;
-use brimful_core::survey::{Comparison, Demand, Level, Role, Survey};
+use brimful_core::survey::{Comparison, Level, Role, Survey};
 use brimful_testkit::{Nginx, NginxOptions};
 use std::fs;
 
-/// How a survey may end that went through all its levels: in good order, with a model that is refuted or calls that fail,
-/// disturbed by other work, limited by its client. A busy host must not fail a test.
-const ENDED: [i32; 4] = [0, 1, 3, 4];
+/// Tries of a survey that other programs can disturb.
+const TRIES: usize = 3;
 
-/// Asserts that the code and the first sentence are what the verdict says, and that a survey which did not go through
-/// all its levels says so. Returns whether it did.
-fn is_whole(survey: &Survey, code: i32) -> bool {
-    use ReasonCode::{Incomplete, ModelRefuted, OtherWork, ServerChanged, ServerDied, ServerErrors};
+/// The survey of a program that has ended. Asserts that the exit code and the first sentence are what its verdict says, and
+/// that a survey which did not go through all its levels says so.
+fn ended(done: &Done, document: &str) -> Survey {
+    use ReasonCode::{
+        Incomplete, Interrupted, ModelRefuted, OtherWork, RateLimited, ServerChanged, ServerDied, ServerErrors, Throttled,
+    };
+    let survey = documents::survey(document);
     let reasons = &survey.verdict.reasons;
-    let disturbed =
-        reasons.iter().any(|reason| matches!(reason.code, OtherWork | Incomplete | ServerChanged | ServerDied));
-    let of_server = reasons.iter().all(|reason| matches!(reason.code, ServerErrors | ModelRefuted));
-    let (valid, missed) = (survey.verdict.valid, of_server && !survey.verdict.valid);
-    assert_eq!((valid, missed, disturbed), (code == 0, code == 1, code == 3), "{reasons:#?}");
+    let of_environment =
+        |code| matches!(code, OtherWork | Incomplete | ServerChanged | ServerDied | RateLimited | Throttled);
+    let of_server = |code| matches!(code, ServerErrors | ModelRefuted);
+    let expected = if reasons.iter().any(|reason| reason.code == Interrupted) {
+        130
+    } else if reasons.iter().any(|reason| of_environment(reason.code)) {
+        3
+    } else if survey.verdict.valid {
+        0
+    } else if reasons.iter().all(|reason| of_server(reason.code)) {
+        1
+    } else {
+        4
+    };
+    assert_eq!(done.code, expected, "{reasons:#?}");
     assert_eq!(survey.headline.starts_with("Not determined"), !survey.is_measured_well(), "{}", survey.headline);
-    let Some(stopped) = &survey.stopped else { return true };
-    assert!(reasons.iter().any(|reason| reason.message.contains(&stopped.level)), "{stopped:?}: {reasons:#?}");
-    false
+    if let Some(stopped) = &survey.stopped {
+        assert!(reasons.iter().any(|reason| reason.message.contains(&stopped.level)), "{stopped:?}: {reasons:#?}");
+    }
+    survey
 }
 
 /// Asserts that whatever reads models reads this survey's, at 70 % of the saturation rate that it predicted.
@@ -55,9 +68,17 @@ fn of_role(survey: &Survey, role: Role) -> Vec<&Level> {
     survey.levels.iter().filter(|level| level.role == role).collect()
 }
 
+/// One survey in three gets through all its levels, however busy the machine. How near the predictions are, the simulated
+/// servers of `brimful-survey` show.
 #[test]
 fn the_demonstration_foresees_what_it_then_measures() {
-    let machine = own_machine();
+    let _machine = own_machine();
+    let whole = (0..TRIES).map(|_| demonstration()).find(|survey| survey.stopped.is_none());
+    predicts_and_measures(&whole.expect("none of three demonstrations got through all its levels"));
+}
+
+/// Makes one, and asserts what is true of it wherever it ended.
+fn demonstration() -> Survey {
     let dir = tempfile::tempdir().unwrap();
     let report = dir.path().join("report.html");
     let secret = "Authorization: Bearer hunter2";
@@ -70,24 +91,20 @@ fn the_demonstration_foresees_what_it_then_measures() {
         "300ms",
         "--max-load",
         "100%",
-        "--timeout",
-        "1s",
         "--seed",
         "7",
         "--json",
         "--report",
         report.to_str().unwrap(),
     ];
-    let done = Running::start(brimful(&args)).finish().exits(&ENDED);
-    drop(machine);
-    let survey = documents::survey(&done.stdout);
-    // Whoever looks on has the predictions before any of what they say is measured.
+    let done = Running::start(brimful(&args)).finish();
+    let survey = ended(&done, &done.stdout);
+    // The predictions are printed before any of what they say is measured.
     let said = |what: &str| done.stderr.find(what);
     assert!(
         said("held out: ")
             .is_none_or(|held_out| said("predicted, with 90 % intervals").is_some_and(|at| at < held_out))
     );
-    let is_whole = is_whole(&survey, done.code);
     is_planned_with(&survey, &done.stdout);
     assert_eq!(survey.seed, 7);
     let command = args.map(|word| if word == secret { "Authorization: •••" } else { word });
@@ -100,9 +117,7 @@ fn the_demonstration_foresees_what_it_then_measures() {
     let (_, rest) = page.split_once(r#"<script type="application/json" id="survey">"#).unwrap();
     let reported = documents::survey(rest.split_once("</script>").unwrap().0);
     assert_eq!(reported, survey);
-    if is_whole {
-        predicts_and_measures(&survey);
-    }
+    survey
 }
 
 /// Asserts that a demonstration that went through all its levels has in it what it is for.
@@ -111,7 +126,7 @@ fn predicts_and_measures(survey: &Survey) {
         let calibrated = |level: &&Level| level.workload == workload;
         assert!(of_role(survey, Role::Calibration).iter().any(calibrated), "{workload} was not calibrated");
     }
-    assert!(!of_role(survey, Role::HeldOut).is_empty() && !of_role(survey, Role::PastSaturation).is_empty());
+    assert!(!of_role(survey, Role::HeldOut).is_empty());
     for level in of_role(survey, Role::HeldOut) {
         // A busy host may keep all answers until the window is over, and nothing has no error.
         let answered = level.throughput.measured != Some(0.0);
@@ -120,24 +135,9 @@ fn predicts_and_measures(survey: &Survey) {
     }
     assert_eq!(survey.model.stations.len(), survey.model.demands.len());
     let classes: Vec<&str> = survey.demands.iter().map(|demand| demand.class.as_str()).collect();
-    assert_eq!(classes, ["light", "heavy"]);
-
-    let Comparison { predicted, measured, error, .. } = survey.saturation_rate;
-    let past = of_role(survey, Role::PastSaturation);
-    let closed = past.iter().find(|level| level.clients.is_some()).expect("a closed level");
-    // A level that only other work disturbed is told all the same, and marked.
-    let sound = closed.verdict.reasons.iter().all(|reason| reason.code == ReasonCode::OtherWork);
-    assert_eq!(measured.is_some(), sound, "{closed:#?}");
-    if let Some(measured) = measured {
-        assert!((predicted.unwrap() / measured - 1.0 - error.unwrap()).abs() < 1e-9);
-    }
-    // What the server spent is compared, and not how many answers it gave: that another program had its CPU meanwhile
-    // changes the one and not the other. The bound is wide because the runs are tiny.
-    if survey.verdict.valid {
-        let mean = |seconds: fn(&Demand) -> f64| 0.8 * seconds(&survey.demands[0]) + 0.2 * seconds(&survey.demands[1]);
-        let ratio = mean(|demand| demand.seconds) / mean(|demand| demand.truth.expect("the server tells the truth"));
-        assert!((ratio - 1.0).abs() < 0.4, "{:#?}", survey.demands);
-    }
+    assert_eq!(classes[..2], ["light", "heavy"]);
+    assert!(survey.demands.iter().all(|demand| demand.seconds > 0.0), "{:?}", survey.demands);
+    assert!(survey.saturation_rate.predicted.is_some_and(|rate| rate > 0.0), "{:?}", survey.saturation_rate);
 }
 
 /// The CPUs that each of these processes may use.
@@ -170,24 +170,22 @@ fn nginx_is_found_by_its_port_and_put_back_where_it_was() {
     let (report, out) = (dir.path().join("report.html"), dir.path().join("survey.json"));
     let files = ["--report", report.to_str().unwrap(), "--out", out.to_str().unwrap()];
     let on = ["survey", &nginx.url(), "-H", "Accept-Encoding: gzip", "--server-cpus", "0", "--cpus", "1"];
-    let mut running = Running::start(brimful(
-        &[&on[..], &["--level", "300ms", "--max-load", "100%", "--timeout", "1s"], &files].concat(),
-    ));
+    let mut running = Running::start(brimful(&[&on[..], &["--level", "300ms", "--max-load", "100%"], &files].concat()));
     running.stderr_line("a first look");
     assert_eq!(affinity(&pids), ["0", "0"]);
-    let done = running.finish().exits(&ENDED);
+    // However it ends.
+    running.stderr_line("calibration, block 2");
+    running.ctrl_c();
+    let done = running.finish();
     assert_eq!(affinity(&pids), before);
 
     drop(machine);
     let document = fs::read_to_string(&out).unwrap();
-    let survey = documents::survey(&document);
+    let survey = ended(&done, &document);
+    assert_eq!(done.code, 130);
     is_planned_with(&survey, &document);
-    let is_whole = is_whole(&survey, done.code);
     assert_eq!((&survey.server_cpus[..], &survey.client_cpus[..]), (&[0][..], &[1][..]));
-    if is_whole {
-        assert!(survey.saturation_rate.predicted.is_some_and(|rate| rate > 0.0), "{:?}", survey.saturation_rate);
-    }
-    assert!(survey.demands.iter().all(|demand| demand.seconds > 0.0 && demand.truth.is_none()), "{:?}", survey.demands);
+    assert!(!survey.levels.is_empty() && survey.connections.served_at_once.is_none(), "{:?}", survey.connections);
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words(&done.stdout).starts_with(&words(&survey.headline)), "{}", done.stdout);
     assert!(fs::read_to_string(&report).unwrap().contains(&survey.url));
@@ -260,23 +258,29 @@ fn a_report_that_cannot_be_written_loses_no_document() {
     assert!(!survey.levels.is_empty() && survey.report.is_none());
 }
 
-const SHORT: [&str; 9] =
-    ["--level", "300ms", "--max-load", "100%", "--timeout", "1s", "--json", "--report", "/dev/null"];
+/// A survey of this server up to the third block of calibration.
+fn interrupted(url: &str, more: &[&str], token: &str) -> (Done, Survey) {
+    let short = ["--level", "300ms", "--max-load", "100%", "--json", "--report", "/dev/null"];
+    let mut survey = brimful(&[&["survey", url], more, &short].concat());
+    survey.env("BRIMFUL_TOKEN", token);
+    let mut running = Running::start(survey);
+    running.stderr_line("calibration, block 3");
+    running.ctrl_c();
+    let done = running.finish().exits(&[130]);
+    let survey = ended(&done, &done.stdout);
+    assert!(!survey.levels.is_empty());
+    (done, survey)
+}
 
+/// What is predicted of it, the simulated servers of `brimful-survey` show.
 #[test]
-fn of_a_black_box_capacity_and_response_times_are_predicted_and_nothing_else() {
+fn nothing_is_seen_of_a_black_box_but_its_answers() {
     let _machine = share_machine();
     let (_target, url) = target();
-    let survey = brimful(&[&["survey", &url, "--black-box"], &SHORT[..]].concat());
-    let done = Running::start(survey).finish().exits(&ENDED);
-    let survey = documents::survey(&done.stdout);
+    let (done, survey) = interrupted(&url, &["--black-box"], "");
     assert!(done.stderr.contains("nothing is seen of the server but its answers"), "{}", done.stderr);
     assert!(survey.levels.iter().all(|level| level.utilization.measured.is_none() && level.cpu.is_none()));
     assert!(survey.server_cpus.is_empty() && survey.background.is_none());
-    if is_whole(&survey, done.code) {
-        assert!(survey.saturation_rate.predicted.is_some_and(|rate| rate > 0.0), "{:?}", survey.saturation_rate);
-        assert_eq!(survey.demands[0].station, "server");
-    }
 }
 
 #[test]
@@ -285,14 +289,8 @@ fn a_server_is_surveyed_through_who_watches_it() {
     let (target, url) = target();
     let pid = target.pid().to_string();
     let (_serving, address, token) = serve(&["--process", &pid]);
-    let mut survey = brimful(&[&["survey", &url, "--watch-from", &address], &SHORT[..]].concat());
-    survey.env("BRIMFUL_TOKEN", &token);
-    let done = Running::start(survey).finish().exits(&ENDED);
-    let survey = documents::survey(&done.stdout);
+    let (done, survey) = interrupted(&url, &["--watch-from", &address], &token);
     assert!(!survey.server_cpus.is_empty() && !done.stdout.contains(&token), "{:?}", survey.server_cpus);
     let seen = |level: &Level| level.utilization.measured.is_some_and(|used| used > 0.0);
     assert!(survey.levels.iter().any(seen), "{:#?}", survey.levels);
-    if is_whole(&survey, done.code) {
-        assert!(survey.saturation_rate.predicted.is_some_and(|rate| rate > 0.0), "{:?}", survey.saturation_rate);
-    }
 }

@@ -128,6 +128,18 @@ impl Full {
             );
             return full("workers", pool, by_class(facts, places, pool.held, &held), evidence);
         }
+        if let Some(served) = facts.served_at_once {
+            let pool = Places { places: served, held: f64::from(served) / rate, around_cpu: true };
+            let held = |at: &Pooled| {
+                let Use { used, idle, .. } = Use::of(facts, at);
+                (used < FULL * free && idle >= 1.0 - FULL).then(|| f64::from(served) / at.piece.rate())
+            };
+            let evidence = match served {
+                1 => format!("one connection at a time is served; {by}"),
+                _ => format!("{served} connections at a time are served, each by a worker; {by}"),
+            };
+            return full("workers", pool, by_class(facts, places, pool.held, &held), evidence);
+        }
         let nothing = || cpu(free, cost, format!("nothing was full {by}"));
         let Some(found) = by_ladder else { return nothing() };
         let crew = ladder.first().and_then(|(fewest, least)| {

@@ -3,7 +3,7 @@
 use super::clients;
 use crate::format::{NAMES, error, fact, interval, number, percent, rate, seconds};
 use brimful_core::quantity;
-use brimful_core::survey::{Comparison, InsideServer, Law, Level, Role, Stopped, Survey};
+use brimful_core::survey::{Comparison, Connections, InsideServer, Law, Level, Role, Stopped, Survey};
 
 pub(super) fn conclusion(survey: &Survey) -> String {
     let mut text = fact("saturation", &saturation(survey));
@@ -13,6 +13,7 @@ pub(super) fn conclusion(survey: &Survey) -> String {
     text += &or_nothing("inside", survey.inside.map(|inside| from_inside(&inside)));
     text += &or_nothing("calibration", inflicted(survey));
     text += &or_nothing("host", host(&survey.speed_by_block));
+    text += &or_nothing("connections", connections(survey));
     if survey.client_max_rate.is_some() {
         text += &fact("client", &format!("can offer {}", rate(survey.client_max_rate)));
     } else if survey.url.starts_with("https:") {
@@ -107,6 +108,11 @@ fn laws(laws: &[Law]) -> Option<String> {
 fn full(survey: &Survey) -> Option<String> {
     let name = survey.bottleneck.as_ref()?;
     Some(survey.bottleneck_evidence.as_ref().map_or(name.clone(), |evidence| format!("{name}: {evidence}")))
+}
+
+/// Which connections the loads used, and why.
+fn connections(survey: &Survey) -> Option<String> {
+    (survey.connections != Connections::default()).then(|| survey.connections.to_string())
 }
 
 fn inflicted(survey: &Survey) -> Option<String> {

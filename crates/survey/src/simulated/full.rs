@@ -13,7 +13,7 @@ pub(super) fn has_its_capacity_predicted(bench: &mut Simulated, full: &str) -> S
     survey
 }
 
-fn queue(name: &str, servers: u32) -> Station {
+pub(super) fn queue(name: &str, servers: u32) -> Station {
     Station { name: name.to_owned(), servers, scv: 0.1, scheduling: Scheduling::Fcfs, ..Station::default() }
 }
 
@@ -66,6 +66,15 @@ fn workers_by_their_number() {
     let survey = has_its_capacity_predicted(&mut bench, "workers");
     says(&survey, "8 at a time, as many as php-fpm8.2 has processes beside one that would be their master; ");
     assert_eq!(survey.model.stations[0].servers, 8);
+}
+
+/// The server also has a main thread and one for signals.
+#[test]
+fn threads_that_sleep() {
+    let mut bench = Simulated::new(vec![cpu(1), queue("sleep", 16)], vec![vec![0.000_2], vec![0.008]]);
+    (bench.programs, bench.more_threads) = (vec![("server", 1.0, 1)], 17);
+    let survey = has_its_capacity_predicted(&mut bench, "workers");
+    assert!(survey.bottleneck_evidence.unwrap().contains(" at a time, as many as "));
 }
 
 /// Processes and threads say nothing here, and what the server says of its workers does.
@@ -125,4 +134,14 @@ fn a_call_spends_its_time_in_programs() {
     assert!((php.share - 0.8).abs() < 1e-6 && (php.demand_s / 0.000_8 - 1.0).abs() < 0.03, "{php:?}");
     let half_width = nginx.ci95_half_width.unwrap();
     assert!((nginx.demand_s - 0.000_2).abs() < 2.0 * half_width && half_width < 0.000_02, "{nginx:?}");
+}
+
+#[test]
+fn a_black_box_has_its_capacity_and_response_times_predicted() {
+    let mut bench = Simulated::single(Station { scv: 0.5, ..cpu(1) }, 0.001);
+    bench.unseen = true;
+    let survey = bench.survey(&[1.0], 20.0);
+    assert!(survey.saturation_rate.error.unwrap().abs() < 0.03, "{:?}", survey.saturation_rate);
+    assert_eq!((survey.bottleneck.as_deref(), &*survey.demands[0].station), (Some("server"), "server"));
+    assert!(survey.levels.iter().all(|level| level.utilization.measured.is_none() && level.cpu.is_none()));
 }

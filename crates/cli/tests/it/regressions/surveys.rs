@@ -1,0 +1,125 @@
+//! What users met who surveyed servers of few workers, and servers that answer with redirects only.
+//!
+//! The servers are in this process, so nothing is seen of them but their answers. A survey is interrupted once it has shown
+//! what the test is about. Where a busy machine may get in between, a test is tried three times.
+
+use crate::documents;
+use crate::program::{Done, Running, brimful, run, share_machine};
+use brimful_core::survey::{Level, Survey};
+use brimful_testkit::{RawServer, WorkerServer, with_length};
+use std::time::Duration;
+
+/// Tries of a test that other programs can disturb.
+const TRIES: usize = 3;
+const SERVICE: Duration = Duration::from_micros(300);
+
+/// A survey up to the first line on stderr with `until`, and then Ctrl-C.
+fn survey_until(url: &str, until: &str, more: &[&str]) -> Survey {
+    let short = ["survey", url, "--black-box", "--level", "300ms", "--json", "--report", "/dev/null"];
+    let mut running = Running::start(brimful(&[&short[..], more].concat()));
+    running.stderr_line(until);
+    running.ctrl_c();
+    documents::survey(&running.finish().exits(&[130]).stdout)
+}
+
+/// The first survey of at most three that finds what it should.
+fn tried(survey: impl Fn() -> Survey, is_right: impl Fn(&Survey) -> bool) -> Survey {
+    let _machine = share_machine();
+    let mut last = None;
+    for _ in 0..TRIES {
+        let survey = survey();
+        if is_right(&survey) {
+            return survey;
+        }
+        last = Some(survey);
+    }
+    panic!("{TRIES} surveys did not find what they should; the last one: {last:#?}");
+}
+
+/// gunicorn with threads, Apache prefork, Puma: 32 idle connections take all workers, and no call is answered.
+#[test]
+fn a_survey_does_not_starve_a_server_that_gives_each_connection_a_worker() {
+    let server = WorkerServer::keeping(4, SERVICE);
+    let found = |survey: &Survey| survey.connections.served_at_once == Some(4);
+    let survey = tried(|| survey_until(&server.url(), "calibration, block 1", &[]), found);
+    assert_eq!(survey.connections.most, Some(4));
+    let said = "This server serves 4 connections at a time: the survey uses 4.";
+    assert_eq!(survey.connections.to_string(), said);
+    assert!(survey.levels.iter().all(|level: &Level| level.clients.is_none_or(|clients| clients <= 4)));
+}
+
+/// Python's HTTPServer, and others of a single thread.
+#[test]
+fn a_server_of_one_connection_at_a_time_is_surveyed_by_one() {
+    let server = WorkerServer::keeping(1, SERVICE);
+    let found = |survey: &Survey| survey.connections.served_at_once == Some(1);
+    let survey = tried(|| survey_until(&server.url(), "looking for the capacity: 1 at once", &[]), found);
+    assert_eq!(survey.connections.most, Some(1));
+}
+
+/// unicorn, php -S, gunicorn's sync workers.
+#[test]
+fn a_server_that_closes_each_connection_is_surveyed_by_a_new_one_for_each_call() {
+    let server = WorkerServer::closing(2, SERVICE);
+    let found = |survey: &Survey| survey.connections.closed_by_server && survey.connections.served_at_once.is_none();
+    let survey = tried(|| survey_until(&server.url(), "This server closes each connection", &[]), found);
+    assert!(survey.connections.one_call_each);
+}
+
+#[test]
+fn idle_connections_that_harm_nobody_are_no_limit() {
+    let server = RawServer::answering(|_| with_length(b"hello\n"));
+    let found = |survey: &Survey| survey.connections.served_at_once.is_none();
+    let survey = tried(|| survey_until(&server.url(), "a pool of 7 connections", &["--max-connections", "7"]), found);
+    assert_eq!(survey.connections.most, Some(7));
+}
+
+#[test]
+fn a_survey_of_redirects_says_at_once_where_they_lead() {
+    let redirecting = |location: &str| {
+        let answer = format!("HTTP/1.1 301 Moved\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n");
+        RawServer::answering(move |_| answer.clone().into_bytes())
+    };
+    let secure = redirecting("https://shop.example/");
+    survey(&secure.url()).fails(2, "every answer is 301 to https://shop.example/: survey that URL");
+    let relative = redirecting("/new?a=b");
+    survey(&relative.url()).fails(2, &format!("every answer is 301 to {}new?a=b: survey that URL", relative.url()));
+}
+
+#[test]
+fn a_survey_of_error_pages_says_at_once_what_they_want() {
+    for (status, said) in [(401, "--user NAME:PASSWORD"), (404, "check the path"), (503, "its own log says why")] {
+        let server = RawServer::status(status);
+        let done = survey(&server.url());
+        assert!(done.stderr.contains(&format!("every answer is {status}")), "{}", done.stderr);
+        done.fails(2, said);
+    }
+}
+
+/// One that is not expected to get beyond its first look.
+fn survey(url: &str) -> Done {
+    run(&["survey", url, "--black-box", "--report", "/dev/null", "--quiet"])
+}
+
+/// A pool of connections: calls wait, and none of them fails.
+#[test]
+fn calls_of_an_open_load_wait_for_one_of_so_many_connections() {
+    let server = WorkerServer::keeping(16, Duration::from_millis(2));
+    // Ten times what three connections can carry.
+    let load = ["load", &server.url(), "-R", "2000", "-n", "100", "--max-connections", "3", "--json"];
+    for engine in ["epoll", "auto"] {
+        let before = server.connections();
+        let done = run(&[&load[..], &["--engine", engine]].concat()).exits(&[0, 4]);
+        let record = documents::record(&done.stdout);
+        assert_eq!((record.counts.completed, record.counts.established), (100, 3), "{engine}: {:?}", record.counts);
+        assert_eq!(server.connections() - before, 3 + 1, "the first only finds out whether somebody listens");
+    }
+    let unlimited = ["load", &server.url(), "-R", "100", "-n", "10", "--max-connections", "unlimited", "--json"];
+    run(&unlimited).exits(&[0, 4]);
+    let clients = ["load", &server.url(), "-c", "4", "--max-connections", "3"];
+    run(&clients).fails(2, "cannot be used with");
+    let none = ["load", &server.url(), "-R", "4", "--max-connections", "0"];
+    run(&none).fails(2, "no connections make no load");
+    let threads = ["load", &server.url(), "-R", "4", "--max-connections", "2", "-t", "3"];
+    run(&threads).fails(2, "--max-connections 2 is less than one for each of 3 threads");
+}
