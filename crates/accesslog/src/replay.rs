@@ -94,8 +94,9 @@ pub struct Summary {
     pub set_back: u64,
     /// The longest pause between two calls, in nanoseconds of the replay.
     pub longest_pause_ns: u64,
-    /// Pauses that were cut to [`Options::max_gap_ns`], and by how much in all, in nanoseconds.
+    /// Pauses that were cut to [`Options::max_gap_ns`].
     pub pauses_cut: u64,
+    /// By how much they were cut in all, in nanoseconds of the replay.
     pub cut_ns: u64,
 }
 

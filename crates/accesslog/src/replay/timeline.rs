@@ -121,7 +121,8 @@ impl Timeline {
         let mut goes_on = 0;
         let mut last_ns = time_ns;
         for next_ns in following {
-            let is_near = next_ns >= last_ns.saturating_sub(self.window_ns) && next_ns <= last_ns.saturating_add(LEAP_NS);
+            let is_near =
+                next_ns >= last_ns.saturating_sub(self.window_ns) && next_ns <= last_ns.saturating_add(LEAP_NS);
             if is_near && next_ns < newest_ns.saturating_sub(self.window_ns) {
                 goes_on += 1;
                 last_ns = last_ns.max(next_ns);
@@ -143,10 +144,11 @@ fn first_of_course(stamps: impl Iterator<Item = i64>, window_ns: i64) -> i64 {
     if core_end < LEAST_COMPARED + most {
         return first_ns;
     }
-    let gap_before = |index: usize| match (index.checked_sub(1).and_then(|before| sorted.get(before)), sorted.get(index)) {
-        (Some(before), Some(at)) => at.saturating_sub(*before),
-        _ => 0,
-    };
+    let gap_before =
+        |index: usize| match (index.checked_sub(1).and_then(|before| sorted.get(before)), sorted.get(index)) {
+            (Some(before), Some(at)) => at.saturating_sub(*before),
+            _ => 0,
+        };
     let mut longest_ns = (most + 1..core_end).map(gap_before).max().unwrap_or(0);
     // From the latest candidate to the earliest: each gap passed over belongs to the course.
     for index in (1..=most).rev() {
