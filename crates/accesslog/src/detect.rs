@@ -1,15 +1,20 @@
 //! Which formats a log has: found out from a sample of its lines, or given.
+//!
+//! - `columns`: what follows the fields of a known format. `units`: the unit of whole numbers that are times.
+//! - `forwarded`: whether a line begins with a virtual host or with what proxies say of the client.
+
+mod columns;
+mod forwarded;
+mod units;
 
 use crate::entry::{Line, Malformed, Scratch};
 use crate::error::LogError;
 use crate::format::{Format, Parsed, docker, finished};
-use brimful_core::profile::FormatShare;
+use crate::readout::readout;
+use brimful_core::profile::{FieldSample, FormatShare};
 use brimful_core::text::one_line;
+use columns::Inferred;
 use std::borrow::Cow;
-
-/// Whole numbers after the fields of Combined are microseconds, unless half of them are less than this: no server
-/// answers so fast, while whole seconds are mostly 0.
-const LEAST_MICROSECONDS: u64 = 20;
 
 /// The formats of one log, the likeliest first, with how many lines each has read.
 #[derive(Clone, Debug)]
@@ -24,20 +29,39 @@ struct Counted {
     format: Format,
     /// Requests that it has read.
     lines: u64,
+    /// The first of them, field by field.
+    sample: Vec<FieldSample>,
+    /// What to know of how it reads lines.
+    remark: Option<String>,
 }
 
 impl Counted {
+    fn new(format: Format, remark: Option<String>) -> Counted {
+        Counted { format, lines: 0, sample: Vec::new(), remark }
+    }
+
     #[inline]
     fn finished<'a>(&mut self, parsed: &Parsed<'a>, place: &'a mut Vec<u8>) -> Line<'a> {
         self.lines += u64::from(matches!(parsed, Parsed::Found(_)));
-        finished(parsed, place)
+        let line = finished(parsed, place);
+        if self.lines == 1 {
+            self.take_sample(&line);
+        }
+        line
+    }
+
+    #[cold]
+    fn take_sample(&mut self, line: &Line<'_>) {
+        if let Line::Entry(entry) = line {
+            self.sample = readout(entry);
+        }
     }
 }
 
 impl Formats {
     /// These, the likeliest first.
     pub fn given(formats: Vec<Format>) -> Formats {
-        Formats { formats: formats.into_iter().map(|format| Counted { format, lines: 0 }).collect(), current: 0 }
+        Formats { formats: formats.into_iter().map(|format| Counted::new(format, None)).collect(), current: 0 }
     }
 
     /// Looks at some lines (without newline) and keeps those formats that read any of them, the one that reads most
@@ -48,8 +72,7 @@ impl Formats {
         if lines.is_empty() {
             return Err(LogError::Empty("it has no line, so there is no format to find out".to_owned()));
         }
-        let mut candidates: Vec<Candidate> =
-            Format::candidates().into_iter().map(|f| Candidate::new(f, &lines)).collect();
+        let mut candidates = Candidate::all(&lines);
         let mut is_read = vec![false; lines.len()];
         let mut chosen = Vec::new();
         while let Some(best) = best(&candidates, &is_read) {
@@ -57,20 +80,26 @@ impl Formats {
             for (is_read, outcome) in is_read.iter_mut().zip(&candidate.outcomes) {
                 *is_read |= *outcome != Outcome::Malformed;
             }
-            chosen.push(candidate.in_seconds_if_so());
+            let (format, remark) = units::with_unit(candidate.format, &lines);
+            chosen.push(Counted::new(format, candidate.remark.or(remark)));
         }
         let count = is_read.iter().filter(|is_read| **is_read).count();
         if chosen.is_empty() || count * 2 < lines.len() {
             return Err(unknown(&lines));
         }
-        Ok(Formats::given(chosen))
+        Ok(Formats { formats: chosen, current: 0 })
     }
 
     /// Adds those that are not among these, less likely than them, and what all have read.
     pub fn join(&mut self, others: Formats) {
         for other in others.formats {
             match self.formats.iter_mut().find(|known| known.format.name() == other.format.name()) {
-                Some(known) => known.lines += other.lines,
+                Some(known) => {
+                    known.lines += other.lines;
+                    if known.sample.is_empty() {
+                        known.sample = other.sample;
+                    }
+                }
                 None => self.formats.push(other),
             }
         }
@@ -78,7 +107,8 @@ impl Formats {
 
     /// The same, as if they had not read a line.
     pub(crate) fn afresh(&self) -> Formats {
-        Formats::given(self.formats.iter().map(|counted| counted.format.clone()).collect())
+        let afresh = |counted: &Counted| Counted::new(counted.format.clone(), counted.remark.clone());
+        Formats { formats: self.formats.iter().map(afresh).collect(), current: 0 }
     }
 
     /// Reads a line by the format that read the last one, else by the others, and counts which. What is malformed is
@@ -143,6 +173,19 @@ impl Formats {
     }
 }
 
+impl Formats {
+    /// The first line that the format of most lines has read, field by field.
+    pub fn sample(&self) -> Vec<FieldSample> {
+        let most = self.formats.iter().max_by_key(|counted| counted.lines);
+        most.map(|counted| counted.sample.clone()).unwrap_or_default()
+    }
+
+    /// What to know of how lines were read, of formats that have read any.
+    pub fn remarks(&self) -> Vec<String> {
+        self.formats.iter().filter(|counted| counted.lines > 0).filter_map(|counted| counted.remark.clone()).collect()
+    }
+}
+
 /// A line as it was before Docker wrapped it up.
 fn without_wrapping(line: &[u8]) -> Cow<'_, [u8]> {
     let mut place = Vec::new();
@@ -153,8 +196,7 @@ fn without_wrapping(line: &[u8]) -> Cow<'_, [u8]> {
 struct Candidate {
     format: Format,
     outcomes: Vec<Outcome>,
-    /// In nanoseconds, of each request that has one.
-    service_ns: Vec<u64>,
+    remark: Option<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -165,13 +207,36 @@ enum Outcome {
 }
 
 impl Candidate {
+    /// All that there are for these lines, the most particular first.
+    fn all(lines: &[&[u8]]) -> Vec<Candidate> {
+        let mut candidates: Vec<Candidate> =
+            Format::candidates().into_iter().map(|format| Candidate::new(format, lines)).collect();
+        for Inferred { base, format, remark } in columns::inferred(lines) {
+            let loose = format!("{base} + fields");
+            let Some(place) = candidates.iter().position(|candidate| candidate.format.name() == loose) else {
+                continue;
+            };
+            match format {
+                Some(format) => candidates.insert(place, Candidate { remark, ..Candidate::new(format, lines) }),
+                None => {
+                    if let Some(loose) = candidates.get_mut(place) {
+                        loose.remark = remark;
+                    }
+                }
+            }
+        }
+        refuse_hosts(&mut candidates, lines);
+        candidates
+    }
+
     fn new(mut format: Format, lines: &[&[u8]]) -> Candidate {
-        let (mut outcomes, mut service_ns) = (Vec::with_capacity(lines.len()), Vec::new());
+        let mut outcomes = Vec::with_capacity(lines.len());
+        let mut has_service = false;
         let mut scratch = Scratch::default();
         for line in lines {
             outcomes.push(match format.read(line, &mut scratch) {
                 Ok(Line::Entry(entry)) => {
-                    service_ns.extend(entry.service_ns);
+                    has_service |= entry.service_ns.is_some();
                     Outcome::Entry
                 }
                 Ok(Line::Other) => Outcome::Other,
@@ -179,21 +244,38 @@ impl Candidate {
             });
         }
         // A `-` may be anything: a column of them is not one of times.
-        let has_times = ["%D", "%T", "request_time"].iter().any(|time| format.name().contains(time));
-        if has_times && service_ns.is_empty() {
+        let times = ["%D", "%T", "s}T", "request_time", "$duration"];
+        if times.iter().any(|time| format.name().contains(time)) && !has_service {
             outcomes.fill(Outcome::Malformed);
         }
-        Candidate { format, outcomes, service_ns }
+        Candidate { format, outcomes, remark: None }
     }
 
-    /// What was taken for microseconds may be seconds.
-    fn in_seconds_if_so(mut self) -> Format {
-        let Some(base) = self.format.name().strip_suffix(" + %D") else { return self.format };
-        self.service_ns.sort_unstable();
-        let median = self.service_ns.get(self.service_ns.len() / 2).copied();
-        let is_seconds = median.is_some_and(|ns| ns < LEAST_MICROSECONDS * 1000);
-        let in_seconds = if is_seconds { Format::named(&format!("{base} + %T")) } else { None };
-        in_seconds.unwrap_or(self.format)
+    fn entries(&self) -> usize {
+        self.outcomes.iter().filter(|outcome| **outcome == Outcome::Entry).count()
+    }
+}
+
+/// Of formats that begin with what proxies say of the client, those are refused whose lines begin with a virtual host as
+/// well, unless that looks like the client.
+fn refuse_hosts(candidates: &mut [Candidate], lines: &[&[u8]]) {
+    let refused: Vec<usize> = candidates
+        .iter()
+        .enumerate()
+        .filter(|(_, candidate)| {
+            let Some(rest) = candidate.format.name().strip_prefix("forwarded ") else { return false };
+            let with_host = format!("%v {rest}");
+            let with_host = candidates.iter().find(|other| other.format.name() == with_host);
+            with_host.is_some_and(|with_host| {
+                with_host.entries() >= candidate.entries() && !forwarded::looks_forwarded(&with_host.format, lines)
+            })
+        })
+        .map(|(place, _)| place)
+        .collect();
+    for place in refused {
+        if let Some(candidate) = candidates.get_mut(place) {
+            candidate.outcomes.fill(Outcome::Malformed);
+        }
     }
 }
 

@@ -27,7 +27,9 @@ mod w3c;
 
 use crate::entry::{Line, Malformed, Scratch};
 use crate::error::LogError;
-pub(crate) use found::Parsed;
+pub(crate) use found::{Parsed, ip, is_address_list};
+pub(crate) use number::{Unit, has_milliseconds, has_unit, whole};
+pub(crate) use pattern::tail::{TailField, TailFields};
 use pattern::{Pattern, Tail};
 use time::Clock;
 
@@ -41,8 +43,9 @@ pub struct Format {
 #[derive(Clone, Debug)]
 enum Reader {
     Pattern(Box<Pattern>),
-    Json(Clock),
-    Ltsv(Clock),
+    /// With the unit of whole numbers that do not say theirs.
+    Json(Clock, Unit),
+    Ltsv(Clock, Unit),
     W3c(Box<w3c::W3c>),
     Haproxy(Clock),
     Squid,
@@ -103,14 +106,22 @@ const VARNISH: &str = concat!(
     r#""$http_referer" "$http_user_agent""#
 );
 const V_COMMON: &str =
-    concat!("$server_name $address $ident $user [$time_local] ", r#""$request" $status $body_bytes_sent"#);
+    concat!("$host_name $address $ident $user [$time_local] ", r#""$request" $status $body_bytes_sent"#);
 const V_COMBINED: &str = concat!(
-    "$server_name $address $ident $user [$time_local] ",
+    "$host_name $address $ident $user [$time_local] ",
+    r#""$request" $status $body_bytes_sent "$http_referer" "$http_user_agent""#
+);
+
+// What proxies say of the client, before the address of the last of them.
+const FORWARDED_COMMON: &str =
+    concat!("$forwarded $address $ident $user [$time_local] ", r#""$request" $status $body_bytes_sent"#);
+const FORWARDED_COMBINED: &str = concat!(
+    "$forwarded $address $ident $user [$time_local] ",
     r#""$request" $status $body_bytes_sent "$http_referer" "$http_user_agent""#
 );
 
 /// Formats whose lines follow one pattern, in the order in which they are tried.
-static BUILT_IN: [BuiltIn; 13] = [
+static BUILT_IN: [BuiltIn; 15] = [
     BuiltIn { name: "varnish", format: VARNISH, tail: Tail::End, is_end: true },
     BuiltIn { name: "alb", format: ALB, tail: Tail::Anything, is_end: true },
     BuiltIn { name: "elb", format: ELB, tail: Tail::End, is_end: false },
@@ -120,25 +131,65 @@ static BUILT_IN: [BuiltIn; 13] = [
     BuiltIn { name: "envoy", format: ENVOY, tail: Tail::End, is_end: false },
     BuiltIn { name: "istio", format: ISTIO, tail: Tail::End, is_end: false },
     BuiltIn { name: "vhost_combined", format: VHOST_COMBINED, tail: Tail::End, is_end: false },
+    BuiltIn { name: "forwarded combined", format: FORWARDED_COMBINED, tail: Tail::End, is_end: true },
+    BuiltIn { name: "forwarded common", format: FORWARDED_COMMON, tail: Tail::End, is_end: true },
     BuiltIn { name: "%v combined", format: V_COMBINED, tail: Tail::End, is_end: false },
     BuiltIn { name: "%v common", format: V_COMMON, tail: Tail::End, is_end: false },
     BuiltIn { name: "combined", format: COMBINED, tail: Tail::End, is_end: true },
     BuiltIn { name: "common", format: COMMON, tail: Tail::End, is_end: true },
 ];
 
-/// What is often added to Common, Combined and vhost_combined: as it is shown, and as it is read.
-static ADDED: [(&str, &str); 10] = [
-    ("%D", "$microseconds"),
-    ("\"%D\"", "\"$microseconds\""),
-    ("%T/%D", "$seconds/$microseconds"),
-    ("$request_time", "$request_time"),
-    ("\"$request_time\"", "\"$request_time\""),
-    ("$request_time $upstream_response_time", "$request_time $upstream_response_time"),
-    ("\"$request_time\" \"$upstream_response_time\"", "\"$request_time\" \"$upstream_response_time\""),
-    ("\"$http_x_forwarded_for\"", "\"$http_x_forwarded_for\""),
-    ("\"$http_x_forwarded_for\" %D", "\"$http_x_forwarded_for\" $microseconds"),
-    ("%T", "$seconds"),
+/// What is often added to Common, Combined and vhost_combined, and known without a look at its numbers.
+static ADDED: [&str; 5] = [
+    "$request_time",
+    "\"$request_time\"",
+    "$request_time $upstream_response_time",
+    "\"$request_time\" \"$upstream_response_time\"",
+    "\"$http_x_forwarded_for\"",
 ];
+
+/// Fields of an addition as its name has them, and as they are read.
+static ADDED_FIELDS: [(&str, &str); 14] = [
+    ("%T/%D", "${seconds}/${microseconds}"),
+    ("%{ms}T", "${milliseconds}"),
+    ("%{ns}T", "${nanoseconds}"),
+    ("%D", "${microseconds}"),
+    ("%T", "${seconds}"),
+    ("$duration", "${own_unit}"),
+    (":response-time", "${response_milliseconds}"),
+    ("$request_time", "${decimal_time}"),
+    ("$upstream_response_time", "${decimal_upstream}"),
+    ("$http_x_forwarded_for", "${http_x_forwarded_for}"),
+    // These say nothing that a profile needs.
+    ("%P", "${process}"),
+    ("%k", "${keepalive}"),
+    ("%O", "${sent}"),
+    ("_", "${anything}"),
+];
+
+/// An addition as nginx would have it: fields with a space between them, perhaps quoted or with a label (`rt=%D`).
+fn added(name: &str) -> Option<String> {
+    let read = |field: &str| {
+        let (label, field) = match field.split_once('=') {
+            Some((label, field)) => (format!("{label}="), field),
+            None => (String::new(), field),
+        };
+        let bare = field.strip_prefix('"').and_then(|field| field.strip_suffix('"'));
+        let read = match bare.unwrap_or(field) {
+            unit @ ("ms" | "s" | "us") => unit,
+            bare => ADDED_FIELDS.iter().find(|(shown, _)| *shown == bare)?.1,
+        };
+        Some(if bare.is_some() { format!("{label}\"{read}\"") } else { label + read })
+    };
+    name.split(' ').map(read).collect::<Option<Vec<_>>>().map(|fields| fields.join(" "))
+}
+
+impl BuiltIn {
+    /// Whether servers often write more fields after its own.
+    fn is_extended(&self) -> bool {
+        self.name.ends_with("combined") || self.name.ends_with("common")
+    }
+}
 
 impl Format {
     /// By the name that `--format` takes: `combined`, `json`, `w3c` and so on (see [`Format::names`]); also the names
@@ -146,8 +197,8 @@ impl Format {
     pub fn named(name: &str) -> Option<Format> {
         let lower = name.trim().to_ascii_lowercase();
         let reader = match lower.as_str() {
-            "json" | "caddy" => Reader::Json(Clock::default()),
-            "ltsv" => Reader::Ltsv(Clock::default()),
+            "json" | "caddy" => Reader::Json(Clock::default(), Unit::Milliseconds),
+            "ltsv" => Reader::Ltsv(Clock::default(), Unit::Milliseconds),
             "w3c" | "iis" => Reader::W3c(Box::new(w3c::W3c::iis())),
             "cloudfront" => Reader::W3c(Box::new(w3c::W3c::cloudfront())),
             "haproxy" => Reader::Haproxy(Clock::default()),
@@ -164,13 +215,29 @@ impl Format {
         let (format, tail) = match addition {
             None => (built_in.format.to_owned(), built_in.tail),
             Some("fields") => (built_in.format.to_owned(), Tail::Fields { with_time: base.ends_with("common") }),
-            Some(addition) => {
-                let (_, read) = ADDED.iter().find(|(shown, _)| *shown == addition)?;
-                (format!("{} {read}", built_in.format), built_in.tail)
-            }
+            Some(text) => (format!("{} {}", built_in.format, added(text)?), built_in.tail),
         };
         let pattern = nginx::built_in(&format, tail, built_in.is_end)?;
         Some(Format::of(if addition.is_some() { name } else { lower }, pattern))
+    }
+
+    /// Those formats that are extended: each with whatever follows it.
+    pub(crate) fn open_ended() -> impl Iterator<Item = (&'static str, Format)> {
+        let extended = BUILT_IN.iter().filter(|built_in| built_in.is_extended());
+        extended.filter_map(|built_in| {
+            let pattern = nginx::built_in(built_in.format, Tail::Anything, built_in.is_end)?;
+            Some((built_in.name, Format::of(built_in.name, pattern)))
+        })
+    }
+
+    /// What follows a line's fields, if its fields can be read.
+    pub(crate) fn rest_of<'a>(&mut self, line: &'a [u8]) -> Option<&'a [u8]> {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let line = line.get(prefix::length(line)..)?;
+        match &mut self.reader {
+            Reader::Pattern(pattern) => pattern.rest_of(line),
+            _ => None,
+        }
     }
 
     /// All names, but for those of formats with additions.
@@ -258,8 +325,8 @@ impl Format {
     fn parsed_bare<'a>(&mut self, line: &'a [u8]) -> Result<Parsed<'a>, Malformed> {
         match &mut self.reader {
             Reader::Pattern(pattern) => pattern.read(line),
-            Reader::Json(clock) => json::read(line, clock),
-            Reader::Ltsv(clock) => ltsv::read(line, clock),
+            Reader::Json(clock, whole) => json::read(line, clock, *whole),
+            Reader::Ltsv(clock, whole) => ltsv::read(line, clock, *whole),
             Reader::W3c(w3c) => w3c.read(line),
             Reader::Haproxy(clock) => haproxy::read(line, clock),
             Reader::Squid => squid::read(line),
@@ -270,9 +337,19 @@ impl Format {
     fn may_be_carried(&self) -> bool {
         match &self.reader {
             Reader::Pattern(pattern) => !pattern.begins_with_time(),
-            Reader::Json(_) | Reader::Ltsv(_) | Reader::Squid => true,
+            Reader::Json(..) | Reader::Ltsv(..) | Reader::Squid => true,
             Reader::W3c(_) | Reader::Haproxy(_) => false,
         }
+    }
+
+    /// The same, reading whole numbers that do not say their unit as so many of this one; none where the format has no
+    /// such numbers.
+    pub(crate) fn with_whole_unit(mut self, unit: Unit) -> Option<Format> {
+        match &mut self.reader {
+            Reader::Json(_, whole) | Reader::Ltsv(_, whole) => *whole = unit,
+            _ => return None,
+        }
+        Some(self)
     }
 
     /// Of a pattern.
@@ -290,14 +367,11 @@ impl Format {
             ["json", "haproxy", "squid", "w3c", "cloudfront", "ltsv"].map(str::to_owned).into();
         // Varnish's reads all that Combined does.
         for built_in in BUILT_IN.iter().filter(|built_in| built_in.name != "varnish") {
-            let is_extended = built_in.name.ends_with("combined") || built_in.name.ends_with("common");
-            if is_extended {
-                // Whether whole numbers are seconds is seen from how large they are, later.
-                let shown = ADDED.iter().map(|(shown, _)| *shown).filter(|shown| *shown != "%T");
-                names.extend(shown.map(|shown| format!("{} + {shown}", built_in.name)));
+            if built_in.is_extended() {
+                names.extend(ADDED.iter().map(|shown| format!("{} + {shown}", built_in.name)));
             }
             names.push(built_in.name.to_owned());
-            if is_extended {
+            if built_in.is_extended() {
                 names.push(format!("{} + fields", built_in.name));
             }
         }
@@ -323,12 +397,14 @@ mod tests {
         for name in Format::names() {
             assert_eq!(Format::named(name).map(|format| format.name), Some(name.to_owned()));
         }
-        for (shown, _) in ADDED {
+        let fields = ADDED_FIELDS.map(|(shown, _)| shown);
+        for shown in ADDED.into_iter().chain(fields).chain(["%D %P", "\"_\" rt=%D \"%T\"", ":response-time ms"]) {
             let name = format!("combined + {shown}");
             assert_eq!(Format::named(&name).map(|format| format.name), Some(name));
         }
-        let additions = ADDED.len() - 1 + 1;
-        assert_eq!(Format::candidates().len(), 6 + BUILT_IN.len() - 1 + 5 * additions);
+        assert!(Format::named("combined + %Q").is_none() && Format::named("combined + ").is_none());
+        let additions = ADDED.len() + 1;
+        assert_eq!(Format::candidates().len(), 6 + BUILT_IN.len() - 1 + 7 * additions);
     }
 
     #[test]

@@ -57,6 +57,9 @@ pub fn history(
     let logs = Logs::open(paths, options)?;
     let offset_s = logs.offset_s().unwrap_or(0);
     let read = logs.read_in_turn(&mut sink, progress)?;
+    if hours.is_empty() {
+        return Err(read.no_requests());
+    }
     let (from, counts) = whole_hours(&hours).ok_or_else(|| {
         LogError::NoRequests(
             "the logs have no two whole hours one after another: a history needs days of them".to_owned(),

@@ -2,6 +2,7 @@
 //!
 //! - [`source`]: files, compressed or not, sets of rotated ones, stdin → lines.
 //! - [`format`](mod@format), [`detect`]: a line → an [`Entry`], in whatever format, which is found out or given.
+//! - [`readout`](mod@readout): an entry in words, for people to see what a line was taken for.
 //! - [`read`](mod@read): all lines of all sources, each accounted for. [`logs`]: the same, merged by time.
 //! - [`profile`]: entries → a profile, in memory that does not grow with the log. [`sessions`] and [`classes`] are
 //!   parts of it.
@@ -24,6 +25,7 @@ pub mod history;
 pub mod logs;
 pub mod profile;
 pub mod read;
+pub mod readout;
 pub mod replay;
 pub mod sessions;
 pub mod source;

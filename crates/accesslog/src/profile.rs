@@ -11,6 +11,7 @@
 mod bursts;
 mod calendar;
 mod distinct;
+mod gaps;
 mod hurst;
 mod keys;
 mod kinds;
@@ -35,10 +36,10 @@ use crate::read::{Kept, Read};
 use crate::sessions::Sessions;
 use crate::{Entry, LogError, classes};
 use brimful_core::profile::{self as document, Arrivals, Peak, Profile};
-use brimful_core::quantity::count;
 use bursts::Bursts;
 use calendar::{Calendar, NS, Span, offset_s};
 use foldhash::fast::RandomState;
+use gaps::Gaps;
 use jiff::tz::{Offset, TimeZone};
 use kinds::Kinds;
 use notes::Seen;
@@ -59,13 +60,12 @@ pub struct Profiler {
     requests: u64,
     bytes: u64,
     largest: u64,
-    last_ns: Option<i64>,
     calendar: Calendar,
     windows: Windows,
     kinds: Kinds,
     service_ns: Histogram,
     upstream_ns: Histogram,
-    interarrival_ns: Histogram,
+    gaps: Gaps,
     urls: TopUrls,
     distinct_urls: Distinct,
     distinct_clients: Distinct,
@@ -95,12 +95,11 @@ impl Profiler {
             requests: 0,
             bytes: 0,
             largest: 0,
-            last_ns: None,
             calendar: Calendar::default(),
             kinds: Kinds::default(),
             service_ns: Histogram::default(),
             upstream_ns: Histogram::default(),
-            interarrival_ns: Histogram::default(),
+            gaps: Gaps::default(),
             distinct_urls: Distinct::default(),
             distinct_clients: Distinct::default(),
             agents: Agents::default(),
@@ -155,7 +154,7 @@ impl Profiler {
     /// # Errors
     /// [`LogError::NoRequests`] when there was none, or none in the peak window that was given.
     pub fn finish(mut self, read: &Read) -> Result<Profile, LogError> {
-        let Some(span) = self.calendar.span() else { return Err(no_requests(read)) };
+        let Some(span) = self.calendar.span() else { return Err(read.no_requests()) };
         let zone = self.options.zone.clone();
         let sizes = self.windows.sizes();
         let Some(window) = self.windows.take_busiest() else { return Err(no_peak(&self.options, &span)) };
@@ -173,6 +172,7 @@ impl Profiler {
             sources: read.sources.clone(),
             format: shares.first().map(|format| format.name.clone()).unwrap_or_default(),
             formats: shares,
+            format_sample: read.formats.sample(),
             lines: read.lines.clone(),
             from: rfc3339(span.first_ns, &zone),
             to: rfc3339(span.last_ns, &zone),
@@ -187,7 +187,7 @@ impl Profiler {
             sizes: sizes::describe(&sizes, self.largest),
             service_s: times(&self.service_ns),
             upstream_s: times(&self.upstream_ns),
-            interarrival_s: times(&self.interarrival_ns),
+            interarrival_s: times(&self.gaps.finish()),
             classes,
             classes_by,
             dispersion: bursts.dispersion,
@@ -212,11 +212,7 @@ impl Profiler {
         if let Some(upstream_ns) = entry.upstream_ns {
             self.upstream_ns.add(upstream_ns);
         }
-        if let Some(last_ns) = self.last_ns.replace(entry.time_ns)
-            && entry.time_ns >= last_ns
-        {
-            self.interarrival_ns.add(entry.time_ns.abs_diff(last_ns));
-        }
+        self.gaps.add(entry.time_ns);
     }
 
     /// Length of the span; stamps of whole seconds stand for all of their second.
@@ -260,16 +256,6 @@ impl Profiler {
             given: self.options.peak.is_some(),
         }
     }
-}
-
-fn no_requests(read: &Read) -> LogError {
-    let lines = &read.lines;
-    LogError::NoRequests(format!(
-        "no request is left of {} lines: {} are malformed and {} were left out; check the format and the filters",
-        count(lines.read),
-        count(lines.malformed),
-        count(lines.filtered)
-    ))
 }
 
 fn no_peak(options: &Options, span: &Span) -> LogError {

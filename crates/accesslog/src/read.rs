@@ -5,6 +5,7 @@
 //! logs are: a log that ends too soon counts as far as it goes. `account` keeps it.
 
 mod account;
+mod reasons;
 
 use crate::detect::Formats;
 use crate::source::blocks::{Block, Limits, Piece};
@@ -13,6 +14,7 @@ use crate::source::{self, Log};
 use crate::{Entry, LogError};
 use account::{Account, Settings};
 use brimful_core::profile::{Lines, Source};
+pub use reasons::first_malformed;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -3,19 +3,22 @@
 //! Gaps between requests are the log's own, divided by the speed; what came in one second comes in one second. A stamp
 //! of a whole second does not say when in it a request came: `spread` does, as the finer stamps of the same logs say,
 //! or at equal distances. Logs are written as answers end, so lines are a little out of order: they are sorted within
-//! [`Options::window_ns`]. What is further behind is due at once, and counted.
+//! [`Options::window_ns`]. What is further behind is due at once, and counted; so is a stamp far ahead of the lines
+//! around it. `timeline` decides which they are. Pauses longer than [`Options::max_gap_ns`] are cut to that.
 //!
 //! Memory is bounded by what lies within that window, and by [`MOST_HELD`] requests.
 
 mod spread;
 mod target;
+mod timeline;
 
 use crate::fileset::{self, step_of_size};
 use crate::{Entry, LogError};
 use spread::Spread;
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashSet};
+use std::collections::{BinaryHeap, HashSet, VecDeque};
 use std::path::PathBuf;
+use timeline::{LOOK_AHEAD, Place, Timeline};
 
 pub use target::{MapRule, requestable};
 
@@ -34,6 +37,8 @@ pub struct Options {
     pub flattened: Option<f64>,
     /// Within so many nanoseconds of the log's time requests are sorted.
     pub window_ns: i64,
+    /// The longest pause between two calls, in nanoseconds of the replay; longer ones are cut to it.
+    pub max_gap_ns: Option<u64>,
     /// Methods that are sent; requests of others are left out.
     pub methods: Vec<String>,
     /// What becomes of paths.
@@ -49,6 +54,7 @@ impl Default for Options {
             speed: 1.0,
             flattened: None,
             window_ns: 5 * SECOND_NS,
+            max_gap_ns: None,
             methods: ["GET", "HEAD"].map(str::to_owned).to_vec(),
             map: Vec::new(),
             fileset: None,
@@ -80,21 +86,35 @@ pub struct Summary {
     pub other_methods: u64,
     /// Requests without a path that could be asked for.
     pub without_path: u64,
-    /// Calls that came too far behind their time to be sorted.
+    /// Calls whose stamps are too far behind those above them to be sorted: they are due at once.
     pub late: u64,
+    /// Calls whose stamps are far ahead of the lines around them: they are due at once.
+    pub ahead: u64,
+    /// How often the log's clock was set back for good; its time goes on from there.
+    pub set_back: u64,
+    /// The longest pause between two calls, in nanoseconds of the replay.
+    pub longest_pause_ns: u64,
+    /// Pauses that were cut to [`Options::max_gap_ns`].
+    pub pauses_cut: u64,
+    /// By how much they were cut in all, in nanoseconds of the replay.
+    pub cut_ns: u64,
 }
 
 /// Turns entries into calls.
 #[derive(Debug)]
 pub struct Replayer {
     options: Options,
+    /// Requests that are not judged yet, in the order of the log.
+    unjudged: VecDeque<Held>,
+    timeline: Timeline,
     held: BinaryHeap<Reverse<Held>>,
     /// Requests so far.
     sequence: u64,
-    newest_ns: i64,
-    /// When the first one came, and the last that was handed on.
+    /// When the first one of the log's course came, and the last that was handed on.
     first_ns: Option<i64>,
     last_ns: i64,
+    /// When the last call is due, in nanoseconds after the first.
+    last_due_ns: u64,
     made: HashSet<u64>,
     spread: Spread,
     summary: Summary,
@@ -117,12 +137,14 @@ impl Replayer {
     /// Nothing yet.
     pub fn new(options: Options) -> Replayer {
         Replayer {
+            timeline: Timeline::new(options.window_ns),
             options,
+            unjudged: VecDeque::new(),
             held: BinaryHeap::new(),
             sequence: 0,
-            newest_ns: i64::MIN,
             first_ns: None,
             last_ns: i64::MIN,
+            last_due_ns: 0,
             made: HashSet::new(),
             spread: Spread::default(),
             summary: Summary::default(),
@@ -136,9 +158,8 @@ impl Replayer {
     /// Where a file of the fileset cannot be made.
     pub fn add(&mut self, entry: &Entry<'_>, emit: &mut dyn FnMut(Call) -> bool) -> Result<(bool, bool), LogError> {
         let Some(held) = self.held(entry)? else { return Ok((true, false)) };
-        self.newest_ns = self.newest_ns.max(held.time_ns);
-        self.held.push(Reverse(held));
-        let wanted = self.hand_on(self.newest_ns.saturating_sub(self.options.window_ns), emit);
+        self.unjudged.push_back(held);
+        let wanted = self.unjudged.len() <= LOOK_AHEAD || self.judge_next(emit);
         Ok((wanted, true))
     }
 
@@ -149,8 +170,35 @@ impl Replayer {
 
     /// Hands on all that is left.
     pub fn finish(mut self, emit: &mut dyn FnMut(Call) -> bool) -> Summary {
+        while !self.unjudged.is_empty() {
+            if !self.judge_next(emit) {
+                return self.summary;
+            }
+        }
         self.hand_on(i64::MAX, emit);
         self.summary
+    }
+
+    /// Judges the next request by those that follow it, and hands on what is sorted by then.
+    fn judge_next(&mut self, emit: &mut dyn FnMut(Call) -> bool) -> bool {
+        let Some(next) = self.unjudged.pop_front() else { return true };
+        let following = self.unjudged.iter().map(|held| held.time_ns);
+        let sorted_ns = self.first_ns.map(|_| self.last_ns);
+        let place = self.timeline.judge(next.time_ns, following, sorted_ns);
+        self.summary.set_back = self.timeline.set_back;
+        let time_ns = match place {
+            Place::Course(time_ns) => time_ns,
+            Place::Behind => {
+                self.summary.late += 1;
+                return emit(self.due_at_once(next));
+            }
+            Place::Ahead => {
+                self.summary.ahead += 1;
+                return emit(self.due_at_once(next));
+            }
+        };
+        self.held.push(Reverse(Held { time_ns, ..next }));
+        self.hand_on(self.timeline.newest_ns().saturating_sub(self.options.window_ns), emit)
     }
 
     fn held(&mut self, entry: &Entry<'_>) -> Result<Option<Held>, LogError> {
@@ -218,16 +266,33 @@ impl Replayer {
         }
     }
 
+    /// The call of a request in the log's course.
     fn call(&mut self, held: Held) -> Call {
-        let at_ns = held.time_ns;
-        let first = *self.first_ns.get_or_insert(at_ns);
-        if at_ns < self.last_ns {
+        let time_ns = held.time_ns;
+        let first_ns = *self.first_ns.get_or_insert(time_ns);
+        if time_ns < self.last_ns {
             self.summary.late += 1;
         }
-        self.last_ns = self.last_ns.max(at_ns);
+        self.last_ns = self.last_ns.max(time_ns);
+        let logged_ns = (self.last_ns.saturating_sub(first_ns).max(0) as f64 / self.options.speed) as u64;
+        let mut gap_ns = logged_ns.saturating_sub(self.summary.cut_ns).saturating_sub(self.last_due_ns);
+        if let Some(max_gap_ns) = self.options.max_gap_ns
+            && gap_ns > max_gap_ns
+        {
+            self.summary.pauses_cut += 1;
+            self.summary.cut_ns += gap_ns - max_gap_ns;
+            gap_ns = max_gap_ns;
+        }
+        self.summary.longest_pause_ns = self.summary.longest_pause_ns.max(gap_ns);
+        self.last_due_ns = self.last_due_ns.saturating_add(gap_ns);
+        self.due_at_once(held)
+    }
+
+    /// The call of a request, due when the last one is; of a flattened replay, when its turn comes.
+    fn due_at_once(&mut self, held: Held) -> Call {
         let due_ns = match self.options.flattened {
             Some(rate) => (self.summary.calls as f64 / rate * 1e9) as u64,
-            None => (self.last_ns.saturating_sub(first).max(0) as f64 / self.options.speed) as u64,
+            None => self.last_due_ns,
         };
         self.summary.calls += 1;
         let unchanged = CLASSES[usize::from(held.class)] == "304";
@@ -284,7 +349,7 @@ mod tests {
         let (calls, summary) = replayed(&log, Options::default());
         // At 0.25 and 0.75 of their second, in the middle of theirs, and so on; counted from the first.
         assert_eq!(due_ms(&calls), [0, 500, 1250, 3000, 3500]);
-        assert_eq!(summary, Summary { calls: 5, ..Summary::default() });
+        assert_eq!(summary, Summary { calls: 5, longest_pause_ns: 1_750_000_000, ..Summary::default() });
         let (calls, _) = replayed(&log, Options { speed: 2.0, ..Options::default() });
         assert_eq!(due_ms(&calls), [0, 250, 625, 1500, 1750]);
         let (calls, _) = replayed(&log, Options { flattened: Some(10.0), ..Options::default() });
@@ -329,6 +394,50 @@ mod tests {
         let log = [fine(1000, "/a"), fine(20_000, "/b"), fine(30_000, "/c"), fine(2000, "/late"), fine(31_000, "/d")];
         let (calls, summary) = replayed(&log, Options::default());
         assert_eq!((due_ms(&calls), summary.late), (vec![0, 19_000, 19_000, 29_000, 30_000], 1));
+    }
+
+    /// Ten lines a second for 30 s, as a server writes them that stamps whole seconds.
+    fn thirty_seconds() -> Vec<Entry<'static>> {
+        (0..300).map(|line| entry(10_000 + line / 10, "/a")).collect()
+    }
+
+    fn lasts_s(calls: &[Call]) -> u64 {
+        calls.iter().map(|call| call.due_ns).max().unwrap().div_ceil(1_000_000_000)
+    }
+
+    #[test]
+    fn one_early_stamp_does_not_stall_a_replay() {
+        for at in [0, 5, 150, 299] {
+            let mut log = thirty_seconds();
+            log[at].time_ns -= 3_000 * SECOND_NS;
+            let (calls, summary) = replayed(&log, Options::default());
+            assert_eq!((calls.len(), summary.late, lasts_s(&calls)), (300, 1, 30), "line {at}");
+            assert!(calls.is_sorted_by_key(|call| call.due_ns));
+        }
+    }
+
+    #[test]
+    fn a_stamp_of_2038_does_not_stall_a_replay() {
+        for at in [0, 5, 150, 299] {
+            let mut log = thirty_seconds();
+            log[at].time_ns = 2_147_483_647 * SECOND_NS;
+            let (calls, summary) = replayed(&log, Options::default());
+            assert_eq!((calls.len(), summary.ahead, summary.late, lasts_s(&calls)), (300, 1, 0, 30), "line {at}");
+        }
+    }
+
+    #[test]
+    fn pauses_are_cut_to_the_longest_that_is_wanted() {
+        let fine = |ms: i64| Entry { time_ns: ms * 1_000_000, is_fine: true, ..entry(0, "/a") };
+        let log = [fine(0), fine(1_000), fine(61_000), fine(62_000), fine(3_662_000)];
+        let max_gap_ns = Some(10_000_000_000);
+        let (calls, summary) = replayed(&log, Options { max_gap_ns, ..Options::default() });
+        assert_eq!(due_ms(&calls), [0, 1_000, 11_000, 12_000, 22_000]);
+        assert_eq!((summary.pauses_cut, summary.cut_ns / 1_000_000_000), (2, 50 + 3_590));
+        assert_eq!(summary.longest_pause_ns, 10_000_000_000);
+        // Pauses are those of the replay, not of the log.
+        let (calls, summary) = replayed(&log, Options { max_gap_ns, speed: 100.0, ..Options::default() });
+        assert_eq!((due_ms(&calls), summary.pauses_cut), (vec![0, 10, 610, 620, 10_620], 1));
     }
 
     #[test]

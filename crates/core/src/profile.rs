@@ -24,6 +24,9 @@ pub struct Profile {
     pub format: String,
     /// Every format that lines were read with.
     pub formats: Vec<FormatShare>,
+    /// The first line of that format, read out field by field.
+    #[serde(default)]
+    pub format_sample: Vec<FieldSample>,
     /// What became of the lines.
     pub lines: Lines,
     /// The first request, RFC 3339.
@@ -106,6 +109,16 @@ pub struct FormatShare {
     pub name: String,
     /// Of the lines that were parsed, 0..1.
     pub share: f64,
+}
+
+/// A field of a line of a log, as it was read.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FieldSample {
+    /// What the field is: `client`, `host`, `time`, `method`, `target`, `protocol`, `status`, `bytes`, `took`,
+    /// `upstream took`, `referer` or `agent`.
+    pub field: String,
+    /// Its value; long ones are cut.
+    pub value: String,
 }
 
 /// `read = parsed + malformed + filtered`.

@@ -1,5 +1,7 @@
 //! Apache's `LogFormat`, as its module `mod_log_config` (2.4) describes it.
 
+mod java;
+
 use super::number::Unit;
 use super::pattern::{Kind, Pattern, Piece, Tail, Traits};
 use super::time::Part;
@@ -151,7 +153,7 @@ fn header(name: &str) -> (Kind, u8) {
         "user-agent" => (Kind::Agent, 0),
         "referer" => (Kind::Referer, 0),
         "host" => (Kind::Host, 0),
-        "x-forwarded-for" => (Kind::Forwarded, 0),
+        "x-forwarded-for" | "forwarded" => (Kind::Forwarded, 0),
         "x-real-ip" | "x-client-ip" | "true-client-ip" | "cf-connecting-ip" => (Kind::Forwarded, 1),
         _ => (Kind::Skip, 0),
     }
@@ -169,6 +171,13 @@ fn time(argument: &str) -> Result<Vec<Piece>, String> {
             return Ok(vec![Piece::Field { kind: Kind::Clf, rank: 0, name: format!("%{{{argument}}}t") }]);
         }
         _ => {}
+    }
+    if let Some(directives) = java::as_strftime(format) {
+        return Err(format!(
+            "has %{{{}}}t, a pattern of Java's SimpleDateFormat, as Tomcat takes it. Times are written as strftime has \
+             them here: write {directives} in its place",
+            shown(argument)
+        ));
     }
     let mut pieces = Vec::new();
     let mut characters = format.chars();
@@ -246,6 +255,17 @@ mod tests {
         assert!(refusal("%{%Q}t \\\"%r\\\"").contains("%Q"));
         assert!(refusal("%t \\\"%r\\\" %{h}T").contains("s, ms or us"));
         assert!(refusal("%{%H:%M:%S}t \\\"%r\\\"").contains("no time"), "without a date");
+    }
+
+    #[test]
+    fn a_pattern_of_tomcat_is_named_and_written_as_strftime_has_it() {
+        let tomcat = "%h %l %u %{yyyy-MM-dd'T'HH:mm:ss.SSSXXX}t \"%r\" %s %b %D";
+        let said = refusal(tomcat);
+        let instead = "%{%Y-%m-%dT%H:%M:%S}t.%{msec_frac}t%{%z}t";
+        assert!(said.contains("SimpleDateFormat, as Tomcat takes it") && said.contains(instead), "{said}");
+        assert!(pattern(&tomcat.replace("%{yyyy-MM-dd'T'HH:mm:ss.SSSXXX}t", instead)).is_ok());
+        assert!(refusal("[%{dd/MMM/yyyy:HH:mm:ss Z}t] \"%r\"").contains("write %{%d/%b/%Y:%H:%M:%S %z}t in"));
+        assert!(pattern("[%{begin:%Y-%m-%dT%T}t] \"%r\"").is_ok());
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! has in pieces or escaped is put together elsewhere.
 
 use crate::entry::Entry;
+use std::net::IpAddr;
 
 /// A line that a reader understands.
 #[expect(clippy::large_enum_variant, reason = "nearly all lines are requests, and nothing is kept")]
@@ -33,6 +34,8 @@ pub(crate) struct Found<'a> {
     pub query: &'a [u8],
     /// [`Slot`]s whose texts have JSON's escapes, as bits.
     pub escaped: u8,
+    /// Those whose texts have quotes that are written twice, as bits.
+    pub doubled: u8,
     /// Whether the target is still the whole request line.
     pub is_request_line: bool,
     /// Whether a URL with scheme and host is one as a whole: the host and what is asked of it.
@@ -42,7 +45,7 @@ pub(crate) struct Found<'a> {
 impl<'a> Found<'a> {
     #[inline]
     pub(crate) fn entry(&self, place: &'a mut Vec<u8>) -> Entry<'a> {
-        let needs_place = self.escaped != 0 || !self.query.is_empty();
+        let needs_place = self.escaped != 0 || self.doubled != 0 || !self.query.is_empty();
         let mut entry = if needs_place { self.in_one_piece(place) } else { self.entry };
         if self.is_request_line {
             (entry.method, entry.target, entry.protocol) = split_request(entry.target);
@@ -64,8 +67,10 @@ impl<'a> Found<'a> {
         let Entry { method, target, protocol, host, client, agent, referer, .. } = self.entry;
         let texts = [method, target, protocol, host, client, agent, referer];
         bytes.clear();
-        let write = |slot: usize, text: &[u8], bytes: &mut Vec<u8>| {
-            if self.escaped & (1 << slot) != 0 { unescape(text, bytes) } else { bytes.extend_from_slice(text) }
+        let write = |slot: usize, text: &[u8], bytes: &mut Vec<u8>| match 1 << slot {
+            bit if self.escaped & bit != 0 => unescape(text, bytes),
+            bit if self.doubled & bit != 0 => undouble(text, bytes),
+            _ => bytes.extend_from_slice(text),
         };
         let ends = std::array::from_fn::<usize, 7, _>(|slot| {
             write(slot, texts.get(slot).copied().unwrap_or_default(), bytes);
@@ -137,10 +142,73 @@ pub(crate) fn without_port(client: &[u8]) -> &[u8] {
     host.strip_prefix(b"[").and_then(|host| host.strip_suffix(b"]")).unwrap_or(host)
 }
 
-/// The first address of `X-Forwarded-For: client, proxy`.
+/// The client of a field that has its address or name, perhaps with a port, or a list `client, proxy, proxy`.
+#[inline]
+pub(crate) fn client(field: &[u8]) -> &[u8] {
+    if memchr::memchr3(b',', b':', b'"', field).is_none() { text(field) } else { client_of_list(field) }
+}
+
+#[cold]
+fn client_of_list(field: &[u8]) -> &[u8] {
+    let known = first_address(field);
+    if known.is_empty() { text(elements(field).next().unwrap_or_default()) } else { known }
+}
+
+/// The client of `X-Forwarded-For: client, proxy` and of `Forwarded: for=client;by=proxy, for=proxy`: the first element
+/// that is an address or a host's name; nothing where all stand for hidden ones.
 pub(crate) fn first_address(list: &[u8]) -> &[u8] {
-    let end = memchr::memchr(b',', list).unwrap_or(list.len());
-    text(list.get(..end).unwrap_or_default().trim_ascii())
+    let is_named = |element: &&[u8]| !stands_for_nobody(element);
+    let address = elements(list).map(address_of).find(|element| ip(element).is_some() || is_host_name(element));
+    address.or_else(|| elements(list).find(is_named).map(address_of)).unwrap_or_default()
+}
+
+/// Whether a list has nothing but addresses and what stands for hidden ones, and at least one of these.
+pub(crate) fn is_address_list(list: &[u8]) -> bool {
+    !list.is_empty() && elements(list).all(|element| stands_for_nobody(element) || ip(element).is_some())
+}
+
+/// The address of a text that is one, perhaps with a port.
+pub(crate) fn ip(text: &[u8]) -> Option<IpAddr> {
+    let address = address_of(text);
+    let without_zone = address.get(..memchr::memchr(b'%', address).unwrap_or(address.len())).unwrap_or_default();
+    std::str::from_utf8(without_zone).ok()?.parse().ok()
+}
+
+/// The elements of a list, without spaces (IIS writes `+`), quotes and `for=`.
+fn elements(list: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let is_padding = |byte: &u8| matches!(byte, b' ' | b'+' | b'"' | b'\t');
+    list.split(|byte| *byte == b',').map(move |element| {
+        let start = element.iter().position(|byte| !is_padding(byte)).unwrap_or(element.len());
+        let element = element.get(start..).unwrap_or_default();
+        let element = match element.get(..4) {
+            Some(prefix) if prefix.eq_ignore_ascii_case(b"for=") => {
+                let value = element.get(4..).unwrap_or_default();
+                value.get(..memchr::memchr(b';', value).unwrap_or(value.len())).unwrap_or_default()
+            }
+            _ => element,
+        };
+        let start = element.iter().position(|byte| !is_padding(byte)).unwrap_or(element.len());
+        let end = element.iter().rposition(|byte| !is_padding(byte)).map_or(start, |last| last + 1);
+        element.get(start..end).unwrap_or_default()
+    })
+}
+
+/// `-`, `unknown`, a socket without an address, and what RFC 7239 (section 6.3) calls obfuscated.
+fn stands_for_nobody(element: &[u8]) -> bool {
+    matches!(element, b"" | b"-" | b"unix:") || element.eq_ignore_ascii_case(b"unknown") || element.starts_with(b"_")
+}
+
+/// Without the port of `192.0.2.1:443`, `[2001:db8::1]:443` and `name:443`, and without brackets; not without the last
+/// group of an IPv6 address.
+fn address_of(element: &[u8]) -> &[u8] {
+    let has_port = element.starts_with(b"[") || element.iter().filter(|byte| **byte == b':').count() == 1;
+    if has_port { without_port(element) } else { element }
+}
+
+/// `crawler.example.com`
+fn is_host_name(text: &[u8]) -> bool {
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-');
+    text.contains(&b'.') && text.iter().all(is_part)
 }
 
 /// Where the stamp is that of the request's end, the time that the server took goes off it; not off whole seconds,
@@ -153,6 +221,17 @@ pub(crate) fn begun(entry: &mut Entry<'_>, is_end: bool) {
         && begun_ns >= 0
     {
         entry.time_ns = begun_ns;
+    }
+}
+
+/// Writes each quote that is written twice once.
+fn undouble(text: &[u8], bytes: &mut Vec<u8>) {
+    let mut was_quote = false;
+    for byte in text {
+        was_quote = *byte == b'"' && !was_quote;
+        if *byte != b'"' || was_quote {
+            bytes.push(*byte);
+        }
     }
 }
 
@@ -243,6 +322,42 @@ mod tests {
     }
 
     #[test]
+    fn the_client_of_a_list_is_its_first_address() {
+        for (list, first) in [
+            ("203.0.113.7, 198.51.100.9", "203.0.113.7"),
+            ("203.0.113.7,198.51.100.9,10.0.0.1", "203.0.113.7"),
+            ("203.0.113.7:443, 198.51.100.9:80", "203.0.113.7"),
+            ("2001:db8::17, 198.51.100.9", "2001:db8::17"),
+            ("[2001:db8::17]:443, 198.51.100.9", "2001:db8::17"),
+            ("[2001:db8::17]", "2001:db8::17"),
+            ("fe80::1%eth0, ::1", "fe80::1%eth0"),
+            ("unknown, 198.51.100.9", "198.51.100.9"),
+            ("unix:, 198.51.100.9", "198.51.100.9"),
+            ("_hidden, _SEVKISEK, 198.51.100.9", "198.51.100.9"),
+            ("-, 198.51.100.9", "198.51.100.9"),
+            ("\"203.0.113.7, 198.51.100.9\"", "203.0.113.7"),
+            ("203.0.113.7,+198.51.100.9", "203.0.113.7"),
+            ("for=192.0.2.60;proto=http;by=203.0.113.43, for=198.51.100.17", "192.0.2.60"),
+            ("For=\"[2001:db8:cafe::17]:4711\"", "2001:db8:cafe::17"),
+            ("crawler.example.com, 198.51.100.9", "crawler.example.com"),
+            ("' or 1=1, 203.0.113.7", "203.0.113.7"),
+            ("crawler.example.com:81, proxy", "crawler.example.com"),
+        ] {
+            assert_eq!(client(list.as_bytes()), first.as_bytes(), "{list}");
+            assert_eq!(first_address(list.as_bytes()), first.as_bytes(), "{list}");
+        }
+        // As a client on its own, what stands for nobody is still told from others; as a header, it says nothing.
+        for (field, itself) in [("unknown", "unknown"), ("unix:", "unix:"), ("-", ""), ("2001:db8::17", "2001:db8::17")]
+        {
+            assert_eq!(client(field.as_bytes()), itself.as_bytes(), "{field}");
+        }
+        assert_eq!(
+            (first_address(b"unknown"), first_address(b"unix:"), first_address(b"_x, -")),
+            (&b""[..], &b""[..], &b""[..])
+        );
+    }
+
+    #[test]
     fn escapes_are_undone_in_another_place() {
         let entry = Entry {
             target: br"/caf\u00e9\/\ud83d\ude00",
@@ -265,7 +380,7 @@ mod tests {
                 let mut bytes = Vec::new();
                 unescape(text, &mut bytes);
                 prop_assert!(bytes.len() <= 2 * text.len());
-                let _ = (split_request(text), split_url(text), without_port(text), first_address(text));
+                let _ = (split_request(text), split_url(text), without_port(text), client(text), is_address_list(text));
             }
         }
     }

@@ -14,8 +14,8 @@ use memchr::memchr2;
 /// No log nests deeper.
 const DEPTH: usize = 16;
 
-pub(crate) fn read<'a>(line: &'a [u8], clock: &mut Clock) -> Result<Parsed<'a>, Malformed> {
-    let mut reader = Reader { line, at: 0, fields: Labelled::new(), wrong: None, clock };
+pub(crate) fn read<'a>(line: &'a [u8], clock: &mut Clock, whole: Unit) -> Result<Parsed<'a>, Malformed> {
+    let mut reader = Reader { line, at: 0, fields: Labelled::new(whole), wrong: None, clock };
     reader.skip_space();
     if reader.peek() != Some(b'{') {
         return Err(reader.wants("a JSON object"));

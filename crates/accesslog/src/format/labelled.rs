@@ -4,7 +4,7 @@
 //! one thing, that with the least rank counts. The names are those of the servers' documentation (Caddy 2, Traefik 3,
 //! Envoy, nginx, Elastic Common Schema, Google Cloud, API Gateway) and of ltsv.org.
 
-use super::found::{Found, Parsed, Slot, begun, first_address, text, without_port};
+use super::found::{Found, Parsed, Slot, begun, client, first_address, text, without_port};
 use super::number::{Unit, any_duration, bytes, status};
 use super::time::{Clock, Stamp};
 
@@ -167,6 +167,7 @@ pub(crate) struct Value<'a> {
 
 /// What is known of a line so far.
 pub(crate) struct Labelled<'a> {
+    whole: Unit,
     found: Found<'a>,
     /// The request as a line of its own, and whether it has escapes.
     request: Option<Value<'a>>,
@@ -180,8 +181,10 @@ pub(crate) struct Labelled<'a> {
 }
 
 impl<'a> Labelled<'a> {
-    pub(crate) fn new() -> Self {
+    /// Nothing yet; whole numbers that are times and do not say their unit are so many of `whole`.
+    pub(crate) fn new(whole: Unit) -> Self {
         Labelled {
+            whole,
             found: Found { may_be_absolute: true, ..Found::default() },
             request: None,
             forwarded: &[],
@@ -229,6 +232,8 @@ impl<'a> Labelled<'a> {
             // API Gateway's is the time of the request, nginx's how long it took.
             Meaning::Service(_) if value.raw.contains(&b'/') => return self.time(false, value.raw, clock),
             Meaning::Service(unit) => {
+                let is_whole = value.raw.iter().all(u8::is_ascii_digit);
+                let unit = unit.or(if is_whole { Some(self.whole) } else { None });
                 entry.service_ns = any_duration(value.raw, unit).ok_or("the time that the request took")?;
                 return Ok(());
             }
@@ -258,7 +263,8 @@ impl<'a> Labelled<'a> {
         };
         let (place, slot) = slot;
         *place = match meaning {
-            Meaning::ClientPort => without_port(value.raw),
+            Meaning::ClientPort if !value.raw.contains(&b',') => without_port(value.raw),
+            Meaning::Client | Meaning::ClientPort => client(value.raw),
             Meaning::Query => value.raw.strip_prefix(b"?").unwrap_or(value.raw),
             _ => text(value.raw),
         };

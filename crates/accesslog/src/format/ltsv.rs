@@ -3,12 +3,13 @@
 
 use super::found::Parsed;
 use super::labelled::{Labelled, Meaning, Name, Value};
+use super::number::Unit;
 use super::time::Clock;
 use crate::entry::Malformed;
 use memchr::memchr;
 
-pub(crate) fn read<'a>(line: &'a [u8], clock: &mut Clock) -> Result<Parsed<'a>, Malformed> {
-    let mut fields = Labelled::new();
+pub(crate) fn read<'a>(line: &'a [u8], clock: &mut Clock, whole: Unit) -> Result<Parsed<'a>, Malformed> {
+    let mut fields = Labelled::new(whole);
     let mut at = 0;
     loop {
         let rest = line.get(at..).unwrap_or_default();

@@ -107,7 +107,7 @@ fn variable(name: &str) -> Option<(Kind, u8)> {
     Some(match name {
         "remote_addr" => (Kind::Client, 0),
         "realip_remote_addr" | "binary_remote_addr" => (Kind::Client, 2),
-        "http_x_forwarded_for" | "proxy_add_x_forwarded_for" => (Kind::Forwarded, 0),
+        "http_x_forwarded_for" | "proxy_add_x_forwarded_for" | "http_forwarded" => (Kind::Forwarded, 0),
         "http_x_real_ip" | "http_true_client_ip" | "http_cf_connecting_ip" => (Kind::Forwarded, 1),
         "msec" => (Kind::Epoch, 0),
         "time_iso8601" => (Kind::Iso, 1),
@@ -137,6 +137,9 @@ fn variable(name: &str) -> Option<(Kind, u8)> {
 fn own(name: &str) -> Option<(Kind, u8)> {
     Some(match name {
         "address" => (Kind::Address, 0),
+        "forwarded" => (Kind::ForwardedAddresses, 0),
+        "host_name" => (Kind::HostName, 0),
+        "port" => (Kind::Port, 0),
         "client_port" => (Kind::ClientPort, 0),
         "url_request" => (Kind::UrlRequest, 0),
         "stage" => (Kind::Stage, 0),
@@ -144,6 +147,11 @@ fn own(name: &str) -> Option<(Kind, u8)> {
         "seconds" => (Kind::WholeService(Unit::Seconds), 2),
         "milliseconds" => (Kind::WholeService(Unit::Milliseconds), 1),
         "microseconds" => (Kind::WholeService(Unit::Microseconds), 0),
+        "nanoseconds" => (Kind::WholeService(Unit::Nanoseconds), 0),
+        "response_milliseconds" => (Kind::Service(Unit::Milliseconds), 0),
+        "decimal_time" => (Kind::DecimalService, 0),
+        "decimal_upstream" => (Kind::DecimalUpstream, 0),
+        "own_unit" => (Kind::OwnUnitService, 0),
         "upstream_milliseconds" => (Kind::Upstream(Unit::Milliseconds), 0),
         _ => return None,
     })

@@ -14,7 +14,18 @@ pub(crate) enum Unit {
 }
 
 impl Unit {
-    fn ns(self) -> u64 {
+    /// Its name: `microseconds`.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Unit::Seconds => "seconds",
+            Unit::Milliseconds => "milliseconds",
+            Unit::Microseconds => "microseconds",
+            Unit::Nanoseconds => "nanoseconds",
+        }
+    }
+
+    /// How many nanoseconds it has.
+    pub(crate) fn ns(self) -> u64 {
         match self {
             Unit::Seconds => 1_000_000_000,
             Unit::Milliseconds => 1_000_000,
@@ -133,6 +144,18 @@ pub(crate) fn any_duration(text: &[u8], unit: Option<Unit>) -> Option<Option<u64
     let has_unit = matches!(text.get(digits..)?, b"s" | b"ms" | b"us" | b"\xc2\xb5s" | b"\xce\xbcs" | b"ns");
     let (ns, length) = durations(text, unit)?;
     (length == text.len() || (has_unit && length == digits)).then_some(ns)
+}
+
+/// Whether a text is a duration with its unit: `12ms`, `1.5s`, `350µs`; `-` is none.
+pub(crate) fn has_unit(text: &[u8]) -> bool {
+    text == b"-" || (text.ends_with(b"s") && any_duration(text, None).is_some())
+}
+
+/// Whether durations have a point with three digits or more after it, as nginx and others write seconds.
+pub(crate) fn has_milliseconds(text: &[u8]) -> bool {
+    let point = text.iter().position(|byte| *byte == b'.');
+    let digits = point.and_then(|point| text.get(point + 1..)).unwrap_or_default();
+    digits.iter().take_while(|byte| byte.is_ascii_digit()).count() >= 3
 }
 
 /// The length of `-`, `-1` and `-1.000`, which stand for nothing; other numbers are not negative.

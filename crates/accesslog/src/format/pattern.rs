@@ -7,9 +7,10 @@
 
 mod compile;
 mod state;
+pub(crate) mod tail;
 
-use super::found::Parsed;
-use super::number::Unit;
+use super::found::{self, Parsed};
+use super::number::{self, Unit};
 use super::time::{Clock, Part};
 use crate::entry::Malformed;
 use compile::{fields, joined, keep_the_best};
@@ -26,6 +27,7 @@ pub(crate) enum Kind {
     SkipList,
     /// Durations that mean nothing here, perhaps a list of them.
     SkipDurations,
+    /// An address or a name; also a list as proxies write it, `client, proxy, proxy`.
     Client,
     /// The same, where it is what tells a format from a similar one: it has a point or a colon.
     Address,
@@ -33,7 +35,13 @@ pub(crate) enum Kind {
     ClientPort,
     /// `X-Forwarded-For`: where it is there, it knows the client better.
     Forwarded,
+    /// The same, where nothing but addresses and what stands for a hidden one belongs to a format.
+    ForwardedAddresses,
     Host,
+    /// The same, where it is what tells a format from a similar one: no list and no quote.
+    HostName,
+    /// Digits that mean nothing here.
+    Port,
     /// Host and target without anything between them.
     HostTarget,
     Agent,
@@ -57,7 +65,13 @@ pub(crate) enum Kind {
     Service(Unit),
     /// Digits only.
     WholeService(Unit),
+    /// With a point, as nginx writes seconds.
+    DecimalService,
+    /// With its unit: `12ms`, `1.5s`.
+    OwnUnitService,
     Upstream(Unit),
+    /// With points, as nginx writes seconds; perhaps a list.
+    DecimalUpstream,
     /// A part of the time that the server took, in seconds; all add up.
     Stage,
     /// That part which is of those behind it.
@@ -69,7 +83,25 @@ impl Kind {
     fn ends_itself(self) -> bool {
         use Kind::*;
         matches!(self, Clf | Iso | Epoch | Part(_) | Status | Bytes | Service(_) | WholeService(_) | Upstream(_))
-            || matches!(self, Stage | UpstreamStage | SkipDurations)
+            || matches!(self, Stage | UpstreamStage | SkipDurations | DecimalService | DecimalUpstream)
+    }
+
+    /// Whether it may be a list with a comma and a space between its parts, or stand between quotes of its own.
+    fn is_client_list(self) -> bool {
+        matches!(self, Kind::Client | Kind::Address | Kind::Forwarded | Kind::ForwardedAddresses)
+    }
+
+    /// What a text has to be, where it is not that.
+    fn refusal(self, text: &[u8]) -> Option<&'static str> {
+        let (is_right, expected) = match self {
+            Kind::Address => (memchr::memchr2(b'.', b':', text).is_some(), "an address"),
+            Kind::ForwardedAddresses => (found::is_address_list(text), "addresses, or - for none"),
+            Kind::HostName => (memchr::memchr2(b',', b'"', text).is_none(), "the name of a host"),
+            Kind::Port => (!text.is_empty() && text.iter().all(u8::is_ascii_digit), "a port"),
+            Kind::OwnUnitService => (number::has_unit(text), "a time with its unit, such as 12ms"),
+            _ => return None,
+        };
+        (!is_right).then_some(expected)
     }
 
     /// Of fields for the same thing, only one counts.
@@ -77,8 +109,8 @@ impl Kind {
         use Kind::*;
         Some(match self {
             Client | Address | ClientPort => "client",
-            Forwarded => "forwarded",
-            Host | HostTarget => "host",
+            Forwarded | ForwardedAddresses => "forwarded",
+            Host | HostName | HostTarget => "host",
             Agent => "agent",
             Referer => "referer",
             Request | UrlRequest => "request",
@@ -89,15 +121,16 @@ impl Kind {
             Clf | Iso | Epoch => "time",
             Status => "status",
             Bytes => "bytes",
-            Service(_) | WholeService(_) => "service",
-            Upstream(_) => "upstream",
-            Skip | SkipList | SkipDurations | Stage | UpstreamStage | Part(_) => return None,
+            Service(_) | WholeService(_) | DecimalService | OwnUnitService => "service",
+            Upstream(_) | DecimalUpstream => "upstream",
+            Port | Skip | SkipList | SkipDurations | Stage | UpstreamStage | Part(_) => return None,
         })
     }
 
     fn skipped(self) -> Kind {
         match self {
             Kind::Service(_) | Kind::WholeService(_) | Kind::Upstream(_) => Kind::SkipDurations,
+            Kind::DecimalService | Kind::DecimalUpstream => Kind::SkipDurations,
             _ => Kind::Skip,
         }
     }
@@ -111,6 +144,7 @@ impl Kind {
             Kind::Status => "a status of three digits",
             Kind::Bytes => "a number of bytes",
             Kind::Service(_) | Kind::WholeService(_) => "the time that the request took",
+            Kind::DecimalService => "the seconds that the request took, such as 0.005",
             _ => "a duration",
         }
     }
@@ -207,15 +241,35 @@ impl Pattern {
     }
 
     pub(crate) fn read<'a>(&mut self, line: &'a [u8]) -> Result<Parsed<'a>, Malformed> {
-        let Pattern { head, fields, traits, has_parts, clock } = self;
         let mut state = State::default();
+        let at = self.read_fields(line, &mut state)?;
+        let Pattern { traits, has_parts, .. } = self;
+        match traits.tail {
+            Tail::End if at < line.len() => return Err(Malformed::at(at, "the end of the line")),
+            Tail::Fields { with_time } => state.tail(line, at, with_time)?,
+            _ => {}
+        }
+        state.finish(line, *has_parts, traits.is_end)?;
+        Ok(Parsed::Found(state.found))
+    }
+
+    /// What follows a line's fields.
+    pub(crate) fn rest_of<'a>(&mut self, line: &'a [u8]) -> Option<&'a [u8]> {
+        let at = self.read_fields(line, &mut State::default()).ok()?;
+        line.get(at..)
+    }
+
+    /// Reads the fields: where the last one ends.
+    #[inline]
+    fn read_fields<'a>(&mut self, line: &'a [u8], state: &mut State<'a>) -> Result<usize, Malformed> {
+        let Pattern { head, fields, traits, clock, .. } = self;
         if !begins(line, head) {
             return Err(not_there(line, 0, head));
         }
         let mut at = head.len();
         let mut index = 0;
         while let Some(field) = fields.get(index) {
-            let end = at + field.read(line, at, traits.has_escapes, &mut state, clock)?;
+            let end = at + field.read(line, at, traits.has_escapes, state, clock)?;
             index += 1;
             at = match line.get(end..) {
                 Some(rest) if begins(rest, &field.literal) => end + field.literal.len(),
@@ -229,13 +283,7 @@ impl Pattern {
                 },
             };
         }
-        match traits.tail {
-            Tail::End if at < line.len() => return Err(Malformed::at(at, "the end of the line")),
-            Tail::Fields { with_time } => state.tail(line, at, with_time)?,
-            _ => {}
-        }
-        state.finish(line, *has_parts, traits.is_end)?;
-        Ok(Parsed::Found(state.found))
+        Ok(at)
     }
 }
 
@@ -254,8 +302,8 @@ impl Field {
         if !self.kind.ends_itself() {
             let length = self.text_length(rest, has_escapes).map_err(|stop| self.without_end(at + stop))?;
             let text = rest.get(..length).unwrap_or_default();
-            if self.kind == Kind::Address && memchr::memchr2(b'.', b':', text).is_none() {
-                return Err(Malformed::at(at, "an address"));
+            if let Some(expected) = self.kind.refusal(text) {
+                return Err(Malformed::at(at, expected));
             }
             state.text(self.kind, text);
             return Ok(length);
@@ -270,7 +318,7 @@ impl Field {
 
     fn may_be_empty(&self) -> bool {
         use Kind::*;
-        matches!(self.kind, Bytes | Service(_) | WholeService(_) | Upstream(_) | SkipDurations)
+        matches!(self.kind, Bytes | Service(_) | WholeService(_) | DecimalService | Upstream(_) | SkipDurations)
     }
 
     /// How long a text is: until what follows it. Else where its end was missed.
@@ -282,6 +330,7 @@ impl Field {
                 match rest {
                     // Nothing is there, `-`, as in most fields of most lines: a call would take longer.
                     [one, next, ..] if next == byte && one != byte => Ok(1),
+                    _ if *byte == b' ' && self.kind.is_client_list() => list_length(rest).ok_or(rest.len()),
                     _ => memchr(*byte, rest).ok_or(rest.len()),
                 }
             }
@@ -347,6 +396,24 @@ fn after_dashes<'f>(
         }
         // Of several, one after another, each lacks the quotes that the next would begin with.
         before = after;
+    }
+}
+
+/// How long a client is, or a list of one and its proxies, which a space ends: spaces after its commas do not.
+#[inline]
+fn list_length(rest: &[u8]) -> Option<usize> {
+    if rest.first() == Some(&b'"') {
+        let close = memchr(b'"', rest.get(1..)?)? + 2;
+        return (rest.get(close) == Some(&b' ')).then_some(close);
+    }
+    let mut from = 0;
+    loop {
+        let at = from + memchr(b' ', rest.get(from..)?)?;
+        let is_inside = at > 0 && rest.get(at - 1) == Some(&b',') || rest.get(at + 1) == Some(&b',');
+        if !is_inside {
+            return Some(at);
+        }
+        from = at + 1;
     }
 }
 

@@ -1,8 +1,11 @@
 //! The W3C's extended log file format (Hallam-Baker & Behlendorf 1996), as Microsoft's IIS and Amazon's CloudFront
 //! write it: a directive `#Fields:` says which fields the lines after it have. Times are in UTC and those of the end of
 //! the request.
+//!
+//! Values stand between spaces, or between tabs where the directive or its lines have these: then values may have spaces.
+//! Between quotes, a quote is written twice.
 
-use super::found::{Found, Parsed, begun, text};
+use super::found::{Found, Parsed, Slot, begun, client, text};
 use super::number::{self, Unit};
 use super::time::{self, Clock, Stamp};
 use crate::entry::Malformed;
@@ -48,9 +51,18 @@ pub(crate) struct W3c {
     /// Whether a directive has said so.
     is_declared: bool,
     is_cloudfront: bool,
+    separator: Separator,
     /// The day that a directive `#Date:` began, in seconds since 1970.
     day_s: Option<i64>,
     clock: Clock,
+}
+
+/// What stands between two values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Separator {
+    /// A space or a tab, until a line shows that it is tabs.
+    SpaceOrTab,
+    Tab,
 }
 
 /// What is known of a line so far.
@@ -76,7 +88,8 @@ impl W3c {
 
     fn with(fields: &str, is_cloudfront: bool) -> W3c {
         let columns = fields.split(' ').map(|name| column(name.as_bytes())).collect();
-        W3c { columns, is_declared: false, is_cloudfront, day_s: None, clock: Clock::default() }
+        let separator = if is_cloudfront { Separator::Tab } else { Separator::SpaceOrTab };
+        W3c { columns, is_declared: false, is_cloudfront, separator, day_s: None, clock: Clock::default() }
     }
 
     /// Whether the fields are CloudFront's.
@@ -88,8 +101,12 @@ impl W3c {
         if line.first() == Some(&b'#') {
             return self.directive(line);
         }
+        if self.separator == Separator::SpaceOrTab && self.has_tabs(line) {
+            self.separator = Separator::Tab;
+        }
         let mut state = State { day_s: self.day_s, host_rank: u8::MAX, ..State::default() };
-        let (mut at, mut is_at_end) = (0, false);
+        let mut at = 0;
+        let mut is_at_end = false;
         for column in &self.columns {
             if is_at_end {
                 return Err(Malformed::at(line.len(), format!("{} fields, as #Fields says", self.columns.len())));
@@ -100,28 +117,40 @@ impl W3c {
             is_at_end = length == rest.len();
             at += length + usize::from(!is_at_end);
         }
-        // Those that nothing declares are those of some years ago.
-        if !is_at_end && (self.is_declared || !self.is_cloudfront) {
+        // A separator may follow the last value. Fields that nothing declares are those of some years ago.
+        let has_more = !is_at_end && !line.get(at..).unwrap_or_default().trim_ascii().is_empty();
+        if has_more && (self.is_declared || !self.is_cloudfront) {
             return Err(Malformed::at(at, "the end of the line"));
         }
         state.finish(line)
     }
 
+    /// Whether a line has as many values between tabs as there are fields.
+    fn has_tabs(&self, line: &[u8]) -> bool {
+        self.columns.len() > 1 && memchr::memchr_iter(b'\t', line).count() + 1 >= self.columns.len()
+    }
+
     /// A value, without its quotes, and how many bytes it takes.
-    fn value<'a>(&self, rest: &'a [u8]) -> (&'a [u8], usize) {
+    fn value<'a>(&self, rest: &'a [u8]) -> (Value<'a>, usize) {
         let end = |rest: &[u8]| {
-            let end = if self.is_cloudfront { memchr(b'\t', rest) } else { memchr2(b' ', b'\t', rest) };
+            let end = match self.separator {
+                Separator::Tab => memchr(b'\t', rest),
+                Separator::SpaceOrTab => memchr2(b' ', b'\t', rest),
+            };
             end.unwrap_or(rest.len())
         };
         if let Some(quoted) = rest.strip_prefix(b"\"")
-            && let Some(quote) = memchr(b'"', quoted)
-            && let Some(after) = quoted.get(quote + 1..)
+            && let Some((length, has_quotes)) = quoted_length(quoted)
+            && let Some(after) = quoted.get(length + 1..)
             && end(after) == 0
         {
-            return (quoted.get(..quote).unwrap_or_default(), quote + 2);
+            return (Value { text: quoted.get(..length).unwrap_or_default(), has_quotes }, length + 2);
         }
         let length = end(rest);
-        (rest.get(..length).unwrap_or_default(), length)
+        let text = rest.get(..length).unwrap_or_default();
+        // Where tabs separate, spaces may pad.
+        let text = if self.separator == Separator::Tab { text.trim_ascii() } else { text };
+        (Value { text, has_quotes: false }, length)
     }
 
     fn directive<'a>(&mut self, line: &[u8]) -> Result<Parsed<'a>, Malformed> {
@@ -137,6 +166,8 @@ impl W3c {
                 })
                 .collect();
             if !columns.is_empty() {
+                let is_tabbed = is_cloudfront || line.get(8..).unwrap_or_default().trim_ascii().contains(&b'\t');
+                self.separator = if is_tabbed { Separator::Tab } else { Separator::SpaceOrTab };
                 (self.columns, self.is_declared, self.is_cloudfront) = (columns, true, is_cloudfront);
             }
         } else if lower.starts_with(b"#date:") {
@@ -147,14 +178,40 @@ impl W3c {
     }
 }
 
+/// A value as the line has it.
+#[derive(Clone, Copy)]
+struct Value<'a> {
+    text: &'a [u8],
+    /// Whether it has quotes that are written twice.
+    has_quotes: bool,
+}
+
+/// How long a text is that a quote ends which is not followed by another, and whether it has such pairs.
+fn quoted_length(text: &[u8]) -> Option<(usize, bool)> {
+    let mut at = 0;
+    let mut has_quotes = false;
+    loop {
+        at += memchr(b'"', text.get(at..)?)?;
+        if text.get(at + 1) != Some(&b'"') {
+            return Some((at, has_quotes));
+        }
+        has_quotes = true;
+        at += 2;
+    }
+}
+
 impl<'a> State<'a> {
     fn set(
         &mut self,
         column: Column,
-        raw: &'a [u8],
+        value: Value<'a>,
         is_cloudfront: bool,
         clock: &mut Clock,
     ) -> Result<(), &'static str> {
+        let Value { text: raw, has_quotes } = value;
+        if has_quotes && let Some(slot) = column.slot() {
+            self.found.doubled |= 1 << slot as u8;
+        }
         let value = text(raw);
         let entry = &mut self.found.entry;
         match column {
@@ -171,7 +228,7 @@ impl<'a> State<'a> {
                 self.time = Some((second, nanos, length > 8));
             }
             Column::Stamp => self.stamp = Some(clock.any(raw).ok_or("a time in seconds since 1970")?),
-            Column::Client => entry.client = value,
+            Column::Client => entry.client = client(value),
             Column::Forwarded => self.forwarded = super::found::first_address(value),
             Column::Method if !value.iter().all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'-' | b'_')) => {
                 return Err("a method");
@@ -226,6 +283,19 @@ impl<'a> State<'a> {
     }
 }
 
+impl Column {
+    /// The text that it becomes, where that may have quotes.
+    fn slot(self) -> Option<Slot> {
+        match self {
+            Column::Agent => Some(Slot::Agent),
+            Column::Referer => Some(Slot::Referer),
+            Column::Stem => Some(Slot::Target),
+            Column::Query => Some(Slot::Query),
+            _ => None,
+        }
+    }
+}
+
 fn column(name: &[u8]) -> Column {
     match name.to_ascii_lowercase().as_slice() {
         b"date" => Column::Date,
@@ -233,14 +303,16 @@ fn column(name: &[u8]) -> Column {
         b"timestamp" | b"x-timestamp" => Column::Stamp,
         b"c-ip" => Column::Client,
         b"x-forwarded-for" | b"cs(x-forwarded-for)" => Column::Forwarded,
-        b"cs-method" => Column::Method,
+        // The second is Microsoft's proxy's, like others below.
+        b"cs-method" | b"s-operation" => Column::Method,
         b"cs-uri-stem" | b"cs-uri" => Column::Stem,
         b"cs-uri-query" => Column::Query,
         b"cs-version" | b"cs-protocol-version" => Column::Protocol,
         b"x-host-header" => Column::Host(0),
         b"cs-host" | b"cs(host)" => Column::Host(1),
-        b"cs(user-agent)" | b"cs-user-agent" => Column::Agent,
-        b"cs(referer)" | b"cs-referer" => Column::Referer,
+        b"r-host" => Column::Host(2),
+        b"cs(user-agent)" | b"cs-user-agent" | b"c-agent" => Column::Agent,
+        b"cs(referer)" | b"cs-referer" | b"cs-referred" => Column::Referer,
         b"sc-status" => Column::Status,
         b"sc-bytes" => Column::Bytes,
         b"time-taken" => Column::Taken,

@@ -6,8 +6,10 @@
 //! weekdays are those that clocks in the zone show, also where these change: that is worked out at the end, for whole
 //! minutes.
 //!
-//! A few stamps that are months away from all others do not stretch the span: what is separated by more than
-//! [`GAP_DAYS`] days from nearly all requests is not part of it.
+//! A few stamps that are far away from all others do not stretch the span. What is separated by more than [`GAP_DAYS`]
+//! days from nearly all requests is not part of it, nor is what `strays` finds at its ends.
+
+mod strays;
 
 use foldhash::fast::RandomState;
 use jiff::tz::TimeZone;
@@ -75,7 +77,7 @@ pub(super) struct Span {
     pub first_ns: i64,
     pub last_ns: i64,
     pub requests: u64,
-    /// Requests months before or after.
+    /// Requests far before or after.
     pub strays: u64,
 }
 
@@ -128,7 +130,33 @@ impl Calendar {
             Some(Span { first_ns, last_ns, requests, strays: total - requests })
         };
         let main = groups.filter_map(span).max_by_key(|span| span.requests)?;
-        if (main.requests as f64) < IN_SPAN * total as f64 { span(&days) } else { Some(main) }
+        let main = if (main.requests as f64) < IN_SPAN * total as f64 { span(&days)? } else { main };
+        Some(self.without_strays(&days, main))
+    }
+
+    /// The span without the few requests at its ends that are further from the others than these are from one another.
+    fn without_strays(&self, days: &[&Day], span: Span) -> Span {
+        let within = |minute: &(i64, u64)| (minute_of(span.first_ns)..=minute_of(span.last_ns)).contains(&minute.0);
+        let minutes = || days.iter().flat_map(|day| day.counted()).filter(within);
+        let Some(core) = strays::core(minutes, span.requests) else { return span };
+        let mut trimmed = Span { requests: core.requests, strays: span.strays + span.requests - core.requests, ..span };
+        if core.first_s > minute_of(span.first_ns) {
+            trimmed.first_ns = self.seconds_of_minute(core.first_s).next().unwrap_or(core.first_s).saturating_mul(NS);
+        }
+        if core.last_s < minute_of(span.last_ns) {
+            let last_s = self.seconds_of_minute(core.last_s).last().unwrap_or(core.last_s + 59);
+            trimmed.last_ns = last_s.saturating_mul(NS);
+        }
+        trimmed
+    }
+
+    /// The seconds of a minute that have requests, as far as they are known.
+    fn seconds_of_minute(&self, minute_s: i64) -> impl Iterator<Item = i64> {
+        let hour = self.hour_places.get(&minute_s.div_euclid(HOUR_S)).and_then(|place| self.hours.get(*place));
+        let seconds = hour.map_or(&[][..], |hour| &*hour.seconds);
+        let first = usize::try_from(minute_s.rem_euclid(HOUR_S)).unwrap_or(0);
+        let counted = (minute_s..).zip(seconds.get(first..first + 60).unwrap_or_default());
+        counted.filter(|(_, count)| **count > 0).map(|(second, _)| second)
     }
 
     /// Requests in the busiest minute.
@@ -284,9 +312,10 @@ impl Day {
     }
 
     /// Its minutes that have requests, by their first second.
-    fn counted(&self) -> impl Iterator<Item = (i64, u64)> {
-        let minutes = (self.number * DAY_S..).step_by(60).zip(self.minutes.iter());
-        minutes.filter(|(_, count)| **count > 0).map(|(minute, count)| (minute, u64::from(*count)))
+    fn counted(&self) -> impl DoubleEndedIterator<Item = (i64, u64)> {
+        let first = self.number * DAY_S;
+        let minutes = self.minutes.iter().enumerate().filter(|(_, count)| **count > 0);
+        minutes.map(move |(minute, count)| (first + 60 * minute as i64, u64::from(*count)))
     }
 }
 

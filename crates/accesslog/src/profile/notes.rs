@@ -73,7 +73,10 @@ pub(super) fn notes(profiler: &Profiler, read: &Read, span: &Span, window: &Wind
         sessions(profiler),
         hurst(bursts),
     ];
-    notes.into_iter().flatten().collect()
+    let mut notes: Vec<String> = notes.into_iter().flatten().collect();
+    // How lines were read comes before what their figures say.
+    notes.splice(0..0, read.formats.remarks());
+    notes
 }
 
 fn malformed(read: &Read) -> Option<String> {
@@ -99,7 +102,10 @@ fn out_of_order(read: &Read) -> Option<String> {
 fn strays(span: &Span) -> Option<String> {
     (span.strays > 0).then(|| {
         let strays = count(span.strays);
-        format!("Requests more than a month from all others: {strays}; the span and its rates leave them out.")
+        format!(
+            "Requests far before or after all others: {strays}; the span and its rates leave them out. A download that \
+             began long before, or a clock that was wrong, leaves such stamps."
+        )
     })
 }
 

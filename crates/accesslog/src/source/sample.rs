@@ -16,6 +16,9 @@ use std::io::{self, ErrorKind, Read};
 const LINES: usize = 500;
 /// And at least so many of each.
 const LEAST_LINES: usize = 20;
+/// The first of so many requests is the first of the log, unless its stamp is this far ahead of the middle one.
+const COMPARED: usize = 15;
+const LEAP_NS: i64 = 60_000_000_000;
 /// So many bytes are decoded beforehand, over all logs, but for each within the range.
 const BYTES: usize = 4 * 1024 * 1024;
 const BYTES_OF_ONE: std::ops::RangeInclusive<usize> = 8 * 1024..=256 * 1024;
@@ -173,14 +176,23 @@ impl Begun {
             .filter(|line| !line.is_empty())
     }
 
+    /// When its first request came. A stamp that is far ahead of the others at the head would put the log behind all
+    /// others, so the first one that is not is taken.
     fn first_request_ns(&self, formats: &mut Formats) -> Option<i64> {
         let mut scratch = Scratch::default();
+        let mut stamps = Vec::new();
         for line in self.lines().take(LINES) {
             if let Ok(Line::Entry(entry)) = formats.read(line, &mut scratch) {
-                return Some(entry.time_ns);
+                stamps.push(entry.time_ns);
+            }
+            if stamps.len() >= COMPARED {
+                break;
             }
         }
-        None
+        let mut sorted = stamps.clone();
+        sorted.sort_unstable();
+        let middle_ns = sorted.get(sorted.len().saturating_sub(1) / 2)?;
+        stamps.iter().copied().find(|stamp_ns| *stamp_ns <= middle_ns.saturating_add(LEAP_NS))
     }
 }
 
@@ -260,6 +272,17 @@ mod tests {
     fn the_first_request_need_not_be_in_the_first_line() {
         let late = [b"\xef\xbb\xbf\r\n\nnonsense\n".to_vec(), on_day(8)].concat();
         let mut logs = begun(&[("a", on_day(9)), ("b", late)]).unwrap();
+        let formats = detect(&logs).unwrap();
+        put_in_order(&mut logs, &formats);
+        assert_eq!(paths(&logs), ["b", "a"]);
+    }
+
+    #[test]
+    fn one_stamp_of_2038_at_the_head_does_not_put_a_log_last() {
+        let wrong = String::from_utf8(on_day(8)).unwrap().replace("/2000", "/2038").into_bytes();
+        let mut logs =
+            begun(&[("a", on_day(9)), ("b", [wrong, b"\n".to_vec(), on_day(8), b"\n".to_vec(), on_day(8)].concat())])
+                .unwrap();
         let formats = detect(&logs).unwrap();
         put_in_order(&mut logs, &formats);
         assert_eq!(paths(&logs), ["b", "a"]);

@@ -3,6 +3,7 @@
 mod found;
 mod logs;
 mod proxies;
+mod reported;
 mod servers;
 mod structured;
 

@@ -1,8 +1,9 @@
 //! What a pattern's fields say, on its way to an entry.
 
-use super::{Kind, is_escaped};
+use super::Kind;
+use super::tail::TailFields;
 use crate::entry::{Entry, Malformed};
-use crate::format::found::{Found, begun, first_address, text, without_port};
+use crate::format::found::{Found, begun, client, first_address, text, without_port};
 use crate::format::number::{self, Unit};
 use crate::format::time::{self, Clock, Parts, Stamp};
 use memchr::memchr;
@@ -23,10 +24,10 @@ impl<'a> State<'a> {
     pub(super) fn text(&mut self, kind: Kind, raw: &'a [u8]) {
         let entry = &mut self.found.entry;
         match kind {
-            Kind::Client | Kind::Address => entry.client = text(raw),
+            Kind::Client | Kind::Address => entry.client = client(raw),
             Kind::ClientPort => entry.client = text(without_port(raw)),
-            Kind::Forwarded => self.forwarded = first_address(raw),
-            Kind::Host => entry.host = text(raw),
+            Kind::Forwarded | Kind::ForwardedAddresses => self.forwarded = first_address(raw),
+            Kind::Host | Kind::HostName => entry.host = text(raw),
             Kind::HostTarget => {
                 let end = memchr(b'/', raw).unwrap_or(raw.len());
                 entry.host = text(raw.get(..end).unwrap_or_default());
@@ -43,6 +44,7 @@ impl<'a> State<'a> {
             Kind::Target | Kind::Path => entry.target = text(raw),
             Kind::Query => self.found.query = text(raw.strip_prefix(b"?").unwrap_or(raw)),
             Kind::Protocol => entry.protocol = text(raw),
+            Kind::OwnUnitService => entry.service_ns = number::any_duration(raw, None).flatten(),
             _ => {}
         }
     }
@@ -80,6 +82,18 @@ impl<'a> State<'a> {
                 entry.service_ns = ns;
                 length
             }
+            Kind::DecimalService => {
+                let (ns, length) = number::duration_or_none(rest, Unit::Seconds)?;
+                (ns.is_none() || rest.get(..length)?.contains(&b'.')).then_some(())?;
+                entry.service_ns = ns;
+                length
+            }
+            Kind::DecimalUpstream => {
+                let (ns, length) = number::durations(rest, Unit::Seconds)?;
+                (ns.is_none() || rest.get(..length)?.contains(&b'.')).then_some(())?;
+                entry.upstream_ns = ns;
+                length
+            }
             Kind::Upstream(unit) => {
                 let (ns, length) = number::durations(rest, unit)?;
                 entry.upstream_ns = ns;
@@ -101,34 +115,14 @@ impl<'a> State<'a> {
 
     /// The fields after those of the format, each after a space.
     #[cold]
-    pub(super) fn tail(&mut self, line: &'a [u8], mut at: usize, with_time: bool) -> Result<(), Malformed> {
-        let (first, mut times) = (at, 0);
-        while at < line.len() {
-            let rest = line.get(at..).unwrap_or_default();
-            let Some(rest) = rest.strip_prefix(b" ") else { return Err(Malformed::at(at, "a space")) };
-            let equals = rest.iter().take(24).position(|byte| !(byte.is_ascii_alphanumeric() || *byte == b'_'));
-            let equals = equals.filter(|equals| *equals > 0 && rest.get(*equals) == Some(&b'='));
-            let label = equals.and_then(|equals| rest.get(..equals)).unwrap_or_default();
-            let start = equals.map_or(0, |equals| equals + 1);
-            let value = rest.get(start..).unwrap_or_default();
-            let (value, length) = match value.strip_prefix(b"\"") {
-                Some(quoted) => {
-                    let end = closing_quote(quoted).ok_or_else(|| Malformed::at(line.len(), "a closing quote"))?;
-                    (quoted.get(..end).unwrap_or_default(), end + 2)
-                }
-                None => {
-                    // A list of durations has spaces of its own.
-                    let list = number::durations(value, Unit::Seconds).map_or(0, |(_, length)| length);
-                    let end =
-                        value.get(list..).and_then(|rest| memchr(b' ', rest)).map_or(value.len(), |end| list + end);
-                    (value.get(..end).unwrap_or_default(), end)
-                }
-            };
-            times += usize::from(self.labelled(label, value, times));
-            at += 1 + start + length;
+    pub(super) fn tail(&mut self, line: &'a [u8], at: usize, with_time: bool) -> Result<(), Malformed> {
+        let mut times = 0;
+        for field in TailFields::new(line, at) {
+            let field = field?;
+            times += usize::from(self.labelled(field.label, field.value, times));
         }
-        if at == first || (with_time && times == 0) {
-            return Err(Malformed::at(at, "a space and the time that the request took"));
+        if at >= line.len() || (with_time && times == 0) {
+            return Err(Malformed::at(line.len(), "a space and the time that the request took"));
         }
         Ok(())
     }
@@ -137,11 +131,12 @@ impl<'a> State<'a> {
     fn labelled(&mut self, label: &[u8], value: &'a [u8], times: usize) -> bool {
         let entry = &mut self.found.entry;
         let seconds = number::durations(value, Unit::Seconds).filter(|(_, length)| *length == value.len());
-        let is_decimal = seconds.is_some() && value.contains(&b'.');
+        let is_decimal = seconds.is_some() && number::has_milliseconds(value);
         match (label, seconds) {
             (b"rt" | b"request_time" | b"reqtime", Some((ns, _))) => entry.service_ns = ns,
             (b"urt" | b"ut" | b"upstream_response_time" | b"apptime", Some((ns, _))) => entry.upstream_ns = ns,
-            // nginx's have a point, always; the first is the whole, the second that of the server behind it.
+            // nginx's have a point and three digits, always (a ratio of compression has two); the first is the whole, the
+            // second that of the server behind it.
             (b"", Some((ns, _))) if is_decimal && times == 0 => entry.service_ns = ns,
             (b"", Some((ns, _))) if is_decimal && times == 1 => entry.upstream_ns = ns,
             (b"host" | b"vhost" | b"sn", None) => {
@@ -172,9 +167,4 @@ impl<'a> State<'a> {
         begun(entry, is_end);
         Ok(())
     }
-}
-
-/// The first quote that is not escaped.
-fn closing_quote(text: &[u8]) -> Option<usize> {
-    memchr::memchr_iter(b'"', text).find(|at| !is_escaped(text, *at))
 }

@@ -1,0 +1,46 @@
+//! Whether lines begin with a virtual host or with the client, as proxies forward it: `203.0.113.7 10.0.0.1 - - [`.
+//!
+//! A host is a name, or one of few addresses that many clients ask. What proxies forward is an address, many of which
+//! come by way of few proxies.
+
+use crate::format::{Format, ip};
+use crate::{Line, Scratch};
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+/// Whether the hosts that a format finds in lines look like clients.
+pub(super) fn looks_forwarded(with_host: &Format, lines: &[&[u8]]) -> bool {
+    let mut format = with_host.clone();
+    let mut scratch = Scratch::default();
+    let mut hosts = BTreeSet::new();
+    let mut clients = BTreeSet::new();
+    for line in lines {
+        if let Ok(Line::Entry(entry)) = format.read(line, &mut scratch) {
+            clients.insert(entry.client.to_vec());
+            if !entry.host.is_empty() {
+                hosts.insert(entry.host.to_vec());
+            }
+        }
+    }
+    let addresses: Vec<IpAddr> = hosts.iter().filter_map(|host| ip(host)).collect();
+    if addresses.len() < hosts.len() {
+        return false;
+    }
+    match addresses.as_slice() {
+        [] => true,
+        [host] => {
+            let is_server =
+                is_private(*host) && clients.iter().filter_map(|client| ip(client)).any(|ip| !is_private(ip));
+            clients.len() == 1 && !is_server
+        }
+        _ => addresses.len() >= clients.len(),
+    }
+}
+
+/// Whether nobody outside of a site's own network has an address.
+fn is_private(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(v4) => v4.is_private() || v4.is_loopback() || v4.is_link_local(),
+        IpAddr::V6(v6) => v6.is_loopback() || v6.is_unique_local() || v6.is_unicast_link_local(),
+    }
+}

@@ -1,0 +1,72 @@
+//! The fields after those of a format, each after a space: `rt=0.012 "-" 0.004, 0.003`.
+
+use super::is_escaped;
+use crate::entry::Malformed;
+use crate::format::number::{self, Unit};
+use memchr::memchr;
+
+/// A field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TailField<'a> {
+    /// Of `rt=0.012`, what stands before the equals sign.
+    pub label: &'a [u8],
+    pub value: &'a [u8],
+    pub is_quoted: bool,
+}
+
+/// The fields of a line from a place on; after one that is malformed there is no other.
+pub(crate) struct TailFields<'a> {
+    line: &'a [u8],
+    at: usize,
+}
+
+impl<'a> TailFields<'a> {
+    pub fn new(line: &'a [u8], at: usize) -> TailFields<'a> {
+        TailFields { line, at }
+    }
+
+    fn read(&mut self) -> Result<TailField<'a>, Malformed> {
+        let rest = self.line.get(self.at..).unwrap_or_default();
+        let Some(rest) = rest.strip_prefix(b" ") else { return Err(Malformed::at(self.at, "a space")) };
+        let equals = rest.iter().take(24).position(|byte| !(byte.is_ascii_alphanumeric() || *byte == b'_'));
+        let equals = equals.filter(|equals| *equals > 0 && rest.get(*equals) == Some(&b'='));
+        let label = equals.and_then(|equals| rest.get(..equals)).unwrap_or_default();
+        let start = equals.map_or(0, |equals| equals + 1);
+        let value = rest.get(start..).unwrap_or_default();
+        let quoted = value.strip_prefix(b"\"");
+        let (value, length) = match quoted {
+            Some(quoted) => {
+                let end = closing_quote(quoted).ok_or_else(|| Malformed::at(self.line.len(), "a closing quote"))?;
+                (quoted.get(..end).unwrap_or_default(), end + 2)
+            }
+            None => {
+                // A list of durations has spaces of its own.
+                let list = number::durations(value, Unit::Seconds).map_or(0, |(_, length)| length);
+                let end = value.get(list..).and_then(|rest| memchr(b' ', rest)).map_or(value.len(), |end| list + end);
+                (value.get(..end).unwrap_or_default(), end)
+            }
+        };
+        self.at += 1 + start + length;
+        Ok(TailField { label, value, is_quoted: quoted.is_some() })
+    }
+}
+
+impl<'a> Iterator for TailFields<'a> {
+    type Item = Result<TailField<'a>, Malformed>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.at >= self.line.len() {
+            return None;
+        }
+        let field = self.read();
+        if field.is_err() {
+            self.at = self.line.len();
+        }
+        Some(field)
+    }
+}
+
+/// The first quote that is not escaped.
+fn closing_quote(text: &[u8]) -> Option<usize> {
+    memchr::memchr_iter(b'"', text).find(|at| !is_escaped(text, *at))
+}

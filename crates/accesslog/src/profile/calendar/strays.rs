@@ -1,0 +1,123 @@
+//! The few requests at the ends of a log that lie further from all others than these reach.
+//!
+//! A download that began long before the log did, or a clock that was wrong for a moment, leaves such stamps. They would
+//! stretch the span, and thin the rates out. At most one request in a hundred is left out, and only where the gap is
+//! longer than the whole rest and ten times as long as any gap in it, so that a quiet night is none.
+
+/// With fewer requests, each of them counts.
+const LEAST_REQUESTS: u64 = 20;
+/// Stray requests are at most this part of all, at each end; one may always be.
+const ONE_IN: u64 = 100;
+/// A gap so many times the longest of the others does not belong to them.
+const MUCH_LONGER: i64 = 10;
+/// A shorter gap, in seconds, stretches no span that matters.
+const LEAST_GAP_S: i64 = 300;
+const MINUTE_S: i64 = 60;
+
+/// What is left without them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Core {
+    /// First and last minute, by their first second.
+    pub first_s: i64,
+    pub last_s: i64,
+    pub requests: u64,
+}
+
+/// The core of a log whose minutes, in order, have these requests; none if it is all of it.
+pub(super) fn core<I: DoubleEndedIterator<Item = (i64, u64)>>(minutes: impl Fn() -> I, requests: u64) -> Option<Core> {
+    if requests < LEAST_REQUESTS {
+        return None;
+    }
+    let most = (requests / ONE_IN).max(1);
+    let head = widest_gap(minutes(), most);
+    let tail = widest_gap(minutes().rev(), most);
+    let (all_first_s, all_last_s) = (minutes().next()?.0, minutes().next_back()?.0);
+    let first_s = head.map_or(all_first_s, |gap| gap.after_s);
+    let last_s = tail.map_or(all_last_s, |gap| gap.after_s);
+    if first_s > last_s {
+        return None;
+    }
+    let mut longest_s = 0;
+    let mut before_s = first_s;
+    for (minute_s, _) in minutes().filter(|(minute_s, _)| (first_s..=last_s).contains(minute_s)) {
+        longest_s = longest_s.max(minute_s - before_s);
+        before_s = minute_s;
+    }
+    let length_s = last_s - first_s + MINUTE_S;
+    let is_stray = |gap: &Gap| {
+        gap.length_s > length_s && gap.length_s >= longest_s.saturating_mul(MUCH_LONGER) && gap.length_s >= LEAST_GAP_S
+    };
+    let head = head.filter(is_stray);
+    let tail = tail.filter(is_stray);
+    if head.is_none() && tail.is_none() {
+        return None;
+    }
+    let outside = head.map_or(0, |gap| gap.outside) + tail.map_or(0, |gap| gap.outside);
+    Some(Core {
+        first_s: head.map_or(all_first_s, |gap| gap.after_s),
+        last_s: tail.map_or(all_last_s, |gap| gap.after_s),
+        requests: requests.saturating_sub(outside),
+    })
+}
+
+/// A gap near one end.
+#[derive(Clone, Copy)]
+struct Gap {
+    length_s: i64,
+    /// The minute on its inner side.
+    after_s: i64,
+    /// Requests on its outer side.
+    outside: u64,
+}
+
+/// The widest gap that has at most so many requests on its outer side, from which `minutes` come.
+fn widest_gap(minutes: impl Iterator<Item = (i64, u64)>, most: u64) -> Option<Gap> {
+    let mut widest: Option<Gap> = None;
+    let mut outside = 0;
+    let mut before_s: Option<i64> = None;
+    for (minute_s, count) in minutes {
+        if let Some(before_s) = before_s {
+            let length_s = minute_s.abs_diff(before_s).try_into().unwrap_or(i64::MAX);
+            if widest.is_none_or(|gap| length_s > gap.length_s) {
+                widest = Some(Gap { length_s, after_s: minute_s, outside });
+            }
+        }
+        outside += count;
+        before_s = Some(minute_s);
+        if outside > most {
+            break;
+        }
+    }
+    widest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(minutes: &[(i64, u64)]) -> Option<Core> {
+        let minutes: Vec<(i64, u64)> = minutes.iter().map(|(minute, count)| (minute * MINUTE_S, *count)).collect();
+        let requests = minutes.iter().map(|(_, count)| count).sum();
+        core(|| minutes.iter().copied(), requests)
+    }
+
+    #[test]
+    fn one_early_stamp_is_no_part_of_half_a_minute() {
+        let core = Core { first_s: 50 * MINUTE_S, last_s: 50 * MINUTE_S, requests: 299 };
+        assert_eq!(found(&[(0, 1), (50, 299)]), Some(core));
+        assert_eq!(found(&[(50, 299), (6_000_000, 1)]), Some(core));
+        assert_eq!(found(&[(0, 1), (50, 299), (6_000_000, 1)]), Some(core));
+        let longer = Core { last_s: 51 * MINUTE_S, requests: 598, ..core };
+        assert_eq!(found(&[(0, 1), (50, 299), (51, 299)]), Some(longer));
+    }
+
+    #[test]
+    fn quiet_hours_are_part_of_a_log() {
+        let day: Vec<(i64, u64)> = std::iter::once((0, 1)).chain((360..1_440).map(|minute| (minute, 10))).collect();
+        assert_eq!(found(&day), None, "a night without requests is shorter than the day");
+        assert_eq!(found(&[(0, 100), (600, 100)]), None, "half of the requests are no strays");
+        assert_eq!(found(&[(0, 1), (50, 10)]), None, "few requests all count");
+        assert_eq!(found(&[(0, 300)]), None);
+        assert_eq!(found(&[]), None);
+    }
+}

@@ -1,0 +1,89 @@
+//! Times between one request of a log and the next.
+//!
+//! Lines are a little out of order, so a request that came before the one above it has no time to it. A single stamp
+//! that is far behind or far ahead of the lines around it would make two such times wrong, and is passed over: each is
+//! looked at when the next one is known.
+
+use super::{Histogram, NS};
+
+/// A stamp this far from its neighbours may be wrong.
+const LEAP_NS: i64 = 60 * NS;
+/// After so many stamps in a row that are far behind, the clock was set back.
+const SET_BACK: u32 = 16;
+
+/// The distribution of times between requests.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Gaps {
+    found_ns: Histogram,
+    last_ns: Option<i64>,
+    /// The one after that, until the next one is known.
+    pending_ns: Option<i64>,
+    /// So many in a row are far behind the last one.
+    behind: u32,
+}
+
+impl Gaps {
+    #[inline]
+    pub fn add(&mut self, time_ns: i64) {
+        let Some(pending_ns) = self.pending_ns.replace(time_ns) else { return };
+        let last_ns = self.last_ns.unwrap_or(pending_ns);
+        let is_ahead = pending_ns > last_ns.saturating_add(LEAP_NS) || self.last_ns.is_none();
+        if !(is_ahead && time_ns < pending_ns.saturating_sub(LEAP_NS)) {
+            self.take(pending_ns);
+        }
+    }
+
+    /// The distribution of all of them.
+    pub fn finish(mut self) -> Histogram {
+        if let Some(pending_ns) = self.pending_ns.take() {
+            self.take(pending_ns);
+        }
+        self.found_ns
+    }
+
+    fn take(&mut self, time_ns: i64) {
+        let Some(last_ns) = self.last_ns else {
+            self.last_ns = Some(time_ns);
+            return;
+        };
+        if time_ns < last_ns.saturating_sub(LEAP_NS) {
+            self.behind += 1;
+            if self.behind < SET_BACK {
+                return;
+            }
+        }
+        self.behind = 0;
+        self.last_ns = Some(time_ns);
+        if time_ns >= last_ns {
+            self.found_ns.add(time_ns.abs_diff(last_ns));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Number and longest of the times between requests at these seconds.
+    fn found(seconds: &[i64]) -> (u64, f64) {
+        let mut gaps = Gaps::default();
+        seconds.iter().for_each(|second| gaps.add(second * NS));
+        let times = gaps.finish().in_units_of(NS as f64);
+        (times.samples, times.max)
+    }
+
+    #[test]
+    fn a_stamp_far_from_its_neighbours_makes_no_times() {
+        assert_eq!(found(&[]), (0, 0.0));
+        assert_eq!(found(&[5_000]), (0, 0.0));
+        assert_eq!(found(&[5_000, 5_001, 5_003]), (2, 2.0));
+        assert_eq!(found(&[5_000, 5_001, 2_000, 5_002, 5_003]), (3, 1.0), "early");
+        assert_eq!(found(&[5_000, 5_001, 2_000, 2_500, 5_002, 5_003]), (3, 1.0), "two early ones");
+        assert_eq!(found(&[5_000, 5_001, 2_000_000, 5_002, 5_003]), (3, 1.0), "ahead");
+        assert_eq!(found(&[2_000_000, 5_000, 5_001]), (1, 1.0), "ahead at the head");
+        assert_eq!(found(&[5_000, 5_002, 5_001, 5_003]), (2, 2.0), "a little out of order");
+        assert_eq!(found(&[5_000, 9_000, 9_001]), (2, 4_000.0), "a pause");
+        let set_back: Vec<i64> = (0..100).chain(-3_600..-3_500).collect();
+        assert_eq!(found(&set_back).0, 99 + 99 - 15);
+    }
+}

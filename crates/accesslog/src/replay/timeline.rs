@@ -1,0 +1,278 @@
+//! Which stamps of a log are its course, and which stand far from the lines around them.
+//!
+//! A server that stamps the start of a request (Apache) writes an early stamp below later ones when a long download
+//! ends. A clock that was wrong for a moment leaves a stamp years ahead. Neither may hold up a replay, so each stamp is
+//! judged when the [`LOOK_AHEAD`] requests after it in the log are known:
+//!
+//! - Behind the newest stamp by more than the window, where nothing is left to sort it into: [`Place::Behind`].
+//! - Ahead of the newest by more than [`LEAP_NS`], while most of the lines after it are not: [`Place::Ahead`].
+//! - Where nearly all lines after it go on from an earlier time, the clock was set back (the end of daylight saving
+//!   time, logs joined in the wrong order): the course goes on without a pause.
+//!
+//! The course begins at the first stamp that is not far before all others: [`first_of_course`].
+
+use super::SECOND_NS;
+
+/// Requests that are known beyond the one that is judged.
+pub(super) const LOOK_AHEAD: usize = 64;
+/// A stamp this far ahead may be wrong; shorter pauses are never worth a doubt.
+const LEAP_NS: i64 = 60 * SECOND_NS;
+/// With fewer stamps to compare with, a gap at the beginning or end of a log is taken as it is.
+const LEAST_COMPARED: usize = 16;
+/// A gap at the beginning or end of a log that is so many times the longest of the others does not belong to them.
+const MUCH_LONGER: i64 = 10;
+/// Fewer lines than this at the end of a log do not show that its time went on so far.
+const FEW: usize = 8;
+const DAY_NS: i64 = 86_400 * SECOND_NS;
+
+/// Where a request belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// In the course of the log, at this time.
+    Course(i64),
+    /// Too far behind what stands above it to be sorted.
+    Behind,
+    /// Too far ahead of what stands around it to be true.
+    Ahead,
+}
+
+/// The course of a log's time so far.
+#[derive(Debug)]
+pub(super) struct Timeline {
+    window_ns: i64,
+    /// The latest stamp of the course, with `shift_ns`.
+    newest_ns: Option<i64>,
+    /// What stamps are moved by since the clock was set back.
+    shift_ns: i64,
+    /// The last stamps of the course, with `shift_ns`, in the order of the log.
+    recent: Recent,
+    /// How often the clock was set back.
+    pub set_back: u64,
+}
+
+impl Timeline {
+    /// A course in which requests are sorted within so many nanoseconds.
+    pub fn new(window_ns: i64) -> Timeline {
+        Timeline { window_ns, newest_ns: None, shift_ns: 0, recent: Recent::default(), set_back: 0 }
+    }
+
+    /// The latest time of the course.
+    pub fn newest_ns(&self) -> i64 {
+        self.newest_ns.unwrap_or(i64::MIN)
+    }
+
+    /// Judges a stamp by those that follow it in the log. `sorted_ns` is the time up to which requests were handed on.
+    pub fn judge(
+        &mut self,
+        stamp_ns: i64,
+        following: impl ExactSizeIterator<Item = i64> + Clone,
+        sorted_ns: Option<i64>,
+    ) -> Place {
+        let newest_ns = match self.newest_ns {
+            Some(newest_ns) => newest_ns,
+            None => first_of_course(std::iter::once(stamp_ns).chain(following.clone()), self.window_ns),
+        };
+        let shift_ns = self.shift_ns;
+        let time_ns = stamp_ns.saturating_add(shift_ns);
+        let leap_ns = newest_ns.saturating_add(self.window_ns.max(LEAP_NS));
+        let shifted = following.map(move |following_ns| following_ns.saturating_add(shift_ns));
+        if time_ns > leap_ns {
+            if self.is_ahead(time_ns, newest_ns, shifted) {
+                self.newest_ns = Some(newest_ns);
+                return Place::Ahead;
+            }
+        } else if time_ns < newest_ns.saturating_sub(self.window_ns)
+            && sorted_ns.is_none_or(|sorted_ns| time_ns < sorted_ns)
+        {
+            self.newest_ns = Some(newest_ns);
+            if !self.is_set_back(time_ns, newest_ns, shifted) {
+                return Place::Behind;
+            }
+            self.set_back += 1;
+            self.shift_ns = newest_ns.saturating_sub(stamp_ns);
+            return Place::Course(newest_ns);
+        }
+        self.newest_ns = Some(newest_ns.max(time_ns));
+        self.recent.push(time_ns);
+        Place::Course(time_ns)
+    }
+
+    /// Whether the lines that follow a leap deny it; at the end of a log, whether it is too long for so few lines.
+    fn is_ahead(&self, time_ns: i64, newest_ns: i64, following: impl ExactSizeIterator<Item = i64>) -> bool {
+        let count = following.len();
+        let agreeing = following.filter(|next_ns| *next_ns >= time_ns.saturating_sub(self.window_ns)).count();
+        if count > 0 && agreeing * 2 < count {
+            return true;
+        }
+        let least_ns = if count == 0 { LEAP_NS } else { DAY_NS };
+        let leap_ns = time_ns.saturating_sub(newest_ns);
+        let longest_ns = self.recent.longest_gap_ns();
+        count < FEW
+            && leap_ns > least_ns
+            && longest_ns.is_some_and(|longest_ns| leap_ns > longest_ns.saturating_mul(MUCH_LONGER))
+    }
+
+    /// Whether seven of eight lines that follow go on in order from an earlier time.
+    fn is_set_back(&self, time_ns: i64, newest_ns: i64, following: impl ExactSizeIterator<Item = i64>) -> bool {
+        let count = following.len();
+        if count < LEAST_COMPARED {
+            return false;
+        }
+        let mut goes_on = 0;
+        let mut last_ns = time_ns;
+        for next_ns in following {
+            let is_near =
+                next_ns >= last_ns.saturating_sub(self.window_ns) && next_ns <= last_ns.saturating_add(LEAP_NS);
+            if is_near && next_ns < newest_ns.saturating_sub(self.window_ns) {
+                goes_on += 1;
+                last_ns = last_ns.max(next_ns);
+            }
+        }
+        goes_on * 8 >= count * 7
+    }
+}
+
+/// The first stamp of a log's course: the earliest, but for up to one in eight that are so far before all others that
+/// the gap is more than the window and much longer than any gap between the others.
+fn first_of_course(stamps: impl Iterator<Item = i64>, window_ns: i64) -> i64 {
+    let mut sorted: Vec<i64> = stamps.collect();
+    sorted.sort_unstable();
+    let first_ns = sorted.first().copied().unwrap_or(0);
+    // As many at the other end may be wrong as well.
+    let most = sorted.len() / 8;
+    let core_end = sorted.len() - most;
+    if core_end < LEAST_COMPARED + most {
+        return first_ns;
+    }
+    let gap_before =
+        |index: usize| match (index.checked_sub(1).and_then(|before| sorted.get(before)), sorted.get(index)) {
+            (Some(before), Some(at)) => at.saturating_sub(*before),
+            _ => 0,
+        };
+    let mut longest_ns = (most + 1..core_end).map(gap_before).max().unwrap_or(0);
+    // From the latest candidate to the earliest: each gap passed over belongs to the course.
+    for index in (1..=most).rev() {
+        let gap_ns = gap_before(index);
+        if gap_ns > window_ns.max(SECOND_NS) && gap_ns > longest_ns.saturating_mul(MUCH_LONGER) {
+            return sorted.get(index).copied().unwrap_or(first_ns);
+        }
+        longest_ns = longest_ns.max(gap_ns);
+    }
+    first_ns
+}
+
+/// The last [`LOOK_AHEAD`] stamps of the course.
+#[derive(Debug, Default)]
+struct Recent {
+    stamps: Vec<i64>,
+    next: usize,
+}
+
+impl Recent {
+    fn push(&mut self, time_ns: i64) {
+        match self.stamps.get_mut(self.next) {
+            Some(place) => *place = time_ns,
+            None => self.stamps.push(time_ns),
+        }
+        self.next = (self.next + 1) % LOOK_AHEAD;
+    }
+
+    /// The longest gap between two of them; none where they are too few.
+    fn longest_gap_ns(&self) -> Option<i64> {
+        if self.stamps.len() < LEAST_COMPARED {
+            return None;
+        }
+        let mut sorted = self.stamps.clone();
+        sorted.sort_unstable();
+        sorted.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).max()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const WINDOW_NS: i64 = 5 * SECOND_NS;
+
+    /// Places of stamps in seconds, and how often the clock was set back.
+    fn places(seconds: &[i64]) -> (Vec<Place>, u64) {
+        let mut timeline = Timeline::new(WINDOW_NS);
+        let stamps: Vec<i64> = seconds.iter().map(|second| second * SECOND_NS).collect();
+        let place = |at: usize| {
+            let end = stamps.len().min(at + 1 + LOOK_AHEAD);
+            timeline.judge(stamps[at], stamps[at + 1..end].iter().copied(), None)
+        };
+        let places = (0..stamps.len()).map(place).collect();
+        (places, timeline.set_back)
+    }
+
+    fn count(places: &[Place], place: Place) -> usize {
+        places.iter().filter(|other| **other == place).count()
+    }
+
+    #[test]
+    fn one_early_stamp_is_behind_wherever_it_stands() {
+        for at in [0, 1, 5, 63, 64, 150, 299] {
+            let mut seconds: Vec<i64> = (0..300).map(|line| 10_000 + line / 10).collect();
+            seconds[at] -= 3_000;
+            let (places, _) = places(&seconds);
+            assert_eq!((places[at], count(&places, Place::Behind)), (Place::Behind, 1), "line {at}");
+        }
+        let mut seconds: Vec<i64> = (0..300).map(|line| 10_000 + line / 10).collect();
+        for (at, earlier) in [(0, 3_000), (1, 2_000), (2, 1_000)] {
+            seconds[at] -= earlier;
+        }
+        assert_eq!(count(&places(&seconds).0, Place::Behind), 3, "several at the head");
+    }
+
+    #[test]
+    fn one_stamp_of_another_year_is_ahead_wherever_it_stands() {
+        for at in [0, 1, 5, 63, 150, 298, 299] {
+            let mut seconds: Vec<i64> = (0..300).map(|line| 10_000 + line / 10).collect();
+            seconds[at] = 2_160_000_000;
+            let (places, _) = places(&seconds);
+            assert_eq!((places[at], count(&places, Place::Ahead)), (Place::Ahead, 1), "line {at}");
+            assert_eq!(count(&places, Place::Behind), 0, "line {at}");
+        }
+    }
+
+    #[test]
+    fn pauses_are_part_of_the_course() {
+        let night: Vec<i64> = (0..100).chain(30_000..30_100).collect();
+        let hourly: Vec<i64> = (0..50).map(|line| line * 3_600).collect();
+        let few = [0, 7_200, 14_400];
+        for seconds in [&night[..], &hourly, &few] {
+            let (places, set_back) = places(seconds);
+            assert!(places.iter().all(|place| matches!(place, Place::Course(_))), "{places:?}");
+            assert_eq!(set_back, 0);
+        }
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_goes_on() {
+        // Two hours of summer, then the second one again.
+        let seconds: Vec<i64> = (0..7_200).chain(3_600..9_000).collect();
+        let (places, set_back) = places(&seconds);
+        let times: Vec<i64> = places
+            .iter()
+            .map(|place| match place {
+                Place::Course(time_ns) => time_ns / SECOND_NS,
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(set_back, 1);
+        assert_eq!((times[7_199], times[7_200], times[7_201], times[12_599]), (7_199, 7_199, 7_200, 12_598));
+    }
+
+    proptest! {
+        #[test]
+        fn no_stamp_panics(stamps in prop::collection::vec(any::<i64>(), 0..200), window_ns in 0..i64::MAX) {
+            let mut timeline = Timeline::new(window_ns);
+            for at in 0..stamps.len() {
+                let end = stamps.len().min(at + 1 + LOOK_AHEAD);
+                timeline.judge(stamps[at], stamps[at + 1..end].iter().copied(), stamps.get(at / 2).copied());
+            }
+        }
+    }
+}
