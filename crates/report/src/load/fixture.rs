@@ -95,6 +95,7 @@ pub fn record() -> Record {
             max_rate: None,
             host: HostContention::default(),
             host_probe: Some(HostProbe { arithmetic_mops: 2_310.0, memory_mreads: 25.3 }),
+            panics: Vec::new(),
         },
         server: None,
         objectives: vec![],
