@@ -29,7 +29,8 @@ pub struct LoadArgs {
     pub rate: Option<Rate>,
     /// Closed loop: this many clients, each waiting for its answer before its next call
     ///
-    /// Where nothing says how calls come, there are 10 of them.
+    /// Where nothing says how calls come, there are 10 of them. One that cannot connect tries again after 10 ms, then 20 ms
+    /// and so on up to a second. Each holds a connection: what the descriptor limit cannot hold is refused at the start.
     #[arg(short, long, value_name = "N", conflicts_with_all = ["rate", "arrivals", "stages", "speed"])]
     #[arg(aliases = ["connections", "vus"])]
     pub clients: Option<Count>,

@@ -4,6 +4,7 @@
 mod accounting;
 mod bodies;
 mod case;
+mod destinations;
 mod expected;
 mod framing;
 mod hostile;
