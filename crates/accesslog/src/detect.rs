@@ -9,7 +9,7 @@ mod units;
 
 use crate::entry::{Line, Malformed, Scratch};
 use crate::error::LogError;
-use crate::format::{Format, Parsed, docker, finished};
+use crate::format::{Format, Parsed, docker, finished, ip};
 use crate::readout::readout;
 use brimful_core::profile::{FieldSample, FormatShare};
 use brimful_core::text::one_line;
@@ -232,11 +232,13 @@ impl Candidate {
     fn new(mut format: Format, lines: &[&[u8]]) -> Candidate {
         let mut outcomes = Vec::with_capacity(lines.len());
         let mut has_service = false;
+        let mut addresses = 0;
         let mut scratch = Scratch::default();
         for line in lines {
             outcomes.push(match format.read(line, &mut scratch) {
                 Ok(Line::Entry(entry)) => {
                     has_service |= entry.service_ns.is_some();
+                    addresses += usize::from(is_host(entry.client));
                     Outcome::Entry
                 }
                 Ok(Line::Other) => Outcome::Other,
@@ -248,7 +250,12 @@ impl Candidate {
         if times.iter().any(|time| format.name().contains(time)) && !has_service {
             outcomes.fill(Outcome::Malformed);
         }
-        Candidate { format, outcomes, remark: None }
+        // Nor is a quoted field of anything else one of addresses.
+        let mut candidate = Candidate { format, outcomes, remark: None };
+        if candidate.format.name().contains("x_forwarded_for") && addresses * 2 < candidate.entries() {
+            candidate.outcomes.fill(Outcome::Malformed);
+        }
+        candidate
     }
 
     fn entries(&self) -> usize {
@@ -256,25 +263,29 @@ impl Candidate {
     }
 }
 
-/// Of formats that begin with what proxies say of the client, those are refused whose lines begin with a virtual host as
-/// well, unless that looks like the client.
+/// Whether a client is an address or a host's name.
+fn is_host(client: &[u8]) -> bool {
+    ip(client).is_some() || client.is_empty() || client.contains(&b'.')
+}
+
+/// Of two formats that read the same lines, one with a virtual host at the beginning and one with what proxies say of the
+/// client, one is refused.
 fn refuse_hosts(candidates: &mut [Candidate], lines: &[&[u8]]) {
-    let refused: Vec<usize> = candidates
+    let place = |candidates: &[Candidate], name: &str| candidates.iter().position(|other| other.format.name() == name);
+    let forwarded: Vec<String> = candidates
         .iter()
-        .enumerate()
-        .filter(|(_, candidate)| {
-            let Some(rest) = candidate.format.name().strip_prefix("forwarded ") else { return false };
-            let with_host = format!("%v {rest}");
-            let with_host = candidates.iter().find(|other| other.format.name() == with_host);
-            with_host.is_some_and(|with_host| {
-                with_host.entries() >= candidate.entries() && !forwarded::looks_forwarded(&with_host.format, lines)
-            })
-        })
-        .map(|(place, _)| place)
+        .filter_map(|candidate| candidate.format.name().strip_prefix("forwarded ").map(str::to_owned))
         .collect();
-    for place in refused {
-        if let Some(candidate) = candidates.get_mut(place) {
-            candidate.outcomes.fill(Outcome::Malformed);
+    for rest in forwarded {
+        for with_host in [format!("%v {rest}"), format!("vhost_{rest}")] {
+            let Some(forwarded) = place(candidates, &format!("forwarded {rest}")) else { continue };
+            let Some(host) = place(candidates, &with_host) else { continue };
+            let Ok([forwarded, host]) = candidates.get_disjoint_mut([forwarded, host]) else { continue };
+            if host.entries() == 0 || host.entries() < forwarded.entries() {
+                continue;
+            }
+            let refused = if forwarded::looks_forwarded(&host.format, lines) { host } else { forwarded };
+            refused.outcomes.fill(Outcome::Malformed);
         }
     }
 }

@@ -35,6 +35,7 @@ pub fn is_log(head: &[u8]) -> bool {
         return true;
     }
     // The last line may be cut off.
+    let head = brimful_core::text::bytes_without_mark(head);
     let whole = head.iter().rposition(|byte| *byte == b'\n').map_or(head, |end| &head[..end]);
     let lines: Vec<&[u8]> = whole.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).take(50).collect();
     !lines.is_empty() && Formats::detect(&lines).is_ok()

@@ -22,7 +22,7 @@ use brimful_accesslog::workload::{Coming, workload};
 use brimful_accesslog::{Entry, LogError};
 use brimful_core::profile::{self, Profile};
 use brimful_core::secret;
-use brimful_core::text::one_line;
+use brimful_core::text::{bytes_without_mark, one_line, without_mark};
 use brimful_report::profile::{Against, Compared, comparison, csv, text};
 use filter::{Filter, instant, window};
 use jiff::tz::{Offset, TimeZone};
@@ -225,7 +225,7 @@ fn formats(args: &CharacterizeArgs) -> anyhow::Result<Option<Formats>> {
     }
     if let Some(path) = &args.format_from {
         let bytes = std::fs::read(path).map_err(|source| failed(LogError::Io { path: path.clone(), source }))?;
-        let of_file = Format::of_configuration(&String::from_utf8_lossy(&bytes));
+        let of_file = Format::of_configuration(&String::from_utf8_lossy(bytes_without_mark(&bytes)));
         formats.extend(of_file.map_err(|error| UsageError(format!("{}: {error}", path.display())))?);
         if formats.is_empty() {
             return Err(UsageError(format!(
@@ -249,12 +249,13 @@ fn read_profile(path: &Path) -> anyhow::Result<Profile> {
     let text =
         std::fs::read_to_string(path).map_err(|source| failed(LogError::Io { path: path.to_owned(), source }))?;
     let wrong = |why: String| UsageError(format!("{}: {why}", name(path)));
-    let schema = from_json::<Schema>(&text).map_or(String::new(), |document| document.schema);
+    let text = without_mark(&text);
+    let schema = from_json::<Schema>(text).map_or(String::new(), |document| document.schema);
     if schema != profile::SCHEMA {
         let what = "this is no profile: give a file that `brimful characterize --out FILE.json` wrote";
         return Err(wrong(what.to_owned()).into());
     }
-    Ok(from_json(&text).map_err(wrong)?)
+    Ok(from_json(text).map_err(wrong)?)
 }
 
 /// What goes into the file of `--out`, by its name.

@@ -16,7 +16,8 @@ pub fn main(args: &FilesetArgs) -> anyhow::Result<Exit> {
     let text =
         std::fs::read_to_string(&args.workload).with_context(|| format!("cannot read {name}; check the path"))?;
     let wrong = |why: String| UsageError(format!("{name}: {why}"));
-    let mut workload: Workload = toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    let mut workload: Workload =
+        toml::from_str(brimful_core::text::without_mark(&text)).map_err(|error| wrong(error.to_string()))?;
     choosers::read(&mut workload).map_err(|error| wrong(error.to_string()))?;
     let made = fileset(&workload, &args.directory).map_err(|error| match error {
         LogError::Io { .. } => anyhow::anyhow!("{error}; choose another directory, or make room"),

@@ -8,6 +8,7 @@ use crate::trace::CallTrace;
 use crate::{command_line, keep, progress, token};
 use brimful_core::quantity;
 use brimful_core::record::Record;
+use brimful_core::text::bytes_without_mark;
 use brimful_core::tls::{Tls, TlsSpoken};
 use brimful_core::workload::{self, Load, LoadKind, Stage, Workload};
 use brimful_core::{Bytes, Nanos, Rate};
@@ -232,7 +233,7 @@ fn most_per_shard(args: &LoadArgs, plan: &RunPlan, parts: u64) -> anyhow::Result
 fn read_trace(file: &Path) -> anyhow::Result<Trace> {
     let named = |error: &dyn std::fmt::Display| UsageError(format!("{}: {error}", file.display()));
     let bytes = std::fs::read(file).map_err(|error| named(&error))?;
-    Ok(Trace::parse(&bytes).map_err(|error| named(&error))?)
+    Ok(Trace::parse(bytes_without_mark(&bytes)).map_err(|error| named(&error))?)
 }
 
 fn watched(args: &WatchedArgs, endpoint: &Endpoint) -> anyhow::Result<Option<Watched>> {

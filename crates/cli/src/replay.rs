@@ -1,6 +1,7 @@
 //! `brimful replay`: the requests of access logs are made again, at the log's own times.
 
 mod against_flat;
+mod length;
 
 use crate::args::{DetailArgs, OutputArgs, RequestArgs, examples};
 use crate::characterize::failed;
@@ -15,7 +16,7 @@ use brimful_accesslog::read::{Kept, Progress, Read, ReadOptions};
 use brimful_accesslog::replay::{CLASSES, Call, MapRule, Options, Replayer, Summary};
 use brimful_accesslog::{Entry, LogError};
 use brimful_core::profile::Lines;
-use brimful_core::quantity::{count, number};
+use brimful_core::quantity::{count, counted, number};
 use brimful_core::record::Record;
 use brimful_core::workload::{Load, LogReplay, Workload};
 use brimful_core::{Nanos, Rate};
@@ -28,14 +29,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// `brimful replay`.
 #[derive(Debug, Args)]
-#[command(after_help = examples::REPLAY, next_help_heading = "Replay")]
+#[command(
+    after_help = examples::REPLAY,
+    next_help_heading = "Replay",
+    override_usage = "brimful replay [OPTIONS] <LOG>... <URL>"
+)]
 pub struct ReplayArgs {
-    /// Access logs: files, compressed or not, patterns, or - for stdin; those of several servers are merged by time
-    #[arg(required = true, value_name = "LOG", help_heading = None)]
-    pub logs: Vec<String>,
-    /// The server, like http://127.0.0.1:8080/; its path is not asked for
-    #[arg(help_heading = None)]
-    pub url: String,
+    /// Access logs: files, compressed or not, patterns, or - for stdin; those of several servers are merged by time. And
+    /// the server's URL, like http://127.0.0.1:8080/; its path is not asked for
+    #[arg(required = true, value_name = "LOG… URL", help_heading = None)]
+    pub places: Vec<String>,
     /// The log's gaps divided by this, like 2x; 0.5x is half as fast
     #[arg(long, value_name = "FACTOR", default_value = "1x")]
     pub speed: Speed,
@@ -63,6 +66,9 @@ pub struct ReplayArgs {
     /// Sort requests that are out of order within this time of the log
     #[arg(long, value_name = "TIME", default_value = "5s")]
     pub sort_within: Nanos,
+    /// Cut pauses between calls that are longer than this, like 10s
+    #[arg(long, value_name = "TIME", value_parser = pause)]
+    pub max_gap: Option<Nanos>,
     /// Requests and connections.
     #[command(flatten)]
     pub request: RequestArgs,
@@ -74,6 +80,42 @@ pub struct ReplayArgs {
     pub detail: DetailArgs,
 }
 
+/// Reads a pause, of which there is some.
+fn pause(text: &str) -> Result<Nanos, String> {
+    match text.parse::<Nanos>() {
+        Ok(Nanos::ZERO) => Err("a pause of 0 s would make all calls at once: give one like 10s".to_owned()),
+        Ok(pause) => Ok(pause),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+impl ReplayArgs {
+    /// The logs, and the server's URL: the one word that is a URL, else the last.
+    fn logs_and_url(&self) -> Result<(Vec<String>, &str), UsageError> {
+        let is_url = |word: &&String| word.contains("://");
+        let mut urls = self.places.iter().filter(is_url);
+        let url = match (urls.next(), urls.next()) {
+            (Some(url), None) => url,
+            (Some(first), Some(second)) => {
+                return Err(UsageError(format!("one server is asked: give either {first} or {second}")));
+            }
+            _ => self.places.last().filter(|_| self.places.len() > 1).ok_or_else(|| {
+                UsageError("a log and a server are needed: brimful replay access.log http://127.0.0.1:8080/".to_owned())
+            })?,
+        };
+        let logs: Vec<String> = self.places.iter().filter(|place| *place != url).cloned().collect();
+        if logs.is_empty() {
+            return Err(UsageError(format!("which log is to be replayed? brimful replay access.log {url}")));
+        }
+        Ok((logs, url))
+    }
+
+    /// The logs.
+    fn logs(&self) -> Vec<String> {
+        self.logs_and_url().map(|(logs, _)| logs).unwrap_or_default()
+    }
+}
+
 /// What is replayed, besides what the flags say.
 #[derive(Clone, Copy, Debug)]
 struct How {
@@ -81,6 +123,8 @@ struct How {
     flattened: Option<f64>,
     /// So many calls.
     most: u64,
+    /// How long it will last, as far as that is known.
+    lasts: Nanos,
 }
 
 /// What came of it.
@@ -104,6 +148,10 @@ pub fn main(args: &ReplayArgs) -> anyhow::Result<Exit> {
     if args.request.workload.is_some() {
         return Err(UsageError("a log says itself what is requested: leave out --workload".to_owned()).into());
     }
+    args.logs_and_url()?;
+    if args.flatten {
+        read_twice(args, "--flatten")?;
+    }
     if args.against_flat {
         return against_flat::main(args);
     }
@@ -111,16 +159,30 @@ pub fn main(args: &ReplayArgs) -> anyhow::Result<Exit> {
     let plan = plan(args)?;
     plan.validate()?;
     let stop = progress::stop_flag()?;
-    let flattened = args.flatten.then(|| mean_rate(args)).transpose()?;
-    let done = replayed(args, plan, How { flattened, most: u64::MAX }, &stop)?;
+    let length = length::measure(args, &stop)?;
+    if stop.load(Ordering::Relaxed) {
+        return Ok(Exit::Interrupted);
+    }
+    let flattened = match (args.flatten, &length) {
+        (true, Some(length)) => Some(rate_of(length.calls, length.last, "--flatten")?),
+        _ => None,
+    };
+    let lasts = length::say_length(args, length.as_ref());
+    let done = replayed(args, plan, How { flattened, most: u64::MAX, lasts }, &stop)?;
     done.account(args);
     deliver_record(&done.record, &args.output, args.detail, out)
 }
 
 fn plan(args: &ReplayArgs) -> anyhow::Result<RunPlan> {
-    let mut plan = request_plan(&args.url, &args.request)?;
+    let (logs, url) = args.logs_and_url()?;
+    let mut plan = request_plan(url, &args.request)?;
     let class = Workload::single("GET", "/").classes.remove(0);
-    let log = LogReplay { files: args.logs.clone(), speed: args.speed.get(), flattened: args.flatten };
+    let log = LogReplay {
+        files: logs,
+        speed: args.speed.get(),
+        flattened: args.flatten,
+        max_gap_s: args.max_gap.map(Nanos::as_secs_f64),
+    };
     plan.workload = Workload {
         classes: CLASSES
             .iter()
@@ -135,7 +197,8 @@ fn plan(args: &ReplayArgs) -> anyhow::Result<RunPlan> {
 
 /// One run. The logs are read while it goes on.
 fn replayed(args: &ReplayArgs, mut plan: RunPlan, how: How, stop: &AtomicBool) -> anyhow::Result<Replayed> {
-    plan.live = progress::is_shown(plan.window, args.output.quiet).then(Arc::default);
+    let lasts = plan.window.min(how.lasts);
+    plan.live = progress::is_shown(lasts, args.output.quiet).then(Arc::default);
     let fed = Mutex::new(None);
     let feed = |push: &mut dyn FnMut(StreamedCall) -> bool| {
         let read = feed(args, how, push, stop);
@@ -143,10 +206,13 @@ fn replayed(args: &ReplayArgs, mut plan: RunPlan, how: How, stop: &AtomicBool) -
     };
     let load = || run_stream(&plan, Box::new(feed), stop);
     let what = if how.flattened.is_some() { "flat" } else { "replay" };
-    let record = progress::during(what, plan.window, plan.live.as_deref(), load);
+    let record = progress::during(what, lasts, plan.live.as_deref(), load);
     // Why nothing was read says more than that there was nothing to do.
     match (record, fed.into_inner().unwrap_or_else(PoisonError::into_inner)) {
         (_, Some(Err(error))) => Err(failed(error)),
+        (Err(_), Some(Ok(fed))) if fed.calls == 0 && fed.read.lines.read > 0 => {
+            Err(UsageError(length::no_call(&fed.read, &fed.summary)).into())
+        }
         (record, Some(Ok(fed))) => Ok(Replayed { record: record?, fed: Some(fed) }),
         (record, None) => Ok(Replayed { record: record?, fed: None }),
     }
@@ -157,6 +223,7 @@ fn options(args: &ReplayArgs, flattened: Option<f64>) -> Options {
         speed: args.speed.get(),
         flattened,
         window_ns: i64::try_from(args.sort_within.0).unwrap_or(i64::MAX),
+        max_gap_ns: args.max_gap.map(|gap| gap.0),
         map: args.map.clone(),
         fileset: args.fileset.clone(),
         ..Options::default()
@@ -212,35 +279,12 @@ fn feed(
             }
         }
     };
-    let read = Logs::open(&args.logs, options)?.read(&mut sink, &mut |_: &Progress| {})?;
+    let read = Logs::open(&args.logs(), options)?.read(&mut sink, &mut |_: &Progress| {})?;
     if let Some(error) = wrong {
         return Err(error);
     }
     let summary = if wanted { replayer.finish(&mut emit) } else { replayer.summary() };
     Ok(Fed { read, summary, calls, last })
-}
-
-/// The mean rate of the calls that there will be, which only the whole log tells.
-fn mean_rate(args: &ReplayArgs) -> anyhow::Result<f64> {
-    read_twice(args, "--flatten")?;
-    let (mut calls, mut last) = (0_u64, Nanos::ZERO);
-    let mut emit = |call: Call| {
-        (calls, last) = (calls + 1, Nanos(call.due_ns));
-        true
-    };
-    let mut replayer = Replayer::new(Options { fileset: None, ..options(args, None) });
-    let mut wrong = None;
-    let mut sink = |entry: &Entry<'_>| {
-        wrong = wrong.take().or_else(|| replayer.add(entry, &mut emit).err());
-        Kept::Yes
-    };
-    let logs = Logs::open(&args.logs, reading(args).map_err(failed)?).map_err(failed)?;
-    logs.read(&mut sink, &mut |_: &Progress| {}).map_err(failed)?;
-    if let Some(error) = wrong {
-        return Err(failed(error));
-    }
-    replayer.finish(&mut emit);
-    rate_of(calls, last, "--flatten")
 }
 
 /// Calls per second of so many, of which the last was due then.
@@ -252,7 +296,7 @@ fn rate_of(calls: u64, last: Nanos, flag: &str) -> anyhow::Result<f64> {
 }
 
 fn read_twice(args: &ReplayArgs, flag: &str) -> anyhow::Result<()> {
-    if args.logs.iter().any(|log| log == "-") {
+    if args.logs().iter().any(|log| log == "-") {
         return Err(UsageError(format!("{flag} reads the logs twice, which stdin cannot be: give files")).into());
     }
     Ok(())
@@ -278,21 +322,34 @@ pub fn lines(lines: &Lines) -> String {
     )
 }
 
+fn load_of(record: &Record) -> Option<&Load> {
+    record.workload.as_ref().and_then(|workload| workload.load.as_ref())
+}
+
 /// What became of the lines, and of the requests that they are.
 fn account(read: &Read, summary: &Summary, record: &Record) {
     say(&lines(&read.lines));
-    let mut left_out = Vec::new();
-    if summary.other_methods > 0 {
-        left_out.push(format!("{} of other methods (--methods)", count(summary.other_methods)));
-    }
-    if summary.without_path > 0 {
-        left_out.push(format!("{} without a path", count(summary.without_path)));
-    }
-    if !left_out.is_empty() {
-        say(&format!("not sent: {}", left_out.join(", ")));
+    if let Some(left_out) = length::left_out(summary) {
+        say(&format!("not sent: {left_out}"));
     }
     if summary.late > 0 {
-        say(&format!("{} came too far behind their time to be sorted (--sort-within)", count(summary.late)));
+        say(&format!(
+            "{} came too far behind their time to be sorted (--sort-within): they were due at once",
+            count(summary.late)
+        ));
+    }
+    if summary.ahead > 0 {
+        say(&format!("{} have stamps far ahead of the lines around them: they were due at once", count(summary.ahead)));
+    }
+    if summary.set_back > 0 {
+        say(&format!(
+            "the logs' clock was set back {}: their time went on from there",
+            counted(summary.set_back, "time")
+        ));
+    }
+    if summary.pauses_cut > 0 && !matches!(load_of(record), Some(Load::Log(log)) if log.flattened) {
+        let cut = Nanos(summary.cut_ns);
+        say(&format!("{} cut by {} in all (--max-gap)", counted(summary.pauses_cut, "pause"), length::lasting(cut)));
     }
     if record.duration_s > 0.0 {
         say(&format!("{} calls/s on average", number(record.counts.scheduled as f64 / record.duration_s)));

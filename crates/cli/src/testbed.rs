@@ -14,6 +14,7 @@ use brimful_core::cpus::CpuList;
 use brimful_core::quantity::{count, percent};
 use brimful_core::secret::without_credentials;
 use brimful_core::testbed::{Client, Link, Router, SCHEMA, Testbed};
+use brimful_core::text::without_mark;
 use brimful_testbed::{Bed, Cpus, Histogram, LinkShape, Measured, NoSuchHost, Rtts, Shape, TestbedError, Wanted};
 use std::process::ExitCode;
 use std::time::SystemTime;
@@ -95,7 +96,9 @@ fn shape(args: &TestbedArgs) -> anyhow::Result<Shape> {
             let text = std::fs::read_to_string(path).map_err(|error| {
                 UsageError(format!("cannot read {name}: {error}; give --rtts a file of lines like `20ms..40ms, 0.25`"))
             })?;
-            Rtts::Drawn(text.parse::<Histogram>().map_err(|error| UsageError(format!("{name}: {error}")))?)
+            Rtts::Drawn(
+                without_mark(&text).parse::<Histogram>().map_err(|error| UsageError(format!("{name}: {error}")))?,
+            )
         }
     };
     let link = LinkShape {

@@ -15,7 +15,7 @@ pub struct Row {
 
 /// All records of a text; fields without the white space around them.
 pub fn read(text: &str) -> Vec<Row> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let text = crate::text::without_mark(text);
     let separator = separator(text);
     let mut rows = Vec::new();
     let (mut line, mut begun, mut quoted) = (1, 1, false);

@@ -8,6 +8,20 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
+/// The byte order mark that some programs put before a text, Windows' above all.
+const MARK: char = '\u{feff}';
+const MARK_BYTES: &[u8] = b"\xef\xbb\xbf";
+
+/// A text of a file without its byte order mark, which is no part of the content.
+pub fn without_mark(text: &str) -> &str {
+    text.strip_prefix(MARK).unwrap_or(text)
+}
+
+/// The same of bytes that are to be text.
+pub fn bytes_without_mark(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(MARK_BYTES).unwrap_or(bytes)
+}
+
 /// Several lines, with nothing in them that a terminal obeys but their ends and tabs.
 pub fn visible(text: &str) -> Cow<'_, str> {
     escape(text, |c| c != '\n' && c != '\t' && is_obeyed(c))
@@ -140,6 +154,15 @@ fn escape(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_byte_order_mark_is_no_content() {
+        assert_eq!((without_mark("\u{feff}a\u{feff}"), without_mark("a")), ("a\u{feff}", "a"));
+        assert_eq!(
+            (bytes_without_mark(b"\xef\xbb\xbfa"), bytes_without_mark(b"\xef\xbb")),
+            (&b"a"[..], &b"\xef\xbb"[..])
+        );
+    }
 
     #[test]
     fn what_a_terminal_obeys_is_shown() {

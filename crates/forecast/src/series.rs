@@ -113,7 +113,7 @@ impl Series {
     /// Times as [`Timestamp`] reads them. A line without a value is a missing step. If no zone is given, days are those of
     /// the offset from UTC that the times are written with (the last, if there are several), else of UTC.
     pub fn parse(text: &str, unit: Unit, zone: Option<&Zone>) -> Result<Self, ForecastError> {
-        let text = text.trim_start_matches('\u{feff}');
+        let text = brimful_core::text::without_mark(text);
         let written = if text.trim_start().starts_with('[') { read_json(text)? } else { read_csv(text)? };
         let by_clock = |p: Point<Written>| Point {
             at: p.at,

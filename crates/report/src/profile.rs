@@ -16,7 +16,7 @@ pub use arrivals::csv;
 pub use comparison::{Against, Compared, Figure, comparison};
 
 use crate::format::{fact, harmless, shorten, wrap};
-use brimful_core::profile::{MalformedLine, Profile};
+use brimful_core::profile::{FieldSample, MalformedLine, Profile};
 use brimful_core::quantity::{bytes, count, number, percent, rate, small_percent};
 use brimful_core::text::one_line;
 use brimful_core::workload::{Load, SessionArrivals, Workload};
@@ -25,6 +25,8 @@ use brimful_core::workload::{Load, SessionArrivals, Workload};
 const MOST_NAMED: usize = 4;
 /// Columns of a name of a file.
 const PATH: usize = 60;
+/// Columns of a field of the first line.
+const SAMPLE: usize = 32;
 
 /// Stands between a number and its unit where lines are broken. Nothing foreign has it: names are made fit first.
 const JOINED: char = '\u{1}';
@@ -64,6 +66,7 @@ fn first(profile: &Profile) -> String {
         + &said("peak", &peak(profile))
         + &said("lines", &lines(profile))
         + &said("format", &format(profile))
+        + &sample(profile)
         + &said("notable", &notable::text(profile))
 }
 
@@ -104,6 +107,13 @@ fn format(profile: &Profile) -> String {
     let sources = some(profile.sources.iter().map(|source| foreign(&source.path, PATH)).collect());
     let formats = if formats.is_empty() { "-".to_owned() } else { formats };
     if sources.is_empty() { formats } else { format!("{formats}; from {sources}") }
+}
+
+/// What the first line was taken for, field by field.
+fn sample(profile: &Profile) -> String {
+    let field = |field: &FieldSample| format!("{} {}", foreign(&field.field, SAMPLE), foreign(&field.value, SAMPLE));
+    let fields: Vec<String> = profile.format_sample.iter().map(field).collect();
+    if fields.is_empty() { String::new() } else { said("read as", &fields.join(", ")) }
 }
 
 /// The first names of a list, and how many there are more.

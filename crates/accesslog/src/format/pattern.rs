@@ -334,7 +334,17 @@ impl Field {
                     _ => memchr(*byte, rest).ok_or(rest.len()),
                 }
             }
-            [first, ..] => self.find_end(*first, rest, has_escapes).or_else(|at| self.before_dash(rest).ok_or(at)),
+            [first, ..] => {
+                let end = self.find_end(*first, rest, has_escapes);
+                // What means nothing has no spaces: a `-` after it stands for the quoted field that follows.
+                let is_word = self.kind == Kind::Skip && !self.is_quoted;
+                match end {
+                    Ok(end) if is_word => Ok(self.before_dash(rest.get(..end).unwrap_or(rest)).unwrap_or(end)),
+                    Ok(end) => Ok(end),
+                    Err(at) if self.is_quoted => self.quote_before_dash(rest, at).ok_or(at),
+                    Err(at) => self.before_dash(rest).ok_or(at),
+                }
+            }
         }
     }
 
@@ -347,6 +357,14 @@ impl Field {
             dash.is_some_and(|dash| dash.first() == Some(&b'-'))
         };
         memchr::memchr_iter(*before.first()?, rest).find(is_there)
+    }
+
+    /// The quote just before a place, where `-` without quotes stands for the quoted field that follows.
+    #[cold]
+    fn quote_before_dash(&self, rest: &[u8], at: usize) -> Option<usize> {
+        let quote = at.checked_sub(1)?;
+        let after = rest.get(quote..)?.strip_prefix(self.literal.strip_suffix(b" \"")?)?;
+        (after.starts_with(b" -") && matches!(after.get(2), None | Some(b' '))).then_some(quote)
     }
 
     fn find_end(&self, first: u8, rest: &[u8], has_escapes: bool) -> Result<usize, usize> {
@@ -409,8 +427,8 @@ fn list_length(rest: &[u8]) -> Option<usize> {
     let mut from = 0;
     loop {
         let at = from + memchr(b' ', rest.get(from..)?)?;
-        let is_inside = at > 0 && rest.get(at - 1) == Some(&b',') || rest.get(at + 1) == Some(&b',');
-        if !is_inside {
+        let is_after_comma = at > 0 && rest.get(at - 1) == Some(&b',') && rest.get(at + 1) != Some(&b'-');
+        if !is_after_comma && rest.get(at + 1) != Some(&b',') {
             return Some(at);
         }
         from = at + 1;

@@ -5,6 +5,7 @@
 //! read.
 
 use super::decode::Decoder;
+use brimful_core::text::bytes_without_mark;
 use std::io::{ErrorKind, Read};
 
 /// How much is read at once, and how long a line may be, in bytes.
@@ -26,8 +27,6 @@ impl Default for Limits {
 const LEAST_BLOCK: usize = 16;
 /// How much is kept of a line that is too long.
 const KEPT_OF_LONG: usize = 4096;
-/// A byte order mark in UTF-8, which Windows puts before a text.
-const MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Some bytes of a log. Its memory is used again.
 #[derive(Default)]
@@ -187,9 +186,7 @@ impl Blocks {
         }
         if self.is_at_start {
             self.is_at_start = false;
-            if block.bytes().starts_with(MARK) {
-                block.drop_first(MARK.len());
-            }
+            block.drop_first(block.len() - bytes_without_mark(block.bytes()).len());
         }
     }
 }

@@ -9,6 +9,7 @@ use super::decode::Decoder;
 use super::{Log, unreadable};
 use crate::detect::Formats;
 use crate::{Line, LogError, Scratch};
+use brimful_core::text::bytes_without_mark;
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read};
 
@@ -169,7 +170,7 @@ impl Begun {
         let end = if self.is_whole { Some(self.head.len()) } else { memchr::memrchr(b'\n', &self.head) };
         // Of a line that is longer than the head, its beginning has to do.
         let lines = self.head.get(..end.unwrap_or(self.head.len())).unwrap_or_default();
-        let lines = lines.strip_prefix(b"\xef\xbb\xbf").unwrap_or(lines);
+        let lines = bytes_without_mark(lines);
         lines
             .split(|&byte| byte == b'\n')
             .map(|line| line.strip_suffix(b"\r").unwrap_or(line))

@@ -4,6 +4,7 @@ use super::values::{Credentials, Header, MixList, close, credentials, engine, he
 use crate::choosers;
 use crate::exit::UsageError;
 use brimful_core::cpus::CpuList;
+use brimful_core::text::without_mark;
 use brimful_core::tls::{Tls, TlsVersion};
 use brimful_core::units::Count;
 use brimful_core::workload::Workload;
@@ -175,7 +176,7 @@ impl RequestArgs {
         let Some(path) = &self.workload else { return Ok(None) };
         let usage = |message: String| UsageError(format!("{}: {message}", path.display()));
         let text = std::fs::read_to_string(path).map_err(|error| usage(error.to_string()))?;
-        let mut workload: Workload = toml::from_str(&text).map_err(|error| usage(error.to_string()))?;
+        let mut workload: Workload = toml::from_str(without_mark(&text)).map_err(|error| usage(error.to_string()))?;
         choosers::read(&mut workload).map_err(|error| usage(error.to_string()))?;
         if let Some(MixList(mix)) = &self.mix {
             workload.set_mix(mix).map_err(|error| UsageError(format!("--mix: {error}")))?;

@@ -209,7 +209,8 @@ fn sessions(options: &Options) -> anyhow::Result<Sessions> {
     if let Some(wsesslog) = &options.wsesslog {
         let named = |error: &dyn std::fmt::Display| UsageError(format!("{}: {error}", wsesslog.file.display()));
         let bytes = std::fs::read(&wsesslog.file).map_err(|error| named(&error))?;
-        sessions.scripts = read_session_log(&bytes).map_err(|error| named(&error))?;
+        sessions.scripts =
+            read_session_log(brimful_core::text::bytes_without_mark(&bytes)).map_err(|error| named(&error))?;
         sessions.number = Some(wsesslog.sessions);
         sessions.think_s = Spread::Constant(wsesslog.think_s);
         as_a_browser(&mut sessions, options);

@@ -3,6 +3,7 @@
 use crate::exit::UsageError;
 use crate::output::say;
 use brimful_core::model::Model;
+use brimful_core::text::without_mark;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::{Map, Value};
@@ -27,8 +28,9 @@ pub fn text(path: &Path) -> anyhow::Result<String> {
         false => std::fs::read(path).map(|read| bytes = read),
     };
     read.map_err(|error| UsageError(format!("cannot read {}: {error}; check its name and permissions", name(path))))?;
-    let text = String::from_utf8(bytes);
-    Ok(text.map_err(|error| UsageError(format!("{}: {error}: it is no text file", name(path))))?)
+    let text = std::str::from_utf8(&bytes);
+    let text = text.map_err(|error| UsageError(format!("{}: {error}: it is no text file", name(path))))?;
+    Ok(without_mark(text).to_owned())
 }
 
 /// What the user knows it by.
@@ -69,7 +71,7 @@ const PARTS: [&str; 6] =
     ["stations", "classes", "demands", "demand_ci95_half_width", "demand_correlation", "joint_demands"];
 
 fn parse(text: &str) -> Result<Parsed, String> {
-    let text = text.trim_start_matches('\u{feff}');
+    let text = without_mark(text);
     let is_json = text.trim_start().starts_with('{') || serde_json::from_str::<IgnoredAny>(text).is_ok();
     if is_json {
         let keys: Map<String, Value> = serde_json::from_str(text).map_err(|error| error.to_string())?;

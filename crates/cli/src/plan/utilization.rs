@@ -63,7 +63,7 @@ impl Step {
 
 /// Reads any of them. Times without a zone are those that its clocks show; what is said of an error is what to do about it.
 pub fn parse(text: &str, zone: &TimeZone) -> Result<Utilization, String> {
-    let text = text.trim_start_matches('\u{feff}');
+    let text = brimful_core::text::without_mark(text);
     let kind = kind(text);
     let mut found = match kind {
         Kind::Document => document::read(text),

@@ -1,6 +1,6 @@
 //! The same requests twice: with the log's bursts, and at a constant rate.
 
-use super::{How, ReplayArgs, plan, rate_of, read_twice, replayed};
+use super::{How, ReplayArgs, length, plan, rate_of, read_twice, replayed};
 use crate::exit::{self, Exit, UsageError};
 use crate::load::deliver_record;
 use crate::output::{OutFile, print, print_document, say};
@@ -27,7 +27,11 @@ pub fn main(args: &ReplayArgs) -> anyhow::Result<Exit> {
         log.flattened = true;
     }
     let stop = crate::progress::stop_flag()?;
-    let first = replayed(args, first_plan, How { flattened: None, most: u64::MAX }, &stop)?;
+    let lasts = length::say_length(args, length::measure(args, &stop)?.as_ref());
+    if stop.load(Ordering::Relaxed) {
+        return Ok(Exit::Interrupted);
+    }
+    let first = replayed(args, first_plan, How { flattened: None, most: u64::MAX, lasts }, &stop)?;
     first.account(args);
     let (false, Some(fed)) = (first.record.interrupted, &first.fed) else {
         return deliver_record(&first.record, &args.output, args.detail, out);
@@ -41,7 +45,7 @@ pub fn main(args: &ReplayArgs) -> anyhow::Result<Exit> {
         deliver_record(&first.record, &args.output, args.detail, out)?;
         return Ok(Exit::Interrupted);
     }
-    let flat = replayed(args, flat_plan, How { flattened: Some(rate), most: fed.calls }, &stop)?;
+    let flat = replayed(args, flat_plan, How { flattened: Some(rate), most: fed.calls, lasts }, &stop)?;
     deliver_pair(args, &first.record, &flat.record, out.zip(flat_out))
 }
 

@@ -104,7 +104,7 @@ fn a_server_is_asked_what_its_log_says() {
     assert!(done.stderr.contains("not sent: 1 of other methods (--methods), 1 without a path"), "{}", done.stderr);
     // Twenty seconds but for the middles of the first and the last call's time, at twenty times the speed.
     assert!(record.duration_s > 0.95, "{}", record.duration_s);
-    let log = LogReplay { files: vec![first.clone()], speed: 20.0, flattened: false };
+    let log = LogReplay { files: vec![first.clone()], speed: 20.0, flattened: false, max_gap_s: None };
     assert_eq!(record.workload.unwrap().load, Some(Load::Log(log)));
     let asked = arrived(nginx, &second);
     assert_eq!(asked.len(), 300);

@@ -8,6 +8,7 @@
 use super::listed::{List, UrlList, check_path, is_forbidden_in_header, is_forbidden_in_path};
 use super::{Class, Contents, LineError, ListedRequest, Rows, Workload, WorkloadError};
 use crate::template::{Piece, is_template, parse};
+use crate::text::bytes_without_mark;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -61,7 +62,8 @@ impl Workload {
                         file: file.clone(),
                         why: error.to_string(),
                     };
-                    known.insert(file.clone(), read(file).map_err(unreadable)?);
+                    let bytes = read(file).map_err(unreadable)?;
+                    known.insert(file.clone(), bytes_without_mark(&bytes).to_vec());
                 }
             }
             class.take_in(&known)?;

@@ -14,6 +14,7 @@
 use crate::csv;
 use crate::quantity::counted;
 use crate::template::is_template;
+use crate::text::bytes_without_mark;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -251,7 +252,7 @@ impl ListedRequest {
     /// [`LineError`] where it cannot be read.
     pub fn classes(bytes: &[u8]) -> Result<Vec<(String, f64)>, LineError> {
         let mut classes: Vec<(String, f64)> = Vec::new();
-        for request in ListedRequest::parse(bytes)? {
+        for request in ListedRequest::parse(bytes_without_mark(bytes))? {
             let name = request.class.unwrap_or_else(|| ALL.to_owned());
             match classes.iter_mut().find(|(known, _)| *known == name) {
                 Some((_, weight)) => *weight += request.weight,

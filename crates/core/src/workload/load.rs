@@ -129,6 +129,9 @@ pub struct LogReplay {
     /// Whether the same requests come at a constant rate.
     #[serde(default)]
     pub flattened: bool,
+    /// The longest pause between two calls; longer ones are cut to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_gap_s: Option<f64>,
 }
 
 /// A [`Load`] as it is written.
@@ -197,6 +200,9 @@ impl Load {
                 if rate_is_bad(*speed) || *speed == 0.0 =>
             {
                 bad("the speed of a trace or a log is above zero, like 2 for twice as fast")
+            }
+            Load::Log(LogReplay { max_gap_s: Some(gap_s), .. }) if rate_is_bad(*gap_s) || *gap_s == 0.0 => {
+                bad("the longest pause of a replay is above zero: give --max-gap a time, like 10s")
             }
             Load::Closed { clients: 0, .. } => bad("no clients make no load: give --clients at least 1"),
             Load::Sessions(sessions) => sessions.validate(),
@@ -288,7 +294,12 @@ mod tests {
             Load::poisson(Rate(12.5)),
             Load::Stages { start: Rate(0.0), stages: vec![stage(30.0, 1e3)], arrivals: "constant".to_owned() },
             Load::Trace(Trace { file: "a b.txt".to_owned(), speed: 2.0 }),
-            Load::Log(LogReplay { files: vec!["a.log".to_owned(), "-".to_owned()], speed: 0.5, flattened: true }),
+            Load::Log(LogReplay {
+                files: vec!["a.log".to_owned(), "-".to_owned()],
+                speed: 0.5,
+                flattened: true,
+                max_gap_s: Some(10.0),
+            }),
             Load::Closed { clients: 3, think: Nanos::from_millis(1500) },
             Load::SClients { attempts: 500 },
             Load::Sessions(sessions()),

@@ -11,7 +11,7 @@ use std::collections::HashSet;
 /// Reads configurations: TOML (`[[configuration]]` with `name`, `price_per_month` and `set = ["cpu.servers=4"]`) or CSV
 /// with the header `name,price_per_month,set`, whose changes are separated by white space. In both `price` will do.
 pub fn parse_configurations(text: &str) -> Result<Vec<Configuration>, ForecastError> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let text = brimful_core::text::without_mark(text);
     let first = text.lines().map(str::trim).find(|l| !l.is_empty() && !l.starts_with('#')).unwrap_or("");
     let toml = first.starts_with('[') || first.split(',').next().is_some_and(|start| start.contains('='));
     let configurations = if toml { read_toml(text)? } else { read_csv(text)? };

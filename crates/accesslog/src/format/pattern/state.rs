@@ -84,13 +84,13 @@ impl<'a> State<'a> {
             }
             Kind::DecimalService => {
                 let (ns, length) = number::duration_or_none(rest, Unit::Seconds)?;
-                (ns.is_none() || rest.get(..length)?.contains(&b'.')).then_some(())?;
+                (ns.is_none() || number::has_milliseconds(rest.get(..length)?)).then_some(())?;
                 entry.service_ns = ns;
                 length
             }
             Kind::DecimalUpstream => {
                 let (ns, length) = number::durations(rest, Unit::Seconds)?;
-                (ns.is_none() || rest.get(..length)?.contains(&b'.')).then_some(())?;
+                (ns.is_none() || number::has_milliseconds(rest.get(..length)?)).then_some(())?;
                 entry.upstream_ns = ns;
                 length
             }
