@@ -5,10 +5,11 @@
 //! - [`workload`], [`record`] (with [`account`] and [`server`]), [`model`], [`survey`], [`profile`], [`testbed`]: the documents that travel
 //!   between the parts.
 //! - [`cpus`]: lists of CPUs (`0-3,7`).
-//! - [`tls`]: how connections are secured, and how that fails.
+//! - [`tls`], [`pem`]: how connections are secured, and how that fails; files of certificates and keys.
 //! - [`slo`]: service level objectives (`p95<200ms`).
 //! - [`text`], [`secret`]: foreign text made fit for a terminal, and what documents leave out.
 //! - [`quantity`]: numbers as people read them (`657 µs`, `−2.8 %`).
+//! - [`url`]: paths and host names as browsers send them.
 //! - [`csv`], [`number`]: comma-separated values; numbers held to what they may be.
 //! - [`alias`], [`template`]: drawing one of many by weight; texts that are filled in anew for every call.
 //!
@@ -23,6 +24,7 @@ pub mod csv;
 pub mod event;
 pub mod model;
 pub mod number;
+pub mod pem;
 pub mod profile;
 pub mod quantity;
 pub mod record;
@@ -35,6 +37,7 @@ pub mod testbed;
 pub mod text;
 pub mod tls;
 pub mod units;
+pub mod url;
 pub mod workload;
 
 pub use event::{
