@@ -105,7 +105,7 @@ function draw(chart: Chart, host: HTMLElement, log: boolean): uPlot {
     {
       width: host.clientWidth,
       height: host.clientWidth < 480 ? 280 : 340,
-      padding: [14, 30, 0, 0],
+      padding: [14, RIGHT, 0, 0],
       legend: { show: false },
       cursor: { y: false, points: { show: false }, drag: { x: false, y: false } },
       ...options,
@@ -146,7 +146,7 @@ function readout(u: uPlot, chart: Chart, box: HTMLElement): void {
   box.style.left = `${Math.max(0, Math.min(beside, room))}px`;
 }
 
-/** An axis with title, in the page's colours. */
+/** An axis with title, in the page's colours. An upright one has a `size`, and more where its labels are wider. */
 export function axis(label: string, format: (x: number) => string, size?: number): uPlot.Axis {
   return {
     label,
@@ -154,12 +154,51 @@ export function axis(label: string, format: (x: number) => string, size?: number
     labelSize: 26,
     labelGap: 4,
     font: FONT,
-    size: size ?? 30,
+    size: size === undefined ? 30 : (_, values) => Math.max(size, BESIDE_LABEL + Math.ceil(Math.max(...(values ?? []).map(textWidth)))),
     stroke: () => colour("muted"),
     grid: { stroke: () => colour("grid"), width: 1 },
     ticks: { stroke: () => colour("grid"), width: 1, size: 5 },
-    values: (_, splits) => splits.map((x) => (x === null ? "" : format(x))),
+    values: (u, splits, index) => {
+      const texts = splits.map((x) => (x === null ? "" : format(x)));
+      return size === undefined ? withRoom(u, splits, texts, u.axes[index]?.scale ?? "x") : texts;
+    },
   };
+}
+
+/** Between the end of a label of an upright axis and the plot: the tick and the gap beside it. */
+const BESIDE_LABEL = 14;
+/** Between two labels that stand side by side. */
+const BETWEEN_LABELS = 8;
+/** Beside the plot, on its right, there is room for the end of a label. */
+const RIGHT = 30;
+
+const measuring = document.createElement("canvas").getContext("2d");
+
+function textWidth(text: string): number {
+  if (measuring === null) return 7 * text.length;
+  measuring.font = FONT;
+  return measuring.measureText(text).width;
+}
+
+/** The labels of an axis along the bottom for which there is room: all, every second, every third, and so on. */
+function withRoom(u: uPlot, splits: number[], texts: string[], scale: string): string[] {
+  const ends = splits.map((x, i) => {
+    const [middle, half] = [u.valToPos(x, scale), textWidth(texts[i] ?? "") / 2];
+    return { left: middle - half, right: middle + half, middle };
+  });
+  // The plot has no size in the page yet when its axes are laid out.
+  const width = u.valToPos(u.scales[scale]?.max ?? 0, scale);
+  const shown = texts.map((text, i) => {
+    const { middle, right } = ends[i]!;
+    return text !== "" && middle >= -1 && middle <= width + 1 && right <= width + RIGHT;
+  });
+  const fits = (every: number) => {
+    const kept = ends.filter((_, i) => shown[i] && i % every === 0);
+    return kept.every(({ left }, k) => k === 0 || left >= (kept[k - 1]?.right ?? 0) + BETWEEN_LABELS);
+  };
+  let every = 1;
+  while (every < texts.length && !fits(every)) every += 1;
+  return texts.map((text, i) => (shown[i] && i % every === 0 ? text : ""));
 }
 
 /** Where a logarithmic axis with room for so many words is labelled: at the powers of ten, and at 2 and 5 where those are few. */

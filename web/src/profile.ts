@@ -5,15 +5,25 @@ import { count, date, number, percent, rate, range, seconds, NONE, type Format }
 import { section, type Page } from "./page.ts";
 import { lines } from "./plan/lines.ts";
 import { bars, facts, planPage } from "./plan/parts.ts";
-import type { Chart } from "./plot.ts";
+import { tick, type Chart } from "./plot.ts";
 import { figures, table, words } from "./table.ts";
 
 /** Bytes with three significant digits: "12.3 kB". */
 const bytes: Format = (value) => {
   if (value === null || value === undefined) return NONE;
-  const [unit, per] = ([["GB", 1e9], ["MB", 1e6], ["kB", 1e3]] as const).find(([, size]) => value >= size) ?? ["B", 1];
+  const [unit, per] = byteUnit(value);
   return `${number(value / per)}\u202f${unit}`;
 };
+
+/** Bytes at a tick: "10 kB". */
+function byteTick(value: number): string {
+  const [unit, per] = byteUnit(value);
+  return `${tick(value / per)}\u202f${unit}`;
+}
+
+function byteUnit(value: number): readonly [name: string, bytes: number] {
+  return ([["TB", 1e12], ["GB", 1e9], ["MB", 1e6], ["kB", 1e3]] as const).find(([, size]) => value >= size) ?? ["B", 1];
+}
 
 const DAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 
@@ -89,7 +99,7 @@ function sizes({ sizes: { complementary, tail } }: Profile): Chart | null {
     title: "Answers larger than so many bytes",
     reading: `A straight line on these axes is a heavy tail.${told}`,
     summary: `Chart: the share of answers that are larger, at ${points.length} sizes.`,
-    x: { title: "bytes", values: points.map(([size]) => size), format: bytes, log: true },
+    x: { title: "size", values: points.map(([size]) => size), format: bytes, tick: byteTick, log: true },
     y: { title: "share of answers", format: percent },
     lines: [{ name: "larger", values: points.map(([, share]) => share), colour: "s1" }],
     log: true,

@@ -4,6 +4,7 @@ import { readdirSync } from "node:fs";
 import { test } from "node:test";
 import { assertReadable, badWords, near, noteWords, rows, withReport } from "./browser.mjs";
 import { assertFollows, read } from "./documents.mjs";
+import { axisLabels, noteTexts } from "./labels.mjs";
 
 const names = readdirSync(new URL("./examples/", import.meta.url)).map((file) => file.replace(".json", ""));
 const examples = Object.fromEntries(names.map((name) => [name, read(`./examples/${name}.json`)]));
@@ -39,6 +40,18 @@ test("words in charts are neither cut off nor upon one another", async () => {
         const { bad, written } = await page.evaluate(badWords);
         assert.deepEqual(bad, [], `${name} at ${width} px`);
         assert.ok(written > 0, name);
+      });
+    }
+  }
+});
+
+test("labels of axes run neither into one another nor out of the chart", async () => {
+  const others = { survey: read("../example.survey.json"), load: read("./load-example.json"), profile: read("./profile-example.json") };
+  for (const [name, example] of Object.entries({ ...examples, ...others })) {
+    for (const width of [380, 1200]) {
+      await withReport(example, { viewport: { width, height: 800 }, before: noteTexts }, async (page) => {
+        const { bad } = await page.evaluate(axisLabels);
+        assert.deepEqual(bad, [], `${name} at ${width} px`);
       });
     }
   }

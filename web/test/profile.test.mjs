@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { assertReadable, rows, withReport } from "./browser.mjs";
 import { assertFollows, read } from "./documents.mjs";
+import { axisLabels, noteTexts } from "./labels.mjs";
 
 const example = read("./profile-example.json");
 
@@ -29,6 +30,21 @@ test("its charts and tables are its own figures", async () => {
 });
 
 test("it can be read on a phone and in the dark", () => assertReadable(example));
+
+test("on a phone no label of an axis runs into another, however long the log and large the answers", async () => {
+  for (const [step_s, steps, largest] of [[1, 120, 1e5], [60, 180, 1e7], [600, 60, 1e8], [600, 288, 1e10], [1800, 200, 1e12], [21600, 160, 5e7], [86400, 1800, 20]]) {
+    const document = structuredClone(example);
+    document.arrivals = { ...document.arrivals, step_s, rates: Array.from({ length: steps }, (_, i) => 1 + (i % 50) * 1e3) };
+    document.sizes.complementary = Array.from({ length: 40 }, (_, i) => [largest ** (i / 39), 0.7 ** i]);
+    document.popularity.urls = document.popularity.urls.map((url, i) => ({ ...url, requests: Math.ceil(largest / (i + 1)) }));
+    await withReport(document, { viewport: { width: 380, height: 800 }, before: noteTexts }, async (page) => {
+      const { bad, along } = await page.evaluate(axisLabels);
+      assert.deepEqual(bad, [], `${steps} steps of ${step_s} s, up to ${largest} bytes`);
+      // A title, and a label or more.
+      for (const chart of ["sizes", "popularity", "dispersion"]) assert.ok(along[chart] >= 2, `${chart}: ${along[chart]}`);
+    });
+  }
+});
 
 test("a log of nothing much has a page as well", async () => {
   const bare = { ...example, classes: [], dispersion: [], sessions: null, burstiness: null, popularity: { ...example.popularity, urls: [], concentration: [] } };

@@ -14,6 +14,7 @@ use crate::classes::EMPTY;
 use arrivals::{Fitted, fit};
 use brimful_core::Rate;
 use brimful_core::profile::{Class as Seen, PopularUrl, Profile};
+use brimful_core::url::encode_non_ascii;
 use brimful_core::workload::{Class, Load, Url, Workload};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -109,8 +110,24 @@ fn others(seen: &Seen, listed: &[Url]) -> Vec<Url> {
 
 /// A URL of a class as it can be requested: itself, or a name in its place.
 fn requested(seen: &Seen, index: usize, url: &PopularUrl) -> Url {
-    let path = if is_requestable(&url.url) { url.url.clone() } else { format!("{SYNTHETIC}/{}/{index}", seen.name) };
+    let path = requestable(&url.url).unwrap_or_else(|| format!("{SYNTHETIC}/{}/{index}", seen.name));
     Url { path, weight: url.requests as f64, bytes: Some(url.mean_bytes.round() as u64) }
+}
+
+/// A URL as it can be requested: bytes that are not ASCII, which a log has as they are or as `\xC3`, are percent-encoded.
+fn requestable(url: &str) -> Option<String> {
+    let mut parts = url.split("\\x");
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let digits =
+            part.get(..2).filter(|digits| u8::from_str_radix(digits, 16).is_ok_and(|byte| !byte.is_ascii()))?;
+        plain.push('%');
+        plain.push_str(&digits.to_ascii_uppercase());
+        plain.push_str(part.get(2..).unwrap_or_default());
+    }
+    // Of bytes that were not text, the profile no longer knows which they were.
+    let encoded = encode_non_ascii(&plain);
+    (is_requestable(&encoded) && !url.contains(char::REPLACEMENT_CHARACTER)).then(|| encoded.into_owned())
 }
 
 /// A path that begins with a slash, has nothing that HTTP forbids in it, and leads nowhere else than down.
@@ -148,9 +165,8 @@ fn without_body(profile: &Profile, seen: &Seen) -> Vec<Class> {
 
 /// URLs of answers without a body whose files are there, whatever they hold.
 fn existing(seen: &Seen, name: &str) -> Vec<Url> {
-    let urls = seen.urls.iter().filter(|url| is_requestable(&url.url)).take(URLS);
-    let mut found: Vec<Url> =
-        urls.map(|url| Url { path: url.url.clone(), weight: url.requests as f64, bytes: None }).collect();
+    let urls = seen.urls.iter().filter_map(|url| Some((requestable(&url.url)?, url.requests))).take(URLS);
+    let mut found: Vec<Url> = urls.map(|(path, requests)| Url { path, weight: requests as f64, bytes: None }).collect();
     if found.is_empty() {
         found.push(Url { path: format!("{SYNTHETIC}/{name}"), weight: 1.0, bytes: Some(1) });
     }
@@ -211,6 +227,21 @@ mod tests {
         assert!(matches!(made.load, Some(Load::Open { rate, .. }) if rate.0 == 12.5));
         let written = toml::to_string(&made).unwrap();
         assert_eq!(toml::from_str::<Workload>(&written).unwrap(), made);
+    }
+
+    #[test]
+    fn urls_that_are_not_ascii_are_requested_percent_encoded() {
+        for (url, expected) in [
+            ("/ü?q=ß", Some("/%C3%BC?q=%C3%9F")),
+            (r"/\xC3\xBC?q=\xc3\x9f", Some("/%C3%BC?q=%C3%9F")),
+            ("/%C3%BC", Some("/%C3%BC")),
+            (r"/\x22", None),
+            (r"/\xC", None),
+            ("/\u{fffd}", None),
+            ("/a b", None),
+        ] {
+            assert_eq!(requestable(url).as_deref(), expected, "{url}");
+        }
     }
 
     #[test]

@@ -5,10 +5,12 @@
 //! - [`workload`], [`record`] (with [`account`] and [`server`]), [`model`], [`survey`], [`profile`], [`testbed`]: the documents that travel
 //!   between the parts.
 //! - [`cpus`]: lists of CPUs (`0-3,7`).
-//! - [`tls`]: how connections are secured, and how that fails; [`http2`]: the errors that a server of HTTP/2 sends.
+//! - [`tls`], [`pem`]: how connections are secured, and how that fails; files of certificates and keys.
+//! - [`http2`]: the errors that a server of HTTP/2 sends.
 //! - [`slo`]: service level objectives (`p95<200ms`).
 //! - [`text`], [`secret`]: foreign text made fit for a terminal, and what documents leave out.
 //! - [`quantity`]: numbers as people read them (`657 µs`, `−2.8 %`).
+//! - [`url`]: paths and host names as browsers send them.
 //! - [`csv`], [`number`]: comma-separated values; numbers held to what they may be.
 //! - [`alias`], [`template`]: drawing one of many by weight; texts that are filled in anew for every call.
 //! - [`panics`]: a panic as a value.
@@ -26,6 +28,7 @@ pub mod http2;
 pub mod model;
 pub mod number;
 pub mod panics;
+pub mod pem;
 pub mod profile;
 pub mod quantity;
 pub mod record;
@@ -38,6 +41,7 @@ pub mod testbed;
 pub mod text;
 pub mod tls;
 pub mod units;
+pub mod url;
 pub mod workload;
 
 pub use event::{

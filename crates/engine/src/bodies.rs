@@ -13,38 +13,69 @@ use crate::{EngineError, Requests};
 use brimful_core::{Nanos, Observer, Workload};
 use brimful_http::Request;
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
+use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Bytes of a file that are read at a time.
 const PIECE: usize = 64 * 1024;
+/// The most bytes that are kept of something that has no size, such as a pipe.
+const LARGEST_PIPED: u64 = 1 << 30;
+/// Standard input, as command lines name it and as the kernel does.
+const STDIN: &str = "-";
+const STDIN_FILE: &str = "/dev/stdin";
 /// A body is sent this long after its head even if the server has not asked for it: it may not know that it can.
 const PATIENCE: Nanos = Nanos::from_secs(1);
 
-/// A file that is the body of requests. It is read anew for each of them, and so mostly from the kernel's cache.
+/// A file that is the body of requests. A regular file is read anew for each of them, and so mostly from the kernel's cache;
+/// what can be read only once, such as a pipe, is kept in memory.
 #[derive(Debug)]
 pub struct BodyFile {
-    file: File,
+    content: Content,
     path: PathBuf,
     bytes: u64,
 }
 
+#[derive(Debug)]
+enum Content {
+    File(File),
+    Memory(Arc<[u8]>),
+}
+
 impl BodyFile {
-    /// Opens it. Its size is taken here: it is what requests announce.
+    /// Opens it; `-` is standard input. Its size is taken here: it is what requests announce.
     ///
     /// # Errors
     /// [`EngineError::BodyFile`] when it cannot be read, or has no size.
     pub fn open(path: &Path) -> Result<BodyFile, EngineError> {
-        let failed = |error: io::Error| unreadable(path, &error.to_string());
-        let file = File::open(path).map_err(failed)?;
-        let about = file.metadata().map_err(failed)?;
-        if !about.is_file() {
-            return Err(unreadable(path, "it is not a regular file"));
+        if let Some(known) = read_once(path, None)? {
+            return Ok(BodyFile::in_memory(path, known));
         }
-        Ok(BodyFile { file, path: path.to_owned(), bytes: about.len() })
+        let failed = |error: io::Error| unreadable(path, &error.to_string());
+        let is_stdin = [STDIN, STDIN_FILE].into_iter().any(|name| path == Path::new(name));
+        // By its descriptor: standard input may be a socket, which cannot be opened by a name.
+        let file = match is_stdin {
+            true => io::stdin().as_fd().try_clone_to_owned().map(File::from),
+            false => File::open(path),
+        };
+        let file = file.map_err(failed)?;
+        let about = file.metadata().map_err(failed)?;
+        if about.is_dir() {
+            return Err(unreadable(path, "it is a directory, and not a regular file or a pipe"));
+        }
+        if !about.is_file() {
+            let content = read_once(path, Some(file))?.unwrap_or_default();
+            return Ok(BodyFile::in_memory(path, content));
+        }
+        Ok(BodyFile { content: Content::File(file), path: path.to_owned(), bytes: about.len() })
+    }
+
+    fn in_memory(path: &Path, content: Arc<[u8]>) -> BodyFile {
+        BodyFile { bytes: content.len() as u64, content: Content::Memory(content), path: path.to_owned() }
     }
 
     /// Its size.
@@ -54,13 +85,40 @@ impl BodyFile {
 
     /// What stands at this offset, as much as is read at a time and no more than so many bytes.
     fn piece(&self, at: u64, most: usize) -> Result<Vec<u8>, EngineError> {
-        let mut piece = vec![0; self.bytes.saturating_sub(at).min(most.min(PIECE) as u64) as usize];
-        self.file.read_exact_at(&mut piece, at).map_err(|error| match error.kind() {
+        let length = self.bytes.saturating_sub(at).min(most.min(PIECE) as u64) as usize;
+        let file = match &self.content {
+            Content::File(file) => file,
+            Content::Memory(content) => {
+                return Ok(content.get(at as usize..).and_then(|rest| rest.get(..length)).unwrap_or_default().to_vec());
+            }
+        };
+        let mut piece = vec![0; length];
+        file.read_exact_at(&mut piece, at).map_err(|error| match error.kind() {
             io::ErrorKind::UnexpectedEof => unreadable(&self.path, "it has become shorter during the run"),
             _ => unreadable(&self.path, &error.to_string()),
         })?;
         Ok(piece)
     }
+}
+
+/// What a path without a size held when it was read first. With a `file`, which is that path, reads it if it has not been
+/// read yet: a command may open its body several times, and a pipe has its content once.
+fn read_once(path: &Path, file: Option<File>) -> Result<Option<Arc<[u8]>>, EngineError> {
+    static READ: Mutex<BTreeMap<PathBuf, Arc<[u8]>>> = Mutex::new(BTreeMap::new());
+    let key = if path == Path::new(STDIN_FILE) { Path::new(STDIN) } else { path };
+    let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = read.get(key) {
+        return Ok(Some(Arc::clone(known)));
+    }
+    let Some(file) = file else { return Ok(None) };
+    let mut content = Vec::new();
+    file.take(LARGEST_PIPED + 1).read_to_end(&mut content).map_err(|error| unreadable(path, &error.to_string()))?;
+    if content.len() as u64 > LARGEST_PIPED {
+        return Err(unreadable(path, "it goes on after 1 GiB: write it to a file and name that"));
+    }
+    let content: Arc<[u8]> = content.into();
+    read.insert(key.to_owned(), Arc::clone(&content));
+    Ok(Some(content))
 }
 
 fn unreadable(path: &Path, why: &str) -> EngineError {
@@ -287,6 +345,27 @@ mod tests {
         let error = bodies.check().unwrap_err().to_string();
         assert!(error.contains("shorter during the run") && bodies.check().is_ok(), "{error}");
         std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn a_pipe_is_read_once_and_kept() {
+        let path = std::env::temp_dir().join(format!("brimful-pipe-{}", std::process::id()));
+        let made = std::process::Command::new("mkfifo").arg(&path).status();
+        assert!(made.unwrap().success());
+        let content = vec![b'x'; PIECE + 5];
+        let writer = std::thread::spawn({
+            let (path, content) = (path.clone(), content.clone());
+            move || std::fs::write(path, content).unwrap()
+        });
+        let first = BodyFile::open(&path).unwrap();
+        writer.join().unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let again = BodyFile::open(&path).unwrap();
+        for file in [first, again] {
+            assert_eq!(file.bytes(), content.len() as u64);
+            assert_eq!([file.piece(0, usize::MAX).unwrap(), file.piece(PIECE as u64, 9).unwrap()].concat(), content);
+            assert!(file.piece(1 << 40, 9).unwrap().is_empty());
+        }
     }
 
     #[test]

@@ -8,6 +8,8 @@ pub use fixed::FixedRequests;
 use crate::Close;
 use crate::Redirect;
 use crate::bodies::BodyFile;
+use brimful_core::template::is_template;
+use brimful_core::url;
 use brimful_core::workload::Expect;
 use brimful_core::{CallSpec, ClassId, SessionId};
 use brimful_http::{Request, RequestError, Version};
@@ -68,6 +70,7 @@ pub struct Wire {
 
 impl Wire {
     /// A request with these header fields besides those that all have; its connection ends with it if it is the `last`.
+    /// What of the path is not ASCII is percent-encoded.
     ///
     /// # Errors
     /// [`RequestError`] when it cannot be sent as HTTP.
@@ -80,6 +83,7 @@ impl Wire {
         last: bool,
     ) -> Result<Request, RequestError> {
         let headers = [self.headers.as_slice(), headers].concat();
+        let path = &*encode_path(path);
         if self.version == Version::Http2 {
             let scheme = if self.is_secure { "https" } else { "http" };
             return Request::http2(method, scheme, &self.authority, path, &headers, body);
@@ -101,11 +105,20 @@ impl Wire {
         last: bool,
     ) -> Result<Request, RequestError> {
         let headers = [self.headers.as_slice(), headers].concat();
+        let path = &*encode_path(path);
         if self.version == Version::Http2 {
             let scheme = if self.is_secure { "https" } else { "http" };
             return Request::http2_streamed(method, scheme, &self.authority, path, &headers, body_bytes);
         }
         let close = last && self.close == Close::Server;
         Request::streamed(method, &self.authority, path, &headers, body_bytes, self.version, close)
+    }
+}
+
+/// A path in ASCII. The places of a template keep the names of their columns.
+fn encode_path(path: &str) -> Cow<'_, str> {
+    match is_template(path) {
+        true => url::encode_target(path),
+        false => url::encode_non_ascii(path),
     }
 }

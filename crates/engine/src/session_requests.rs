@@ -7,6 +7,7 @@
 use crate::bodies::BodyFile;
 use crate::redirects::{Follow, Redirect, Redirects};
 use crate::{EngineError, Requests, Wire};
+use brimful_core::url::encode_target;
 use brimful_core::workload::{Expect, ScriptedRequest, Workload};
 use brimful_core::{CallSpec, ClassId, RequestId, SessionId};
 use brimful_http::{Jar, Request};
@@ -50,7 +51,8 @@ impl ScriptedRequests {
                     let failed = |source| EngineError::Request { class: class.name.clone(), source };
                     let place = all.rendered.len() as u32;
                     // The connections of a session do not end with a call.
-                    let rendered = wire.request(method, path, &headers, body.as_bytes(), false).map_err(failed)?;
+                    let path = encode_target(path);
+                    let rendered = wire.request(method, &path, &headers, body.as_bytes(), false).map_err(failed)?;
                     all.rendered.push(rendered);
                     known.insert(request, place);
                     place

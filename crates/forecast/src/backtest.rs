@@ -26,6 +26,9 @@ pub(crate) const UNHEARD_OF: f64 = 10.0;
 /// Errors below this share of the rates are rounding.
 const ROUNDING: f64 = 1e-12;
 
+/// The same of a single step, whose interval may have no width: the fit's own rounding is in it.
+const ROUNDING_OF_STEP: f64 = 1e-9;
+
 /// What a back-test found, and the candidate to use.
 pub(crate) struct Judged {
     pub chosen: usize,
@@ -94,7 +97,7 @@ impl Trial {
             rounding += ROUNDING * future.iter().sum::<f64>();
             let fitted = Candidates::fit(past, how, Some(candidates.period)).all;
             for (tally, fitted) in tallies.iter_mut().zip(&fitted) {
-                tally.count(fitted, future);
+                tally.count(fitted, future, rounding_of(future), |h| how.closed.at(origin + h));
             }
         }
         Some(Self { origins, horizon, tallies, naive, rounding })
@@ -126,6 +129,11 @@ impl Trial {
     }
 }
 
+/// An error below this is rounding in one step of these rates.
+fn rounding_of(rates: &[f64]) -> f64 {
+    ROUNDING_OF_STEP * rates.iter().copied().fold(0.0, f64::max)
+}
+
 /// What came of a candidate's forecasts.
 #[derive(Default)]
 struct Tally {
@@ -138,24 +146,28 @@ struct Tally {
 }
 
 impl Tally {
-    fn count(&mut self, fitted: &Fitted, future: &[f64]) {
+    /// Counts forecasts of the steps that are not closed; errors in rates below `rounding` are none.
+    fn count(&mut self, fitted: &Fitted, future: &[f64], rounding: f64, is_closed: impl Fn(usize) -> bool) {
         let (t80, t95) = fitted.quantiles();
-        for ((location, sd), &actual) in fitted.predict(future.len()).into_iter().zip(future) {
-            let off = (fitted.scale.of(actual) - location).abs();
+        let predicted = fitted.predict(future.len()).into_iter().zip(future).enumerate();
+        for (_, ((location, sd), &actual)) in predicted.filter(|(h, _)| !is_closed(*h)) {
+            let error = (fitted.scale.back(location) - actual).abs();
+            let off = if error <= rounding { 0.0 } else { (fitted.scale.of(actual) - location).abs() };
             self.within80 += usize::from(off <= t80 * sd);
             self.within95 += usize::from(off <= t95 * sd);
-            self.absolute += (fitted.scale.back(location) - actual).abs();
+            self.absolute += error;
             self.ratios.push(if off == 0.0 { 0.0 } else { off / (t80 * sd) });
         }
     }
 
     fn share(&self, count: usize) -> f64 {
-        count as f64 / self.ratios.len() as f64
+        if self.ratios.is_empty() { 1.0 } else { count as f64 / self.ratios.len() as f64 }
     }
 
     fn widening(&self) -> f64 {
         let mut ratios = self.ratios.clone();
         ratios.sort_by(f64::total_cmp);
-        ratios[(ratios.len() * 4).div_ceil(5) - 1].clamp(1.0, WIDEST)
+        let at_80 = (ratios.len() * 4).div_ceil(5).checked_sub(1);
+        at_80.map_or(1.0, |place| ratios[place].clamp(1.0, WIDEST))
     }
 }

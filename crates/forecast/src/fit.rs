@@ -1,5 +1,6 @@
 //! Trend and season together, on each scale that may suit them.
 
+use crate::closed::Closed;
 use crate::options::ForecastMethod;
 use crate::outliers;
 use crate::result::InSample;
@@ -17,6 +18,8 @@ pub(crate) struct How<'a> {
     pub method: ForecastMethod,
     /// Whether logarithms may be tried.
     pub log: bool,
+    /// Steps that are zero whatever is fitted.
+    pub closed: &'a Closed,
 }
 
 /// What a forecast is made from.
@@ -125,14 +128,14 @@ impl Fitted {
     }
 
     /// How well the fit predicted its own rates, compared with those a period before.
-    pub(crate) fn in_sample(&self, rates: &[f64], period: usize) -> InSample {
+    pub(crate) fn in_sample(&self, rates: &[f64], period: usize, closed: &Closed) -> InSample {
         let errors = &self.trend.errors;
-        let predicted = &rates[rates.len() - errors.len()..];
-        let off: Vec<f64> = predicted
-            .iter()
-            .zip(errors)
-            .map(|(rate, error)| (rate - self.scale.back(self.scale.of(*rate) - error)).abs())
-            .collect();
+        let first = rates.len() - errors.len();
+        // What is closed was filled in, and is no prediction.
+        let open = (first..rates.len()).filter(|i| !closed.at(*i));
+        let (predicted, off): (Vec<f64>, Vec<f64>) = open
+            .map(|i| (rates[i], (rates[i] - self.scale.back(self.scale.of(rates[i]) - errors[i - first])).abs()))
+            .unzip();
         let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
         let relative = predicted.iter().zip(&off).map(|(rate, off)| off / rate).collect();
         let naive = naive_error(rates, period);

@@ -1,6 +1,7 @@
 //! What arrivals will be: trend, seasons and prediction intervals from a history, and when a rate is reached.
 //!
-//! The history is brought to one scale (rates, or their logarithms where growth and swings are in proportion), its
+//! Spikes are replaced by what was expected, and steps at which nothing ever arrives are left out: they are forecast as
+//! zero. The history is brought to one scale (rates, or their logarithms where growth and swings are in proportion), its
 //! daily and weekly patterns are taken off, what is left, without its outliers, is extrapolated by exponential
 //! smoothing. Several forms of that, on both scales, and the repetition of the last season are then tried on beginnings
 //! of the history: the best is used, and intervals that prove too narrow are widened by as much as that shows. Rates
@@ -16,14 +17,17 @@
 
 use crate::ForecastError;
 use crate::backtest::{self, Judged};
-use crate::fit::{Candidates, How};
+use crate::closed::Closed;
+use crate::fit::{Candidates, Fitted, How};
 use crate::history::History;
-use crate::notes::{GROWTH_TELLS_S, notes};
+use crate::notes::{Found, GROWTH_TELLS_S, notes};
 use crate::options::{ForecastMethod, ForecastOptions};
 use crate::result::{Forecast, ForecastPoint};
 use crate::series::{MINIMUM, Series};
 use crate::time::MONTH_S;
+use crate::{season, spikes};
 use brimful_core::number::NumberError;
+use std::collections::BTreeSet;
 
 /// Steps of a forecast, at most.
 const HORIZON: usize = 100_000;
@@ -49,8 +53,10 @@ pub fn forecast(series: &Series, options: &ForecastOptions) -> Result<Forecast, 
             need,
         }));
     }
+    let Cleaned { rates, closed, spikes } = Cleaned::new(rates, &series, seasons.as_deref(), options.method);
+    let rates = &rates;
     let log = options.method == ForecastMethod::Auto && rates.iter().all(|r| *r > 0.0);
-    let how = How { step_s: series.step_s, seasons: seasons.as_deref(), method: options.method, log };
+    let how = How { step_s: series.step_s, seasons: seasons.as_deref(), method: options.method, log, closed: &closed };
     let candidates = Candidates::fit(rates, how, None);
     let Judged { chosen, restrained, report: backtest, widening } = backtest::choose(&candidates, rates, how, horizon);
     let fitted = &candidates.all[chosen];
@@ -62,7 +68,8 @@ pub fn forecast(series: &Series, options: &ForecastOptions) -> Result<Forecast, 
     let predicted = fitted.predict((0..horizon).map(place).max().map_or(0, |last| last + 1));
     let point = |h: usize| {
         let (location, sd) = predicted[place(h)];
-        let at = |t: f64| fitted.scale.back(location + t * widening * sd);
+        let is_closed = closed.at(rates.len() + place(h));
+        let at = |t: f64| if is_closed { 0.0 } else { fitted.scale.back(location + t * widening * sd) };
         ForecastPoint {
             time: series.time(steps + h),
             likely: at(0.0),
@@ -78,17 +85,50 @@ pub fn forecast(series: &Series, options: &ForecastOptions) -> Result<Forecast, 
         present_peak_rate: week.iter().fold(0.0, |a: f64, b| a.max(*b)) * peak.factor,
         peak,
         scale: fitted.scale,
-        seasons: fitted.seasons.iter().map(|s| s.pattern.len()).collect(),
+        seasons: periods(fitted, &closed),
         trend: fitted.trend.kind,
         growth_per_month: fitted.growth(months, horizon).filter(|_| tells_growth),
-        in_sample: fitted.in_sample(rates, candidates.period),
+        in_sample: fitted.in_sample(rates, candidates.period, &closed),
         backtest,
         widening,
         points: (0..horizon).map(point).collect(),
         notes: Vec::from_iter(note),
         history: series,
     };
-    let notes = notes(&forecast, fitted, seasons.as_deref(), restrained);
+    let outliers: BTreeSet<usize> = spikes.into_iter().chain(fitted.outliers.iter().copied()).collect();
+    let fit = Found { fitted, outliers: &outliers, closed: &closed, rates, restrained };
+    let notes = notes(&forecast, &fit, seasons.as_deref());
     forecast.notes.extend(notes);
     Ok(forecast)
+}
+
+/// A history as it is fitted.
+struct Cleaned {
+    /// Without spikes, and with closed steps filled in.
+    rates: Vec<f64>,
+    closed: Closed,
+    /// Indices of the values that were replaced.
+    spikes: Vec<usize>,
+}
+
+impl Cleaned {
+    /// Cleans the rates for the method of our choice; the methods of textbooks get them as they are.
+    fn new(rates: &[f64], series: &Series, seasons: Option<&[usize]>, method: ForecastMethod) -> Cleaned {
+        if method != ForecastMethod::Auto {
+            return Cleaned { rates: rates.to_vec(), closed: Closed::default(), spikes: Vec::new() };
+        }
+        let usual = season::usual(series.step_s);
+        let periods = seasons.unwrap_or(&usual);
+        let closed = Closed::find(rates, periods);
+        let mut rates = closed.opened(rates);
+        let mut spikes = spikes::replace(&mut rates, periods);
+        spikes.retain(|i| !closed.at(*i));
+        Cleaned { rates, closed, spikes }
+    }
+}
+
+/// Lengths of the seasons, that of closed steps included.
+fn periods(fitted: &Fitted, closed: &Closed) -> Vec<usize> {
+    let fitted = fitted.seasons.iter().map(|season| season.pattern.len());
+    fitted.chain(closed.share().map(|(period, _)| period)).collect::<BTreeSet<_>>().into_iter().collect()
 }

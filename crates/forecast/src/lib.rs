@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod backtest;
+mod closed;
 pub mod cost;
 mod crossing;
 mod error;
@@ -22,6 +23,7 @@ mod result;
 mod scale;
 mod season;
 mod series;
+mod spikes;
 mod time;
 mod trend;
 mod zone;

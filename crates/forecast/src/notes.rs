@@ -1,6 +1,7 @@
 //! What a reader of a forecast should know, in sentences.
 
 use crate::backtest::{UNHEARD_OF, WIDEST};
+use crate::closed::Closed;
 use crate::fit::Fitted;
 use crate::history::PeakBasis;
 use crate::outliers::MAD;
@@ -8,6 +9,7 @@ use crate::result::{Forecast, ForecastPoint};
 use crate::season;
 use crate::time::{DAY_S, MONTH_S};
 use crate::trend::TrendKind;
+use std::collections::BTreeSet;
 
 /// Growth in a month is told of histories that last at least this many seconds, two months: so that there is a month to
 /// compare with the one before.
@@ -19,8 +21,21 @@ const JUMP: f64 = 8.0;
 /// Errors below this share of a history's range are rounding.
 const ROUNDING: f64 = 1e-6;
 
-/// The sentences; `wanted` are the seasons asked for, `restrained` whether a better fit would have exceeded all bounds.
-pub(crate) fn notes(forecast: &Forecast, fitted: &Fitted, wanted: Option<&[usize]>, restrained: bool) -> Vec<String> {
+/// What was found in a history.
+pub(crate) struct Found<'a> {
+    pub fitted: &'a Fitted,
+    /// Indices of the values that were kept out.
+    pub outliers: &'a BTreeSet<usize>,
+    pub closed: &'a Closed,
+    /// The rates that were fitted.
+    pub rates: &'a [f64],
+    /// Whether a better fit would have exceeded all bounds.
+    pub restrained: bool,
+}
+
+/// The sentences; `wanted` are the seasons asked for.
+pub(crate) fn notes(forecast: &Forecast, found: &Found<'_>, wanted: Option<&[usize]>) -> Vec<String> {
+    let Found { fitted, outliers, closed, rates, restrained } = *found;
     let (n, horizon) = (forecast.history.rates.len(), forecast.points.len());
     let usual = season::usual(forecast.history.step_s);
     let mut notes = Vec::new();
@@ -48,15 +63,20 @@ pub(crate) fn notes(forecast: &Forecast, fitted: &Fitted, wanted: Option<&[usize
             format!("No season of {period} steps: none stands out from the noise.")
         });
     }
-    if let Some(first) = fitted.outliers.first() {
+    if let Some((period, steps)) = closed.share() {
+        notes.push(format!(
+            "Nothing arrives at {steps} of the {period} steps of a season: these are taken for closed, and forecast as 0."
+        ));
+    }
+    if let Some(first) = outliers.first() {
         notes.push(format!(
             "Values far from those around them ({}, the first at {}) were kept out of the trend: holidays, outages or sales \
              come on top of this forecast.",
-            fitted.outliers.len(),
+            outliers.len(),
             forecast.history.time_of_place(*first)
         ));
     }
-    let places = forecast.history.rates.iter().map(|r| fitted.scale.of(*r));
+    let places = rates.iter().map(|r| fitted.scale.of(*r));
     let (low, high) = places.fold((f64::MAX, f64::MIN), |(low, high), p| (low.min(p), high.max(p)));
     if let Some(at) = jump(&fitted.trend.errors, ROUNDING * (high - low)) {
         let time = forecast.history.time_of_place(fitted.values - fitted.trend.errors.len() + at);

@@ -42,7 +42,7 @@ pub(crate) fn replace(values: &mut [f64]) -> Vec<usize> {
     found.into_iter().map(|(i, _)| i).collect()
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
 }

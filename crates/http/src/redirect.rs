@@ -2,6 +2,7 @@
 //!
 //! Only what stays with the same scheme, host and port is led to by a path and a query; the rest is elsewhere.
 
+use brimful_core::url::encode_bytes;
 use std::borrow::Cow;
 
 /// What a redirect asks for.
@@ -27,8 +28,7 @@ impl<'a> Redirection<'a> {
     /// `http://example:8080`; `None` where it is no redirect. 300 and 304 are none: nothing else is to be requested.
     pub fn of(head: &[u8], method: &'a str, target: &str, origin: &str) -> Option<Redirection<'a>> {
         let status = status(head).filter(|status| matches!(status, 301 | 302 | 303 | 307 | 308))?;
-        let location = location(head).and_then(|value| std::str::from_utf8(value).ok());
-        let Some(location) = location.filter(|location| is_reference(location)) else {
+        let Some(location) = location(head).and_then(reference) else {
             return Some(Redirection::Nowhere);
         };
         let safe = matches!(method, "GET" | "HEAD");
@@ -39,7 +39,7 @@ impl<'a> Redirection<'a> {
             _ if safe => Cow::Borrowed(method),
             _ => return Some(Redirection::Content),
         };
-        Some(match resolve(location, target, origin) {
+        Some(match resolve(&location, target, origin) {
             Some(target) => Redirection::Here { method, target },
             None => Redirection::Elsewhere,
         })
@@ -58,9 +58,11 @@ fn location(head: &[u8]) -> Option<&[u8]> {
     })
 }
 
-/// Whether it may stand in a request line once it is resolved.
-fn is_reference(location: &str) -> bool {
-    !location.is_empty() && location.bytes().all(|byte| byte.is_ascii_graphic())
+/// A Location as it may stand in a request line: spaces and bytes that are not ASCII are percent-encoded as browsers do,
+/// in whatever character set they are. `None` if it is empty or has control characters.
+fn reference(location: &[u8]) -> Option<String> {
+    let is_clean = !location.is_empty() && !location.iter().any(u8::is_ascii_control);
+    is_clean.then(|| encode_bytes(location))
 }
 
 /// Path and query of what a reference means, seen from `target`; `None` if it is of another origin.
@@ -166,6 +168,23 @@ mod tests {
     }
 
     #[test]
+    fn locations_that_are_not_ascii_are_followed_as_browsers_do() {
+        for (location, expected) in [
+            ("/\u{fc}?q=\u{df}#\u{e4}".as_bytes().to_vec(), "/%C3%BC?q=%C3%9F"),
+            (b"/\xfc?q=\xdf".to_vec(), "/%FC?q=%DF"),
+            (b"x y'?'".to_vec(), "/a/x%20y'?%27"),
+            ("http://h:8080/\u{65e5}".as_bytes().to_vec(), "/%E6%97%A5"),
+            ("/%C3%BC/\u{fc}".as_bytes().to_vec(), "/%C3%BC/%C3%BC"),
+        ] {
+            let head = [b"HTTP/1.1 302 Found\r\nLocation: ", &location[..], b"\r\n\r\n"].concat();
+            let expected = Redirection::Here { method: "GET".into(), target: expected.to_owned() };
+            assert_eq!(Redirection::of(&head, "GET", "/a/b?c=d", ORIGIN), Some(expected));
+        }
+        let elsewhere = "http://b\u{fc}cher.example/";
+        assert_eq!(of(302, elsewhere, "GET"), Some(Redirection::Elsewhere));
+    }
+
+    #[test]
     fn methods_become_get_where_clients_have_them_so() {
         for (status, method, expected) in [
             (301, "GET", Some("GET")),
@@ -189,7 +208,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_asked_for_leads_nowhere() {
-        for location in ["", "/a b", "/\u{fc}"] {
+        for location in ["", "/a\tb", "/a\u{7f}b"] {
             assert_eq!(of(302, location, "GET"), Some(Redirection::Nowhere), "{location}");
         }
         assert_eq!(Redirection::of(b"HTTP/2 302\r\n\r\n", "GET", "/", ORIGIN), Some(Redirection::Nowhere));

@@ -114,6 +114,16 @@ impl Fixture {
         self.stat(pid, parent, comm, 'S', 9, ticks);
     }
 
+    /// What the executable of a process is, which is there.
+    pub fn executable(&self, pid: u32, path: &str) {
+        std::os::unix::fs::symlink(path, self.root().join(format!("{pid}/exe"))).unwrap();
+    }
+
+    /// Its arguments, each of which ends in NUL, or the title that it has given itself.
+    pub fn command_line(&self, pid: u32, arguments: &str) {
+        std::fs::write(self.root().join(format!("{pid}/cmdline")), arguments).unwrap();
+    }
+
     /// A process that was started later.
     pub fn newborn(&self, pid: u32, parent: u32, comm: &str, ticks: [u64; 4]) {
         self.stat(pid, parent, comm, 'S', 1 << 40, ticks);

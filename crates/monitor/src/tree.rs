@@ -221,6 +221,7 @@ mod tests {
         ] {
             fixture.process(pid, parent, comm, [1, 1, 0, 0]);
         }
+        fixture.executable(P + 6, "/opt/a-name-of-more-than-15");
         let programs = |mut tree: ProcessTree| -> Vec<(String, Vec<u32>)> {
             tree.read().into_iter().map(|program| (program.name.to_string(), program.pids.to_vec())).collect()
         };
@@ -237,7 +238,7 @@ mod tests {
     fn an_executable_is_found_by_its_file_even_after_an_upgrade() {
         let fixture = Fixture::new();
         fixture.process(P + 1, 1, "MainThread", [0; 4]);
-        std::os::unix::fs::symlink("/usr/bin/node (deleted)", fixture.root().join(format!("{}/exe", P + 1))).unwrap();
+        fixture.executable(P + 1, "/usr/bin/node (deleted)");
         let tree = watch(&fixture, &[named("node")]);
         assert_eq!(tree.pids(), [P + 1]);
         assert!(tree.require_all().is_ok());
@@ -245,6 +246,43 @@ mod tests {
             let error = watch(&fixture, &selectors).require_all().unwrap_err().to_string();
             assert!(error.contains("named `nodejs`") && error.contains("ss -ltnp"), "{error}");
         }
+    }
+
+    #[test]
+    fn names_that_begin_with_the_same_15_letters_are_told_apart() {
+        let fixture = Fixture::new();
+        for (pid, comm, executable, arguments) in [
+            (P + 1, "verylongservern", "/opt/verylongservername-worker", "verylongservername-worker\0"),
+            (P + 2, "verylongservern", "/opt/verylongservername-master (deleted)", "/opt/x\0"),
+            (P + 3, "verylongscriptn", "/usr/bin/python3.11", "python3\0/opt/verylongscriptname-app\0-x\0"),
+            (P + 4, "gunicorn", "/usr/bin/python3.11", "/usr/bin/python3\0/usr/bin/gunicorn\0app:app\0"),
+            (P + 5, "nginx", "/usr/sbin/nginx", "nginx: worker process"),
+            (P + 6, "verylongservern", "", "verylongservername-title: worker"),
+            (P + 7, "tail", "/usr/bin/tail", "tail\0/var/log/verylongservername-worker\0"),
+        ] {
+            fixture.process(pid, 1, comm, [0; 4]);
+            if !executable.is_empty() {
+                fixture.executable(pid, executable);
+            }
+            fixture.command_line(pid, arguments);
+        }
+        for (name, expected) in [
+            ("verylongservername-worker", vec![P + 1]),
+            ("verylongservername-master", vec![P + 2]),
+            ("verylongservername-nobody", vec![]),
+            ("verylongservername", vec![]),
+            ("verylongservern", vec![P + 1, P + 2, P + 6]),
+            ("verylongscriptname-app", vec![P + 3]),
+            ("verylongscriptname-ape", vec![]),
+            ("verylongservername-title", vec![P + 6]),
+            ("gunicorn", vec![P + 4]),
+            ("python3.11", vec![P + 3, P + 4]),
+            ("nginx", vec![P + 5]),
+        ] {
+            assert_eq!(watch(&fixture, &[named(name)]).pids(), expected, "{name}");
+        }
+        let both = [named("verylongservername-worker"), named("verylongservername-master")];
+        assert_eq!(watch(&fixture, &both).read().iter().map(|program| program.pids.len()).collect::<Vec<_>>(), [1, 1]);
     }
 
     #[test]

@@ -23,7 +23,7 @@ export interface Lines {
   title: string;
   reading: string;
   summary: string;
-  x: { title: string; values: number[]; format: Format; time?: boolean; log?: boolean };
+  x: { title: string; values: number[]; format: Format; tick?: (x: number) => string; time?: boolean; log?: boolean };
   y: { title: string; format: Format; tick?: (y: number) => string; range?: [number, number] };
   lines: Line[];
   /** Areas between two lines, by their places in the list: upper, lower, colour. */
@@ -71,7 +71,7 @@ export function lines(spec: Lines): Chart {
     options: (log) => {
       const span: [number, number] = log ? [low / 1.5, high * 1.5] : range;
       const up = axis(y.title, (v) => (y.tick ?? y.format)(v), 66);
-      const along = axis(x.title, (v) => (x.time ? x.format(v) : tick(Number(v.toPrecision(6)))));
+      const along = axis(x.title, (v) => (x.time ? x.format(v) : (x.tick ?? tick)(Number(v.toPrecision(6)))));
       return {
         scales: {
           x: x.log

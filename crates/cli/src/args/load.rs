@@ -130,7 +130,7 @@ pub struct CallArgs {
     /// HTTP method [default: GET, with --data POST]
     #[arg(short, long, conflicts_with = "workload", value_parser = method, short_alias = 'X')]
     pub method: Option<String>,
-    /// Request body: text, or @FILE for the content of a file
+    /// Request body: text, @FILE for the content of a file, @- for stdin
     #[arg(long, value_name = "TEXT|@FILE", conflicts_with = "workload", alias = "body", short_alias = 'b')]
     pub data: Option<String>,
     /// Follow up to N redirects, one after another, within the server

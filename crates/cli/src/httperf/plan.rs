@@ -110,7 +110,12 @@ fn endpoint(options: &Options) -> anyhow::Result<Endpoint> {
     let authority = options.server_name.clone().unwrap_or_else(|| host.clone());
     let (is_secure, path) = (options.ssl, options.uri.clone());
     let scheme = if is_secure { "https" } else { "http" };
-    Ok(Endpoint { url: format!("{scheme}://{host}:{port}{path}"), authority, path, is_secure, ..endpoint })
+    let url = match path.starts_with('/') {
+        true => format!("{scheme}://{host}:{port}{path}"),
+        // A whole URL is what the server is asked for, as a proxy is.
+        false => format!("{scheme}://{host}:{port}/"),
+    };
+    Ok(Endpoint { url, authority, path, is_secure, ..endpoint })
 }
 
 /// What `--ssl` means: httperf takes any certificate, and resumes sessions unless it is told not to.

@@ -5,10 +5,11 @@
 //! which; where it is *numbered*, because it goes through them in order or has places to be filled in, a call is known by
 //! its number within the class, from which follows all else.
 
-use super::listed::{List, UrlList, check_path, is_forbidden_in_header, is_forbidden_in_path};
+use super::listed::{List, UrlList, check_target, is_forbidden_in_header, is_forbidden_in_path};
 use super::{Class, Contents, LineError, ListedRequest, Rows, Workload, WorkloadError};
 use crate::template::{Piece, is_template, parse};
 use crate::text::bytes_without_mark;
+use crate::url::{encode_target, is_whole_url};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -101,13 +102,13 @@ impl Class {
         self.len() == 0
     }
 
-    /// The path of a target.
+    /// The path of a target, percent-encoded as browsers do.
     pub fn path(&self, place: usize) -> Cow<'_, str> {
         match (&self.file_set, self.contents.list.as_deref()) {
-            (Some(set), _) => Cow::Owned(set.path(&self.path, place as u32)),
+            (Some(set), _) => Cow::Owned(set.path(&encode_target(&self.path), place as u32)),
             (None, Some(List::Urls(list))) => Cow::Borrowed(list.path(place)),
             (None, Some(List::Requests(list))) => Cow::Borrowed(list.get(place).map_or("", |request| &request.path)),
-            (None, None) => Cow::Borrowed(self.urls.get(place).map_or(self.path.as_str(), |url| &url.path)),
+            (None, None) => encode_target(self.urls.get(place).map_or(self.path.as_str(), |url| &url.path)),
         }
     }
 
@@ -331,10 +332,10 @@ impl Class {
         let path = (!self.path.is_empty()).then_some((self.path.as_str(), 1.0));
         for (path, weight) in path.into_iter().chain(urls) {
             let (name, path) = (self.name.clone(), path.to_owned());
-            if !path.starts_with('/') {
+            if !path.starts_with('/') && !is_whole_url(&path) {
                 return Err(WorkloadError::BadPath { name, path });
             }
-            if let Err((at, expected)) = check_path(&path) {
+            if let Err((at, expected)) = check_target(&path) {
                 return Err(self.bad(&format!("`{path}`, character {}: {expected}", at + 1)));
             }
             if !weight.is_finite() || weight < 0.0 || (has_list && none) {

@@ -9,13 +9,15 @@
 //! - **Rows of values** are CSV, the first line naming the columns.
 //!
 //! Invariant: a path in a list is one that can be sent: it begins with a slash and has neither spaces nor control
-//! characters, so nothing in a file can end a request line early.
+//! characters, so nothing in a file can end a request line early. It is percent-encoded as browsers do.
 
 use crate::csv;
 use crate::quantity::counted;
 use crate::template::is_template;
 use crate::text::bytes_without_mark;
+use crate::url::{encode_target, is_whole_url};
 use serde::Deserialize;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -98,6 +100,7 @@ impl UrlList {
         if text.contains('\0') {
             let entries = text.split('\0').map(|entry| entry.trim_start_matches(['\n', '\r']));
             for (index, entry) in entries.enumerate().filter(|(_, entry)| !entry.is_empty()) {
+                check_target(entry).map_err(|(at, expected)| LineError::new(index + 1, 1 + at, expected))?;
                 list.add(index + 1, 1, entry, 1.0, None)?;
             }
         } else {
@@ -137,6 +140,8 @@ impl UrlList {
         self.add(line, column, path, weight, bytes)
     }
 
+    /// Adds a path that has been checked.
+
     fn add(
         &mut self,
         line: usize,
@@ -145,8 +150,7 @@ impl UrlList {
         weight: f64,
         bytes: Option<u64>,
     ) -> Result<(), LineError> {
-        check_path(path).map_err(|(at, expected)| LineError::new(line, column + at, expected))?;
-        self.text.push_str(path);
+        self.text.push_str(&encode_target(path));
         let end = u32::try_from(self.text.len());
         self.ends.push(end.map_err(|_| LineError::new(line, column, "no more than 4 GiB of paths in a list"))?);
         let before = self.ends.len() - 1;
@@ -224,7 +228,7 @@ impl ListedRequest {
             if line.trim().is_empty() || line.trim_start().starts_with('#') {
                 continue;
             }
-            let request: ListedRequest = serde_json::from_str(line).map_err(|error| {
+            let mut request: ListedRequest = serde_json::from_str(line).map_err(|error| {
                 // Its own place would be of a text of one line, in bytes.
                 let before = line.as_bytes().get(..error.column().saturating_sub(1)).unwrap_or_default();
                 let text = error.to_string();
@@ -237,6 +241,9 @@ impl ListedRequest {
             })?;
             if !(request.weight.is_finite() && request.weight >= 0.0) {
                 return Err(LineError::new(number, 1, "weight: a number of zero or more"));
+            }
+            if let Cow::Owned(encoded) = encode_target(&request.path) {
+                request.path = encoded;
             }
             requests.push(request);
         }
@@ -355,14 +362,24 @@ impl Rows {
     }
 }
 
+const UNENCODED: &str = "no space, line break or other control character: percent-encode it (%20)";
+
 /// What is wrong with a path, and after how many characters.
 pub(super) fn check_path(path: &str) -> Result<(), (usize, &'static str)> {
     if !path.starts_with('/') {
         return Err((0, "a path, which begins with /"));
     }
     match path.chars().position(is_forbidden_in_path) {
-        Some(at) => Err((at, "no space, line break or other control character: percent-encode it (%20)")),
+        Some(at) => Err((at, UNENCODED)),
         None => Ok(()),
+    }
+}
+
+/// The same, where a whole URL may stand in place of a path: a proxy is asked so (RFC 9112 §3.2.2).
+pub(super) fn check_target(target: &str) -> Result<(), (usize, &'static str)> {
+    match is_whole_url(target) {
+        true => target.chars().position(is_forbidden_in_path).map_or(Ok(()), |at| Err((at, UNENCODED))),
+        false => check_path(target),
     }
 }
 
@@ -409,6 +426,15 @@ mod tests {
         assert!(!list.is_template && list.has_weights());
         assert!(UrlList::parse(b"/u/{seq}").unwrap().is_template);
         assert_eq!(list.path(3), "");
+    }
+
+    #[test]
+    fn paths_are_encoded_as_browsers_do() {
+        let list = UrlList::parse("/ü?q=ß 2\n/a#part\n/ö/{csv.größe}\n".as_bytes()).unwrap();
+        let paths: Vec<&str> = (0..list.len()).map(|place| list.path(place)).collect();
+        assert_eq!(paths, ["/%C3%BC?q=%C3%9F", "/a", "/%C3%B6/{csv.größe}"]);
+        let requests = ListedRequest::parse("{\"path\": \"/ü?q='\"}".as_bytes()).unwrap();
+        assert_eq!(requests[0].path, "/%C3%BC?q=%27");
     }
 
     #[test]

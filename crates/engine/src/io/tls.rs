@@ -13,6 +13,7 @@
 
 mod fault;
 mod handshake;
+mod identity;
 #[cfg(any(test, fuzzing))]
 pub mod scripted;
 mod security;

@@ -369,6 +369,33 @@ mod tests {
         }
     }
 
+    /// Paths with characters that are not ASCII are sent as browsers do, from wherever they come.
+    #[test]
+    fn paths_that_are_not_ascii_are_encoded_in_every_kind_of_request() {
+        let toml = "[[class]]\nname='one'\npath=\"/ü?q='\"\n[[class]]\nname='some'\nurls=[{path='/ß#a'}]\n\
+                    [[class]]\nname='row'\npath='/ö/{csv.größe}'\nheaders={A='{csv.größe}'}\ncsv='sizes'\n\
+                    [[class]]\nname='list'\nurls_file='words'\nheaders={B='{seq}'}\n\
+                    [[class]]\nname='files'\npath='/é'\nfile_set={files=1}";
+        let mut workload: Workload = toml::from_str(toml).unwrap();
+        let content = |name: &str| if name == "sizes" { "größe\nkürz\n" } else { "/ä\n" };
+        workload.read_files(|name| Ok(content(name).into())).unwrap();
+        for version in [Version::Http11, Version::Http2] {
+            let wire = Wire { version, ..wire(Close::Server) };
+            let requests = FixedRequests::render(&workload, &wire).unwrap();
+            let row = "/%C3%B6/k%C3%BCrz";
+            for (class, path) in [(0, "/%C3%BC?q=%27"), (1, "/%C3%9F"), (2, row), (3, "/%C3%A4"), (4, "/%C3%A9.html")] {
+                // A class that is not numbered has its targets' numbers after those of the classes before it.
+                let request = requests.of_call(&call(class, if class == 3 { 0 } else { u32::from(class) }), false);
+                assert_eq!(String::from_utf8_lossy(request.target()), path, "{version:?}");
+                assert!(request.bytes().len() <= (&requests).longest());
+            }
+            let request = requests.of_call(&call(2, 0), false);
+            assert!(String::from_utf8_lossy(&request.text()).to_lowercase().contains("a: kürz\r\n"));
+            let request = wire.request("GET", "/ü/{csv.größe}", &[], b"", false).unwrap();
+            assert_eq!(String::from_utf8_lossy(request.target()), "/%C3%BC/{csv.größe}");
+        }
+    }
+
     #[test]
     fn templates_of_http2_are_filled_in_field_by_field() {
         let wire = Wire { version: Version::Http2, ..wire(Close::Server) };

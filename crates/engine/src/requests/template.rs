@@ -11,6 +11,7 @@
 
 use super::Wire;
 use brimful_core::template::{Piece, TemplateError, parse};
+use brimful_core::url::encode_non_ascii;
 use brimful_core::workload::{Rows, Target};
 use brimful_core::{ClassId, RequestId};
 use brimful_http::Request;
@@ -64,6 +65,8 @@ enum Part {
     },
     /// The field of the call's row in this column.
     Csv(usize),
+    /// The same in a path, where bytes that are not ASCII are percent-encoded.
+    EncodedCsv(usize),
 }
 
 /// Bytes of a UUID as it is written.
@@ -102,6 +105,7 @@ impl Template {
             rest = &rest[to..];
         }
         compiled.extend(parts(text(rest)?, rows)?);
+        encode_in_request_line(&mut compiled);
         let most = compiled.iter().chain(&body).map(|part| part.most(rows)).sum();
         let like = rendered.assembled(Vec::new(), 0);
         Ok(Template { head: Head::Bytes(compiled), body, rows: rows.cloned(), like, most })
@@ -115,7 +119,8 @@ impl Template {
         wire: &Arc<Wire>,
         rows: Option<&Arc<Rows>>,
     ) -> Result<Template, TemplateError> {
-        let path = if any_path { vec![Part::Path] } else { parts(&target.path, rows)? };
+        let mut path = if any_path { vec![Part::Path] } else { parts(&target.path, rows)? };
+        encode_in_request_line(&mut path);
         let body = parts(target.body, rows)?;
         let is_fixed = body.iter().all(|part| matches!(part, Part::Text(_)));
         // It is counted anew for each body.
@@ -190,6 +195,8 @@ impl Part {
             Part::Length | Part::Seq | Part::Rand { .. } => DIGITS,
             Part::Uuid => UUID,
             Part::Csv(column) => rows.map_or(0, |rows| rows.longest(*column)),
+            // Each byte is three bytes long at most.
+            Part::EncodedCsv(column) => rows.map_or(0, |rows| 3 * rows.longest(*column)),
         }
     }
 }
@@ -207,6 +214,17 @@ fn parts(text: &str, rows: Option<&Arc<Rows>>) -> Result<Vec<Part>, TemplateErro
         }
     };
     parse(text)?.into_iter().map(part).collect()
+}
+
+/// Marks the fields of rows that stand in the request line: they are part of its path.
+fn encode_in_request_line(parts: &mut [Part]) {
+    for part in parts {
+        match part {
+            Part::Csv(column) => *part = Part::EncodedCsv(*column),
+            Part::Text(text) if text.contains(&b'\n') => return,
+            _ => {}
+        }
+    }
 }
 
 /// Where the value of Content-Length begins and ends.
@@ -252,6 +270,7 @@ impl Filled<'_> {
             Part::Uuid => UUID,
             Part::Rand { from, to } => digits(self.number(*from, *to)),
             Part::Csv(column) => self.cell(*column).len(),
+            Part::EncodedCsv(column) => encode_non_ascii(self.cell(*column)).len(),
         }
     }
 
@@ -272,6 +291,7 @@ impl Filled<'_> {
             }
             Part::Rand { from, to } => write!(bytes, "{}", self.number(*from, *to)),
             Part::Csv(column) => bytes.write_all(self.cell(*column).as_bytes()),
+            Part::EncodedCsv(column) => bytes.write_all(encode_non_ascii(self.cell(*column)).as_bytes()),
         };
     }
 }

@@ -8,29 +8,29 @@ use rand::SeedableRng;
 use rand_distr::{Distribution, StandardNormal};
 use rand_pcg::Pcg64;
 
-const DAY: u32 = 86_400;
-const HOUR: u32 = 3_600;
-const WEEK: [f64; 7] = [0.0, 10.0, 12.0, 8.0, 5.0, -15.0, -20.0];
+pub(crate) const DAY: u32 = 86_400;
+pub(crate) const HOUR: u32 = 3_600;
+pub(crate) const WEEK: [f64; 7] = [0.0, 10.0, 12.0, 8.0, 5.0, -15.0, -20.0];
 
-fn options(steps: usize, step_s: u32) -> ForecastOptions {
+pub(crate) fn options(steps: usize, step_s: u32) -> ForecastOptions {
     let horizon_s = steps as f64 * f64::from(step_s);
     ForecastOptions { horizon_s, seasons: None, method: ForecastMethod::Auto, peak_to_mean: None }
 }
 
-fn series(step_s: u32, rates: &[f64]) -> Series {
+pub(crate) fn series(step_s: u32, rates: &[f64]) -> Series {
     Series::new("2026-01-01".parse().unwrap(), step_s, rates.to_vec()).unwrap()
 }
 
-fn daily(rates: &[f64], ahead: usize) -> Forecast {
+pub(crate) fn daily(rates: &[f64], ahead: usize) -> Forecast {
     forecast(&series(DAY, rates), &options(ahead, DAY)).unwrap()
 }
 
 /// Standard normal noise.
-fn noise(seed: u64, n: usize) -> Vec<f64> {
+pub(crate) fn noise(seed: u64, n: usize) -> Vec<f64> {
     StandardNormal.sample_iter(Pcg64::seed_from_u64(seed)).take(n).collect()
 }
 
-fn says(forecast: &Forecast, what: &str) -> bool {
+pub(crate) fn says(forecast: &Forecast, what: &str) -> bool {
     forecast.notes.iter().any(|note| note.contains(what))
 }
 

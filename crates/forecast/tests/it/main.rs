@@ -6,3 +6,4 @@ mod cost;
 mod forecast;
 #[path = "../../../model/tests/it/reference.rs"]
 mod reference;
+mod spikes;

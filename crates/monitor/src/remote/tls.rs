@@ -4,6 +4,7 @@
 use super::broken::{Broken, words};
 use super::secret_file::SecretFile;
 use crate::MonitorError;
+use brimful_core::pem::{self, Wanted};
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
@@ -13,6 +14,7 @@ use rustls::{
     RootCertStore, ServerConfig, ServerConnection,
 };
 use std::fmt;
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -39,8 +41,8 @@ impl Acceptor {
     pub fn new(identity: &Identity) -> Result<Acceptor, MonitorError> {
         let certificates = certificates(&identity.certificate)?;
         let file = SecretFile::read(&identity.key).map_err(|error| unusable(&identity.key, "private key", &error))?;
-        let key = PrivateKeyDer::from_pem_slice(&file.bytes)
-            .map_err(|error| unusable(&identity.key, "private key", &error))?;
+        let key = PrivateKeyDer::from_pem_slice(pem::without_bom(&file.bytes))
+            .map_err(|error| unsuitable(&identity.key, &file.bytes, Wanted::PrivateKey, &error))?;
         file.require_private(&identity.key)?;
         let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_protocol_versions(&[&TLS13])
@@ -109,12 +111,22 @@ fn is_of_authority(cause: &dyn fmt::Debug) -> bool {
 }
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, MonitorError> {
-    let read = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
-    let certificates = read.map_err(|error| unusable(path, "certificate", &error))?;
-    if certificates.is_empty() {
-        return Err(unusable(path, "certificate", &"it has none"));
+    let bytes = fs::read(path).map_err(|error| unusable(path, "certificate", &error))?;
+    let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem::without_bom(&bytes)).collect();
+    match read {
+        Ok(certificates) if !certificates.is_empty() => Ok(certificates),
+        Ok(_) => Err(unsuitable(path, &bytes, Wanted::Certificate, &"it has none")),
+        Err(error) => Err(unsuitable(path, &bytes, Wanted::Certificate, &error)),
     }
-    Ok(certificates)
+}
+
+/// Says what the file holds instead, where that can be seen.
+fn unsuitable(path: &Path, bytes: &[u8], wanted: Wanted, error: &dyn fmt::Display) -> MonitorError {
+    let what = if wanted == Wanted::Certificate { "certificate" } else { "private key" };
+    match pem::explain(path, bytes, wanted) {
+        Some(why) => unusable(path, what, &why),
+        None => unusable(path, what, error),
+    }
 }
 
 fn unusable(path: &Path, what: &str, why: &dyn fmt::Display) -> MonitorError {

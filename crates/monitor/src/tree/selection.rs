@@ -21,6 +21,14 @@ const TITLING: Nanos = Nanos::from_secs(10);
 /// the process has its new name and no arguments yet.
 const EXECUTING: Nanos = Nanos::from_secs(1);
 
+/// The most bytes of a process's name that the kernel keeps (`TASK_COMM_LEN` with its NUL is 16).
+const COMM_BYTES: usize = 15;
+/// Programs that run scripts, without their versions.
+const INTERPRETERS: [&str; 14] =
+    ["python", "pypy", "perl", "ruby", "node", "nodejs", "deno", "bun", "php", "lua", "sh", "bash", "dash", "java"];
+/// A script is among the first arguments: an interpreter and its options stand before it.
+const MAX_SCRIPT_PLACE: usize = 8;
+
 /// All selectors, in their order.
 #[derive(Debug)]
 pub(super) struct Selection {
@@ -117,9 +125,9 @@ impl Selection {
         self.choices.iter().enumerate().position(|(index, choice)| match &choice.selector {
             ProcessSelector::Name(name) => {
                 pid != std::process::id()
-                    && (is_cut_to(comm, name.as_bytes())
+                    && (is_whole(comm, name.as_bytes())
                         || others
-                            .get_or_insert_with(|| [executable_name(&self.proc, pid), title(&self.proc, pid)])
+                            .get_or_insert_with(|| process_names(&self.proc, pid, comm))
                             .iter()
                             .any(|other| other == name.as_bytes()))
             }
@@ -227,17 +235,52 @@ impl Port {
     }
 }
 
-/// Whether a name is what the kernel leaves of another: 15 bytes.
+/// Whether a process's name is this one, and not what the kernel leaves of a longer one.
+fn is_whole(comm: &[u8], name: &[u8]) -> bool {
+    name.len() <= COMM_BYTES && comm == name
+}
+
+/// Whether a process's name is what the kernel leaves of this one.
 fn is_cut_to(comm: &[u8], name: &[u8]) -> bool {
-    !comm.is_empty() && comm == &name[..name.len().min(15)]
+    !comm.is_empty() && comm == &name[..name.len().min(COMM_BYTES)]
+}
+
+/// The names of a process besides the kernel's: its executable's, its title's, and that of the script that it runs.
+fn process_names(proc: &Path, pid: u32, comm: &[u8]) -> Vec<Vec<u8>> {
+    let executable = executable_name(proc, pid);
+    let command_line = fs::read(proc.join(format!("{pid}/cmdline"))).unwrap_or_default();
+    let script = script(&command_line, comm, &executable).map(<[u8]>::to_vec);
+    [Some(title(&command_line)), script, Some(executable)].into_iter().flatten().collect()
 }
 
 /// How a process's title begins, without directories: `php-fpm` of `php-fpm: master process (/etc/...)`, `puma` of
 /// `puma 6.4 (tcp://...)`. One that gives itself none has the name that it was started by.
-fn title(proc: &Path, pid: u32) -> Vec<u8> {
-    let command_line = fs::read(proc.join(format!("{pid}/cmdline"))).unwrap_or_default();
-    let first = command_line.split(|byte| b"\0: ".contains(byte)).next().unwrap_or_default();
-    first.rsplit(|byte| *byte == b'/').next().unwrap_or_default().to_vec()
+fn title(command_line: &[u8]) -> Vec<u8> {
+    file_name(command_line.split(|byte| b"\0: ".contains(byte)).next().unwrap_or_default()).to_vec()
+}
+
+/// The file name of the script that an interpreter runs: `app.py` of `python3 -u /srv/app.py --port 80`. A process counts as
+/// an interpreter if its executable is a known one, or if the kernel named it after the script, which begins with `#!`.
+fn script<'c>(command_line: &'c [u8], comm: &[u8], executable: &[u8]) -> Option<&'c [u8]> {
+    let mut arguments = command_line.split(|byte| *byte == 0).skip(1).take(MAX_SCRIPT_PLACE);
+    let is_code =
+        |argument: &[u8]| argument == b"-c" || (argument == b"-e" && !SHELLS.contains(&without_version(executable)));
+    let argument = arguments.find(|argument| !argument.starts_with(b"-") || is_code(argument))?;
+    let name = file_name(argument);
+    let is_script = !argument.starts_with(b"-") && !name.is_empty();
+    let is_interpreter = INTERPRETERS.iter().chain(&SHELLS).any(|known| *known == without_version(executable));
+    (is_script && (is_interpreter || is_cut_to(comm, name))).then_some(name)
+}
+
+/// A program's name without its version: `python` of `python3.11`.
+fn without_version(executable: &[u8]) -> &[u8] {
+    let version = |byte: &u8| byte.is_ascii_digit() || b".-".contains(byte);
+    let length = executable.iter().rposition(|byte| !version(byte)).map_or(0, |last| last + 1);
+    executable.get(..length).unwrap_or_default()
+}
+
+fn file_name(path: &[u8]) -> &[u8] {
+    path.rsplit(|byte| *byte == b'/').next().unwrap_or_default()
 }
 
 /// The file name of a process's executable, also after that was replaced by a newer one.
@@ -245,4 +288,35 @@ fn executable_name(proc: &Path, pid: u32) -> Vec<u8> {
     let path = fs::read_link(proc.join(format!("{pid}/exe"))).unwrap_or_default();
     let file = path.file_name().unwrap_or_default().as_encoded_bytes();
     file.strip_suffix(b" (deleted)").unwrap_or(file).to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_script_of_an_interpreter_is_found_among_its_arguments() {
+        for (line, comm, executable, expected) in [
+            (
+                "python3\0/opt/verylongscriptname-app\0x",
+                "verylongscriptn",
+                "python3.11",
+                Some("verylongscriptname-app"),
+            ),
+            ("python3\0-u\0app.py\0--port=1", "python3", "python3.11", Some("app.py")),
+            ("/opt/own\0/opt/verylongscriptname-app", "verylongscriptn", "own", Some("verylongscriptname-app")),
+            ("/opt/own\0/opt/verylongscriptname-app", "own", "own", None),
+            ("vim\0nginx", "vim", "vim.basic", None),
+            ("sh\0-c\0nginx", "sh", "dash", None),
+            ("sh\0-e\0/opt/run", "sh", "dash", Some("run")),
+            ("perl\0-e\0print", "perl", "perl", None),
+            ("perl\0-w\0-T\0s.pl", "s.pl", "perl", Some("s.pl")),
+            ("php8.2\0index.php", "php8.2", "php8.2", Some("index.php")),
+            ("python3", "python3", "python3.11", None),
+            ("", "", "", None),
+        ] {
+            let found = script(line.as_bytes(), comm.as_bytes(), executable.as_bytes());
+            assert_eq!(found.map(String::from_utf8_lossy).as_deref(), expected, "{line:?}");
+        }
+    }
 }

@@ -9,8 +9,10 @@ use std::sync::Arc;
 /// `cgroup:system.slice/nginx.service`, or a systemd unit, `nginx.service`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProcessSelector {
-    /// Every process whose name is this, or the file name of its executable, or the first word of the title that it
-    /// gives itself (`php-fpm` of `php-fpm: master process`). Never the monitoring process itself.
+    /// Every process of this name: that of its executable's file, the first word of the title that it gives itself
+    /// (`php-fpm` of `php-fpm: master process`), or the script that an interpreter runs. The kernel's name of a process
+    /// counts too, where the name wanted has no more than the 15 letters that the kernel keeps. Never the monitoring
+    /// process itself.
     Name(String),
     /// One process; when it has ended, another under the same number is not it.
     Pid(u32),

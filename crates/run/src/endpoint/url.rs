@@ -2,6 +2,7 @@
 
 use crate::RunError;
 use brimful_core::secret::without_credentials;
+use brimful_core::url::{ascii_host, encode_target};
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -9,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// What a URL says.
 #[derive(Debug)]
 pub struct Parsed {
-    /// As given, with the scheme; that of a Unix socket in its one spelling.
+    /// As given, with the scheme and percent-encoded; that of a Unix socket in its one spelling.
     pub url: String,
     /// For the `Host` header.
     pub authority: String,
@@ -88,7 +89,25 @@ fn split_socket(rest: &str) -> Option<(PathBuf, &str)> {
 
 fn parse_of_host(text: &str) -> Result<Parsed, RunError> {
     let bad = |why: String| RunError::BadUrl { url: without_credentials(text).into_owned(), why };
-    let url = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
+    let text = text.trim_matches(' ');
+    if let Some(control) = text.chars().find(|c| c.is_control()) {
+        return Err(bad(format!("it has the control character {control:?}: remove it, or percent-encode it")));
+    }
+    // A query may hold another URL.
+    let has_scheme = text.find("://").is_some_and(|at| !text[..at].contains(['/', '?', '#']));
+    let url = if has_scheme { text.to_owned() } else { format!("http://{text}") };
+    let authority_from = url.find("://").map_or(0, |at| at + 3);
+    let authority_end = url[authority_from..].find(['/', '?', '#']).map_or(url.len(), |at| authority_from + at);
+    let (origin, target) = url.split_at(authority_end);
+    let written = &origin[authority_from..];
+    if written.contains('@') {
+        return Err(bad("credentials are not taken from a URL: give them by --user NAME:PASSWORD".to_owned()));
+    }
+    if !written.is_ascii() {
+        let why = format!("its host name is not ASCII: write it in the form that DNS has, {}", ascii_host(written));
+        return Err(bad(why));
+    }
+    let url = format!("{origin}{}", encode_target(target));
     let uri: http::Uri = url.parse().map_err(|error: http::uri::InvalidUri| {
         bad(format!("{error}; write it like http://127.0.0.1:8080/index.html"))
     })?;
@@ -101,9 +120,6 @@ fn parse_of_host(text: &str) -> Result<Parsed, RunError> {
         }
     };
     let authority = uri.authority().ok_or_else(|| bad("it names no host".to_owned()))?.clone();
-    if authority.as_str().contains('@') {
-        return Err(bad("credentials are not taken from a URL: give them by --user NAME:PASSWORD".to_owned()));
-    }
     let port = match authority.as_str().rsplit_once(':') {
         Some((_, port)) if !port.ends_with(']') => port.parse().map_err(|_| bad(format!("`{port}` is not a port")))?,
         _ if is_secure => 443,
@@ -169,6 +185,11 @@ mod tests {
             ("http://h?q=1", "h", "/?q=1", "h", 80),
             ("https://h/a", "h", "/a", "h", 443),
             ("https://h:8443", "h:8443", "/", "h", 8443),
+            ("http://h/ü b?q='ß#part", "h", "/%C3%BC%20b?q=%27%C3%9F", "h", 80),
+            ("h?ü", "h", "/?%C3%BC", "h", 80),
+            ("h#part", "h", "/", "h", 80),
+            ("h/?u=http://x/ü", "h", "/?u=http://x/%C3%BC", "h", 80),
+            (" http://h/u/{seq}/%C3%BC ", "h", "/u/{seq}/%C3%BC", "h", 80),
         ] {
             let found = parse(text, None).unwrap();
             assert_eq!((found.authority.as_str(), found.path.as_str()), (authority, path), "{text}");
@@ -212,6 +233,9 @@ mod tests {
             ("http+unix://%2/", "http+unix:/run/app.sock"),
             ("", "write it like"),
             ("http://a b/", "write it like"),
+            ("http://a/b\tc", "control character '\\t'"),
+            ("http://a/b\r\nX: y", "control character '\\r'"),
+            ("http://bücher.example:81/ü", "the form that DNS has, xn--bcher-kva.example:81"),
         ] {
             let error = parse(text, None).unwrap_err().to_string();
             assert!(error.contains(part), "{text}: {error}");

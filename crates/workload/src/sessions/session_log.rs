@@ -17,6 +17,7 @@
 //! break. What is left out is the class's: GET, as a rule, and no contents. Lines and columns count from 1, columns in
 //! characters. Nothing in a file makes the reader panic.
 
+use brimful_core::url::is_whole_url;
 use brimful_core::workload::{LineError, Script, ScriptedBurst, ScriptedCall};
 use std::iter::Peekable;
 use std::str::Chars;
@@ -152,7 +153,8 @@ impl Reader<'_> {
     fn call(&mut self) -> Result<Entry, LineError> {
         let place = self.place();
         let path = self.word();
-        if !path.starts_with('/') {
+        // A whole URL is sent as it is, as httperf does.
+        if !path.starts_with('/') && !is_whole_url(&path) {
             return Err(place.error(format!("`{}` is no path: expected one that begins with /", shown(&path))));
         }
         if let Some(at) = path.chars().position(char::is_control) {
@@ -341,7 +343,7 @@ mod tests {
                 prop_assert!(!scripts.is_empty());
                 for burst in scripts.iter().flat_map(|script| &script.bursts) {
                     prop_assert!(!burst.calls.is_empty());
-                    prop_assert!(burst.calls.iter().all(|call| call.path.starts_with('/')));
+                    prop_assert!(burst.calls.iter().all(|call| call.path.starts_with('/') || is_whole_url(&call.path)));
                     prop_assert!(burst.calls.iter().all(|call| !call.path.contains(|c: char| c <= ' ')));
                 }
             }

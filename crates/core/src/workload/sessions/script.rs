@@ -14,6 +14,7 @@
 use super::super::{Load, Workload, WorkloadError};
 use super::Sessions;
 use crate::event::RequestId;
+use crate::url::is_whole_url;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -113,7 +114,7 @@ impl Workload {
         if call.path.is_empty() && (path.is_empty() || of_class.file_set.is_some()) {
             return Err(format!("class `{}` has more than one path: write which, as path", of_class.name));
         }
-        if !path.starts_with('/') {
+        if !path.starts_with('/') && !is_whole_url(path) {
             return Err(format!("its path is `{path}`: a path begins with `/`"));
         }
         if call.body.is_none() && !of_class.body_file.is_empty() {

@@ -1,15 +1,15 @@
 //! How the connections of a run are secured: whom they trust, as whom they come, and what they offer.
 
+use super::identity::{self, CERTIFICATE, certificates, unusable};
 use super::tickets::Tickets;
 use super::verify::{Checking, Unchecked};
 use brimful_core::tls::TlsVersion;
 use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::crypto::{CryptoProvider, ring};
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion};
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// HTTP/2 by its name in a handshake (RFC 9113 §3.1).
@@ -49,7 +49,7 @@ pub struct SecurityOptions {
 /// Why connections cannot be secured like that.
 #[derive(Debug, thiserror::Error)]
 pub enum SecurityError {
-    /// A file that holds something else, or nothing.
+    /// A file that could not be read as PEM.
     #[error("{path} holds no usable {what}: {why}; it is to be PEM, with -----BEGIN {begin}-----", path = path.display())]
     File {
         /// The file.
@@ -61,15 +61,43 @@ pub enum SecurityError {
         /// What is wrong.
         why: String,
     },
+    /// A file that holds something else, or nothing.
+    #[error("{path} holds no usable {what}: {why}", path = path.display())]
+    Unsuitable {
+        /// The file.
+        path: PathBuf,
+        /// What it should hold.
+        what: &'static str,
+        /// What it holds, and what to do about it.
+        why: String,
+    },
     /// No name that a certificate could have.
     #[error("`{0}` is no name that a certificate could have: give the server's by --sni NAME")]
     Name(String),
     /// This host trusts nobody.
     #[error("this host has no store of trusted authorities: install ca-certificates, or give --ca FILE, or --insecure")]
     NoStore,
-    /// Certificate and key do not go together, or something as odd.
-    #[error("the client's certificate and key cannot be used: {0}; check that --key is the key of --cert")]
-    Identity(String),
+    /// The private key is not the one of the certificate.
+    #[error(
+        "the key in {key} is not the key of the certificate in {certificate}: give the key that the certificate was made \
+         for, and put the client's own certificate first in its file", key = key.display(),
+        certificate = certificate.display()
+    )]
+    Mismatch {
+        /// The file with the certificate.
+        certificate: PathBuf,
+        /// The file with the key.
+        key: PathBuf,
+    },
+    /// A key of a kind that cannot sign here.
+    #[error(
+        "the key in {key} cannot be used: brimful signs with RSA keys of 2,048 bits and more, EC keys on P-256 and P-384, \
+         and Ed25519 keys; have a certificate made for one of these", key = key.display()
+    )]
+    KeyKind {
+        /// The file with the key.
+        key: PathBuf,
+    },
     /// rustls refuses.
     #[error("TLS cannot be set up: {0}")]
     Config(#[from] rustls::Error),
@@ -127,8 +155,8 @@ impl Security {
         let mut config = match &options.identity {
             None => builder.with_no_client_auth(),
             Some((certificate, key)) => {
-                let (chain, key) = (certificates(certificate)?, private_key(key)?);
-                builder.with_client_auth_cert(chain, key).map_err(|error| SecurityError::Identity(error.to_string()))?
+                let identity = identity::read(certificate, key, builder.crypto_provider())?;
+                builder.with_client_cert_resolver(identity)
             }
         };
         config.alpn_protocols = vec![if options.http2 { HTTP2 } else { HTTP1 }.to_vec()];
@@ -211,25 +239,4 @@ fn verifier(roots: RootCertStore, provider: &Arc<CryptoProvider>) -> Result<Arc<
 fn store() -> Option<PathBuf> {
     let named = std::env::var_os(STORE_VARIABLE).map(PathBuf::from);
     named.into_iter().chain(STORES.map(PathBuf::from)).find(|path| path.is_file())
-}
-
-/// What a file is to hold, and how that begins.
-const CERTIFICATE: (&str, &str) = ("certificate", "CERTIFICATE");
-const KEY: (&str, &str) = ("private key", "PRIVATE KEY");
-
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, SecurityError> {
-    let read = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
-    let certificates = read.map_err(|error| unusable(path, CERTIFICATE, &error))?;
-    if certificates.is_empty() {
-        return Err(unusable(path, CERTIFICATE, &"it has none"));
-    }
-    Ok(certificates)
-}
-
-fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, SecurityError> {
-    PrivateKeyDer::from_pem_file(path).map_err(|error| unusable(path, KEY, &error))
-}
-
-fn unusable(path: &Path, (what, begin): (&'static str, &'static str), why: &dyn fmt::Display) -> SecurityError {
-    SecurityError::File { path: path.to_owned(), what, begin, why: why.to_string() }
 }

@@ -1,0 +1,188 @@
+//! Why a file holds no certificate or private key as PEM, and the command that makes one of it.
+//!
+//! PEM is the text form of RFC 7468; DER is the binary form inside it, and PKCS#12 (`.p12`, `.pfx`) is a binary container
+//! for both. Only the first bytes of binary files are looked at.
+
+use std::path::Path;
+
+/// What a file should hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// A certificate, or several.
+    Certificate,
+    /// A private key without a passphrase.
+    PrivateKey,
+}
+
+/// The file's text without the byte order mark that some editors write in front of it.
+pub fn without_bom(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
+}
+
+/// What the file holds instead of what is wanted, and what to do about it; `None` where it looks right.
+pub fn explain(path: &Path, bytes: &[u8], wanted: Wanted) -> Option<String> {
+    let file = quoted(path);
+    let bytes = without_bom(bytes);
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Some("it is empty".to_owned());
+    }
+    if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
+        return Some(format!("it is text in UTF-16: write it as `iconv -f UTF-16 -t ASCII {file} > plain.pem` does"));
+    }
+    if bytes.first() == Some(&0x30) {
+        return Some(binary(&file, bytes));
+    }
+    let has = |label: &str| find(bytes, format!("-----BEGIN {label}-----").as_bytes());
+    match wanted {
+        Wanted::PrivateKey => key(&file, bytes, has),
+        Wanted::Certificate => certificate(&file, has),
+    }
+}
+
+fn key(file: &str, bytes: &[u8], has: impl Fn(&str) -> bool) -> Option<String> {
+    if has("ENCRYPTED PRIVATE KEY") || (find(bytes, b"Proc-Type:") && find(bytes, b"ENCRYPTED")) {
+        return Some(format!(
+            "its key is encrypted with a passphrase. Decrypt it by `openssl pkey -in {file} -out plain.pem`, and name \
+             plain.pem instead"
+        ));
+    }
+    if ["PRIVATE KEY", "RSA PRIVATE KEY", "EC PRIVATE KEY"].into_iter().any(&has) {
+        return None;
+    }
+    if has("OPENSSH PRIVATE KEY") {
+        return Some(format!(
+            "it is a key in OpenSSH's own form. Make it PEM by `cp {file} plain.pem; ssh-keygen -p -m PKCS8 -f plain.pem`"
+        ));
+    }
+    if has("DSA PRIVATE KEY") {
+        return Some("it is a DSA key, which TLS 1.3 does not have: make an RSA or EC key".to_owned());
+    }
+    if has("CERTIFICATE") {
+        return Some("it is a certificate: are certificate and key swapped?".to_owned());
+    }
+    if has("PUBLIC KEY") {
+        return Some("it is a public key: name the file with the private one".to_owned());
+    }
+    has("EC PARAMETERS").then(|| {
+        "it has the parameters of a curve, but no key: make one by `openssl ecparam -name prime256v1 -genkey`"
+            .to_owned()
+    })
+}
+
+fn certificate(file: &str, has: impl Fn(&str) -> bool) -> Option<String> {
+    if has("CERTIFICATE") {
+        return None;
+    }
+    if has("TRUSTED CERTIFICATE") || has("X509 CERTIFICATE") {
+        return Some(format!(
+            "its certificate is in another form of OpenSSL. Convert it by `openssl x509 -in {file} -out plain.pem`"
+        ));
+    }
+    if has("PKCS7") || has("CMS") {
+        return Some(format!(
+            "it is a PKCS#7 bundle. Take the certificates out by `openssl pkcs7 -print_certs -in {file} -out plain.pem`"
+        ));
+    }
+    if has("CERTIFICATE REQUEST") || has("NEW CERTIFICATE REQUEST") {
+        return Some(
+            "it is a request for a certificate: name the certificate that the authority made of it".to_owned(),
+        );
+    }
+    let keys = ["PRIVATE KEY", "RSA PRIVATE KEY", "EC PRIVATE KEY", "ENCRYPTED PRIVATE KEY"];
+    keys.into_iter().any(has).then(|| "it is a private key: are certificate and key swapped?".to_owned())
+}
+
+/// What a binary file is, by what stands first in its outermost SEQUENCE.
+fn binary(file: &str, bytes: &[u8]) -> String {
+    let content = match bytes.get(1) {
+        Some(length) if *length < 0x80 => bytes.get(2..),
+        // Longer lengths follow in as many bytes as this one says.
+        Some(length) => bytes.get(2 + usize::from(length & 0x7f)..),
+        None => None,
+    };
+    match content.unwrap_or_default() {
+        // Version 3 of a PFX, then the SEQUENCE of its contents (RFC 7292 §4).
+        [0x02, 0x01, 0x03, 0x30, ..] => format!(
+            "it is a PKCS#12 container. Take certificate and key out by `openssl pkcs12 -in {file} -nodes -out plain.pem`, \
+             and name plain.pem for both"
+        ),
+        // The version of a private key: 0 in RSA's and PKCS#8, 1 in EC's own form (RFC 8017, 5208 and 5915).
+        [0x02, 0x01, 0x00 | 0x01, ..] => {
+            format!("it is a private key in binary form (DER). Make it PEM by `openssl pkey -in {file} -out plain.pem`")
+        }
+        // A certificate begins with a SEQUENCE within the SEQUENCE, as an encrypted key does, whose algorithm is first.
+        [0x30, _, 0x06, ..] => format!(
+            "its key is encrypted with a passphrase, and in binary form (DER). Decrypt it by `openssl pkey -in {file} -out \
+             plain.pem`"
+        ),
+        [0x06, ..] => format!(
+            "it is a PKCS#7 bundle in binary form (DER). Take the certificates out by `openssl pkcs7 -inform DER \
+             -print_certs -in {file} -out plain.pem`"
+        ),
+        _ => {
+            format!("it is a certificate in binary form (DER). Make it PEM by `openssl x509 -in {file} -out plain.pem`")
+        }
+    }
+}
+
+fn find(bytes: &[u8], what: &[u8]) -> bool {
+    bytes.windows(what.len()).any(|window| window == what)
+}
+
+/// A path as a shell takes it.
+fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+:@%,".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn explained(bytes: &[u8], wanted: Wanted) -> String {
+        explain(Path::new("a b.pem"), bytes, wanted).unwrap_or_default()
+    }
+
+    #[test]
+    fn text_of_another_kind_is_named_with_what_to_do() {
+        let pem = |label: &str| format!("\u{feff}Bag Attributes\r\n-----BEGIN {label}-----\r\nAAAA\r\n");
+        for (label, wanted, part) in [
+            ("PRIVATE KEY", Wanted::PrivateKey, ""),
+            ("RSA PRIVATE KEY", Wanted::PrivateKey, ""),
+            ("CERTIFICATE", Wanted::Certificate, ""),
+            ("ENCRYPTED PRIVATE KEY", Wanted::PrivateKey, "`openssl pkey -in 'a b.pem' -out plain.pem`"),
+            ("RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n-----", Wanted::PrivateKey, "encrypted"),
+            ("OPENSSH PRIVATE KEY", Wanted::PrivateKey, "ssh-keygen"),
+            ("CERTIFICATE", Wanted::PrivateKey, "swapped"),
+            ("EC PRIVATE KEY", Wanted::Certificate, "swapped"),
+            ("PUBLIC KEY", Wanted::PrivateKey, "public key"),
+            ("EC PARAMETERS", Wanted::PrivateKey, "-genkey"),
+            ("TRUSTED CERTIFICATE", Wanted::Certificate, "openssl x509"),
+            ("PKCS7", Wanted::Certificate, "-print_certs"),
+            ("CERTIFICATE REQUEST", Wanted::Certificate, "request"),
+        ] {
+            let found = explained(pem(label).as_bytes(), wanted);
+            assert!(found.contains(part) && found.is_empty() == part.is_empty(), "{label}: {found}");
+        }
+        assert!(explained(b" \n", Wanted::Certificate).contains("empty"));
+        assert!(explained(b"\xff\xfe-\0-\0", Wanted::Certificate).contains("UTF-16"));
+        assert_eq!(explained(b"something", Wanted::Certificate), "");
+    }
+
+    #[test]
+    fn binary_files_are_named_by_how_they_begin() {
+        for (bytes, part) in [
+            (&[0x30, 0x82, 0x01, 0x00, 0x02, 0x01, 0x03, 0x30][..], "PKCS#12"),
+            (&[0x30, 0x82, 0x01, 0x00, 0x02, 0x01, 0x00, 0x30], "private key in binary form"),
+            (&[0x30, 0x77, 0x02, 0x01, 0x01, 0x04], "private key in binary form"),
+            (&[0x30, 0x82, 0x01, 0x00, 0x30, 0x1c, 0x06], "encrypted"),
+            (&[0x30, 0x82, 0x01, 0x00, 0x30, 0x82, 0x00, 0x80], "certificate in binary form"),
+            (&[0x30, 0x82, 0x01, 0x00, 0x06, 0x09], "PKCS#7"),
+            (&[0x30], "binary"),
+            (&[0x30, 0x82], "binary"),
+        ] {
+            assert!(explained(bytes, Wanted::PrivateKey).contains(part), "{bytes:?}");
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! Single values far beyond all that a history has: a day of an attack, of the news, or of an outage.
+//!
+//! They are replaced before anything is fitted. A least-squares season gives a share of them to every week to come: one
+//! day of 20 times the usual raises that weekday by 95 % in a history of 20 weeks.
+//!
+//! The expected value of a step is a season of medians plus the median of its neighbours (Hampel's filter, as in
+//! [`crate::outliers`], on seasonally adjusted values; `tsclean` of Hyndman's R package `forecast` does it with STL). A
+//! value is a spike only if it is far from that both on the scale of rates and on that of their logarithms, so that
+//! neither growth in proportion nor a steady swing is mistaken for one. What recurs each period is a season, and what
+//! lasts to the end may stay: neither is a spike.
+
+use crate::outliers::{MAD, median};
+
+/// Neighbours on each side, at most.
+const SIDE: usize = 14;
+/// Values that it takes.
+const FEWEST: usize = 21;
+/// Periods that it takes for a median season.
+const PERIODS: usize = 3;
+/// Robust standard deviations from what is expected that make a spike.
+const FAR: f64 = 6.0;
+/// Below this share of the level, a spread is taken for this share: without noise, any deviation would be far.
+const LEAST_SPREAD: f64 = 0.01;
+/// Where more than this share of the values would be spikes, none is.
+const SHARE: f64 = 0.1;
+/// From so many in a row at the same place of a period, they are a season that has begun.
+const RECURRING: usize = 3;
+/// From this share on, those at the end of a history are a level that may stay.
+const LASTING: f64 = 0.6;
+/// For logarithms, zero is this share of the median.
+const NOTHING: f64 = 1e-3;
+
+/// Replaces the spikes among rates that may have these periods by what was expected; returns the indices.
+pub(crate) fn replace(rates: &mut [f64], periods: &[usize]) -> Vec<usize> {
+    if rates.len() < FEWEST {
+        return Vec::new();
+    }
+    let fitting = periods.iter().copied().filter(|period| *period > 1 && rates.len() / period >= PERIODS);
+    let period = fitting.max();
+    let linear = Expected::of(rates, period);
+    let least = NOTHING * median(rates.to_vec());
+    let positive = least > 0.0;
+    let logarithms: Vec<f64> = rates.iter().map(|rate| rate.max(least).ln()).collect();
+    let log = positive.then(|| Expected::of(&logarithms, period));
+    let mut signs: Vec<i8> = (0..rates.len())
+        .map(|i| {
+            let far = linear.distance(i, rates[i], LEAST_SPREAD * level(rates));
+            let far_in_proportion = log.as_ref().map_or(far, |log| log.distance(i, logarithms[i], LEAST_SPREAD));
+            if far.abs().min(far_in_proportion.abs()) > FAR { far.signum() as i8 } else { 0 }
+        })
+        .collect();
+    keep_recurring(&mut signs, period);
+    keep_lasting(&mut signs);
+    let found: Vec<usize> = (0..rates.len()).filter(|i| signs[*i] != 0).collect();
+    if found.len() as f64 > SHARE * rates.len() as f64 {
+        return Vec::new();
+    }
+    let in_proportion = log.filter(|log| {
+        let off = |expected: &dyn Fn(usize) -> f64| {
+            median((0..rates.len()).map(|i| (rates[i] - expected(i)).abs()).collect())
+        };
+        off(&|i| log.values[i].exp()) < off(&|i| linear.values[i])
+    });
+    for i in &found {
+        rates[*i] = in_proportion.as_ref().map_or(linear.values[*i].max(0.0), |log| log.values[*i].exp());
+    }
+    found
+}
+
+/// What each value of a series should be, and how far values usually are from that.
+struct Expected {
+    values: Vec<f64>,
+    spreads: Vec<f64>,
+}
+
+impl Expected {
+    fn of(values: &[f64], period: Option<usize>) -> Expected {
+        let season = period.map_or_else(Vec::new, |period| median_season(values, period));
+        let season_at = |i: usize| if season.is_empty() { 0.0 } else { season[i % season.len()] };
+        let adjusted: Vec<f64> = values.iter().enumerate().map(|(i, value)| value - season_at(i)).collect();
+        let (centers, near): (Vec<f64>, Vec<f64>) = (0..adjusted.len()).map(|i| around(&adjusted, i)).unzip();
+        let off: Vec<f64> = adjusted.iter().zip(&centers).map(|(value, center)| (value - center).abs()).collect();
+        // Some steps of a period are noisier than others: busy hours than quiet ones.
+        let by_place: Vec<f64> = (0..season.len())
+            .map(|place| median(off.iter().skip(place).step_by(season.len()).copied().collect()))
+            .collect();
+        let spread = |i: usize| near[i].max(if by_place.is_empty() { 0.0 } else { by_place[i % by_place.len()] }) / MAD;
+        Expected {
+            values: centers.iter().enumerate().map(|(i, center)| center + season_at(i)).collect(),
+            spreads: (0..adjusted.len()).map(spread).collect(),
+        }
+    }
+
+    /// From what is expected, in robust standard deviations that are at least so large.
+    fn distance(&self, i: usize, value: f64, least: f64) -> f64 {
+        let spread = self.spreads[i].max(least);
+        if spread > 0.0 { (value - self.values[i]) / spread } else { 0.0 }
+    }
+}
+
+/// The median of the neighbours of a value, and their median distance from it.
+fn around(values: &[f64], i: usize) -> (f64, f64) {
+    let window = (2 * SIDE + 1).min(values.len());
+    let first = i.saturating_sub(window / 2).min(values.len() - window);
+    let near = &values[first..first + window];
+    let center = median(near.to_vec());
+    (center, median(near.iter().map(|value| (value - center).abs()).collect()))
+}
+
+/// What each place of a period usually adds to the median of its period, by the median of all periods.
+fn median_season(values: &[f64], period: usize) -> Vec<f64> {
+    let whole = values.len() / period;
+    let levels: Vec<f64> = (0..whole).map(|nth| median(values[nth * period..(nth + 1) * period].to_vec())).collect();
+    // Between the middles of two periods the level moves along a line.
+    let level_at = |i: usize| {
+        let place = ((i as f64 + 0.5) / period as f64 - 0.5).clamp(0.0, (whole - 1) as f64);
+        let before = place as usize;
+        let after = (before + 1).min(whole - 1);
+        levels[before] + (levels[after] - levels[before]) * (place - before as f64)
+    };
+    let above = |i: usize| values[i] - level_at(i);
+    (0..period).map(|place| median((place..whole * period).step_by(period).map(above).collect())).collect()
+}
+
+/// The mean of all, which single values move little.
+fn level(rates: &[f64]) -> f64 {
+    rates.iter().sum::<f64>() / rates.len() as f64
+}
+
+/// Leaves out those that come again in each of several periods.
+fn keep_recurring(signs: &mut [i8], period: Option<usize>) {
+    let Some(period) = period else { return };
+    let recurring = |i: usize| {
+        let in_a_row = |next: &dyn Fn(usize) -> Option<usize>| {
+            std::iter::successors(next(i), |at| next(*at)).take_while(|at| signs.get(*at) == Some(&signs[i])).count()
+        };
+        1 + in_a_row(&|at| at.checked_sub(period)) + in_a_row(&|at| (at + period < signs.len()).then_some(at + period))
+            >= RECURRING
+    };
+    let kept: Vec<usize> = (0..signs.len()).filter(|i| signs[*i] != 0 && recurring(*i)).collect();
+    kept.into_iter().for_each(|i| signs[i] = 0);
+}
+
+/// Leaves out those with which a history ends, if there are several: they may be a new level.
+fn keep_lasting(signs: &mut [i8]) {
+    let n = signs.len();
+    let mut found = 0;
+    let mut lasting_from = n;
+    for i in (n.saturating_sub(SIDE)..n).rev() {
+        found += usize::from(signs[i] != 0);
+        if n - i > 1 && signs[i] != 0 && found as f64 >= LASTING * (n - i) as f64 {
+            lasting_from = i;
+        }
+    }
+    signs[lasting_from..].fill(0);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WEEK: [f64; 7] = [1.0, 1.1, 1.05, 1.0, 1.2, 0.7, 0.6];
+
+    /// Weeks of rates about 100 that grow, with noise of this share that has no order.
+    fn days(n: usize, noise: f64) -> Vec<f64> {
+        let value = |i: usize| {
+            let off = 2.0 * (i as f64 * 0.618_033_988_75).fract() - 1.0;
+            100.0 * (1.0 + i as f64 / 200.0) * WEEK[i % 7] * (1.0 + noise * off)
+        };
+        (0..n).map(value).collect()
+    }
+
+    #[test]
+    fn a_spike_or_an_outage_at_any_place_is_replaced_by_what_was_expected() {
+        for noise in [0.0, 0.1] {
+            for i in [0, 3, 70, 77, 132, 138, 139] {
+                for factor in [0.0, 10.0, 20.0, 50.0] {
+                    let truth = days(140, noise);
+                    let mut rates = truth.clone();
+                    rates[i] *= factor;
+                    assert_eq!(replace(&mut rates, &[7]), [i], "{factor} times at {i}, noise {noise}");
+                    let off = rates[i] / truth[i] - 1.0;
+                    assert!(off.abs() < 0.1 + 1.5 * noise, "{i}: {} in place of {}", rates[i], truth[i]);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_recurs_lasts_or_is_common_is_none() {
+        for noise in [0.0, 0.02, 0.2] {
+            assert_eq!(replace(&mut days(140, noise), &[7]), [0_usize; 0], "{noise}");
+            let mut sales = days(140, noise);
+            sales.iter_mut().skip(5).step_by(7).for_each(|rate| *rate *= 5.0);
+            assert_eq!(replace(&mut sales, &[7]), [0_usize; 0], "a sale each week, noise {noise}");
+            let mut begun = days(140, noise);
+            begun.iter_mut().skip(110).step_by(7).for_each(|rate| *rate *= 5.0);
+            assert_eq!(replace(&mut begun, &[7]), [0_usize; 0], "sales that began, noise {noise}");
+            for from in [60, 100, 130, 137] {
+                let mut jump = days(140, noise);
+                jump[from..].iter_mut().for_each(|rate| *rate *= 3.0);
+                assert_eq!(replace(&mut jump, &[7]), [0_usize; 0], "three times from {from} on, noise {noise}");
+            }
+        }
+    }
+}
