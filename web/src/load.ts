@@ -100,7 +100,21 @@ function scaled(us: number | null | undefined): number | null {
   return us == null ? null : us / 1e6;
 }
 
-function calls({ counts }: Record): HTMLElement {
+/** What the table of calls leaves out: calls that were sent again, and the errors that a server of HTTP/2 sent. */
+function remarks({ counts, http2_errors }: Record): string[] {
+  const { closed_on_reuse: closed = 0, retried_closed: again = 0, refused_streams: refused = 0 } = counts;
+  const errors = (http2_errors ?? []).filter((error) => error.frame === "RST_STREAM" || error.code !== 0 || error.text);
+  return [
+    closed > 0 && again === 0 && "--retry-closed sends calls again whose reused connection the server closed.",
+    again > 0 && `Calls were sent again ${count(again)} times as the server had closed a reused connection (--retry-closed).`,
+    refused > 0 && `Calls were sent again ${count(refused)} times as the server had refused their HTTP/2 streams.`,
+    ...errors.map(({ frame, name, frames, text }) =>
+      `The server sent ${frame} ${name} ${count(frames)} times${text ? `, and said \u201c${text}\u201d` : ""}.`),
+  ].filter((remark) => typeof remark === "string");
+}
+
+function calls(run: Record): HTMLElement {
+  const { counts } = run;
   const named: [string, number | undefined][] = [
     ["completed", counts.completed],
     ["unexpected answer", counts.unexpected],
@@ -119,7 +133,7 @@ function calls({ counts }: Record): HTMLElement {
   const rows = named.filter((row): row is [string, number] => (row[1] ?? 0) > 0 || row[0] === "completed");
   return section(
     "Calls",
-    "What became of every call that was due.",
+    ["What became of every call that was due.", ...remarks(run)].join(" "),
     table("calls", "Calls", [
       words("outcome", "outcome", ([name]: [string, number]) => name),
       figures("calls", "calls", ([, n]: [string, number]) => n, count),

@@ -100,10 +100,11 @@ pub struct ConnectionArgs {
     /// Give up a call whose answer is not whole this long after it was sent
     #[arg(long, value_name = "TIME", default_value = "5s")]
     pub timeout: Nanos,
-    /// Send a call again whose reused connection the server closed before any byte of the answer
+    /// Send calls again whose reused connection the server closed unanswered, as browsers do
     ///
-    /// On another connection, at most twice, as browsers do: the server had probably closed it while it was idle. Such a
-    /// call keeps its due time. One that is not safe to repeat, like a POST, may then reach the server twice.
+    /// Before any byte of the answer had come: the server had probably closed it while it was idle. Such a call goes to
+    /// another connection, at most twice, and keeps its due time. One that is not safe to repeat, like a POST, may then
+    /// reach the server twice.
     #[arg(long, hide_short_help = true)]
     pub retry_closed: bool,
     /// Connect from these addresses of this host in turn, like 127.0.0.0/28

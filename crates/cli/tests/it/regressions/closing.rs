@@ -41,10 +41,10 @@ fn why_an_http2_server_goes_away_is_shown() {
         peer.drain();
     });
     let args = ["load", &server.url(), "--http", "2", "-c", "1", "-n", "2"];
-    let text = words(&run(&args).exits(&[0, 4]).stdout);
+    let text = words(&run(&args).exits(&[1, 4]).stdout);
     assert!(text.contains("gone away 2"), "{text}");
     assert!(text.contains("GOAWAY ENHANCE_YOUR_CALM 8 times, and said \"too many\\u001b[2J pings\"."), "{text}");
-    let record = documents::record(&run(&[&args[..], &["--json"]].concat()).exits(&[0, 4]).stdout);
+    let record = documents::record(&run(&[&args[..], &["--json"]].concat()).exits(&[1, 4]).stdout);
     let [error] = &record.http2_errors[..] else { panic!("{:?}", record.http2_errors) };
     assert_eq!((error.name.as_str(), error.code, error.frames), ("ENHANCE_YOUR_CALM", 11, 8));
     assert_eq!((record.counts.gone_away, record.counts.refused_streams), (2, 6));
