@@ -209,6 +209,8 @@ pub struct Connections<P> {
     free: Vec<u32>,
     /// Those of no session, by [`List`]; the one that was listed last is on top.
     lists: [Vec<u32>; 2],
+    /// Counts the calls for which one of them was taken in turn.
+    turn: usize,
     of_sessions: HashMap<SessionId, OfSession, BuildHasherDefault<ByNumber>>,
     /// A session that has this connection and no other, and that may send calls one behind another: the calls of a
     /// burst are asked for in a row.
@@ -238,6 +240,7 @@ impl<P> Connections<P> {
             slots: Vec::new(),
             free: Vec::new(),
             lists: [Vec::new(), Vec::new()],
+            turn: 0,
             of_sessions: HashMap::default(),
             latest: None,
             spare: Vec::new(),
@@ -329,6 +332,13 @@ impl<P> Connections<P> {
     /// [`Connections::list`].
     pub fn available(&self) -> Option<u32> {
         self.lists.iter().find_map(|list| list.last()).copied()
+    }
+
+    /// The same, each in its turn: where connections go to several addresses, calls are to be spread over them.
+    pub fn available_in_turn(&mut self) -> Option<u32> {
+        self.turn = self.turn.wrapping_add(1);
+        let list = self.lists.iter().find(|list| !list.is_empty())?;
+        list.get(self.turn % list.len()).copied()
     }
 
     /// Whether a further call would not need a new connection. Sessions have theirs, and which of them calls is not known.

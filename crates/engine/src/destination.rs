@@ -1,6 +1,7 @@
 //! The addresses of a server, and which of them the next connection goes to.
 //!
-//! A name may have several addresses. New connections go to them in turn, and those of one session to the same one. When
+//! A name may have several addresses. New connections go to them in turn, and those of one session to the same one. Each
+//! shard opens one to every address before it uses one again, so that a low rate is spread as well as a high one. When
 //! an attempt fails, the name is looked up again, by a thread of its own and once a second at most, so that no shard
 //! waits for a resolver. An address that the name no longer has gets no new connections. An address keeps its number.
 
@@ -131,6 +132,8 @@ pub(crate) struct AddressTurns {
     /// Numbers of those in use.
     in_use: Vec<u16>,
     next: usize,
+    /// How many of those in use this shard has not connected to yet.
+    unvisited: usize,
     /// Failed attempts of sessions, each of which moves all sessions on to their next address.
     moved: usize,
     resolver: Option<Resolver>,
@@ -146,6 +149,7 @@ impl AddressTurns {
             known: addresses.to_vec(),
             in_use: (0..addresses.len() as u16).collect(),
             next: first_turn % addresses.len().max(1),
+            unvisited: addresses.len(),
             moved: 0,
             resolver,
             answers: 0,
@@ -163,6 +167,17 @@ impl AddressTurns {
         self.known.len() > 1 || self.resolver.is_some()
     }
 
+    /// Whether calls are to be spread over several addresses.
+    #[inline]
+    pub fn are_several(&self) -> bool {
+        self.in_use.len() > 1
+    }
+
+    /// Whether a call is better off with a new connection than with an idle one: there is none yet to some address.
+    pub fn are_unvisited(&self) -> bool {
+        self.unvisited > 0
+    }
+
     /// Number of the address of the next connection.
     pub fn take(&mut self, session: Option<SessionId>) -> u16 {
         let count = self.in_use.len().max(1);
@@ -172,6 +187,7 @@ impl AddressTurns {
         };
         if session.is_none() {
             self.next = (self.next + 1) % count;
+            self.unvisited = self.unvisited.saturating_sub(1);
         }
         self.in_use.get(turn % count).copied().unwrap_or(0)
     }
@@ -216,6 +232,7 @@ impl AddressTurns {
         if !in_use.is_empty() {
             self.in_use = in_use;
             self.next %= self.in_use.len();
+            self.unvisited = self.in_use.len();
         }
         self.known.get(before..).unwrap_or_default().to_vec()
     }

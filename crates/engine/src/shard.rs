@@ -149,6 +149,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             let mut connection = Connection::new(Phase::Open, policy.pipeline, None).speaking(policy.http2);
             connection.warm = true;
             connection.address = warm.address as u16;
+            shard.addresses.take(None);
             let token = shard.connections.insert(connection);
             shard.speaking.extend(policy.http2.then_some(token.slot));
             if shard.io.adopt(token, warm).is_err() {

@@ -244,6 +244,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         let available = match spec.session {
             _ if fresh => None,
             None if self.config.connections.holds => None,
+            None if self.addresses.are_several() => self.available_in_turn(),
             None => self.connections.available(),
             Some(session) => self.connections.available_to(session),
         };
@@ -261,6 +262,16 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
                 self.attempt(connection, now);
             }
         }
+    }
+
+    /// A connection for a call to a server with several addresses; none while there may be one more, to an address that this
+    /// shard has none to.
+    fn available_in_turn(&mut self) -> Option<u32> {
+        let most = self.config.connections.most_per_shard.unwrap_or(u64::MAX);
+        if self.addresses.are_unvisited() && self.connections.open() < most {
+            return None;
+        }
+        self.connections.available_in_turn()
     }
 
     /// Whether this is the call of a session that may have no further connection.

@@ -19,11 +19,11 @@ mod percentile;
 pub use client_limit::client_limit;
 pub use notes::warning;
 
+use addresses::addresses;
 use brimful_core::Nanos;
 use brimful_core::quantity::count;
 use brimful_core::record::{ClassRecord, Objective, Record};
 use brimful_core::text::one_line;
-use addresses::addresses;
 use connections::sessions;
 use layout::{fact, row, table, time_or_dash};
 use main_figures::main_figures;

@@ -274,7 +274,8 @@ mod tests {
                 assert_eq!((host, port), ("server.example", 8080));
                 answer.clone().map_err(io::Error::from)
             };
-            let error = Endpoint::resolve_by("server.example:8080/x", &Detour::default(), patience, look_up).unwrap_err();
+            let error =
+                Endpoint::resolve_by("server.example:8080/x", &Detour::default(), patience, look_up).unwrap_err();
             assert!(matches!(error, RunError::Unresolvable { .. }) && error.is_usage(), "{error}");
         }
     }
@@ -287,7 +288,10 @@ mod tests {
         let look_up = |_: &str, _: u16| Ok(vec![refusing, one, other, one]);
         let resolve = |detour: &Detour| Endpoint::resolve_by("server.example", detour, Nanos::from_secs(600), look_up);
         let endpoint = resolve(&Detour::default()).unwrap();
-        assert_eq!(endpoint.addresses().map(ToString::to_string).collect::<Vec<_>>(), [one, other].map(|a| a.to_string()));
+        assert_eq!(
+            endpoint.addresses().map(ToString::to_string).collect::<Vec<_>>(),
+            [one, other].map(|a| a.to_string())
+        );
         let endpoint = resolve(&Detour { first_address: true, ..Detour::default() }).unwrap();
         assert_eq!(endpoint.addresses().count(), 1);
         let rule = Detour { connect_to: vec!["other.example::127.0.0.1:".parse().unwrap()], ..Detour::default() };

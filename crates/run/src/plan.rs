@@ -233,19 +233,18 @@ impl RunPlan {
     fn connections_at_once(&self) -> u64 {
         let share = |number| self.shard.unwrap_or(Shard::WHOLE).share(number);
         let policy = &self.connections;
-        let at_once = match &self.workload.load {
-            Some(Load::Closed { clients, think: Nanos::ZERO }) => {
-                let one_call_each = policy.calls_per_connection == Some(1);
-                let together = if one_call_each { 1 } else { (policy.pipeline as u64).max(1) };
-                share(clients.div_ceil(together))
-            }
-            Some(Load::Sessions(Sessions { comes: SessionArrivals::Closed { users, rest_s }, think_s, .. }))
-                if [rest_s, think_s].into_iter().all(|spread| *spread == Spread::Constant(0.0)) =>
-            {
-                share(*users)
-            }
-            _ => 0,
-        };
+        let at_once =
+            match &self.workload.load {
+                Some(Load::Closed { clients, think: Nanos::ZERO }) => {
+                    let one_call_each = policy.calls_per_connection == Some(1);
+                    let together = if one_call_each { 1 } else { (policy.pipeline as u64).max(1) };
+                    share(clients.div_ceil(together))
+                }
+                Some(Load::Sessions(Sessions {
+                    comes: SessionArrivals::Closed { users, rest_s }, think_s, ..
+                })) if [rest_s, think_s].into_iter().all(|spread| *spread == Spread::Constant(0.0)) => share(*users),
+                _ => 0,
+            };
         at_once.min(share(self.calls))
     }
 
@@ -334,7 +333,10 @@ impl RunPlan {
             connections.pipeline = sessions.longest_burst().unwrap_or(LONGEST).clamp(1, LONGEST) as usize;
         }
         Config {
-            address: self.endpoint.destination().from_turn(self.shard.map_or(0, |shard| (shard.index * self.threads) as usize)),
+            address: self
+                .endpoint
+                .destination()
+                .from_turn(self.shard.map_or(0, |shard| (shard.index * self.threads) as usize)),
             tls: self.tls.clone(),
             connections,
             start: Nanos::ZERO,

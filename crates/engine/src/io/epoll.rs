@@ -2,9 +2,9 @@
 
 use super::unsent::Unsent;
 use super::{Happened, Io, Route, Settings, Token, Warm, socket};
-use crate::{Address, EngineError};
 use crate::clock::Clock;
 use crate::pacing::{Pacer, Waited};
+use crate::{Address, EngineError};
 use brimful_core::Nanos;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};

@@ -17,7 +17,10 @@ pub(super) fn addresses(record: &Record, detail: Detail) -> Vec<String> {
         Detail::Main => vec![fact("Addresses", &shares(addresses))],
         Detail::Full => {
             let rows: Vec<_> = addresses.iter().map(figures).collect();
-            vec![table(&["Address", "calls", "share", "connections", "completed", "failed", "response", "p50", "p99"], &rows)]
+            vec![table(
+                &["Address", "calls", "share", "connections", "completed", "failed", "response", "p50", "p99"],
+                &rows,
+            )]
         }
     }
 }

@@ -136,7 +136,8 @@ fn parse_of_host(text: &str) -> Result<Parsed, RunError> {
         Some((address, zone)) => {
             let zone = zone.strip_prefix("25").filter(|zone| !zone.is_empty()).unwrap_or(zone);
             let zone = decoded(zone).and_then(|zone| String::from_utf8(zone).ok()).filter(|zone| !zone.is_empty());
-            let zone = zone.ok_or_else(|| bad("it names no zone: write it like http://[fe80::1%25eth0]/".to_owned()))?;
+            let zone =
+                zone.ok_or_else(|| bad("it names no zone: write it like http://[fe80::1%25eth0]/".to_owned()))?;
             let sent = authority.as_str().replacen(host, address, 1);
             (format!("{address}%{zone}"), sent)
         }

@@ -109,7 +109,16 @@ fn a_name_with_several_addresses_is_loaded_at_all_of_them() {
         let port = servers[0].addr().port();
         let rule = format!("web.test::127.0.0.2,127.0.0.3:{port}");
         let done = load(&[
-            "http://web.test/", "--connect-to", &rule, "--new-connection", "-c", "2", "-n", "40", "--engine", engine,
+            "http://web.test/",
+            "--connect-to",
+            &rule,
+            "--new-connection",
+            "-c",
+            "2",
+            "-n",
+            "40",
+            "--engine",
+            engine,
         ]);
         let record = documents::record(&done.exits(&[0, 4]).stdout);
         let [first, second] = servers.each_ref().map(|server| server.addr().to_string());
@@ -134,7 +143,8 @@ fn the_text_says_how_much_went_to_each_address() {
 fn only_the_first_address_is_loaded_where_that_is_asked_for() {
     let servers = two_servers();
     let rule = format!("::127.0.0.2,127.0.0.3:{}", servers[0].addr().port());
-    let args = ["http://web.test/", "--connect-to", &rule, "--first-address", "-n", "20", "-c", "2", "--new-connection"];
+    let args =
+        ["http://web.test/", "--connect-to", &rule, "--first-address", "-n", "20", "-c", "2", "--new-connection"];
     load(&args).exits(&[0, 4]);
     let mut connections = servers.each_ref().map(RawServer::connections);
     connections.sort_unstable();
@@ -155,7 +165,8 @@ fn an_address_that_refuses_at_the_start_is_not_loaded() {
 fn an_address_that_refuses_later_still_counts() {
     let [stays, goes] = two_servers();
     let rule = format!("::127.0.0.2,127.0.0.3:{}", stays.addr().port());
-    let args = ["load", "http://web.test/", "--connect-to", &rule, "--rate", "200", "--new-connection", "--json", "-d", "1m"];
+    let args =
+        ["load", "http://web.test/", "--connect-to", &rule, "--rate", "200", "--new-connection", "--json", "-d", "1m"];
     let _machine = share_machine();
     let load = Running::start(brimful(&args));
     until(|| goes.connections() > 10);
