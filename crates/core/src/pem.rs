@@ -23,9 +23,6 @@ pub fn without_bom(bytes: &[u8]) -> &[u8] {
 pub fn explain(path: &Path, bytes: &[u8], wanted: Wanted) -> Option<String> {
     let file = quoted(path);
     let bytes = without_bom(bytes);
-    if bytes.iter().all(u8::is_ascii_whitespace) {
-        return Some("it is empty".to_owned());
-    }
     if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
         return Some(format!("it is text in UTF-16: write it as `iconv -f UTF-16 -t ASCII {file} > plain.pem` does"));
     }
@@ -165,7 +162,7 @@ mod tests {
             let found = explained(pem(label).as_bytes(), wanted);
             assert!(found.contains(part) && found.is_empty() == part.is_empty(), "{label}: {found}");
         }
-        assert!(explained(b" \n", Wanted::Certificate).contains("empty"));
+        assert_eq!(explained(b" \n", Wanted::Certificate), "");
         assert!(explained(b"\xff\xfe-\0-\0", Wanted::Certificate).contains("UTF-16"));
         assert_eq!(explained(b"something", Wanted::Certificate), "");
     }

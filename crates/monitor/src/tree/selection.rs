@@ -23,9 +23,11 @@ const EXECUTING: Nanos = Nanos::from_secs(1);
 
 /// The most bytes of a process's name that the kernel keeps (`TASK_COMM_LEN` with its NUL is 16).
 const COMM_BYTES: usize = 15;
-/// Programs that run scripts, without their versions.
-const INTERPRETERS: [&str; 14] =
-    ["python", "pypy", "perl", "ruby", "node", "nodejs", "deno", "bun", "php", "lua", "sh", "bash", "dash", "java"];
+/// Programs that run scripts, without their versions. What follows `-e` is a program's text, and no file.
+const INTERPRETERS: [&[u8]; 11] =
+    [b"python", b"pypy", b"perl", b"ruby", b"node", b"nodejs", b"deno", b"bun", b"php", b"lua", b"java"];
+/// Shells, to which `-e` means to end at the first error.
+const SHELLS: [&[u8]; 3] = [b"sh", b"bash", b"dash"];
 /// A script is among the first arguments: an interpreter and its options stand before it.
 const MAX_SCRIPT_PLACE: usize = 8;
 
@@ -262,14 +264,19 @@ fn title(command_line: &[u8]) -> Vec<u8> {
 /// The file name of the script that an interpreter runs: `app.py` of `python3 -u /srv/app.py --port 80`. A process counts as
 /// an interpreter if its executable is a known one, or if the kernel named it after the script, which begins with `#!`.
 fn script<'c>(command_line: &'c [u8], comm: &[u8], executable: &[u8]) -> Option<&'c [u8]> {
+    let program = without_version(executable);
+    let is_shell = SHELLS.contains(&program);
     let mut arguments = command_line.split(|byte| *byte == 0).skip(1).take(MAX_SCRIPT_PLACE);
-    let is_code =
-        |argument: &[u8]| argument == b"-c" || (argument == b"-e" && !SHELLS.contains(&without_version(executable)));
-    let argument = arguments.find(|argument| !argument.starts_with(b"-") || is_code(argument))?;
+    let argument = arguments.find(|argument| !argument.starts_with(b"-") || is_code(argument, is_shell))?;
     let name = file_name(argument);
     let is_script = !argument.starts_with(b"-") && !name.is_empty();
-    let is_interpreter = INTERPRETERS.iter().chain(&SHELLS).any(|known| *known == without_version(executable));
+    let is_interpreter = is_shell || INTERPRETERS.contains(&program);
     (is_script && (is_interpreter || is_cut_to(comm, name))).then_some(name)
+}
+
+/// Whether a program's text follows this option, and no file.
+fn is_code(option: &[u8], is_shell: bool) -> bool {
+    option == b"-c" || (option == b"-e" && !is_shell)
 }
 
 /// A program's name without its version: `python` of `python3.11`.

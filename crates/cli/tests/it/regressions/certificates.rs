@@ -111,7 +111,7 @@ fn files_of_another_kind_are_named_with_what_makes_pem_of_them() {
         ("cert.pem", "other.pem", "is not the key of the certificate"),
         ("cert.pem", "p521.pem", "P-256 and P-384"),
         ("asked.pem", "plain.pem", "request for a certificate"),
-        ("empty.pem", "plain.pem", "it is empty"),
+        ("empty.pem", "plain.pem", "it has none"),
     ] {
         let (cert, key) = (at(cert), at(key));
         let args = ["load", &url, "--insecure", "--cert", &cert, "--key", &key, "-n", "1"];

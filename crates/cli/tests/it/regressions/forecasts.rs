@@ -17,7 +17,7 @@ fn site(i: usize) -> f64 {
 
 fn forecast(requests: impl Fn(usize) -> f64) -> Value {
     let files = Files::new();
-    json(&["forecast", &files.write("days.csv", history(requests)), "--limit", "1e6"])
+    json(&["forecast", &files.write("days.csv", history(requests)), "--limit", "1M"])
 }
 
 fn figures(forecast: &Value, figure: &str) -> Vec<f64> {
