@@ -29,6 +29,7 @@ pub mod record;
 pub mod secret;
 pub mod server;
 pub mod slo;
+pub mod status;
 pub mod survey;
 pub mod template;
 pub mod testbed;
@@ -42,5 +43,6 @@ pub use event::{
     SessionEnded, SessionId, SessionOutcome, Unfollowed, Workload,
 };
 pub use slo::Slo;
+pub use status::StatusClass;
 pub use tls::TlsFault;
 pub use units::{Bytes, Moment, Nanos, Rate};

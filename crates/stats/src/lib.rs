@@ -29,6 +29,7 @@
 #![forbid(unsafe_code)]
 
 mod account;
+mod answers;
 mod batch;
 mod collector;
 mod derive;

@@ -57,7 +57,8 @@ pub struct LoadArgs {
     pub stages: Vec<Stage>,
     /// An objective, like 'p99<50ms' or 'CLASS:mean<1s': exit code 1 if missed (repeatable)
     ///
-    /// A call that failed is slower than any limit.
+    /// A call that failed, or was answered 5xx or 429, counts as slower than any limit; --expect-status says which
+    /// statuses are expected instead.
     #[arg(long, value_name = "OBJECTIVE")]
     pub slo: Vec<Slo>,
     /// S-Clients: this many connection attempts always under way, one call each
