@@ -5,6 +5,7 @@ mod against_flat;
 use crate::args::{DetailArgs, OutputArgs, RequestArgs, examples};
 use crate::characterize::failed;
 use crate::exit::{Exit, UsageError};
+use crate::hdr::HdrArgs;
 use crate::load::{deliver_record, request_plan};
 use crate::output::{OutFile, say};
 use crate::progress;
@@ -66,6 +67,9 @@ pub struct ReplayArgs {
     /// Requests and connections.
     #[command(flatten)]
     pub request: RequestArgs,
+    /// Histograms for other tools.
+    #[command(flatten)]
+    pub hdr: HdrArgs,
     /// Output.
     #[command(flatten)]
     pub output: OutputArgs,
@@ -105,16 +109,21 @@ pub fn main(args: &ReplayArgs) -> anyhow::Result<Exit> {
         return Err(UsageError("a log says itself what is requested: leave out --workload".to_owned()).into());
     }
     if args.against_flat {
+        if args.hdr.hdr.is_some() {
+            return Err(UsageError("--hdr is of one run: leave out --against-flat".to_owned()).into());
+        }
         return against_flat::main(args);
     }
     let out = OutFile::optional(args.output.out.as_deref(), "--out")?;
+    let hdr = args.hdr.open()?;
     let plan = plan(args)?;
     plan.validate()?;
     let stop = progress::stop_flag()?;
     let flattened = args.flatten.then(|| mean_rate(args)).transpose()?;
     let done = replayed(args, plan, How { flattened, most: u64::MAX }, &stop)?;
     done.account(args);
-    deliver_record(&done.record, &args.output, args.detail, out)
+    let exit = deliver_record(&done.record, &args.output, args.detail, out)?;
+    hdr.map_or(Ok(exit), |file| file.write(&done.record).map(|()| exit))
 }
 
 fn plan(args: &ReplayArgs) -> anyhow::Result<RunPlan> {

@@ -3,6 +3,7 @@
 use super::values::{Arrivals, arrivals, clock_offset, instant, method, shard, time};
 use super::{DetailArgs, OutputArgs, RequestArgs, examples};
 use crate::choosers::ChooserArgs;
+use crate::hdr::HdrArgs;
 use crate::sessions::SessionArgs;
 use crate::trace::MOST_PRINTED;
 use brimful_core::units::Count;
@@ -108,6 +109,9 @@ pub struct LoadArgs {
     /// Write the run as an HTML page to this file, to look at and to hand on
     #[arg(long, value_name = "FILE", help_heading = "Output", hide_short_help = true)]
     pub html: Option<PathBuf>,
+    /// Histograms for other tools.
+    #[command(flatten)]
+    pub hdr: HdrArgs,
     /// How results are shown.
     #[command(flatten)]
     pub output: OutputArgs,
