@@ -55,12 +55,10 @@ fn percentiles(record: &Record) -> Result<String, StatsError> {
         add(&mut histogram, times)?;
     }
     let mut text = "       Value     Percentile TotalCount 1/(1-Percentile)\n\n".to_owned();
-    let mut total = 0;
-    for step in histogram.iter_quantiles(TICKS).take_while(|_| !histogram.is_empty()) {
-        total += step.count_since_last_iteration();
-        let (value, share) = (step.value_iterated_to() as f64 / MS, step.quantile_iterated_to());
+    for (value, share, total) in distribution(&histogram) {
+        let value_ms = value as f64 / MS;
         let beyond = if share < 1.0 { format!(" {:14.2}", 1.0 / (1.0 - share)) } else { String::new() };
-        put(&mut text, format_args!("{value:12.6} {share:.12} {total:10}{beyond}\n"));
+        put(&mut text, format_args!("{value_ms:12.6} {share:.12} {total:10}{beyond}\n"));
     }
     let times = record.response_time_us.unwrap_or_default();
     let [mean, stddev, max] = [times.mean, times.stddev, times.max].map(|us| us / 1e3);
@@ -69,6 +67,37 @@ fn percentiles(record: &Record) -> Result<String, StatsError> {
     put(&mut text, format_args!("#[Max     = {max:12.6}, Total count    = {:12}]\n", histogram.len()));
     put(&mut text, format_args!("#[Buckets = {:12}, SubBuckets     = {sub_buckets:12}]\n", histogram.buckets()));
     Ok(text)
+}
+
+/// Values, which share of all they are to reach, and how many do not exceed them: at shares that come closer and closer
+/// to 1, until all values are there. The library's own iterator overshoots where a share is exactly so many values.
+fn distribution(histogram: &Histogram<u64>) -> Vec<(u64, f64, u64)> {
+    let all = histogram.len();
+    let mut rows = Vec::new();
+    let (mut value, mut total) = (0, 0);
+    let mut recorded = histogram.iter_recorded();
+    for share in shares() {
+        let wanted = share * all as f64 * (1.0 - 4.0 * f64::EPSILON);
+        while total == 0 || (total as f64) < wanted {
+            let Some(step) = recorded.next() else { return rows };
+            value = step.value_iterated_to();
+            total += step.count_since_last_iteration();
+        }
+        rows.push((value, share, total));
+        if total == all {
+            break;
+        }
+    }
+    rows.push((value, 1.0, all));
+    rows
+}
+
+/// 0, 0.1, …, 0.5, 0.55, …: [`TICKS`] in each half of what is left to 1.
+fn shares() -> impl Iterator<Item = f64> {
+    (0..i32::MAX).flat_map(|halvings| {
+        let left = 0.5_f64.powi(halvings);
+        (0..TICKS).map(move |tick| 1.0 - left + left / 2.0 * f64::from(tick) / f64::from(TICKS))
+    })
 }
 
 fn interval_log(record: &Record, started_s: f64) -> Result<String, StatsError> {
@@ -144,6 +173,8 @@ mod tests {
         assert!(text.starts_with("       Value     Percentile TotalCount 1/(1-Percentile)\n\n"), "{text}");
         let median = rows.iter().find(|row| row[1] == 0.5).unwrap();
         assert!((median[0] / 500.0 - 1.0).abs() < 1e-3 && median[2..] == [500.0, 2.0], "{median:?}");
+        // A share that is exactly so many values is reached by so many.
+        assert!(rows.iter().any(|row| row[1] == 0.3 && row[2] == 300.0) && rows[0][1..3] == [0.0, 1.0], "{text}");
         let last = rows.last().unwrap();
         assert!((last[0] / 1_000.0 - 1.0).abs() < 1e-3 && last[1..] == [1.0, 1_000.0], "{last:?}");
         assert!(text.contains("\n#[Mean    =   500.500000, StdDeviation   =   288.819436]\n"), "{text}");
