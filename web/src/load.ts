@@ -1,5 +1,5 @@
 // The page of a load: its course, its times, what became of its calls, its classes and its sessions.
-import type { ClassRecord, Interval, Record, SessionFigures, SessionSummary, Summary } from "./documents/record.ts";
+import type { ClassRecord, Interval, Record, SessionFigures, SessionSummary, StatusTimes, Summary } from "./documents/record.ts";
 import { count, date, number, percent, rate, seconds, type Format } from "./format.ts";
 import { section, type Page } from "./page.ts";
 import { lines } from "./plan/lines.ts";
@@ -30,6 +30,7 @@ export function loadPage(run: Record): Page {
     [throughput(run.intervals), times(run.intervals)].filter((chart) => chart !== null),
     calls(run),
     distributions(run),
+    statuses(run),
     classes(Object.entries(run.classes)),
     run.sessions && sessions(run.sessions),
     facts([
@@ -165,6 +166,31 @@ function distributions(run: Record): HTMLElement | null {
       column("p90", "90 %"),
       column("p99", "99 %"),
       column("p999", "99.9 %"),
+      column("max", "most"),
+    ], rows),
+  );
+}
+
+/** Times by status class: errors that are fast must not pass for a fast server. */
+function statuses({ status_classes }: Record): HTMLElement | null {
+  const order = ["1xx", "2xx", "3xx", "4xx", "429", "5xx"];
+  const rows = order.flatMap((name): [string, StatusTimes][] => {
+    const found = status_classes?.[name];
+    return found === undefined ? [] : [[name, found]];
+  });
+  if (rows.every(([name]) => name === "2xx")) return null;
+  const column = (key: "mean" | "p50" | "p90" | "p99" | "max", title: string) =>
+    figures(key, title, ([, { response_time_us: found }]: [string, StatusTimes]) => found && known(key, found[key], found.count), micros);
+  return section(
+    "Statuses",
+    "Response times of whole answers by status class. 429 is part of 4xx.",
+    table("statuses", "Statuses", [
+      words("status", "status", ([name]: [string, StatusTimes]) => name),
+      figures("answers", "answers", ([, found]: [string, StatusTimes]) => found.count, count),
+      column("mean", "mean"),
+      column("p50", "median"),
+      column("p90", "90 %"),
+      column("p99", "99 %"),
       column("max", "most"),
     ], rows),
   );

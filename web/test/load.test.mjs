@@ -40,6 +40,21 @@ test("sessions are told by what became of them", async () => {
   });
 });
 
+test("errors that are fast are told from pages", async () => {
+  const times = (p50) => ({ ...example.response_time_us, count: 1000, p50 });
+  const status_classes = {
+    "5xx": { count: 1000, response_time_us: times(400), service_time_us: times(390) },
+    "2xx": { count: 2000, response_time_us: times(40000), service_time_us: times(39000) },
+  };
+  await withReport({ ...example, status_classes }, {}, async (page) => {
+    const statuses = await rows(page, "statuses");
+    assert.deepEqual(statuses.map((row) => [row.status, row.answers, row.p50]), [["2xx", 2000, 40000], ["5xx", 1000, 400]]);
+  });
+  await withReport({ ...example, status_classes: { "2xx": status_classes["2xx"] } }, {}, async (page) => {
+    assert.equal(await page.locator('[data-table="statuses"]').count(), 0, "they are all the same");
+  });
+});
+
 test("it can be read on a phone and in the dark", () => assertReadable(example));
 
 test("a load of which nothing came has a page as well", async () => {

@@ -10,6 +10,7 @@ mod values;
 mod watch;
 
 use crate::characterize::args::{CharacterizeArgs, FilesetArgs};
+use crate::hdr::HdrArgs;
 use crate::module::args::ModuleArgs;
 use crate::plan::args::PlanArgs;
 use crate::replay::ReplayArgs;
@@ -181,6 +182,9 @@ pub struct MergeArgs {
     /// An objective for the response times of the whole load, as --slo of `brimful load` (repeatable)
     #[arg(long, value_name = "OBJECTIVE")]
     pub slo: Vec<Slo>,
+    /// Histograms for other tools.
+    #[command(flatten)]
+    pub hdr: HdrArgs,
     /// How results are shown.
     #[command(flatten)]
     pub output: OutputArgs,

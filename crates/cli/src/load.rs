@@ -44,6 +44,7 @@ pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
     check_objectives(&classes, &args.slo)?;
     let out = OutFile::optional(args.output.out.as_deref(), "--out")?;
     let html = OutFile::optional(args.html.as_deref(), "--html")?;
+    let hdr = args.hdr.open()?;
     let kept = args.part.keep.as_deref().map(KeptFile::at).transpose()?;
     let stop = progress::stop_flag()?;
     if args.part.until_stdin_ends {
@@ -52,6 +53,7 @@ pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
     let found = args.calibrate.then(|| find_client_limit(&plan, args.output.quiet, &stop)).transpose()?;
     if let Some(record) = found.as_ref().filter(|_| limit_only) {
         let exit = deliver_client_limit(record, args, out)?;
+        hdr.map_or(Ok(()), |file| file.write(record))?;
         return write_page(record, html).map(|()| exit);
     }
     let limit = found.as_ref().and_then(|record| record.generator.max_rate);
@@ -74,8 +76,9 @@ pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
     if let Some(kept) = &kept {
         kept.write(&record)?;
     }
-    // The page can be made again from the Record, and not the Record from the page.
+    // Page and histograms can be made again from the Record, and not the Record from these.
     let exit = deliver_record(&record, &args.output, args.detail, out)?;
+    hdr.map_or(Ok(()), |file| file.write(&record))?;
     write_page(&record, html).map(|()| exit)
 }
 

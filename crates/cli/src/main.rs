@@ -12,6 +12,7 @@ mod doctor;
 mod exit;
 mod fileset;
 mod fleet;
+mod hdr;
 mod httperf;
 mod keep;
 mod load;

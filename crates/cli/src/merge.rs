@@ -27,6 +27,7 @@ const KEPT: usize = 16 << 20;
 /// Runs it.
 pub fn main(args: &MergeArgs) -> anyhow::Result<Exit> {
     let out = OutFile::optional(args.output.out.as_deref(), "--out")?;
+    let hdr = args.hdr.open()?;
     let (mut merger, began) = read_and_merge(&args.records)?;
     args.lost.iter().try_for_each(|index| merger.lost(*index))?;
     if let Some(apart) = apart(&began).filter(|apart| *apart > TOGETHER && !args.output.quiet) {
@@ -40,7 +41,8 @@ pub fn main(args: &MergeArgs) -> anyhow::Result<Exit> {
     let classes: Vec<&str> = record.classes.keys().map(String::as_str).collect();
     check_objectives(&classes, &args.slo)?;
     record.objectives = judge_objectives(&record, &args.slo)?;
-    deliver_record(&record, &args.output, args.detail, out)
+    let exit = deliver_record(&record, &args.output, args.detail, out)?;
+    hdr.map_or(Ok(exit), |file| file.write(&record).map(|()| exit))
 }
 
 /// What all of these Records come to, and when each began. Every thread reads one after the other: a fleet's Records may

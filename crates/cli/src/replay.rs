@@ -6,6 +6,7 @@ mod length;
 use crate::args::{DetailArgs, OutputArgs, RequestArgs, examples};
 use crate::characterize::failed;
 use crate::exit::{Exit, UsageError};
+use crate::hdr::HdrArgs;
 use crate::load::{deliver_record, request_plan};
 use crate::output::{OutFile, say};
 use crate::progress;
@@ -72,6 +73,9 @@ pub struct ReplayArgs {
     /// Requests and connections.
     #[command(flatten)]
     pub request: RequestArgs,
+    /// Histograms for other tools.
+    #[command(flatten)]
+    pub hdr: HdrArgs,
     /// Output.
     #[command(flatten)]
     pub output: OutputArgs,
@@ -153,9 +157,13 @@ pub fn main(args: &ReplayArgs) -> anyhow::Result<Exit> {
         read_twice(args, "--flatten")?;
     }
     if args.against_flat {
+        if args.hdr.hdr.is_some() {
+            return Err(UsageError("--hdr is of one run: leave out --against-flat".to_owned()).into());
+        }
         return against_flat::main(args);
     }
     let out = OutFile::optional(args.output.out.as_deref(), "--out")?;
+    let hdr = args.hdr.open()?;
     let plan = plan(args)?;
     plan.validate()?;
     let stop = progress::stop_flag()?;
@@ -170,7 +178,8 @@ pub fn main(args: &ReplayArgs) -> anyhow::Result<Exit> {
     let lasts = length::say_length(args, length.as_ref());
     let done = replayed(args, plan, How { flattened, most: u64::MAX, lasts }, &stop)?;
     done.account(args);
-    deliver_record(&done.record, &args.output, args.detail, out)
+    let exit = deliver_record(&done.record, &args.output, args.detail, out)?;
+    hdr.map_or(Ok(exit), |file| file.write(&done.record).map(|()| exit))
 }
 
 fn plan(args: &ReplayArgs) -> anyhow::Result<RunPlan> {

@@ -1,5 +1,6 @@
 //! An `Account`, all that the shards of a run saw of its calls, as its Record holds it: enough to have it back exactly,
-//! so that Records of shards can be merged and derived anew. Histograms are base64 of HdrHistogram V2.
+//! so that Records of shards can be merged and derived anew. Histograms are base64 of compressed HdrHistogram V2; those of
+//! earlier versions were not compressed, and are read as well.
 
 use crate::counts::{Counts, Traffic};
 use crate::http2::Http2Error;
@@ -110,6 +111,26 @@ pub struct PackedClass {
     pub lateness: Option<PackedTimes>,
     /// Bytes on the wire, heads included.
     pub bytes: Traffic,
+    /// Whole responses by status code.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub status_codes: BTreeMap<String, u64>,
+    /// `response_time` and `service_time` by status class, and the times of unexpected responses. Left out where all
+    /// responses were expected and of one class.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub status_times: Vec<PackedStatusTimes>,
+}
+
+/// Times of the whole responses of one status class.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PackedStatusTimes {
+    /// `1xx`, `2xx`, `3xx`, `4xx` (all but 429), `429` or `5xx`.
+    pub status: String,
+    /// Whether they are completed calls, and in `response_time`; false for unexpected responses.
+    pub expected: bool,
+    /// As in `PackedClass`.
+    pub response_time: Option<PackedTimes>,
+    /// As in `PackedClass`.
+    pub service_time: Option<PackedTimes>,
 }
 
 /// A distribution of at least one time, in nanoseconds.

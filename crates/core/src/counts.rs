@@ -155,6 +155,11 @@ impl Counts {
 
     /// The share of the scheduled calls that these are; `None` when there was no call.
     pub fn error_share(&self) -> Option<f64> {
-        (self.scheduled > 0).then(|| self.errors() as f64 / self.scheduled as f64)
+        self.share_of_calls(self.errors())
+    }
+
+    /// The share of the scheduled calls that so many are; `None` when there was no call.
+    pub fn share_of_calls(&self, calls: u64) -> Option<f64> {
+        (self.scheduled > 0).then(|| calls as f64 / self.scheduled as f64)
     }
 }

@@ -35,6 +35,7 @@ pub mod record;
 pub mod secret;
 pub mod server;
 pub mod slo;
+pub mod status;
 pub mod survey;
 pub mod template;
 pub mod testbed;
@@ -50,5 +51,6 @@ pub use event::{
 };
 pub use http2::Http2Frame;
 pub use slo::Slo;
+pub use status::StatusClass;
 pub use tls::TlsFault;
 pub use units::{Bytes, Moment, Nanos, Rate};

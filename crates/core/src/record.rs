@@ -13,6 +13,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
+pub use crate::slo::Objective;
+pub use crate::status::StatusTimes;
+
 /// The value of [`Record::schema`].
 pub const SCHEMA: &str = "brimful.record/1";
 
@@ -47,6 +50,13 @@ pub struct Record {
     pub rates: Rates,
     /// What became of every scheduled call.
     pub counts: Counts,
+    /// Whole responses by status code, like `"503": 12`; unexpected ones among them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub status_codes: BTreeMap<String, u64>,
+    /// Times of whole responses by status class: `1xx` to `5xx`, and `429`, which is part of `4xx` as well. Unexpected
+    /// responses are among them, which `response_time_us` leaves out.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub status_classes: BTreeMap<String, StatusTimes>,
     /// From due to the last byte.
     pub response_time_us: Option<Summary>,
     /// Half width of the 95 % confidence interval of the mean response time, by batch means.
@@ -95,7 +105,9 @@ pub struct Record {
     pub redirects: Option<Redirects>,
     /// The course of the run.
     pub intervals: Vec<Interval>,
-    /// The histograms behind the summaries: base64 of HdrHistogram V2, values in `hdr_value_unit`.
+    /// The histograms behind the summaries, values in `hdr_value_unit`: base64 of compressed HdrHistogram V2, as other
+    /// tools read it (Records of earlier versions hold it uncompressed). Where responses were of several status classes,
+    /// each has one of its own, like `response_time_us.5xx`.
     pub hdr: BTreeMap<String, String>,
     /// The unit of the values inside `hdr`: nanoseconds.
     pub hdr_value_unit: String,
@@ -115,17 +127,6 @@ pub struct Record {
     /// Everything that was seen of the calls, so that Records of shards can be merged exactly.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<PackedAccount>,
-}
-
-/// An objective of a run, like `p99<50ms`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Objective {
-    /// As it is written.
-    pub objective: String,
-    /// What was measured, in seconds; `None` where so many calls failed, or so few were made, that there is no such time.
-    pub measured_s: Option<f64>,
-    /// Whether it is below the limit.
-    pub met: bool,
 }
 
 /// One part of a load: what one process made of it.
@@ -164,9 +165,13 @@ pub struct Verdict {
     /// of one run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failing: Option<bool>,
-    /// The share of the scheduled calls that failed, however. Absent where there was no call, and like `failing`.
+    /// The share of the scheduled calls that failed, however, or were refused by their answer: 5xx or 429, where the
+    /// Workload expects no particular status. Absent where there was no call, and like `failing`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_share: Option<f64>,
+    /// The calls in `error_share` that are no failures: whole answers of 5xx or 429. Left out where there is none.
+    #[serde(default, skip_serializing_if = "is_none_counted")]
+    pub error_answers: u64,
     /// Why not valid.
     pub reasons: Vec<Reason>,
 }
@@ -249,6 +254,10 @@ fn is_zero(rate: &f64) -> bool {
     *rate == 0.0
 }
 
+fn is_none_counted(count: &u64) -> bool {
+    *count == 0
+}
+
 /// A distribution of times, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
@@ -306,6 +315,12 @@ pub struct ClassRecord {
     pub lateness_us: Option<Summary>,
     /// As in [`Record::bytes`].
     pub bytes: Option<Traffic>,
+    /// As in [`Record::status_codes`].
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub status_codes: BTreeMap<String, u64>,
+    /// As in [`Record::status_classes`].
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub status_classes: BTreeMap<String, StatusTimes>,
 }
 
 /// What became of the calls that went to one address of the server.

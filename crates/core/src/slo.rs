@@ -6,7 +6,7 @@
 
 use crate::units::Nanos;
 use schemars::JsonSchema;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
 
@@ -40,6 +40,27 @@ pub enum Measure {
         /// Its name.
         station: Option<String>,
     },
+}
+
+/// What came of an objective of a run, like `p99<50ms`. It is about answers that were expected: any but 5xx and 429, or those of the
+/// statuses that the Workload expects. Every other answer and every failed call counts as slower than any limit.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Objective {
+    /// As it is written.
+    pub objective: String,
+    /// What was measured, in seconds; `None` where so many calls were not answered as expected, or so few were made, that
+    /// there is no such time.
+    pub measured_s: Option<f64>,
+    /// Whether the objective is met.
+    pub met: bool,
+    /// The share of its calls that were not answered as expected: they failed, or the answer was 5xx, 429 or another
+    /// status than the Workload expects. Calls that this host had no means for, or that the end of the run cut off, are
+    /// not among its calls. Absent where there was no call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_share: Option<f64>,
+    /// For people: which calls were not answered as expected, if there were any, and what that means for the objective.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
 }
 
 /// Why an objective could not be read.

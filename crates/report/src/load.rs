@@ -15,6 +15,7 @@ mod main_figures;
 mod next;
 mod notes;
 mod percentile;
+mod statuses;
 
 pub use client_limit::client_limit;
 pub use notes::warning;
@@ -81,11 +82,10 @@ fn classes(record: &Record) -> Vec<String> {
 fn objectives(record: &Record) -> Vec<String> {
     let said = |objective: &Objective| {
         let met = if objective.met { "met" } else { "MISSED" };
-        let measured = match objective.measured_s {
-            Some(measured) => Nanos::from_secs_f64(measured).rounded(),
-            None => "more calls failed than it allows for".to_owned(),
-        };
-        fact("Objective", &format!("{} {met}: {measured}", objective.objective))
+        let measured = objective.measured_s.map(|measured| Nanos::from_secs_f64(measured).rounded());
+        let said: Vec<String> = measured.into_iter().chain(objective.message.clone()).collect();
+        let said = if said.is_empty() { "more calls failed than it allows for".to_owned() } else { said.join("; ") };
+        fact("Objective", &format!("{} {met}: {said}", objective.objective))
     };
     record.objectives.iter().map(said).collect()
 }
@@ -234,8 +234,12 @@ Response: from when a call was due to its last byte; ";
     #[test]
     fn objectives_that_were_missed_are_not_overlooked() {
         let mut record = at_rate(completed(), 150.0);
-        let objective =
-            |objective: &str, measured_s, met| Objective { objective: objective.to_owned(), measured_s, met };
+        let objective = |objective: &str, measured_s, met| Objective {
+            objective: objective.to_owned(),
+            measured_s,
+            met,
+            ..Objective::default()
+        };
         record.objectives = vec![objective("p99<50ms", Some(0.0252), true), objective("p99.9<50ms", None, false)];
         let text = main_text(&record);
         let lines = "\n\nObjective   p99<50ms met: 25.2 ms\n\

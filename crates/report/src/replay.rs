@@ -243,7 +243,7 @@ mod tests {
     /// A Record with this mean response time in seconds, and the half width of its interval.
     fn record(mean_s: f64, half_s: f64, completed: f64) -> Record {
         let mut record = fixture::record();
-        record.verdict = Verdict { valid: true, failing: Some(false), error_share: Some(0.0), reasons: Vec::new() };
+        record.verdict = Verdict { failing: Some(false), error_share: Some(0.0), ..Verdict::from_reasons(vec![]) };
         record.rates.completed = completed;
         record.response_mean_ci95_us = Some(half_s * 1e6);
         if let Some(summary) = &mut record.response_time_us {

@@ -50,7 +50,8 @@ pub struct Account {
 
 impl Account {
     /// Nothing seen yet, of a run with these classes, at least one, that offers load for `window` ([`Nanos::MAX`] when that
-    /// is not known beforehand). All memory is taken and touched here: 3.5 MB, and 1.1 MB per class.
+    /// is not known beforehand). All memory is taken and touched here: 3.5 MB, and 1.1 MB per class. Only the first answer
+    /// of a status class other than 2xx takes more: 0.6 MB.
     pub fn new(classes: &[String], window: Nanos) -> Account {
         Account {
             window,

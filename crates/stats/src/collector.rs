@@ -73,14 +73,12 @@ impl Collector {
         tally.traffic.received += outcome.bytes_received;
         count_end(&mut tally.counts, outcome.end);
         let failed = match outcome.end {
-            End::Completed { .. } => {
+            End::Completed { status } => {
                 let response_time = at - due;
-                tally.response.record(response_time);
-                if let Some(sent) = call.sent.get() {
-                    tally.service.record(at - sent);
-                    if let Some(first_byte) = call.first_byte.get() {
-                        tally.first_byte.record(first_byte - sent);
-                    }
+                let sent = call.sent.get();
+                tally.answers.record(status, true, response_time, sent.map(|sent| at - sent));
+                if let (Some(sent), Some(first_byte)) = (sent, call.first_byte.get()) {
+                    tally.first_byte.record(first_byte - sent);
                 }
                 if is_scheduled {
                     account.completed_in_window += u64::from(at <= account.window);
@@ -104,8 +102,11 @@ impl Collector {
                 *account.tls_faults.entry(why).or_default() += 1;
                 true
             }
-            End::Unexpected { .. }
-            | End::Abandoned
+            End::Unexpected { status } => {
+                tally.answers.record(status, false, at - due, call.sent.get().map(|sent| at - sent));
+                true
+            }
+            End::Abandoned
             | End::Refused
             | End::Reset { .. }
             | End::ClosedOnReuse { .. }

@@ -14,7 +14,7 @@ use crate::verdict::{Evidence, judge};
 use brimful_core::record::{AddressRecord, ClassRecord, Generator, Rates, Record, SCHEMA, ShardOrigin};
 use brimful_core::server::Server;
 use brimful_core::tls::{TlsFailure, TlsSpoken};
-use brimful_core::workload::{LoadKind, Workload};
+use brimful_core::workload::{LoadKind, Statuses, Workload};
 use brimful_core::{Nanos, TlsFault};
 use std::collections::BTreeMap;
 
@@ -58,6 +58,17 @@ impl Facts {
     pub(crate) fn load_kind(&self) -> LoadKind {
         LoadKind::of(self.workload.as_ref())
     }
+
+    /// Whether the Workload says which statuses a class has to be answered with.
+    fn expects_status(&self, class: &str) -> bool {
+        expected_statuses(self.workload.as_ref(), class).is_some()
+    }
+}
+
+/// The statuses that a class of the Workload has to be answered with, if it says so.
+pub(crate) fn expected_statuses<'a>(workload: Option<&'a Workload>, class: &str) -> Option<&'a Statuses> {
+    let class = workload?.classes.iter().find(|candidate| candidate.name == class)?;
+    class.expect.as_ref()?.status.as_ref()
 }
 
 /// The run as a document, judged.
@@ -69,10 +80,14 @@ pub fn derive(account: &Account, facts: Facts) -> Record {
         sum
     });
     let totals = total.to_record();
+    let times = total.answers.completed();
+    let error_answers =
+        account.classes.iter().map(|tally| tally.error_answers(facts.expects_status(&tally.name))).sum();
     let counts = totals.counts;
     let per_second = |n: u64| if facts.window == Nanos::ZERO { 0.0 } else { n as f64 / facts.window.as_secs_f64() };
     let verdict = judge(&Evidence {
         totals: &totals,
+        error_answers,
         classes: &class_records,
         followed: account.redirects.as_ref().map(|redirects| redirects.followed.counts),
         offered: per_second(counts.scheduled),
@@ -85,8 +100,8 @@ pub fn derive(account: &Account, facts: Facts) -> Record {
         shards: &facts.shards,
     });
     let hdr = [
-        ("response_time_us", Some(&total.response)),
-        ("service_time_us", Some(&total.service)),
+        ("response_time_us", Some(&times.response)),
+        ("service_time_us", Some(&times.service)),
         ("connect_time_us", Some(&account.connect_time)),
         ("handshake_time_us", account.handshake_time.as_ref()),
         ("first_byte_us", Some(&total.first_byte)),
@@ -114,6 +129,8 @@ pub fn derive(account: &Account, facts: Facts) -> Record {
             completed: per_second(account.completed_in_window),
         },
         counts,
+        status_codes: totals.status_codes,
+        status_classes: totals.status_classes,
         response_time_us: totals.response_time_us,
         response_mean_ci95_us: account.batches.ci95_half_width_us(),
         service_time_us: totals.service_time_us,
@@ -137,6 +154,7 @@ pub fn derive(account: &Account, facts: Facts) -> Record {
             .into_iter()
             .filter_map(|(name, times)| Some((name, times.filter(|times| times.count() > 0)?)))
             .map(|(name, times)| (name.to_owned(), times.to_base64()))
+            .chain(hdr_by_status(&total))
             .collect(),
         hdr_value_unit: "ns".to_owned(),
         generator: facts.generator,
@@ -164,6 +182,14 @@ fn addresses(account: &Account) -> Vec<AddressRecord> {
     let mut addresses: Vec<AddressRecord> = account.addresses.iter().map(of_address).collect();
     addresses.sort_by(|one, other| one.address.cmp(&other.address));
     addresses
+}
+
+/// The response times of each status class, where there are several: of one class they are those of all calls.
+fn hdr_by_status(total: &Tally) -> Vec<(String, String)> {
+    let by_status = total.answers.by_status();
+    let several = total.answers.classes() > 1;
+    let named = by_status.iter().map(|(name, times)| (format!("response_time_us.{name}"), times.response.to_base64()));
+    named.filter(|_| several).collect()
 }
 
 /// Calls that TLS failed, in words.

@@ -38,6 +38,11 @@ impl Distribution {
         Distribution::of_none(empty(LONGEST.0, DIGITS))
     }
 
+    /// A histogram with the bounds of every distribution.
+    pub(crate) fn empty_histogram() -> Histogram<u64> {
+        empty(LONGEST.0, DIGITS)
+    }
+
     /// With a histogram in which there is nothing.
     fn of_none(histogram: Histogram<u64>) -> Distribution {
         Distribution { histogram, sum: 0, sum_of_squares: 0, min: u64::MAX, max: 0 }

@@ -1,14 +1,30 @@
-//! Histograms in documents: HdrHistogram V2 (G. Tene), not compressed, in standard base64.
+//! Histograms in documents: HdrHistogram V2 (G. Tene), compressed by zlib, in standard base64, as the readers of other
+//! tools want them. Uncompressed ones, which earlier versions wrote, are read as well.
+//!
+//! Documents may come from elsewhere: no more is decompressed than a histogram of the same bounds can have.
 
 use crate::error::StatsError;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use hdrhistogram::serialization::{Serializer, V2Serializer};
+use flate2::read::ZlibDecoder;
+use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 use hdrhistogram::{Counter, Histogram};
+use std::borrow::Cow;
 use std::hint::black_box;
+use std::io::Read;
 
 /// More of anything than any run has; a document that claims more is damaged. Sums of so many stay within range.
 pub(crate) const MOST: u64 = 1 << 40;
+
+/// First bytes of the two forms.
+const V2: u32 = 0x1c84_9313;
+const COMPRESSED_V2: u32 = 0x1c84_9314;
+
+/// Bytes before the counts of the uncompressed form.
+const HEADER: usize = 40;
+
+/// Bytes of the longest count.
+const LONGEST_COUNT: usize = 9;
 
 /// An empty histogram from 1 to `high`. Its memory need not exist before something is written there.
 #[allow(clippy::expect_used, reason = "the bounds are constants of this crate")]
@@ -25,22 +41,22 @@ pub(crate) fn touched<C: Counter>(high: u64, digits: u8) -> Histogram<C> {
     histogram
 }
 
-/// As text.
+/// Compressed, as text.
 #[allow(clippy::expect_used, reason = "writing to memory, with counts that recording and decode keep in range")]
 pub(crate) fn encode<C: Counter>(histogram: &Histogram<C>) -> String {
     let mut bytes = Vec::new();
-    V2Serializer::new().serialize(histogram, &mut bytes).expect("a histogram in memory can be encoded");
+    V2DeflateSerializer::new().serialize(histogram, &mut bytes).expect("a histogram in memory can be encoded");
     STANDARD.encode(bytes)
 }
 
-/// Adds to a histogram from 1 to its bound what [`encode`] wrote of another such one, and returns how many values that
-/// has. Only what was counted is looked at: there are tens of thousands of counters, and mostly some hundreds in use.
+/// Adds to a histogram from 1 to its bound what [`encode`] wrote of another such one, or its uncompressed form, and
+/// returns how many values that has. Only what was counted is looked at: there are tens of thousands of counters, and mostly some hundreds in use.
 ///
 /// # Errors
 /// When the text is anything else; part of it may have been added then.
 pub(crate) fn add<C: Counter>(ours: &mut Histogram<C>, text: &str) -> Result<u64, StatsError> {
-    const HEADER: usize = 40;
     let bytes = STANDARD.decode(text).map_err(|error| damaged(&error.to_string()))?;
+    let bytes = uncompressed(&bytes, HEADER + ours.distinct_values() * LONGEST_COUNT)?;
     let (header, mut payload) = bytes.split_at_checked(HEADER).ok_or_else(|| damaged("it is cut short"))?;
     let expected = header_of(ours, payload.len());
     if header[..4] != expected[..4] {
@@ -71,13 +87,35 @@ pub(crate) fn add<C: Counter>(ours: &mut Histogram<C>, text: &str) -> Result<u64
     Ok(total)
 }
 
+/// The uncompressed form, of at most so many bytes, of what may be compressed.
+fn uncompressed(bytes: &[u8], most: usize) -> Result<Cow<'_, [u8]>, StatsError> {
+    let Some((cookie, rest)) = bytes.split_first_chunk::<4>() else { return Err(damaged("it is cut short")) };
+    if u32::from_be_bytes(*cookie) != COMPRESSED_V2 {
+        return Ok(Cow::Borrowed(bytes));
+    }
+    let Some((length, compressed)) = rest.split_first_chunk::<4>() else { return Err(damaged("it is cut short")) };
+    if u32::from_be_bytes(*length) as usize != compressed.len() {
+        return Err(damaged("its compressed length is wrong"));
+    }
+    let mut decoder = ZlibDecoder::new(compressed);
+    let mut plain = Vec::new();
+    let read = decoder.by_ref().take(most as u64 + 1).read_to_end(&mut plain);
+    read.map_err(|error| damaged(&format!("it cannot be decompressed: {error}")))?;
+    if plain.len() > most {
+        return Err(damaged("it is larger than its bounds allow"));
+    }
+    if decoder.total_in() != compressed.len() as u64 {
+        return Err(damaged("more follows its end"));
+    }
+    Ok(Cow::Owned(plain))
+}
+
 fn damaged(what: &str) -> StatsError {
     StatsError::Damaged(format!("a histogram: {what}"))
 }
 
 /// Cookie, length of what follows, offset, digits, bounds, and the ratio of a histogram of fractions to one of wholes.
 fn header_of<C: Counter>(histogram: &Histogram<C>, payload: usize) -> Vec<u8> {
-    const V2: u32 = 0x1c84_9313;
     let length = u32::try_from(payload).unwrap_or(u32::MAX);
     let words = [V2, length, 0, u32::from(histogram.sigfig())].map(u32::to_be_bytes);
     let bounds = [histogram.low(), histogram.high(), 1_f64.to_bits()].map(u64::to_be_bytes);
@@ -111,8 +149,12 @@ fn value_of(index: u64, digits: u8) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flate2::Compression;
+    use flate2::write::ZlibEncoder;
+    use hdrhistogram::serialization::V2Serializer;
     use proptest::collection::vec;
     use proptest::prelude::*;
+    use std::io::Write;
 
     const HIGH: u64 = 3_600;
 
@@ -130,6 +172,25 @@ mod tests {
         Ok(ours)
     }
 
+    /// As earlier versions wrote it.
+    fn plain(histogram: &Histogram<u64>) -> String {
+        let mut bytes = Vec::new();
+        V2Serializer::new().serialize(histogram, &mut bytes).unwrap();
+        STANDARD.encode(bytes)
+    }
+
+    /// With the frame of the compressed form.
+    fn framed(compressed: &[u8]) -> String {
+        let words = [COMPRESSED_V2, compressed.len() as u32].map(u32::to_be_bytes);
+        STANDARD.encode([words.as_flattened(), compressed].concat())
+    }
+
+    fn deflated(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+
     fn refused(text: &str) -> String {
         added(&[], text).unwrap_err().to_string()
     }
@@ -140,6 +201,31 @@ mod tests {
             assert_eq!(added(&[], &encode(&of(values))), Ok(of(values)));
         }
         assert_eq!(added(&[5, 7], &encode(&of(&[0, 5, 3_600]))), Ok(of(&[5, 7, 0, 5, 3_600])));
+    }
+
+    #[test]
+    fn histograms_are_compressed_as_other_tools_have_them_and_older_ones_are_read() {
+        for values in [&[][..], &[0], &[3_600, 9_999], &[5, 5, 1_000]] {
+            let histogram = of(values);
+            // The cookie in base64, by which readers of logs know a line.
+            assert!(encode(&histogram).starts_with("HISTFAAA"), "{}", encode(&histogram));
+            assert_eq!(encode(&histogram), encode(&histogram));
+            assert_eq!(added(&[7], &plain(&histogram)), added(&[7], &encode(&histogram)));
+        }
+    }
+
+    #[test]
+    fn no_more_is_decompressed_than_a_histogram_can_have() {
+        let bomb = framed(&deflated(&vec![0; 64 << 20]));
+        assert!(bomb.len() < 100_000, "{}", bomb.len());
+        assert!(refused(&bomb).contains("larger than its bounds allow"));
+        let whole = STANDARD.decode(plain(&of(&[5]))).unwrap();
+        assert_eq!(added(&[], &framed(&deflated(&whole))), Ok(of(&[5])));
+        let followed = [deflated(&whole), vec![0; 3]].concat();
+        assert!(refused(&framed(&followed)).contains("more follows its end"));
+        assert!(refused(&framed(b"no zlib")).contains("cannot be decompressed"));
+        let longer = STANDARD.decode(framed(&deflated(&whole))).unwrap();
+        assert!(refused(&STANDARD.encode(&longer[..longer.len() - 1])).contains("compressed length is wrong"));
     }
 
     /// Wherever a counter's values begin, and where they end.
@@ -160,7 +246,7 @@ mod tests {
 
     #[test]
     fn damaged_text_is_an_error() {
-        let good = encode(&of(&[5, 3_000]));
+        let good = plain(&of(&[5, 3_000]));
         for bad in ["", "*", &good[..good.len() - 4], &STANDARD.encode([0; 64])] {
             assert!(refused(bad).contains("a histogram: "), "{bad}");
         }

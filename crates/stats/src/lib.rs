@@ -29,12 +29,14 @@
 #![forbid(unsafe_code)]
 
 mod account;
+mod answers;
 mod batch;
 mod collector;
 mod derive;
 mod detail;
 mod distribution;
 mod error;
+mod hdr_files;
 mod histogram;
 mod http2_errors;
 mod keeper;
@@ -57,6 +59,7 @@ pub use derive::{Facts, derive};
 pub use detail::Detail;
 pub use distribution::Distribution;
 pub use error::{StatsError, Unlike};
+pub use hdr_files::HdrFormat;
 pub use keeper::Keeper;
 pub use live::{Live, SoFar};
 pub use merge::{Merger, merge};

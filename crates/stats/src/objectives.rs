@@ -1,15 +1,27 @@
-//! Were the objectives of a run met? They are about response times, from due to the last byte.
+//! Were the objectives of a run met? They are about response times, from due to the last byte, of answers that were
+//! expected: those of the statuses that the Workload expects or, where it expects none, any but 5xx and 429.
 //!
-//! A call that failed was never answered: for a percentile it counts as slower than any limit, so that no server meets
-//! an objective by refusing what it is too slow for. What this host had no means for, and what the end of the run cut
-//! off, was not the server's to answer and does not count. A mean is that of the calls that were completed.
+//! A call that failed or had another answer counts for a percentile as slower than any limit, so that no server meets an
+//! objective by refusing what it is too slow for. What this host had no means for, and what the end of the run cut off,
+//! was not the server's to answer and does not count. A mean is that of the expected answers, and is missed where more
+//! than one call in a hundred has no such answer.
 
 use crate::account::Account;
+use crate::derive::expected_statuses;
+use crate::distribution::Distribution;
 use crate::error::StatsError;
 use crate::tally::Tally;
-use brimful_core::Slo;
+use brimful_core::quantity::{count, counted, percent};
 use brimful_core::record::{Objective, Record};
 use brimful_core::slo::Measure;
+use brimful_core::workload::Statuses;
+use brimful_core::{Slo, StatusClass};
+use std::collections::BTreeMap;
+
+/// Of so many calls without an expected answer a mean says nothing.
+const MEAN_TOLERATES: f64 = 0.01;
+/// So many causes are named.
+const MAX_NAMED: usize = 3;
 
 /// Why an objective cannot be judged by a run.
 #[derive(Debug, thiserror::Error)]
@@ -28,6 +40,12 @@ pub enum ObjectiveError {
         /// The classes.
         known: String,
     },
+    /// The Record is of an earlier version, which did not tell the times of errors from those of other answers.
+    #[error(
+        "`{0}` cannot be judged: the Record is of an earlier version, which does not say how long its 5xx and 429 answers \
+         took; make the load again"
+    )]
+    NoStatusTimes(String),
     /// The Record has lost what was seen.
     #[error("{0}")]
     Unreadable(#[from] StatsError),
@@ -61,55 +79,244 @@ pub fn judge_objectives(record: &Record, objectives: &[Slo]) -> Result<Vec<Objec
     let account = Account::unpack(record.account.as_ref().ok_or(StatsError::NoAccount)?)?;
     let classes: Vec<&str> = account.classes.iter().map(|tally| tally.name.as_str()).collect();
     check_objectives(&classes, objectives)?;
-    Ok(objectives.iter().map(|objective| judged(&account, objective)).collect())
+    objectives.iter().map(|objective| judged(record, &account, objective)).collect()
 }
 
-fn judged(account: &Account, objective: &Slo) -> Objective {
-    let measured_s = match &objective.measure {
-        Measure::Mean { class } => mean_s(&tally(account, class.as_deref())),
-        Measure::Percentile { class, percent } => percentile_s(&tally(account, class.as_deref()), percent / 100.0),
-        Measure::Utilization { .. } => None,
+fn judged(record: &Record, account: &Account, objective: &Slo) -> Result<Objective, ObjectiveError> {
+    let class = match &objective.measure {
+        Measure::Mean { class } | Measure::Percentile { class, .. } => class.as_deref(),
+        Measure::Utilization { .. } => return Err(ObjectiveError::Utilization(objective.to_string())),
     };
-    let met = measured_s.is_some_and(|measured| measured < objective.limit);
-    Objective { objective: objective.to_string(), measured_s, met }
-}
-
-/// The calls of one class, or of all.
-fn tally(account: &Account, class: Option<&str>) -> Tally {
-    let chosen = account.classes.iter().filter(|tally| class.is_none_or(|name| name == tally.name));
-    chosen.fold(Tally::new(String::new()), |mut sum, tally| {
-        sum.merge(tally);
-        sum
+    let mut answers = Answers::new();
+    for tally in account.classes.iter().filter(|tally| class.is_none_or(|name| name == tally.name)) {
+        let expected = expected_statuses(record.workload.as_ref(), &tally.name);
+        let refusals = tally.counts.status.s429 + tally.counts.status.s5xx;
+        if expected.is_none() && refusals > 0 && tally.answers.has_unattributed() {
+            return Err(ObjectiveError::NoStatusTimes(objective.to_string()));
+        }
+        answers.add(tally, expected);
+    }
+    let (measured_s, is_possible) = match objective.measure {
+        Measure::Percentile { percent, .. } => (answers.percentile_s(percent / 100.0), true),
+        _ => (answers.mean_s(), answers.error_share().is_none_or(|share| share <= MEAN_TOLERATES)),
+    };
+    Ok(Objective {
+        objective: objective.to_string(),
+        measured_s,
+        met: is_possible && measured_s.is_some_and(|measured| measured < objective.limit),
+        error_share: answers.error_share(),
+        message: answers.message(&objective.measure, measured_s.is_some()),
     })
 }
 
-fn mean_s(tally: &Tally) -> Option<f64> {
-    tally.response.summary().map(|summary| summary.mean / 1e6)
+/// How the calls that an objective is about were answered.
+struct Answers {
+    /// Response times of the expected answers.
+    expected: Distribution,
+    /// Calls without an expected answer.
+    missed: u64,
+    /// The status codes of those of them that were answered.
+    codes: BTreeMap<u16, u64>,
 }
 
-fn percentile_s(tally: &Tally, share: f64) -> Option<f64> {
-    let (completed, counts) = (tally.response.count(), &tally.counts);
-    let failed = counts.errors() - counts.client_limited.min(counts.errors());
-    let of_completed = share * (completed + failed) as f64 / completed as f64;
-    (of_completed <= 1.0).then(|| tally.response.quantile(of_completed)).flatten().map(|time| time.as_secs_f64())
+impl Answers {
+    fn new() -> Answers {
+        Answers { expected: Distribution::none(), missed: 0, codes: BTreeMap::new() }
+    }
+
+    fn add(&mut self, tally: &Tally, expected: Option<&Statuses>) {
+        let times = if expected.is_some() { tally.answers.completed() } else { tally.answers.served() };
+        self.expected.merge(&times.response);
+        let counts = &tally.counts;
+        let failed = counts.errors() - counts.client_limited.min(counts.errors());
+        self.missed += failed + tally.error_answers(expected.is_some());
+        for (code, answers) in tally.answers.codes() {
+            let is_expected = match expected {
+                Some(statuses) => statuses.have(code),
+                None => !StatusClass::from_code(code).is_refusal(),
+            };
+            if !is_expected {
+                *self.codes.entry(code).or_default() += answers;
+            }
+        }
+    }
+
+    fn calls(&self) -> u64 {
+        self.expected.count() + self.missed
+    }
+
+    fn error_share(&self) -> Option<f64> {
+        (self.calls() > 0).then(|| self.missed as f64 / self.calls() as f64)
+    }
+
+    fn mean_s(&self) -> Option<f64> {
+        self.expected.summary().map(|summary| summary.mean / 1e6)
+    }
+
+    /// What this share of all calls was answered within, as expected.
+    fn percentile_s(&self, share: f64) -> Option<f64> {
+        let of_expected = share * self.calls() as f64 / self.expected.count() as f64;
+        (of_expected <= 1.0).then(|| self.expected.quantile(of_expected)).flatten().map(|time| time.as_secs_f64())
+    }
+
+    /// Which calls were not answered as expected, and what that means.
+    fn message(&self, measure: &Measure, is_measured: bool) -> Option<String> {
+        let share = match self.error_share() {
+            None => return Some("no call was answered, and none failed".to_owned()),
+            Some(share) => share,
+        };
+        let calls = count(self.calls());
+        if self.missed == 0 {
+            return None;
+        }
+        if self.expected.count() == 0 {
+            return Some(format!(
+                "no answer was as expected: {}",
+                self.causes().replacen(' ', &format!(" of {calls} "), 1)
+            ));
+        }
+        let missed = counted(self.missed, "call");
+        let what = format!("{missed} of {calls} ({}) had no expected answer: {}", percent(share), self.causes());
+        let meaning = match measure {
+            Measure::Percentile { percent, .. } if !is_measured => format!("more than p{percent} allows for"),
+            Measure::Percentile { .. } => "they count as slower than any limit".to_owned(),
+            _ if share > MEAN_TOLERATES => format!("a mean allows for {}", percent(MEAN_TOLERATES)),
+            _ => "the mean is that of the others".to_owned(),
+        };
+        Some(format!("{what}; {meaning}"))
+    }
+
+    /// Like `380 were 503, 20 failed`.
+    fn causes(&self) -> String {
+        let answered: u64 = self.codes.values().sum();
+        let mut codes: Vec<(u16, u64)> = self.codes.iter().map(|(code, calls)| (*code, *calls)).collect();
+        codes.sort_by_key(|(code, calls)| (std::cmp::Reverse(*calls), *code));
+        let others: u64 = codes.iter().skip(MAX_NAMED).map(|(_, calls)| calls).sum();
+        let named = codes
+            .iter()
+            .take(MAX_NAMED)
+            .map(|(code, calls)| format!("{} {} {code:03}", count(*calls), if *calls == 1 { "was" } else { "were" }));
+        let others = (others > 0).then(|| format!("{} had other statuses", count(others)));
+        let failed = self.missed.saturating_sub(answered);
+        let failed = (failed > 0).then(|| format!("{} failed", count(failed)));
+        named.chain(others).chain(failed).collect::<Vec<_>>().join(", ")
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tally::count_end;
     use crate::{Facts, derive};
-    use brimful_core::Nanos;
+    use brimful_core::counts::Counts;
+    use brimful_core::workload::{Expect, Workload};
+    use brimful_core::{End, Nanos};
+
+    /// Answers `class` with this status after 1, 2, … times `step`.
+    fn answer(account: &mut Account, class: usize, status: u16, calls: u64, step: Nanos) {
+        let tally = &mut account.classes[class];
+        for call in 1..=calls {
+            count_end(&mut tally.counts, End::Completed { status });
+            tally.answers.record(status, true, Nanos(call * step.0), None);
+        }
+    }
+
+    fn account() -> Account {
+        Account::new(&["light".to_owned(), "heavy".to_owned()], Nanos::from_secs(1))
+    }
 
     /// `light` is answered within 1 to 100 ms; half of what is `heavy` fails.
     fn record() -> Record {
-        let mut account = Account::new(&["light".to_owned(), "heavy".to_owned()], Nanos::from_secs(1));
-        for ms in 1..=100 {
-            account.classes[0].response.record(Nanos::from_millis(ms));
-            account.classes[1].response.record(Nanos::from_millis(10 * ms));
-        }
+        let mut account = account();
+        answer(&mut account, 0, 200, 100, Nanos::from_millis(1));
+        answer(&mut account, 1, 200, 100, Nanos::from_millis(10));
         account.classes[0].counts.client_limited = 50;
         account.classes[1].counts.timed_out = 100;
         derive(&account, Facts::default())
+    }
+
+    fn judged(account: &Account, workload: Option<Workload>, text: &str) -> Objective {
+        let record = derive(account, Facts { workload, ..Facts::default() });
+        judge_objectives(&record, &[text.parse().unwrap()]).unwrap().remove(0)
+    }
+
+    #[test]
+    fn fast_errors_meet_no_objective() {
+        for status in [429, 500, 503, 599] {
+            let mut account = account();
+            answer(&mut account, 0, status, 400, Nanos(1_000));
+            let objective = judged(&account, None, "p95<50ms");
+            assert_eq!((objective.met, objective.measured_s, objective.error_share), (false, None, Some(1.0)));
+            let said = format!("no answer was as expected: 400 of 400 were {status}");
+            assert_eq!(objective.message.as_ref(), Some(&said));
+            let mean = judged(&account, None, "mean<50ms");
+            assert_eq!((mean.met, mean.message), (false, Some(said)));
+        }
+        for status in [101, 204, 301, 404] {
+            let mut account = account();
+            answer(&mut account, 0, status, 400, Nanos(1_000));
+            let objective = judged(&account, None, "p95<50ms");
+            assert_eq!((objective.met, objective.error_share, objective.message), (true, Some(0.0), None));
+        }
+    }
+
+    #[test]
+    fn a_percentile_is_of_all_calls_and_its_time_of_those_that_were_expected() {
+        let mut account = account();
+        answer(&mut account, 0, 503, 2, Nanos(1_000));
+        answer(&mut account, 0, 429, 1, Nanos(1_000));
+        answer(&mut account, 0, 200, 196, Nanos::from_millis(1));
+        account.classes[0].counts.refused = 1;
+        let p98 = judged(&account, None, "p98<1s");
+        assert_eq!((p98.met, p98.measured_s, p98.error_share), (true, Some(0.196), Some(0.02)));
+        let said = "4 calls of 200 (2.0 %) had no expected answer: 2 were 503, 1 was 429, 1 failed; ";
+        assert_eq!(p98.message.unwrap(), format!("{said}they count as slower than any limit"));
+        let p99 = judged(&account, None, "p99<1s");
+        assert_eq!((p99.met, p99.measured_s), (false, None));
+        assert_eq!(p99.message.unwrap(), format!("{said}more than p99 allows for"));
+        let mean = judged(&account, None, "mean<1s");
+        assert_eq!((mean.met, mean.measured_s.map(|s| (s * 1e4).round())), (false, Some(985.0)));
+        assert_eq!(mean.message.unwrap(), format!("{said}a mean allows for 1.0 %"));
+    }
+
+    #[test]
+    fn statuses_that_the_workload_expects_are_expected_and_no_others() {
+        let expecting = |statuses: &str| {
+            let mut workload = Workload::single("GET", "/");
+            "light".clone_into(&mut workload.classes[0].name);
+            workload.classes[0].expect = Some(Expect { status: statuses.parse().ok(), ..Expect::default() });
+            Some(workload)
+        };
+        let mut account = account();
+        answer(&mut account, 0, 503, 100, Nanos::from_millis(1));
+        let met = judged(&account, expecting("503"), "p95<1s");
+        assert_eq!((met.met, met.measured_s.map(|s| (s * 1e3).round()), met.message), (true, Some(95.0), None));
+        // The engine ends a call with another status so.
+        let tally = &mut account.classes[0];
+        tally.counts = Counts::default();
+        tally.answers.clear();
+        for _ in 0..10 {
+            count_end(&mut tally.counts, End::Unexpected { status: 404 });
+            tally.answers.record(404, false, Nanos(1_000), None);
+        }
+        let missed = judged(&account, expecting("200,3xx"), "p95<1s");
+        let said = "no answer was as expected: 10 of 10 were 404";
+        assert_eq!((missed.met, missed.message.as_deref()), (false, Some(said)));
+    }
+
+    #[test]
+    fn a_record_that_does_not_say_which_times_are_errors_is_refused() {
+        let mut account = account();
+        answer(&mut account, 0, 503, 10, Nanos::from_millis(1));
+        answer(&mut account, 0, 200, 10, Nanos::from_millis(1));
+        let mut record = derive(&account, Facts::default());
+        for class in &mut record.account.as_mut().unwrap().classes {
+            class.status_codes.clear();
+            class.status_times.clear();
+        }
+        let error = judge_objectives(&record, &["p99<1s".parse().unwrap()]).unwrap_err();
+        assert!(error.to_string().contains("earlier version"), "{error}");
+        assert!(judge_objectives(&record, &["heavy:p99<1s".parse().unwrap()]).is_ok());
     }
 
     fn judge(text: &str) -> Result<Objective, String> {

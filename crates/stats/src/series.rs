@@ -24,8 +24,8 @@ const SHORTEST: Nanos = Nanos(31_250_000);
 const HALVINGS: u32 = 5;
 
 /// Response times of one interval: two significant digits, up to a minute, are enough to see its course.
-const LONGEST_US: u64 = 60_000_000;
-const DIGITS: u8 = 2;
+pub(crate) const LONGEST_US: u64 = 60_000_000;
+pub(crate) const DIGITS: u8 = 2;
 
 /// The course of a run.
 #[derive(Clone, Debug)]

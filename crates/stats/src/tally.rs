@@ -1,20 +1,22 @@
 //! What became of the calls of one class, and how long they took.
 
+use crate::answers::{AnswerTimes, Times};
 use crate::distribution::Distribution;
 use crate::error::StatsError;
 use crate::histogram::MOST;
 use brimful_core::End;
 use brimful_core::account::PackedClass;
 use brimful_core::counts::{Counts, Traffic};
-use brimful_core::record::ClassRecord;
+use brimful_core::record::{ClassRecord, StatusTimes};
+use std::collections::BTreeMap;
 
 /// One class, or all of them.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Tally {
     pub(crate) name: String,
     pub(crate) counts: Counts,
-    pub(crate) response: Distribution,
-    pub(crate) service: Distribution,
+    /// Response and service times.
+    pub(crate) answers: AnswerTimes,
     pub(crate) first_byte: Distribution,
     pub(crate) lateness: Distribution,
     pub(crate) traffic: Traffic,
@@ -22,20 +24,19 @@ pub(crate) struct Tally {
 
 impl Tally {
     pub(crate) fn new(name: String) -> Tally {
-        Tally::with(name, Distribution::new)
+        Tally::with(name, AnswerTimes::new(), Distribution::new)
     }
 
     /// To add to: memory is taken as it is needed.
     pub(crate) fn none(name: &str) -> Tally {
-        Tally::with(name.to_owned(), Distribution::none)
+        Tally::with(name.to_owned(), AnswerTimes::none(), Distribution::none)
     }
 
-    fn with(name: String, times: fn() -> Distribution) -> Tally {
+    fn with(name: String, answers: AnswerTimes, times: fn() -> Distribution) -> Tally {
         Tally {
             name,
             counts: Counts::default(),
-            response: times(),
-            service: times(),
+            answers,
             first_byte: times(),
             lateness: times(),
             traffic: Traffic::default(),
@@ -44,41 +45,59 @@ impl Tally {
 
     pub(crate) fn merge(&mut self, other: &Tally) {
         self.count(&other.counts, other.traffic);
-        self.response.merge(&other.response);
-        self.service.merge(&other.service);
+        self.answers.merge(&other.answers);
         self.first_byte.merge(&other.first_byte);
         self.lateness.merge(&other.lateness);
     }
 
     pub(crate) fn clear(&mut self) {
-        let Tally { name: _, counts, response, service, first_byte, lateness, traffic } = self;
+        let Tally { name: _, counts, answers, first_byte, lateness, traffic } = self;
         (*counts, *traffic) = (Counts::default(), Traffic::default());
-        [response, service, first_byte, lateness].into_iter().for_each(Distribution::clear);
+        answers.clear();
+        [first_byte, lateness].into_iter().for_each(Distribution::clear);
     }
 
     pub(crate) fn to_record(&self) -> ClassRecord {
+        let all = self.answers.completed();
         ClassRecord {
             counts: self.counts,
-            response_time_us: self.response.summary(),
-            service_time_us: self.service.summary(),
+            response_time_us: all.response.summary(),
+            service_time_us: all.service.summary(),
             first_byte_us: self.first_byte.summary(),
             lateness_us: self.lateness.summary(),
             bytes: Some(self.traffic),
+            status_codes: self.answers.codes().map(|(code, count)| (code.to_string(), count)).collect(),
+            status_classes: self.status_classes(),
         }
+    }
+
+    fn status_classes(&self) -> BTreeMap<String, StatusTimes> {
+        let described = |(name, times): (&str, Times)| {
+            let count = times.response.count();
+            let (response_time_us, service_time_us) = (times.response.summary(), times.service.summary());
+            (name.to_owned(), StatusTimes { count, response_time_us, service_time_us })
+        };
+        self.answers.by_status().into_iter().map(described).collect()
+    }
+
+    /// Completed calls that were refused by their answer (429, 5xx), unless the Workload says which statuses it expects.
+    pub(crate) fn error_answers(&self, expects_status: bool) -> u64 {
+        if expects_status { 0 } else { self.answers.refusals() }
     }
 }
 
 impl Tally {
     pub(crate) fn pack(&self) -> PackedClass {
-        PackedClass {
+        let mut packed = PackedClass {
             name: self.name.clone(),
             counts: self.counts,
-            response_time: self.response.pack(),
-            service_time: self.service.pack(),
             first_byte: self.first_byte.pack(),
             lateness: self.lateness.pack(),
             bytes: self.traffic,
-        }
+            ..PackedClass::default()
+        };
+        self.answers.pack(&mut packed);
+        packed
     }
 
     /// Reads what [`Tally::pack`] wrote.
@@ -96,8 +115,7 @@ impl Tally {
             return Err(StatsError::Damaged(format!("class `{}` has more calls than any run", packed.name)));
         }
         self.count(&packed.counts, packed.bytes);
-        self.response.add(packed.response_time.as_ref())?;
-        self.service.add(packed.service_time.as_ref())?;
+        self.answers.add(packed)?;
         self.first_byte.add(packed.first_byte.as_ref())?;
         self.lateness.add(packed.lateness.as_ref())
     }
@@ -145,7 +163,7 @@ pub(crate) fn count_end(counts: &mut Counts, end: End) {
     *counter += 1;
 }
 
-fn count_status(counts: &mut Counts, status: u16) {
+pub(crate) fn count_status(counts: &mut Counts, status: u16) {
     match status {
         ..200 => counts.status.s1xx += 1,
         200..=299 => counts.status.s2xx += 1,

@@ -54,6 +54,8 @@ const GAP_TOLERATED_S: f64 = 0.1;
 pub struct Evidence<'a> {
     /// All calls together.
     pub totals: &'a ClassRecord,
+    /// Those of them that were answered 5xx or 429 where the Workload expects no particular status.
+    pub error_answers: u64,
     /// Class by class.
     pub classes: &'a BTreeMap<String, ClassRecord>,
     /// Of the calls that followed redirects, which belong to no class, where they are followed.
@@ -125,7 +127,8 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
     reasons.extend(parts::doubts(evidence.shards, &reasons));
     Verdict {
         failing: Some(failing(counts, evidence.load)),
-        error_share: counts.error_share(),
+        error_share: counts.share_of_calls(counts.errors() + evidence.error_answers),
+        error_answers: evidence.error_answers,
         ..Verdict::from_reasons(reasons)
     }
 }
@@ -347,6 +350,7 @@ mod tests {
             let all = BTreeMap::from([("all".to_owned(), self.totals.clone())]);
             judge(&Evidence {
                 totals: &self.totals,
+                error_answers: 0,
                 classes: if self.classes.is_empty() { &all } else { &self.classes },
                 offered: self.offered,
                 limited: self.limited,
@@ -374,7 +378,7 @@ mod tests {
     #[test]
     fn a_run_without_fault_is_valid() {
         let verdict = run(calls((5.0, 60.0), 2_000.0)).verdict();
-        assert_eq!(verdict, Verdict { valid: true, failing: Some(false), error_share: Some(0.0), reasons: vec![] });
+        assert_eq!(verdict, Verdict { failing: Some(false), error_share: Some(0.0), ..Verdict::from_reasons(vec![]) });
     }
 
     #[test]

@@ -880,7 +880,10 @@ class Url(Part):
 class Verdict(Part):
     """Whether a run can be trusted, and whether its server worked. The two are apart: an overload test that went
     well is a valid measurement of a failing server."""
-    #: The share of the scheduled calls that failed, however. Absent where there was no call, and like `failing`.
+    #: The calls in `error_share` that are no failures: whole answers of 5xx or 429. Left out where there is none.
+    error_answers: int | None = None
+    #: The share of the scheduled calls that failed, however, or were refused by their answer: 5xx or 429, where the
+    #: Workload expects no particular status. Absent where there was no call, and like `failing`.
     error_share: float | None = None
     #: Whether more calls failed than were completed, or none was completed; those that this host had no means for do
     #: not count, nor do the attempts that S-Clients abandon, which is how they overload a server. Absent where the

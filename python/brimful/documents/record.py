@@ -69,6 +69,10 @@ class ClassRecord(Part):
     response_time_us: Summary | None = None
     #: As in `Record::service_time_us`.
     service_time_us: Summary | None = None
+    #: As in `Record::status_classes`.
+    status_classes: dict[str, StatusTimes] | None = None
+    #: As in `Record::status_codes`.
+    status_codes: dict[str, int] | None = None
 
 
 @dataclass(kw_only=True)
@@ -286,11 +290,20 @@ class NotFollowed(Part):
 
 @dataclass(kw_only=True)
 class Objective(Part):
-    """An objective of a run, like `p99<50ms`."""
-    #: What was measured, in seconds; `None` where so many calls failed, or so few were made, that there is no such
-    #: time.
+    """What came of an objective of a run, like `p99<50ms`. It is about answers that were expected: any but 5xx and
+    429, or those of the statuses that the Workload expects. Every other answer and every failed call counts as
+    slower than any limit."""
+    #: The share of its calls that were not answered as expected: they failed, or the answer was 5xx, 429 or another
+    #: status than the Workload expects. Calls that this host had no means for, or that the end of the run cut off,
+    #: are not among its calls. Absent where there was no call.
+    error_share: float | None = None
+    #: What was measured, in seconds; `None` where so many calls were not answered as expected, or so few were made,
+    #: that there is no such time.
     measured_s: float | None = None
-    #: Whether it is below the limit.
+    #: For people: which calls were not answered as expected, if there were any, and what that means for the
+    #: objective.
+    message: str | None = None
+    #: Whether the objective is met.
     met: bool
     #: As it is written.
     objective: str
@@ -355,6 +368,11 @@ class PackedClass(Part):
     response_time: PackedTimes | None = None
     #: From the first byte sent to the last byte received.
     service_time: PackedTimes | None = None
+    #: Whole responses by status code.
+    status_codes: dict[str, int] | None = None
+    #: `response_time` and `service_time` by status class, and the times of unexpected responses. Left out where all
+    #: responses were expected and of one class.
+    status_times: list[PackedStatusTimes] | None = None
 
 
 @dataclass(kw_only=True)
@@ -407,6 +425,19 @@ class PackedSessions(Part):
     in_progress: int
     #: From a session's first due time to its last answer.
     lifetime: PackedTimes | None = None
+
+
+@dataclass(kw_only=True)
+class PackedStatusTimes(Part):
+    """Times of the whole responses of one status class."""
+    #: Whether they are completed calls, and in `response_time`; false for unexpected responses.
+    expected: bool
+    #: As in `PackedClass`.
+    response_time: PackedTimes | None = None
+    #: As in `PackedClass`.
+    service_time: PackedTimes | None = None
+    #: `1xx`, `2xx`, `3xx`, `4xx` (all but 429), `429` or `5xx`.
+    status: str
 
 
 @dataclass(kw_only=True)
@@ -613,6 +644,17 @@ class StatusCounts(Part):
 
 
 @dataclass(kw_only=True)
+class StatusTimes(Part):
+    """Whole responses of one status class."""
+    #: How many.
+    count: int
+    #: From due to the last byte.
+    response_time_us: Summary | None = None
+    #: From the first byte sent to the last byte received.
+    service_time_us: Summary | None = None
+
+
+@dataclass(kw_only=True)
 class Summary(Part):
     """A distribution of times, in microseconds."""
     #: How many.
@@ -729,7 +771,9 @@ class Record(Document):
     generator: Generator
     #: From the establishment of a connection to the end of its TLS handshake; left out where there is no TLS.
     handshake_time_us: Summary | None = None
-    #: The histograms behind the summaries: base64 of HdrHistogram V2, values in `hdr_value_unit`.
+    #: The histograms behind the summaries, values in `hdr_value_unit`: base64 of compressed HdrHistogram V2, as
+    #: other tools read it (Records of earlier versions hold it uncompressed). Where responses were of several status
+    #: classes, each has one of its own, like `response_time_us.5xx`.
     hdr: dict[str, str]
     #: The unit of the values inside `hdr`: nanoseconds.
     hdr_value_unit: str
@@ -770,6 +814,11 @@ class Record(Document):
     started_at: str
     #: `CLOCK_MONOTONIC` at the start, in nanoseconds: anchors every `t_s` of this Record on that host's clock.
     started_monotonic_ns: int
+    #: Times of whole responses by status class: `1xx` to `5xx`, and `429`, which is part of `4xx` as well.
+    #: Unexpected responses are among them, which `response_time_us` leaves out.
+    status_classes: dict[str, StatusTimes] | None = None
+    #: Whole responses by status code, like `"503": 12`; unexpected ones among them.
+    status_codes: dict[str, int] | None = None
     #: The URL, as resolved.
     target: str
     #: What client and server agreed on in the handshake before the run, where there is TLS and one succeeded.

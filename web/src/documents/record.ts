@@ -24,7 +24,7 @@ export interface Record {
   generator: Generator;
   /** From the establishment of a connection to the end of its TLS handshake; left out where there is no TLS. */
   handshake_time_us?: Summary | null;
-  /** The histograms behind the summaries: base64 of HdrHistogram V2, values in `hdr_value_unit`. */
+  /** The histograms behind the summaries, values in `hdr_value_unit`: base64 of compressed HdrHistogram V2, as other tools read it (Records of earlier versions hold it uncompressed). Where responses were of several status classes, each has one of its own, like `response_time_us.5xx`. */
   hdr: { [key: string]: string };
   /** The unit of the values inside `hdr`: nanoseconds. */
   hdr_value_unit: string;
@@ -64,6 +64,10 @@ export interface Record {
   started_at: string;
   /** `CLOCK_MONOTONIC` at the start, in nanoseconds: anchors every `t_s` of this Record on that host's clock. */
   started_monotonic_ns: number;
+  /** Times of whole responses by status class: `1xx` to `5xx`, and `429`, which is part of `4xx` as well. Unexpected responses are among them, which `response_time_us` leaves out. */
+  status_classes?: { [key: string]: StatusTimes };
+  /** Whole responses by status code, like `"503": 12`; unexpected ones among them. */
+  status_codes?: { [key: string]: number };
   /** The URL, as resolved. */
   target: string;
   /** What client and server agreed on in the handshake before the run, where there is TLS and one succeeded. */
@@ -139,6 +143,10 @@ export interface ClassRecord {
   response_time_us?: Summary | null;
   /** As in [`Record::service_time_us`]. */
   service_time_us?: Summary | null;
+  /** As in [`Record::status_classes`]. */
+  status_classes?: { [key: string]: StatusTimes };
+  /** As in [`Record::status_codes`]. */
+  status_codes?: { [key: string]: number };
 }
 
 /** What this client can offer: the largest load of which a server answers as much when it comes from one generator as when it comes from two, half from each (Banga & Druschel 1997, §4.3). Loads and throughputs are calls per second, or connection attempts per second for S-Clients. */
@@ -617,11 +625,15 @@ export interface NotFollowed {
   too_many: number;
 }
 
-/** An objective of a run, like `p99<50ms`. */
+/** What came of an objective of a run, like `p99<50ms`. It is about answers that were expected: any but 5xx and 429, or those of the statuses that the Workload expects. Every other answer and every failed call counts as slower than any limit. */
 export interface Objective {
-  /** What was measured, in seconds; `None` where so many calls failed, or so few were made, that there is no such time. */
+  /** The share of its calls that were not answered as expected: they failed, or the answer was 5xx, 429 or another status than the Workload expects. Calls that this host had no means for, or that the end of the run cut off, are not among its calls. Absent where there was no call. */
+  error_share?: number | null;
+  /** What was measured, in seconds; `None` where so many calls were not answered as expected, or so few were made, that there is no such time. */
   measured_s?: number | null;
-  /** Whether it is below the limit. */
+  /** For people: which calls were not answered as expected, if there were any, and what that means for the objective. */
+  message?: string | null;
+  /** Whether the objective is met. */
   met: boolean;
   /** As it is written. */
   objective: string;
@@ -696,6 +708,10 @@ export interface PackedClass {
   response_time?: PackedTimes | null;
   /** From the first byte sent to the last byte received. */
   service_time?: PackedTimes | null;
+  /** Whole responses by status code. */
+  status_codes?: { [key: string]: number };
+  /** `response_time` and `service_time` by status class, and the times of unexpected responses. Left out where all responses were expected and of one class. */
+  status_times?: PackedStatusTimes[];
 }
 
 /** One interval of the course of a run. */
@@ -744,6 +760,18 @@ export interface PackedSessions {
   in_progress: number;
   /** From a session's first due time to its last answer. */
   lifetime?: PackedTimes | null;
+}
+
+/** Times of the whole responses of one status class. */
+export interface PackedStatusTimes {
+  /** Whether they are completed calls, and in `response_time`; false for unexpected responses. */
+  expected: boolean;
+  /** As in `PackedClass`. */
+  response_time?: PackedTimes | null;
+  /** As in `PackedClass`. */
+  service_time?: PackedTimes | null;
+  /** `1xx`, `2xx`, `3xx`, `4xx` (all but 429), `429` or `5xx`. */
+  status: string;
 }
 
 /** A distribution of at least one time, in nanoseconds. */
@@ -1231,6 +1259,16 @@ export interface StatusCounts {
   "5xx": number;
 }
 
+/** Whole responses of one status class. */
+export interface StatusTimes {
+  /** How many. */
+  count: number;
+  /** From due to the last byte. */
+  response_time_us?: Summary | null;
+  /** From the first byte sent to the last byte received. */
+  service_time_us?: Summary | null;
+}
+
 /** Some status codes. */
 export type Statuses = number | string | Status[];
 
@@ -1380,7 +1418,9 @@ export interface Url {
 
 /** Whether a run can be trusted, and whether its server worked. The two are apart: an overload test that went well is a valid measurement of a failing server. */
 export interface Verdict {
-  /** The share of the scheduled calls that failed, however. Absent where there was no call, and like `failing`. */
+  /** The calls in `error_share` that are no failures: whole answers of 5xx or 429. Left out where there is none. */
+  error_answers?: number;
+  /** The share of the scheduled calls that failed, however, or were refused by their answer: 5xx or 429, where the Workload expects no particular status. Absent where there was no call, and like `failing`. */
   error_share?: number | null;
   /** Whether more calls failed than were completed, or none was completed; those that this host had no means for do not count, nor do the attempts that S-Clients abandon, which is how they overload a server. Absent where the verdict is not of one run. */
   failing?: boolean | null;

@@ -337,7 +337,9 @@ export interface Stopped {
 
 /** Whether a run can be trusted, and whether its server worked. The two are apart: an overload test that went well is a valid measurement of a failing server. */
 export interface Verdict {
-  /** The share of the scheduled calls that failed, however. Absent where there was no call, and like `failing`. */
+  /** The calls in `error_share` that are no failures: whole answers of 5xx or 429. Left out where there is none. */
+  error_answers?: number;
+  /** The share of the scheduled calls that failed, however, or were refused by their answer: 5xx or 429, where the Workload expects no particular status. Absent where there was no call, and like `failing`. */
   error_share?: number | null;
   /** Whether more calls failed than were completed, or none was completed; those that this host had no means for do not count, nor do the attempts that S-Clients abandon, which is how they overload a server. Absent where the verdict is not of one run. */
   failing?: boolean | null;

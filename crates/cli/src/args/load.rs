@@ -3,6 +3,7 @@
 use super::values::{Arrivals, MaxConnections, arrivals, clock_offset, instant, max_connections, method, shard, time};
 use super::{DetailArgs, OutputArgs, RequestArgs, examples};
 use crate::choosers::ChooserArgs;
+use crate::hdr::HdrArgs;
 use crate::sessions::SessionArgs;
 use crate::trace::MOST_PRINTED;
 use brimful_core::units::Count;
@@ -58,7 +59,8 @@ pub struct LoadArgs {
     pub stages: Vec<Stage>,
     /// An objective, like 'p99<50ms' or 'CLASS:mean<1s': exit code 1 if missed (repeatable)
     ///
-    /// A call that failed is slower than any limit.
+    /// A call that failed, or was answered 5xx or 429, counts as slower than any limit; --expect-status says which
+    /// statuses are expected instead.
     #[arg(long, value_name = "OBJECTIVE")]
     pub slo: Vec<Slo>,
     /// S-Clients: this many connection attempts always under way, one call each
@@ -115,6 +117,9 @@ pub struct LoadArgs {
     /// Write the run as an HTML page to this file, to look at and to hand on
     #[arg(long, value_name = "FILE", help_heading = "Output", hide_short_help = true)]
     pub html: Option<PathBuf>,
+    /// Histograms for other tools.
+    #[command(flatten)]
+    pub hdr: HdrArgs,
     /// How results are shown.
     #[command(flatten)]
     pub output: OutputArgs,

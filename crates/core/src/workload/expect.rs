@@ -86,11 +86,11 @@ impl fmt::Display for Expect {
 }
 
 impl Statuses {
-    /// Whether this code is one of them.
+    /// Whether this code is one of them. Invalid codes from 600 on are 5xx (RFC 9110 §15).
     pub fn have(&self, status: u16) -> bool {
         self.0.iter().any(|expected| match expected {
             Status::Code(code) => *code == status,
-            Status::Class(digit) => status / 100 == *digit,
+            Status::Class(digit) => (status / 100).min(5) == *digit,
         })
     }
 }

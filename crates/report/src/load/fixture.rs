@@ -54,6 +54,8 @@ pub fn record() -> Record {
             ..Rates::default()
         },
         counts,
+        status_codes: BTreeMap::new(),
+        status_classes: BTreeMap::new(),
         response_time_us: summary(5_000.0),
         response_mean_ci95_us: Some(40.0),
         service_time_us: summary(4_650.0),

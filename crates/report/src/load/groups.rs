@@ -5,6 +5,7 @@ use super::connections::connections;
 use super::layout::{labelled, ratio, row, table, time, time_or_dash};
 use super::notes::{other_errors, other_resets};
 use super::percentile::{self, P50, P90, P95, P99, P999, Percentile};
+use super::statuses;
 use crate::server::digest;
 use brimful_core::counts::Counts;
 use brimful_core::quantity::{bytes, count, counted, number, percent, rate, seconds};
@@ -19,6 +20,7 @@ pub(super) fn groups(record: &Record) -> Vec<Vec<String>> {
     groups.push(errors(&record.counts));
     groups.extend(record.server.as_ref().map(server));
     groups.push(times(record));
+    groups.push(statuses::rows(record));
     groups
 }
 

@@ -4,7 +4,7 @@
 use super::groups::client_maximum;
 use super::layout::{fact, ratio};
 use super::notes::failed_how;
-use super::percentile;
+use super::{percentile, statuses};
 use brimful_core::counts::Counts;
 use brimful_core::quantity::{count, counted, number, percent, rate, seconds};
 use brimful_core::record::{NotFollowed, Record, Redirects, Summary, Verdict};
@@ -24,6 +24,7 @@ pub(super) fn main_figures(record: &Record) -> Vec<String> {
     };
     lines.push(fact("Response", &times(&record.response_time_us, "from when a call was due to its last byte")));
     lines.push(fact("Service", &times(&record.service_time_us, "from its first byte sent to its last byte")));
+    lines.extend(statuses::in_words(record).map(|times| fact("Status", &times)));
     lines.extend(record.redirects.as_ref().map(|followed| fact("Redirects", &redirects(followed))));
     lines.extend(record.server.as_ref().map(|server| fact("Server", &busy(server))));
     lines.extend(client_maximum(record).map(|max| fact("Client", &format!("can offer {max}"))));
@@ -58,8 +59,10 @@ fn errors(counts: &Counts) -> String {
         }
     };
     let status = counts.status;
-    let answers = [("4xx", status.s4xx), ("5xx", status.s5xx)].into_iter().filter(|(_, n)| *n > 0);
-    let answers: Vec<String> = answers.map(|(class, n)| format!("{class} {}", count(n))).collect();
+    let limited = if status.s429 > 0 { format!(" (429 {})", count(status.s429)) } else { String::new() };
+    let answers = [("4xx", status.s4xx, limited), ("5xx", status.s5xx, String::new())];
+    let answers = answers.into_iter().filter(|(_, n, _)| *n > 0);
+    let answers: Vec<String> = answers.map(|(class, n, of_them)| format!("{class} {}{of_them}", count(n))).collect();
     if answers.is_empty() { failed } else { format!("{failed}; HTTP errors: {}", answers.join(", ")) }
 }
 
@@ -119,7 +122,8 @@ fn verdict(record: &Record) -> Vec<String> {
     let Verdict { valid, failing, .. } = record.verdict;
     if valid {
         let counts = &record.counts;
-        let said = match counts.error_share().filter(|share| *share > 0.0) {
+        let failed = counts.error_share().filter(|share| *share > 0.0);
+        let said = match failed {
             Some(share) if failing == Some(true) => {
                 let [errors, scheduled] = [counts.errors(), counts.scheduled].map(count);
                 format!("valid, of a FAILING server: {errors} of {scheduled} calls failed ({})", percent(share))
@@ -127,6 +131,10 @@ fn verdict(record: &Record) -> Vec<String> {
             Some(share) => format!("valid; {} of the calls failed", percent(share)),
             None => "valid".to_owned(),
         };
+        let refused = counts.share_of_calls(record.verdict.error_answers).filter(|share| *share > 0.0);
+        let refused = refused.map(|share| format!("; {} of them were answered 5xx or 429", percent(share)));
+        let of_calls = refused.map(|said| if failed.is_some() { said } else { said.replace("them", "the calls") });
+        let said = said + &of_calls.unwrap_or_default();
         return vec![fact("Verdict", &said)];
     }
     let mut lines = vec![fact("Verdict", "INVALID: these figures are not the server's")];

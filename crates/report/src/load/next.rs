@@ -35,6 +35,8 @@ pub(super) fn next(record: &Record) -> String {
         "the same with `--print 1` shows an answer".to_owned()
     } else if let Some(less) = less(record).filter(|_| record.objectives.iter().any(|objective| !objective.met)) {
         format!("the same with `{less}`, to see from where on the objective is met")
+    } else if counts.share_of_calls(record.verdict.error_answers).is_some_and(|share| share >= FEW_ERRORS) {
+        "the same with `--expect-status 2xx,3xx --print 1` shows the first answer that is none of these".to_owned()
     } else if at_unix_socket(record) {
         let more = more(record).map(|more| format!("the same with `{more}`"));
         more.unwrap_or_else(|| "the same with `--full` shows every figure".to_owned())
@@ -203,6 +205,9 @@ mod tests {
         let status = StatusCounts { s4xx: 27_000, ..StatusCounts::default() };
         let absent = Counts { status, ..open(150.0).counts };
         assert_eq!(next(&Record { counts: absent, ..open(150.0) }), "the same with `--print 1` shows an answer");
+        let mut refused = open(150.0);
+        refused.verdict.error_answers = 270;
+        assert!(next(&refused).starts_with("the same with `--expect-status 2xx,3xx --print 1`"), "{}", next(&refused));
         let shard = ShardOrigin { index: 1, of: 3, ..ShardOrigin::default() };
         let part = Record { shards: vec![shard], ..open(150.0) };
         assert_eq!(next(&part), "`brimful merge` this Record with those of the other 2");

@@ -2,7 +2,7 @@
 //! else, than was meant.
 
 use crate::format::wrap;
-use brimful_core::Http2Frame;
+use brimful_core::{Http2Frame, StatusClass};
 use brimful_core::counts::Counts;
 use brimful_core::http2::Http2Error;
 use brimful_core::quantity::{count, counted, percent, seconds};
@@ -29,7 +29,9 @@ pub(super) fn notes(record: &Record) -> Vec<String> {
         .chain(ticks(record))
         .chain(shards(record))
         .map(|note| format!("note: {note}"));
-    let lines = failures(record).into_iter().chain(unexpected(record)).chain(notes);
+    // A note says it where no answer was a page.
+    let error_answers = error_answers(record).filter(|_| answers(record).is_none());
+    let lines = failures(record).into_iter().chain(error_answers).chain(unexpected(record)).chain(notes);
     lines.map(|line| wrap(&line, 0).trim_end().to_owned()).collect()
 }
 
@@ -259,8 +261,10 @@ fn answers(record: &Record) -> Option<String> {
         1 => "The one response was".to_owned(),
         n => format!("All {} responses were", count(n)),
     };
-    if completed == 0 || status.s2xx > 0 {
+    if completed == 0 {
         None
+    } else if status.s2xx > 0 {
+        mostly_no_pages(record)
     } else if record.wants_tls {
         Some(format!("{all} 4xx. {WANTS_TLS}."))
     } else if let Some(redirects) = &record.redirects {
@@ -282,13 +286,11 @@ fn answers(record: &Record) -> Option<String> {
              of these connections was closed. Leave out the Upgrade header to measure HTTP."
         ))
     } else if status.s4xx == completed {
-        Some(format!(
-            "{all} 4xx: the server rejects the request, and that is what was measured. Check \
-             the path, the headers that the server expects, and whether it wants https://."
-        ))
+        Some(format!("{all} {}: {}", class_or_code(record, StatusClass::S4xx), rejected(record)))
     } else if status.s5xx == completed {
+        let code = class_or_code(record, StatusClass::S5xx);
         Some(format!(
-            "{all} 5xx: the server fails at the request, and that is what was measured. \
+            "{all} {code}: the server fails at the request, and that is what was measured. \
              Check the server's error log."
         ))
     } else {
@@ -300,9 +302,66 @@ fn answers(record: &Record) -> Option<String> {
     }
 }
 
-/// What somebody must see who looks at neither text nor Record: that calls failed.
+/// That some responses are pages, but most are not.
+fn mostly_no_pages(record: &Record) -> Option<String> {
+    let Counts { completed, status, .. } = record.counts;
+    // A page that has not changed is no redirect.
+    let redirects = status.s3xx - record.status_codes.get("304").copied().unwrap_or(0).min(status.s3xx);
+    let most = |n: u64| 2 * n > completed;
+    let of_all = |n: u64| format!("{} of {} responses were", count(n), count(completed));
+    if most(status.s4xx) {
+        let class = class_or_code(record, StatusClass::S4xx);
+        Some(format!("{} {class}: {}", of_all(status.s4xx), rejected(record)))
+    } else if most(redirects) && record.redirects.is_none() {
+        Some(format!("{} 3xx, and redirects are not followed. Give the URLs that they lead to.", of_all(redirects)))
+    } else {
+        None
+    }
+}
+
+/// What 4xx means for the figures, and what to check.
+fn rejected(record: &Record) -> String {
+    let advice = match class_or_code(record, StatusClass::S4xx).as_str() {
+        "404" => "Is the path right?",
+        "429" => "It limits the rate of its clients: raise or switch off its limit for this client's address.",
+        "401" | "403" => "Give the credentials that it wants, by --user or -H 'Authorization: …'.",
+        _ => "Check the path, the headers that the server expects, and whether it wants https://.",
+    };
+    format!("the server rejects the request, and that is what was measured. {advice}")
+}
+
+/// The code that all responses of a status class had (429 is a 4xx), or the name of the class where there were several.
+fn class_or_code(record: &Record, class: StatusClass) -> String {
+    let digit = class.name().get(..1).unwrap_or_default();
+    let mut codes = record.status_codes.keys().filter(|code| code.starts_with(digit));
+    match (codes.next(), codes.next()) {
+        (Some(only), None) => only.clone(),
+        _ => class.name().to_owned(),
+    }
+}
+
+/// How many calls were refused by their answer, where no particular status is expected, and that the times are of these
+/// answers as well.
+fn error_answers(record: &Record) -> Option<String> {
+    let refused = record.verdict.error_answers;
+    let share = record.counts.share_of_calls(refused).filter(|share| *share >= LOUD)?;
+    let code = |code: &str| code.parse().is_ok_and(|code| StatusClass::from_code(code).is_refusal());
+    let codes = record.status_codes.iter().filter(|(name, _)| code(name));
+    let codes: Vec<String> = codes.take(MOST_NAMED).map(|(code, calls)| format!("{code} {}", count(*calls))).collect();
+    Some(format!(
+        "WARNING: {} of {} calls were answered 5xx or 429 ({}): {}. The times of all answers include these; --full shows \
+         those of each status class.",
+        count(refused),
+        count(record.counts.scheduled),
+        percent(share),
+        codes.join(", ")
+    ))
+}
+
+/// What somebody must see who looks at neither text nor Record: that calls failed, or were answered with errors.
 pub fn warning(record: &Record) -> Option<String> {
-    failures(record)
+    let warnings: Vec<String> = failures(record).into_iter().chain(error_answers(record)).collect();
+    (!warnings.is_empty()).then(|| warnings.join("\n"))
 }
 
 #[cfg(test)]
@@ -482,7 +541,39 @@ mod tests {
         });
         assert!(words(&notes(&record)).contains("note: 10 redirects led to another server"));
         assert!(note(StatusCounts { s1xx: 10, ..none }).starts_with("note: All 10 responses were 101: the server"));
-        assert_eq!(note(StatusCounts { s2xx: 1, s4xx: 9, ..none }), "");
+        let most = note(StatusCounts { s2xx: 1, s4xx: 9, ..none });
+        assert!(most.starts_with("note: 9 of 10 responses were 4xx: the server rejects the request"), "{most}");
+        assert!(note(StatusCounts { s2xx: 1, s3xx: 9, ..none }).starts_with("note: 9 of 10 responses were 3xx, and"));
+        assert_eq!(note(StatusCounts { s2xx: 5, s4xx: 5, ..none }), "");
         assert_eq!(note(StatusCounts { s3xx: 1, s4xx: 9, ..none }), "");
+    }
+
+    #[test]
+    fn the_one_code_of_all_errors_is_named() {
+        let note = |code: u16, s2xx: u64, s3xx: u64, s4xx: u64| {
+            let mut record = record();
+            let status = StatusCounts { s2xx, s3xx, s4xx, ..StatusCounts::default() };
+            record.counts = Counts { scheduled: 10, completed: 10, status, ..Counts::default() };
+            record.status_codes = [(code.to_string(), s3xx + s4xx)].into();
+            words(&notes(&record))
+        };
+        let said = note(404, 0, 0, 10);
+        assert!(said.starts_with("note: All 10 responses were 404:") && said.contains("Is the path right?"), "{said}");
+        assert!(note(404, 4, 0, 6).starts_with("note: 6 of 10 responses were 404:"));
+        assert!(note(401, 0, 0, 10).contains("--user"));
+        assert_eq!(note(304, 1, 9, 0), "", "pages that have not changed");
+    }
+
+    #[test]
+    fn answers_that_refuse_are_warned_of() {
+        let mut record = record();
+        let status = StatusCounts { s2xx: 380, s4xx: 2, s429: 2, s5xx: 18, ..StatusCounts::default() };
+        record.counts = Counts { scheduled: 400, sent: 400, completed: 400, status, ..Counts::default() };
+        record.status_codes = [("200", 380), ("429", 2), ("503", 18)].map(|(code, n)| (code.to_owned(), n)).into();
+        assert_eq!(warning(&record), None, "these statuses are expected");
+        record.verdict.error_answers = 20;
+        let said = "WARNING: 20 of 400 calls were answered 5xx or 429 (5.0 %): 429 2, 503 18. The times";
+        assert!(warning(&record).unwrap().starts_with(said), "{:?}", warning(&record));
+        assert!(words(&notes(&record)).contains(said));
     }
 }

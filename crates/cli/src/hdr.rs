@@ -1,0 +1,51 @@
+//! `--hdr FILE`: the response times of a Record for HdrHistogram's own tools.
+
+use crate::exit::UsageError;
+use crate::output::OutFile;
+use brimful_core::record::Record;
+use brimful_stats::HdrFormat;
+use clap::Args;
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+/// The flag.
+#[derive(Debug, Args)]
+pub struct HdrArgs {
+    /// Write the response times for HdrHistogram's tools: FILE.hgrm by percentile, FILE.hlog by interval
+    ///
+    /// Those of all completed calls, from when each was due: a .hgrm file in milliseconds, as wrk2 prints them; a .hlog
+    /// file with a compressed histogram in nanoseconds for each interval.
+    #[arg(long, value_name = "FILE", help_heading = "Output", hide_short_help = true)]
+    pub hdr: Option<PathBuf>,
+}
+
+/// Such a file, opened.
+#[derive(Debug)]
+pub struct HdrFile {
+    format: HdrFormat,
+    file: OutFile,
+}
+
+impl HdrArgs {
+    /// Opens the file, if there is to be one.
+    pub fn open(&self) -> anyhow::Result<Option<HdrFile>> {
+        let Some(path) = &self.hdr else { return Ok(None) };
+        let format = HdrFormat::from_path(path).ok_or_else(|| {
+            UsageError(format!(
+                "--hdr {}: the ending says what is written: name a file .hgrm for percentiles as text, or .hlog for a \
+                 histogram of each interval",
+                path.display()
+            ))
+        })?;
+        Ok(Some(HdrFile { format, file: OutFile::create(path, "--hdr")? }))
+    }
+}
+
+impl HdrFile {
+    /// Writes the response times of the Record.
+    pub fn write(self, record: &Record) -> anyhow::Result<()> {
+        let started = humantime::parse_rfc3339(&record.started_at).unwrap_or(SystemTime::UNIX_EPOCH);
+        let started_s = started.duration_since(SystemTime::UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
+        self.file.commit(&self.format.content(record, started_s)?)
+    }
+}

@@ -1,0 +1,105 @@
+//! Classes of HTTP answers by their status code (RFC 9110 §15), with 429 apart from the other 4xx.
+
+use crate::record::Summary;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A class of status codes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum StatusClass {
+    /// Informational: of whole answers only 101, which switches protocols.
+    S1xx,
+    /// Success.
+    S2xx,
+    /// Redirection.
+    S3xx,
+    /// The client's error, except 429.
+    S4xx,
+    /// "Too many requests": the server limits the rate of its clients.
+    S429,
+    /// The server's error. Invalid codes from 600 on belong here.
+    S5xx,
+}
+
+impl StatusClass {
+    /// All classes, in the order of their codes.
+    pub const ALL: [StatusClass; 6] = [
+        StatusClass::S1xx,
+        StatusClass::S2xx,
+        StatusClass::S3xx,
+        StatusClass::S4xx,
+        StatusClass::S429,
+        StatusClass::S5xx,
+    ];
+
+    /// The class of a status code.
+    pub fn from_code(code: u16) -> StatusClass {
+        match code {
+            ..200 => StatusClass::S1xx,
+            200..=299 => StatusClass::S2xx,
+            300..=399 => StatusClass::S3xx,
+            429 => StatusClass::S429,
+            400..=499 => StatusClass::S4xx,
+            500.. => StatusClass::S5xx,
+        }
+    }
+
+    /// Its name in documents.
+    pub fn name(self) -> &'static str {
+        match self {
+            StatusClass::S1xx => "1xx",
+            StatusClass::S2xx => "2xx",
+            StatusClass::S3xx => "3xx",
+            StatusClass::S4xx => "4xx",
+            StatusClass::S429 => "429",
+            StatusClass::S5xx => "5xx",
+        }
+    }
+
+    /// The class of this name in documents.
+    pub fn from_name(name: &str) -> Option<StatusClass> {
+        StatusClass::ALL.into_iter().find(|class| class.name() == name)
+    }
+
+    /// Whether such an answer says that the server did not do what was asked: 5xx and 429. Other 4xx may be the right
+    /// answer, as 404 is for a page that does not exist.
+    pub fn is_refusal(self) -> bool {
+        matches!(self, StatusClass::S429 | StatusClass::S5xx)
+    }
+}
+
+/// Whole responses of one status class.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StatusTimes {
+    /// How many.
+    pub count: u64,
+    /// From due to the last byte.
+    pub response_time_us: Option<Summary>,
+    /// From the first byte sent to the last byte received.
+    pub service_time_us: Option<Summary>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_has_a_class_and_only_429_and_5xx_are_refusals() {
+        for (code, name, refusal) in [
+            (101, "1xx", false),
+            (200, "2xx", false),
+            (299, "2xx", false),
+            (304, "3xx", false),
+            (404, "4xx", false),
+            (429, "429", true),
+            (430, "4xx", false),
+            (500, "5xx", true),
+            (999, "5xx", true),
+        ] {
+            let class = StatusClass::from_code(code);
+            assert_eq!((class.name(), class.is_refusal()), (name, refusal), "{code}");
+            assert_eq!(StatusClass::from_name(name), Some(class));
+        }
+        assert_eq!(StatusClass::from_name("6xx"), None);
+    }
+}

@@ -1,0 +1,74 @@
+"""Histograms that brimful writes, read by another implementation: the package `hdrhistogram`."""
+
+import tempfile
+import unittest
+from pathlib import Path
+
+import brimful
+
+from .servers import target
+
+try:
+    from hdrh.histogram import HdrHistogram
+    from hdrh.log import HistogramLogReader
+except ImportError:
+    HdrHistogram = None
+
+#: An hour in nanoseconds.
+LONGEST_NS = 3_600_000_000_000
+
+
+@unittest.skipIf(HdrHistogram is None, "hdrhistogram is not installed: pip install hdrhistogram")
+class Histograms(unittest.TestCase):
+    def setUp(self) -> None:
+        self.directory = tempfile.TemporaryDirectory()
+        self.addCleanup(self.directory.cleanup)
+
+    def load(self, name: str) -> tuple[brimful.Record, Path]:
+        """A load of 200 calls, and the file that `--hdr` wrote of it."""
+        path = Path(self.directory.name, name)
+        with target("--service", "page=1ms", "--distribution", "exponential") as url:
+            record = brimful.load(url, rate=200, requests=200, seed=3, hdr=str(path))
+        self.assertEqual(record.counts.completed, 200)
+        return record, path
+
+    def assert_percentiles(self, record: brimful.Record, percentile_us, within: float) -> None:
+        for percent, expected in ((50, record.response_time_us.p50), (99, record.response_time_us.p99)):
+            self.assertAlmostEqual(percentile_us(percent) / expected, 1, delta=within)
+
+    def test_every_histogram_of_a_record_is_read_by_another_library(self) -> None:
+        record, path = self.load("run.hgrm")
+        read = {name: HdrHistogram.decode(text) for name, text in record.source["hdr"].items()}
+        for name, histogram in read.items():
+            self.assertEqual(histogram.get_total_count(), record.source[name]["count"], name)
+        times = read["response_time_us"]
+        self.assert_percentiles(record, lambda percent: times.get_value_at_percentile(percent) / 1e3, 0.001)
+        self.assertAlmostEqual(times.get_mean_value() / 1e3 / record.response_time_us.mean, 1, delta=0.001)
+        # The same rows as that library's own percentile distribution, in milliseconds.
+        rows = {}
+        for line in path.read_text().splitlines()[2:]:
+            if not line.startswith("#"):
+                value_ms, share, total = line.split()[:3]
+                rows[float(share)] = (float(value_ms), int(total))
+        self.assertEqual(max(total for _, total in rows.values()), 200)
+        for share, (value_ms, total) in rows.items():
+            expected_ms = times.get_value_at_percentile(100 * share) / 1e6
+            self.assertAlmostEqual(value_ms / expected_ms, 1, delta=0.001, msg=f"at {share}")
+            value_ns = round(1e6 * value_ms)
+            at_most = [step for step in times.get_recorded_iterator() if step.value_iterated_to <= value_ns]
+            self.assertEqual(sum(step.count_added_in_this_iter_step for step in at_most), total)
+
+    def test_an_interval_log_is_read_by_another_library(self) -> None:
+        record, path = self.load("run.hlog")
+        reader = HistogramLogReader(str(path), HdrHistogram(1, LONGEST_NS, 3))
+        self.addCleanup(reader.close)
+        whole, counts = HdrHistogram(1, LONGEST_NS, 3), []
+        while (interval := reader.get_next_interval_histogram()) is not None:
+            counts.append(interval.get_total_count())
+            whole.add(interval)
+        intervals = [row["completed"] for row in record.source["intervals"]]
+        self.assertEqual(counts, intervals[: len(counts)])
+        self.assertEqual((sum(counts), whole.get_total_count()), (200, 200))
+        # An interval's times have two digits.
+        self.assert_percentiles(record, lambda percent: whole.get_value_at_percentile(percent) / 1e3, 0.02)
+        self.assertGreater(reader.get_start_time_sec(), 1_700_000_000)
