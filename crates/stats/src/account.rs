@@ -4,6 +4,7 @@
 //!
 //! Counts and times are kept per class; the totals are their sum when a Record is derived.
 
+use crate::answers::AnswerTimes;
 use crate::batch::BatchMeans;
 use crate::distribution::Distribution;
 use crate::error::{StatsError, Unlike};
@@ -115,7 +116,7 @@ impl Account {
     /// Takes the memory for these addresses, in this order, unless it has that.
     pub(crate) fn tell_apart(&mut self, addresses: &[String]) {
         for address in addresses.iter().skip(self.addresses.len()) {
-            self.addresses.push(Tally { response: Distribution::new(), ..Tally::none(address) });
+            self.addresses.push(Tally { answers: AnswerTimes::new(), ..Tally::none(address) });
         }
     }
 

@@ -130,8 +130,8 @@ impl Account {
         let Some(tally) = self.addresses.get_mut(usize::from(address)) else { return };
         tally.counts.scheduled += 1;
         count_end(&mut tally.counts, outcome.end);
-        if let End::Completed { .. } = outcome.end {
-            tally.response.record(outcome.at - outcome.due);
+        if let End::Completed { status } = outcome.end {
+            tally.answers.record(status, true, outcome.at - outcome.due, None);
         }
     }
 }

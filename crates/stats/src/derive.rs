@@ -177,7 +177,7 @@ fn addresses(account: &Account) -> Vec<AddressRecord> {
         share: if all == 0 { 0.0 } else { calls(tally) as f64 / all as f64 },
         completed: tally.counts.completed,
         failed: tally.counts.errors(),
-        response_time_us: tally.response.summary(),
+        response_time_us: tally.answers.completed().response.summary(),
     };
     let mut addresses: Vec<AddressRecord> = account.addresses.iter().map(of_address).collect();
     addresses.sort_by(|one, other| one.address.cmp(&other.address));
