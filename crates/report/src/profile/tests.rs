@@ -78,6 +78,7 @@ fn a_profile() -> Profile {
             Source { path: "access.log".to_owned(), lines: 9_700, bytes: 1_940_000, cut_short: None },
         ],
         format: "combined".to_owned(),
+        format_sample: vec![],
         formats: vec![
             FormatShare { name: "combined".to_owned(), share: 0.9981 },
             FormatShare { name: "common".to_owned(), share: 0.0019 },
