@@ -45,10 +45,10 @@ fn help_is_what_was_reviewed() {
 }
 
 #[test]
-fn the_usual_flags_fit_one_screen_and_all_of_them_two() {
+fn the_usual_flags_fit_one_screen_and_all_of_them_two_and_a_half() {
     for command in ["load", "survey", "replay", "watch", "characterize", "target", "testbed"] {
         let [usual, all] = ["-h", "--help"].map(|flag| help(&[command, flag]).lines().count());
-        assert!(usual <= SCREEN && all <= 2 * SCREEN, "{command}: {usual} and {all} lines");
+        assert!(usual <= SCREEN && 2 * all <= 5 * SCREEN, "{command}: {usual} and {all} lines");
     }
     // What -h leaves out, the others have.
     let [usual, all, long] = [&["load", "-h"][..], &["load", "--help"], &["help", "load"]].map(help);
