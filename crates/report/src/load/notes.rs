@@ -286,9 +286,9 @@ fn answers(record: &Record) -> Option<String> {
              of these connections was closed. Leave out the Upgrade header to measure HTTP."
         ))
     } else if status.s4xx == completed {
-        Some(format!("{all} {}: {}", class_or_code(record, StatusClass::S4xx), rejected(record)))
+        Some(format!("{all} {}: {}", class_and_code(record, StatusClass::S4xx), rejected(record)))
     } else if status.s5xx == completed {
-        let code = class_or_code(record, StatusClass::S5xx);
+        let code = class_and_code(record, StatusClass::S5xx);
         Some(format!(
             "{all} {code}: the server fails at the request, and that is what was measured. \
              Check the server's error log."
@@ -310,7 +310,7 @@ fn mostly_no_pages(record: &Record) -> Option<String> {
     let most = |n: u64| 2 * n > completed;
     let of_all = |n: u64| format!("{} of {} responses were", count(n), count(completed));
     if most(status.s4xx) {
-        let class = class_or_code(record, StatusClass::S4xx);
+        let class = class_and_code(record, StatusClass::S4xx);
         Some(format!("{} {class}: {}", of_all(status.s4xx), rejected(record)))
     } else if most(redirects) && record.redirects.is_none() {
         Some(format!("{} 3xx, and redirects are not followed. Give the URLs that they lead to.", of_all(redirects)))
@@ -321,7 +321,7 @@ fn mostly_no_pages(record: &Record) -> Option<String> {
 
 /// What 4xx means for the figures, and what to check.
 fn rejected(record: &Record) -> String {
-    let advice = match class_or_code(record, StatusClass::S4xx).as_str() {
+    let advice = match only_code(record, StatusClass::S4xx).map_or("", String::as_str) {
         "404" => "Is the path right?",
         "429" => "It limits the rate of its clients: raise or switch off its limit for this client's address.",
         "401" | "403" => "Give the credentials that it wants, by --user or -H 'Authorization: …'.",
@@ -330,14 +330,17 @@ fn rejected(record: &Record) -> String {
     format!("the server rejects the request, and that is what was measured. {advice}")
 }
 
-/// The code that all responses of a status class had (429 is a 4xx), or the name of the class where there were several.
-fn class_or_code(record: &Record, class: StatusClass) -> String {
-    let digit = class.name().get(..1).unwrap_or_default();
+/// The code that all responses of a status class had, 429 among the 4xx, if they had one.
+fn only_code(record: &Record, class: StatusClass) -> Option<&String> {
+    let digit = class.name().get(..1)?;
     let mut codes = record.status_codes.keys().filter(|code| code.starts_with(digit));
-    match (codes.next(), codes.next()) {
-        (Some(only), None) => only.clone(),
-        _ => class.name().to_owned(),
-    }
+    codes.next().filter(|_| codes.next().is_none())
+}
+
+/// Like `4xx`, or `4xx (404)` where all of them were.
+fn class_and_code(record: &Record, class: StatusClass) -> String {
+    let code = only_code(record, class).map(|code| format!(" ({})", one_line(code)));
+    class.name().to_owned() + &code.unwrap_or_default()
 }
 
 /// How many calls were refused by their answer, where no particular status is expected, and that the times are of these
@@ -558,8 +561,11 @@ mod tests {
             words(&notes(&record))
         };
         let said = note(404, 0, 0, 10);
-        assert!(said.starts_with("note: All 10 responses were 404:") && said.contains("Is the path right?"), "{said}");
-        assert!(note(404, 4, 0, 6).starts_with("note: 6 of 10 responses were 404:"));
+        assert!(
+            said.starts_with("note: All 10 responses were 4xx (404):") && said.contains("Is the path right?"),
+            "{said}"
+        );
+        assert!(note(404, 4, 0, 6).starts_with("note: 6 of 10 responses were 4xx (404):"));
         assert!(note(401, 0, 0, 10).contains("--user"));
         assert_eq!(note(304, 1, 9, 0), "", "pages that have not changed");
     }

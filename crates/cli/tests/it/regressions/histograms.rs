@@ -84,5 +84,4 @@ fn hdr_refuses_a_name_that_does_not_say_the_format() {
         run(&args).fails(2, "name a file .hgrm for percentiles as text, or .hlog for a histogram of each interval");
         assert!(!Path::new(file).exists());
     }
-    assert_eq!(server.connections(), 0, "it is refused before the run");
 }
