@@ -108,8 +108,7 @@ fn what_http2_alone_can_fail_by_is_counted_and_explained() {
         peer.drain();
     });
     let url = server.url();
-    let text =
-        run(&["load", &url, "--http", "2", "--clients", "4", "--streams", "4", "-n", "8"]).exits(&[1, 4]).stdout;
+    let text = run(&["load", &url, "--http", "2", "--clients", "4", "--streams", "4", "-n", "8"]).exits(&[1, 4]).stdout;
     let text = words(&text);
     assert!(text.contains(": stream reset 2, gone away 4 "), "{text}");
     assert!(text.contains("note: The server ended connections with 4 calls under way on them"), "{text}");
