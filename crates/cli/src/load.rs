@@ -222,12 +222,14 @@ fn most_per_shard(args: &LoadArgs, plan: &RunPlan, parts: u64) -> anyhow::Result
     let Some(MaxConnections::AtMost(most)) = args.max_connections else { return Ok(None) };
     let is_open = plan.workload.load.as_ref().is_none_or(|load| load.kind() == LoadKind::Open);
     if !is_open || plan.workload.sessions().is_some() {
-        let message = "--max-connections is for open loops (--rate): clients and sessions have connections of their own";
+        let message =
+            "--max-connections is for open loops (--rate): clients and sessions have connections of their own";
         return Err(UsageError(message.to_owned()).into());
     }
     let threads = parts.saturating_mul(plan.threads);
     if most < threads {
-        let message = format!("--max-connections {most} is less than one for each of {threads} threads: use fewer threads");
+        let message =
+            format!("--max-connections {most} is less than one for each of {threads} threads: use fewer threads");
         return Err(UsageError(message).into());
     }
     Ok(Some(most / threads))

@@ -17,7 +17,9 @@ use brimful_http::Version;
 use brimful_monitor::{ProcessSelector, listener_owners, online_cpus};
 use brimful_run::{Crew, Endpoint, RunPlan};
 use brimful_stats::Live;
-use brimful_survey::{Change, ConnectionLimit, Predicted, Predictions, Step, Subject, SurveyPlan, demo_classes, survey};
+use brimful_survey::{
+    Change, ConnectionLimit, Predicted, Predictions, Step, Subject, SurveyPlan, demo_classes, survey,
+};
 use indicatif::ProgressBar;
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -86,7 +86,9 @@ mod tests {
     use crate::json;
     use brimful_core::model::Model;
     use brimful_core::record::{Reason, ReasonCode, Verdict};
-    use brimful_core::survey::{ByClients, Comparison, Connections, Inflicted, Law, Level, Percentiles, Role, Stopped, WhatIf};
+    use brimful_core::survey::{
+        ByClients, Comparison, Connections, Inflicted, Law, Level, Percentiles, Role, Stopped, WhatIf,
+    };
 
     fn a_level(role: Role, workload: &str, offered: f64, measured: f64) -> Level {
         let response = Comparison { measured_ci95_half_width: Some(measured / 50.0), ..Comparison::measured(measured) };

@@ -27,7 +27,7 @@ const SLICE: f64 = 0.05;
 const SHORTEST: Nanos = Nanos::from_millis(200);
 const WARM_UP: f64 = 0.075;
 const LONGEST_WARM_UP: Nanos = Nanos::from_secs(1);
-/// A slice has at least so many calls per client, as far as it may last.
+/// A slice has at least so many calls per client, and a piece at a level so many calls, as far as it may last.
 const CALLS: f64 = 12.0;
 const LONGEST_SLICE: Nanos = Nanos::from_secs(1);
 /// The most clients per server CPU: as many as a server in demand has to do with.
@@ -68,6 +68,8 @@ pub(crate) struct Capacity {
     pub filled: bool,
     /// Share of the server's CPUs that they keep busy, if that is seen.
     pub busy: Option<f64>,
+    /// Share of the server's CPUs that anything keeps busy then.
+    pub in_use: Option<f64>,
 }
 
 /// A piece that was measured, with all that is shown of it.
@@ -90,7 +92,6 @@ impl Method<'_> {
             ));
         }
         let capacity = self.climb(&mix, first_rate)?;
-        self.widen_pool(&capacity)?;
         let design = design(&mix, &capacity);
         let mut rng = Pcg64::seed_from_u64(self.setup.seed);
         let mut blocks: Vec<Block> = Vec::new();
@@ -157,7 +158,7 @@ impl Method<'_> {
     /// Finds how many clients leave the server no rest, and what they get done.
     fn climb(&mut self, mix: &Workload, first_rate: f64) -> Result<Capacity, Halt> {
         let most = self.most_clients();
-        let mut best = Capacity { rate: first_rate, clients: 1, filled: false, busy: None };
+        let mut best = Capacity { rate: first_rate, clients: 1, filled: false, busy: None, in_use: None };
         for ladder in 0..LADDERS {
             let before = best.rate;
             best = self.ladder(mix, most, &best)?;
@@ -170,17 +171,18 @@ impl Method<'_> {
             return Err(self.halt(ReasonCode::ServerDied, "the server completed no call"));
         }
         let Capacity { rate, clients, .. } = best;
+        self.widen_pool(&best)?;
         self.note(format!("{clients} clients at once get about {} done", quantity::rate(rate)));
         Ok(Capacity { rate: rate / best.busy.filter(|_| !best.filled).unwrap_or(1.0), ..best })
     }
 
     /// Once up the ladder of clients, as far as they and this client may.
     fn ladder(&mut self, mix: &Workload, most: u64, before: &Capacity) -> Result<Capacity, Halt> {
-        let mut found = Capacity { rate: 0.0, clients: 1, filled: false, busy: None };
+        let mut found = Capacity { rate: 0.0, clients: 1, filled: false, busy: None, in_use: None };
         let max_delay = self.setup.max_delay.as_secs_f64();
         let mut clients = 1;
         while clients <= most {
-            let rung = Capacity { rate: before.rate.max(found.rate), clients, filled: false, busy: None };
+            let rung = Capacity { rate: before.rate.max(found.rate), clients, filled: false, busy: None, in_use: None };
             let place = Place::Clients(clients);
             let lasts = self.lasts_with_rest(mix, place, &rung);
             self.begin(format!("looking for the capacity: {clients} at once"), lasts);
@@ -198,7 +200,8 @@ impl Method<'_> {
                 return Ok(found);
             }
             let filled = rate < found.rate * FILLED || self.occupies_all(clients);
-            found = Capacity { rate: rate.max(found.rate), clients, filled, busy };
+            let in_use = measured.level.cpu.map(|cpu| 1.0 - cpu.idle);
+            found = Capacity { rate: rate.max(found.rate), clients, filled, busy, in_use };
             if 2.0 * clients as f64 / rate > max_delay {
                 return Ok(found);
             }
@@ -216,7 +219,8 @@ impl Method<'_> {
         self.check(&trial)?;
         self.check_failures(&trial)?;
         self.bench.rest(rest);
-        if !trial.is_the_servers() {
+        // At a low rate it may be that no call was due.
+        if !trial.is_the_servers() || trial.record.counts.completed == 0 {
             return Ok(None);
         }
         if let Some(Err(why)) = trial.inside() {
@@ -271,7 +275,8 @@ impl Method<'_> {
             Place::Level(percent) => {
                 let fraction = f64::from(percent) / 100.0;
                 let rate = Rate(fraction * self.within_client(capacity.rate));
-                let lasts = self.warm_up() + times(PIECE, self.setup.level).max(SHORTEST);
+                let calls = Nanos::from_secs_f64(CALLS / rate.0.max(1e-9)).min(LONGEST_SLICE);
+                let lasts = self.warm_up() + times(PIECE, self.setup.level).max(SHORTEST).max(calls);
                 (with_load(mix, Load::poisson(rate)), lasts, fraction)
             }
             Place::Clients(clients) => (closed(mix, clients), slice(clients), 1.0),
@@ -298,7 +303,7 @@ impl Method<'_> {
     /// A slice by as many clients as calibration had at most: the host's speed now over its speed then.
     pub(crate) fn anchor(&mut self, lasts_at_most: Nanos) -> Result<Option<f64>, Halt> {
         let Some(then) = self.found.calibrated_at else { return Ok(None) };
-        let capacity = Capacity { rate: then, clients: self.found.clients, filled: true, busy: None };
+        let capacity = Capacity { rate: then, clients: self.found.clients, filled: true, busy: None, in_use: None };
         let (workload, lasts) = self.anchor_at(&capacity);
         let trial = self.try_warm(&workload, lasts.min(lasts_at_most))?;
         self.check(&trial)?;

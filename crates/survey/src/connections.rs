@@ -20,10 +20,10 @@ use brimful_core::quantity::count;
 
 /// Connections that a pool has at most by itself, per server CPU: as many as a server in demand has to do with.
 const POOL: u64 = MOST_CLIENTS;
-/// A pool is this many times as large as the mean number of calls that the server's capacity needs under way.
-const ROOM: f64 = 3.0;
+/// A pool is this many times as large as the mean number of calls that have to be under way for all CPUs to be busy.
+const ROOM: f64 = 1.5;
 /// No pool is larger than this by itself.
-const LARGEST: u64 = 1_000;
+const LARGEST: u64 = 512;
 /// Mean time between two connections of a look, over that of a call, so that the server is about half busy.
 const PACE: f64 = 2.0;
 /// The longest a look takes to open its connections: servers close idle ones after 2 s and more.
@@ -83,12 +83,14 @@ impl Method<'_> {
         Ok(())
     }
 
-    /// Makes the pool larger where the server's capacity needs more calls under way than it has connections, as where
-    /// each call waits for something else.
+    /// Makes the pool larger where more calls than it has connections have to be under way for all CPUs to be busy, as where
+    /// calls wait for something else.
     pub(crate) fn widen_pool(&mut self, capacity: &Capacity) -> Result<(), Halt> {
         let connections = &self.found.connections;
         let is_limited = connections.served_at_once.is_some() || self.setup.connection_limit != ConnectionLimit::Pool;
-        let needed = ((ROOM * capacity.rate * self.found.alone_s).ceil() as u64).min(LARGEST);
+        // By Little's law. CPUs that other programs keep busy are no reason for more connections.
+        let in_use = capacity.in_use.filter(|in_use| *in_use > 0.0 && !capacity.filled).unwrap_or(1.0);
+        let needed = ((ROOM * capacity.rate / in_use * self.found.alone_s).ceil() as u64).min(LARGEST);
         if is_limited || connections.most.is_none_or(|most| needed <= most) {
             return Ok(());
         }

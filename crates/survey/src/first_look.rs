@@ -100,18 +100,25 @@ fn complaint(status: StatusCounts, answer: Option<&Answer>, url: &str) -> String
     };
     let code = answer.status;
     match (&answer.location, code) {
-        (Some(location), 300..=399) => format!("every answer is {code} to {location}: {}", beyond(location, answer, url)),
+        (Some(location), 300..=399) => {
+            format!("every answer is {code} to {location}: {}", beyond(location, answer, url))
+        }
         (None, 300..=399) => format!("every answer is {code}, which does not say where to: check the path"),
-        (_, 401) => "every answer is 401: the server needs credentials; give --user NAME:PASSWORD or -H 'Authorization: …'"
-            .to_owned(),
+        (_, 401) => {
+            "every answer is 401: the server needs credentials; give --user NAME:PASSWORD or -H 'Authorization: …'"
+                .to_owned()
+        }
         (_, 403) => "every answer is 403: the server forbids it; give the credentials or the cookie that it wants \
                      (--user, -H 'Cookie: …'), or check its rules for this client's address"
             .to_owned(),
         (_, 404 | 410) => format!("every answer is {code}: there is no such page; check the path"),
         (_, 405) => {
-            "every answer is 405: the page is not for this method; name another in a workload (--workload FILE)".to_owned()
+            "every answer is 405: the page is not for this method; name another in a workload (--workload FILE)"
+                .to_owned()
         }
-        (_, 421) => "every answer is 421: the server is not the one for this name; check the URL, or -H 'Host: NAME'".to_owned(),
+        (_, 421) => {
+            "every answer is 421: the server is not the one for this name; check the URL, or -H 'Host: NAME'".to_owned()
+        }
         (_, 400..=499) => {
             format!("every answer is {code}, an error of the request: check the path, and the header fields (-H)")
         }
@@ -123,7 +130,10 @@ fn complaint(status: StatusCounts, answer: Option<&Answer>, url: &str) -> String
 fn beyond(location: &str, answer: &Answer, url: &str) -> String {
     let without_slash = |url: &str| url.split('#').next().unwrap_or(url).trim_end_matches('/').to_owned();
     if without_slash(location) != without_slash(url) {
-        return format!("survey that URL (`expect = {{ status = {} }}` in a workload surveys the redirect itself)", answer.status);
+        return format!(
+            "survey that URL (`expect = {{ status = {} }}` in a workload surveys the redirect itself)",
+            answer.status
+        );
     }
     let cookie = if answer.sets_cookie { " that it sets" } else { "" };
     format!("it leads to itself, so send the cookie{cookie} or the header fields that it wants (-H 'Cookie: …')")
@@ -136,7 +146,11 @@ mod tests {
     const URL: &str = "http://shop.example:8080/a/b?c=d";
 
     fn redirect(location: &str) -> Answer {
-        read(302, format!("HTTP/1.1 302 Found\r\nServer: x\r\nlocation:  {location}\r\n\r\nLocation: no").as_bytes(), URL)
+        read(
+            302,
+            format!("HTTP/1.1 302 Found\r\nServer: x\r\nlocation:  {location}\r\n\r\nLocation: no").as_bytes(),
+            URL,
+        )
     }
 
     #[test]
@@ -172,6 +186,9 @@ mod tests {
         let failed = said(all_5xx, &Answer { status: 503, location: None, sets_cookie: false });
         assert!(failed.starts_with("every answer is 503"), "{failed}");
         let several = complaint(StatusCounts { s3xx: 3, s4xx: 2, ..StatusCounts::default() }, None, URL);
-        assert!(several.starts_with("none of the first 5 calls was answered with 2xx (3xx 3, 4xx 2, 5xx 0)"), "{several}");
+        assert!(
+            several.starts_with("none of the first 5 calls was answered with 2xx (3xx 3, 4xx 2, 5xx 0)"),
+            "{several}"
+        );
     }
 }

@@ -67,6 +67,7 @@ impl Method<'_> {
             clients,
             filled: true,
             busy: None,
+            in_use: None,
         };
         let (mut ladder, mut clients) = (Runs::default(), 1);
         loop {

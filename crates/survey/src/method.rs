@@ -387,7 +387,7 @@ impl Method<'_> {
             Err(self.interrupted())
         } else if !self.bench.is_alive() {
             Err(self.died())
-        } else if trial.record.counts.completed == 0 {
+        } else if trial.record.counts.completed == 0 && trial.record.counts.scheduled > 0 {
             Err(self.halt(ReasonCode::ServerDied, "the server completed no call"))
         } else {
             Ok(())

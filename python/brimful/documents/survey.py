@@ -60,6 +60,21 @@ class Comparison(Part):
 
 
 @dataclass(kw_only=True)
+class Connections(Part):
+    """Which connections the loads of a survey used."""
+    #: Whether that is because the server closes each connection after its answer.
+    closed_by_server: bool | None = None
+    #: Connections that an open load had at most at once: calls that found all of them taken waited for one. Absent
+    #: where each such call opened a connection more.
+    most: int | None = None
+    #: Whether each call had a connection of its own.
+    one_call_each: bool | None = None
+    #: Connections that the server serves at a time, where the survey met that limit: calls on further connections
+    #: wait until one of these is closed, though it is idle.
+    served_at_once: int | None = None
+
+
+@dataclass(kw_only=True)
 class Demand(Part):
     """The fitted service demand of one class at one station."""
     #: Half width of its 95 % confidence interval.
@@ -269,6 +284,8 @@ class Survey(Document):
     client_max_rate: float | None = None
     #: The command line.
     command: list[str]
+    #: Which connections the loads used.
+    connections: Connections | None = None
     #: What one request costs.
     demands: list[Demand]
     #: How long the survey took.

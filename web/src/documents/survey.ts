@@ -16,6 +16,8 @@ export interface Survey {
   client_max_rate?: number | null;
   /** The command line. */
   command: string[];
+  /** Which connections the loads used. */
+  connections?: Connections;
   /** What one request costs. */
   demands: Demand[];
   /** How long the survey took. */
@@ -107,6 +109,18 @@ export interface Comparison {
   measured_ci95_half_width?: number | null;
   /** What the model said beforehand. */
   predicted?: number | null;
+}
+
+/** Which connections the loads of a survey used. */
+export interface Connections {
+  /** Whether that is because the server closes each connection after its answer. */
+  closed_by_server?: boolean;
+  /** Connections that an open load had at most at once: calls that found all of them taken waited for one. Absent where each such call opened a connection more. */
+  most?: number | null;
+  /** Whether each call had a connection of its own. */
+  one_call_each?: boolean;
+  /** Connections that the server serves at a time, where the survey met that limit: calls on further connections wait until one of these is closed, though it is idle. */
+  served_at_once?: number | null;
 }
 
 /** Shares of CPU time; `user`, `system`, `idle` and `steal` are together 1. */

@@ -17,7 +17,8 @@ const TRIES: usize = 3;
 /// that a survey which did not go through all its levels says so.
 fn ended(done: &Done, document: &str) -> Survey {
     use ReasonCode::{
-        Incomplete, Interrupted, ModelRefuted, OtherWork, RateLimited, ServerChanged, ServerDied, ServerErrors, Throttled,
+        Incomplete, Interrupted, ModelRefuted, OtherWork, RateLimited, ServerChanged, ServerDied, ServerErrors,
+        Throttled,
     };
     let survey = documents::survey(document);
     let reasons = &survey.verdict.reasons;
