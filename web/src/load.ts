@@ -107,7 +107,8 @@ function remarks({ counts, http2_errors }: Record): string[] {
   const errors = (http2_errors ?? []).filter((error) => error.frame === "RST_STREAM" || error.code !== 0 || error.text);
   return [
     closed > 0 && again === 0 && "--retry-closed sends calls again whose reused connection the server closed.",
-    again > 0 && `Calls were sent again ${count(again)} times as the server had closed a reused connection (--retry-closed).`,
+    again > 0 &&
+      `Calls were sent again ${count(again)} times as the server had closed a reused connection (--retry-closed).`,
     refused > 0 && `Calls were sent again ${count(refused)} times as the server had refused their HTTP/2 streams.`,
     ...errors.map(({ frame, name, frames, text }) =>
       `The server sent ${frame} ${name} ${count(frames)} times${text ? `, and said \u201c${text}\u201d` : ""}.`),

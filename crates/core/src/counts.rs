@@ -34,8 +34,8 @@ pub struct Counts {
     /// idle: as a rule, the server had closed it while the request was on its way. Left out where there is none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub closed_on_reuse: u64,
-    /// Times that a call was sent again because it had met such a connection (`--retry-closed`); a call that was answered
-    /// then is no `reset`. Left out where there is none.
+    /// Times that a call was sent again because it had met such a connection (`--retry-closed`); a call that was
+    /// answered then is no `reset`. Left out where there is none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub retried_closed: u64,
     /// Calls without a whole response within the response timeout.
@@ -48,8 +48,8 @@ pub struct Counts {
     /// HTTP/2: calls that a server that goes away has not looked at (GOAWAY).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub gone_away: u64,
-    /// HTTP/2: times that a call was sent again because the server had refused its stream (REFUSED_STREAM, GOAWAY); a call
-    /// that was answered then is neither of the two before. Left out where there is none.
+    /// HTTP/2: times that a call was sent again because the server had refused its stream (REFUSED_STREAM, GOAWAY); a
+    /// call that was answered then is neither of the two before. Left out where there is none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub refused_streams: u64,
     /// Calls whose TLS handshake failed, or whose TLS stream broke its rules. This and the next three are left out

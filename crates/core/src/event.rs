@@ -214,8 +214,8 @@ pub enum Event {
 pub enum Retry {
     /// It ended by [`End::ClosedOnReuse`].
     ClosedOnReuse,
-    /// HTTP/2: the server refused its stream (`REFUSED_STREAM`, or a GOAWAY that leaves it out), and so has done nothing
-    /// about it (RFC 9113 §8.7).
+    /// HTTP/2: the server refused its stream (`REFUSED_STREAM`, or a GOAWAY that leaves it out), and so has done
+    /// nothing about it (RFC 9113 §8.7).
     RefusedStream,
 }
 

@@ -304,8 +304,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// TLS: the server has sent close_notify. It has decided to close, and may wait for our close_notify with it, so this
-    /// side answers and closes at once, also where the server is to close first (`--close server`).
+    /// TLS: the server has sent close_notify. It has decided to close, and may wait for our close_notify with it, so
+    /// this side answers and closes at once, also where the server is to close first (`--close server`).
     fn finished(&mut self, slot: u32) {
         let Some(connection) = self.connections.get_mut(slot) else { return };
         if connection.under_way() == 0 {
@@ -428,7 +428,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     pub(crate) fn close(&mut self, slot: u32) {
         let Some(connection) = self.connections.get(slot) else { return };
         let is_reused = connection.is_reused();
-        // A server that has sent something since the call was, on whichever stream, had not closed the connection by then.
+        // A server that has sent something since the call was, on whichever stream, had not closed the connection by
+        // then.
         let heard_at = connection.protocol.http2().map_or(Nanos::ZERO, |_| connection.heard_at);
         self.drop_connection(slot, |_, call| {
             let is_silent = call.received == 0 && call.sent_at.get().is_none_or(|at| heard_at <= at);

@@ -1,10 +1,11 @@
-//! Calls that are sent again, with their due times kept: those whose streams a server of HTTP/2 refused, and those that met
-//! a connection which the server had closed while it was idle.
+//! Calls that are sent again, with their due times kept: those whose streams a server of HTTP/2 refused, and those that
+//! met a connection which the server had closed while it was idle.
 //!
-//! - A refused stream (`REFUSED_STREAM`, or a GOAWAY that leaves it out) has not been processed, so any request may be sent
-//!   again (RFC 9113 §8.7).
+//! - A refused stream (`REFUSED_STREAM`, or a GOAWAY that leaves it out) has not been processed, so any request may be
+//!   sent again (RFC 9113 §8.7).
 //! - Whether a request on a closed connection was processed is not known. With `--retry-closed` it is sent again as
-//!   browsers do, whatever its method: the connection had answered before or been idle, and no byte of the response came.
+//!   browsers do, whatever its method: the connection had answered before or been idle, and no byte of the response
+//!   came.
 //! - Each call is sent again a bounded number of times, so that a server that refuses everything ends it.
 //! - A call that waits to be sent again has not ended. The shard begins it before all others.
 

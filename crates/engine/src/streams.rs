@@ -6,8 +6,9 @@
 //!   that call was sent, the connection bears no further call: the server may not be there any more.
 //! - What the connections have to say is gathered and handed over before the shard waits ([`Shard::hand_over`]): the
 //!   requests of one turn leave in one write.
-//! - Until the server has said how many streams it allows, one is opened, or as many as it allowed on an earlier connection.
-//!   Calls beyond what it turns out to allow go to other connections (`retries.rs`), as do those that it refuses.
+//! - Until the server has said how many streams it allows, one is opened, or as many as it allowed on an earlier
+//!   connection. Calls beyond what it turns out to allow go to other connections (`retries.rs`), as do those that it
+//!   refuses.
 //! - A connection that has borne its last call says goodbye (GOAWAY) before it is closed.
 
 use crate::Requests;

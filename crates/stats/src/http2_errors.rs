@@ -1,7 +1,7 @@
 //! The errors that a server of HTTP/2 sent: how often each, and one of the texts that came with it.
 //!
-//! Bounded whatever a server sends: error codes that the standard does not name count as one, and one text is kept of each
-//! kind. It is the least of all, so that merging stays exact, associative and commutative.
+//! Bounded whatever a server sends: error codes that the standard does not name count as one, and one text is kept of
+//! each kind. It is the least of all, so that merging stays exact, associative and commutative.
 
 use crate::error::StatsError;
 use crate::histogram::MOST;

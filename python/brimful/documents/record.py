@@ -122,6 +122,9 @@ class Counts(Part):
     abandoned: int
     #: Calls this host had no descriptor, port or memory for.
     client_limited: int
+    #: Those of `reset` that came before any byte of the response, on a connection that had answered before or had
+    #: been idle: as a rule, the server had closed it while the request was on its way. Left out where there is none.
+    closed_on_reuse: int | None = None
     #: Whole responses that are as expected, where something is.
     completed: int
     #: Connection attempts.
@@ -143,10 +146,16 @@ class Counts(Part):
     malformed: int
     #: Attempts refused.
     refused: int
+    #: HTTP/2: times that a call was sent again because the server had refused its stream (REFUSED_STREAM, GOAWAY); a
+    #: call that was answered then is neither of the two before. Left out where there is none.
+    refused_streams: int | None = None
     #: Connections closed or reset before the response was whole.
     reset: int
     #: Those of `reset` that happened before anything was sent.
     reset_before_sending: int
+    #: Times that a call was sent again because it had met such a connection (`--retry-closed`); a call that was
+    #: answered then is no `reset`. Left out where there is none.
+    retried_closed: int | None = None
     #: Calls the schedule brought.
     scheduled: int
     #: Calls of which a byte was sent.
@@ -211,6 +220,21 @@ class HostContention(Part):
     #: Time for which a CPU quota of the generator's control group, or of one above it, stopped the group; summed
     #: over CPUs.
     throttled_s: float | None = None
+
+
+@dataclass(kw_only=True)
+class Http2Error(Part):
+    """The frames of one kind that a server sent with one error code."""
+    #: The error code; 4294967295 stands for all that RFC 9113 does not name.
+    code: int
+    #: The kind of frame.
+    frame: Http2Frame
+    #: The number of frames.
+    frames: int
+    #: Its name, like `ENHANCE_YOUR_CALM`.
+    name: str
+    #: One of the texts that the server sent with it, at most 200 bytes: the first in alphabetical order.
+    text: str | None = None
 
 
 @dataclass(kw_only=True)
@@ -324,6 +348,8 @@ class PackedAccount(Part):
     connect_time: PackedTimes | None = None
     #: From the establishment of a connection to the end of its TLS handshake.
     handshake_time: PackedTimes | None = None
+    #: The error codes that a server of HTTP/2 sent.
+    http2_errors: list[Http2Error] | None = None
     #: Length of an interval in seconds, a power of two from 1/32 on.
     interval_s: float
     #: The course of the run, up to its last event.
@@ -779,6 +805,8 @@ class Record(Document):
     hdr_value_unit: str
     #: The version of HTTP that was spoken: `1.0`, `1.1` or `2`. Absent from Records of versions that did not say.
     http: str | None = None
+    #: The error codes that a server of HTTP/2 sent, and what it said with them.
+    http2_errors: list[Http2Error] | None = None
     #: Whether the user ended the run early.
     interrupted: bool
     #: The course of the run.
@@ -835,6 +863,10 @@ class Record(Document):
     window_s: float
     #: The load that was made: what was requested, in which mix, and how calls came. Secrets are left out.
     workload: Workload | None = None
+
+
+#: The frames that carry an error code.
+Http2Frame: TypeAlias = Literal["GOAWAY", "RST_STREAM"]
 
 
 #: A law of popularity, written as `zipf:0.8`.

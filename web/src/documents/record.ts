@@ -30,6 +30,8 @@ export interface Record {
   hdr_value_unit: string;
   /** The version of HTTP that was spoken: `1.0`, `1.1` or `2`. Absent from Records of versions that did not say. */
   http?: string | null;
+  /** The error codes that a server of HTTP/2 sent, and what it said with them. */
+  http2_errors?: Http2Error[];
   /** Whether the user ended the run early. */
   interrupted: boolean;
   /** The course of the run. */
@@ -213,6 +215,8 @@ export interface Counts {
   abandoned: number;
   /** Calls this host had no descriptor, port or memory for. */
   client_limited: number;
+  /** Those of `reset` that came before any byte of the response, on a connection that had answered before or had been idle: as a rule, the server had closed it while the request was on its way. Left out where there is none. */
+  closed_on_reuse?: number;
   /** Whole responses that are as expected, where something is. */
   completed: number;
   /** Connection attempts. */
@@ -233,10 +237,14 @@ export interface Counts {
   malformed: number;
   /** Attempts refused. */
   refused: number;
+  /** HTTP/2: times that a call was sent again because the server had refused its stream (REFUSED_STREAM, GOAWAY); a call that was answered then is neither of the two before. Left out where there is none. */
+  refused_streams?: number;
   /** Connections closed or reset before the response was whole. */
   reset: number;
   /** Those of `reset` that happened before anything was sent. */
   reset_before_sending: number;
+  /** Times that a call was sent again because it had met such a connection (`--retry-closed`); a call that was answered then is no `reset`. Left out where there is none. */
+  retried_closed?: number;
   /** Calls the schedule brought. */
   scheduled: number;
   /** Calls of which a byte was sent. */
@@ -406,6 +414,23 @@ export interface HostProbe {
   /** Reads at random places of 16 MiB, each at a place that the one before tells: millions per second. */
   memory_mreads: number;
 }
+
+/** The frames of one kind that a server sent with one error code. */
+export interface Http2Error {
+  /** The error code; 4294967295 stands for all that RFC 9113 does not name. */
+  code: number;
+  /** The kind of frame. */
+  frame: Http2Frame;
+  /** The number of frames. */
+  frames: number;
+  /** Its name, like `ENHANCE_YOUR_CALM`. */
+  name: string;
+  /** One of the texts that the server sent with it, at most 200 bytes: the first in alphabetical order. */
+  text?: string;
+}
+
+/** The frames that carry an error code. */
+export type Http2Frame = "GOAWAY" | "RST_STREAM";
 
 /** Interrupts per second, whole machine. */
 export interface Interrupts {
@@ -666,6 +691,8 @@ export interface PackedAccount {
   connect_time?: PackedTimes | null;
   /** From the establishment of a connection to the end of its TLS handshake. */
   handshake_time?: PackedTimes | null;
+  /** The error codes that a server of HTTP/2 sent. */
+  http2_errors?: Http2Error[];
   /** Length of an interval in seconds, a power of two from 1/32 on. */
   interval_s: number;
   /** The course of the run, up to its last event. */

@@ -4,9 +4,9 @@
 //!   handed over from then on. What ends the client's side of a handshake leaves together with the first request.
 //! - A byte was received when it was decrypted: what several records of one read hold is one `Received`. Times are honest
 //!   by that, and counts are those of plaintext.
-//! - A server that says by close_notify that nothing more comes has `Finished`: its stream has ended, its connection has
-//!   not. Many servers close only after the client's own close_notify, so closing such a connection answers it (RFC 8446
-//!   §6.1). A connection on which more comes is `Broken`. A stream that ends without close_notify is `Truncated`.
+//! - A server that says by close_notify that nothing more comes has `Finished`: its stream has ended, its connection
+//!   has not. Many servers close only after the client's own close_notify, so closing such a connection answers it (RFC
+//!   8446 §6.1). A connection on which more comes is `Broken`. A stream that ends without close_notify is `Truncated`.
 //! - Whatever breaks the rules of TLS is `Broken`, once, and nothing is heard of that connection after it.
 //!
 //! Counts of bytes that were not sent are of plaintext, and rather too high than too low.

@@ -442,7 +442,8 @@ fn renegotiation_is_declined(case: Case) {
 /// Far longer than any test takes: nothing is left to this time.
 const NEVER: Nanos = Nanos::from_secs(3600);
 
-/// As Python's asyncio, and so aiohttp and uvicorn: each of their connections would stay open until the response timeout.
+/// As Python's asyncio, and so aiohttp and uvicorn: each of their connections would stay open until the response
+/// timeout.
 fn a_server_that_waits_for_close_notify_is_answered_at_once(case: Case) {
     let certificates = certificates();
     let identity = good(&certificates);

@@ -86,8 +86,8 @@ fn retried(record: &Record) -> Vec<String> {
     reasons.into_iter().filter(|(times, _)| *times > 0).map(said).collect()
 }
 
-/// The error codes that a server of HTTP/2 sent, and what it said with them. The end of a connection without an error and
-/// without a word is none.
+/// The error codes that a server of HTTP/2 sent, and what it said with them. The end of a connection without an error
+/// and without a word is none.
 fn http2_errors(record: &Record) -> Vec<String> {
     let is_error =
         |error: &&Http2Error| error.frame == Http2Frame::RstStream || error.code != 0 || !error.text.is_empty();
