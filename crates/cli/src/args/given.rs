@@ -44,16 +44,16 @@ mod tests {
     fn what_is_requested_and_how_is_passed_on_and_nothing_else() {
         let line =
             ["brimful", "survey", "-H", "Accept: a b", "-HX-Y: z", "--new-connection", "--workload", "w", "-t", "2"];
-        let more = ["--mix", "a=1", "--seed", "5", "--level", "1s", "--retry-closed", "--timeout", "9s", "-q"];
-        let ends = ["--shards", "2", "http://h/"];
+        let more = ["--mix", "a=1", "--seed", "5", "--level", "1s", "--server-cpus", "0", "--timeout", "9s", "-q"];
+        let ends = ["--retry-closed", "--shards", "2", "http://h/"];
         let words: Vec<OsString> = [&line[..], &more, &ends].concat().into_iter().map(OsString::from).collect();
         let given = of_requests(&words);
         let expected = [
             "--header=Accept: a b",
             "--header=X-Y: z",
             "--new-connection",
-            "--retry-closed",
             "--timeout=9s",
+            "--retry-closed",
             "--threads=2",
         ];
         assert_eq!(given, expected.map(OsString::from));
