@@ -114,7 +114,8 @@ fn requested(seen: &Seen, index: usize, url: &PopularUrl) -> Url {
     Url { path, weight: url.requests as f64, bytes: Some(url.mean_bytes.round() as u64) }
 }
 
-/// A URL as it can be requested: bytes that are not ASCII, which a log has as they are or as `\xC3`, are percent-encoded.
+/// A URL as it can be requested: bytes that are not ASCII, which a log has as they are or as `\xC3`, are
+/// percent-encoded.
 fn requestable(url: &str) -> Option<String> {
     let mut parts = url.split("\\x");
     let mut plain = parts.next().unwrap_or_default().to_owned();

@@ -1,7 +1,7 @@
 //! Why a file holds no certificate or private key as PEM, and the command that makes one of it.
 //!
-//! PEM is the text form of RFC 7468; DER is the binary form inside it, and PKCS#12 (`.p12`, `.pfx`) is a binary container
-//! for both. Only the first bytes of binary files are looked at.
+//! PEM is the text form of RFC 7468; DER is the binary form inside it, and PKCS#12 (`.p12`, `.pfx`) is a binary
+//! container for both. Only the first bytes of binary files are looked at.
 
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! URLs as browsers send them: percent-encoding of paths and queries, and host names in ASCII.
 //!
-//! Sources: the percent-encode sets of the WHATWG URL Standard (§1.3), Punycode (RFC 3492). An existing `%XX` is kept, so
-//! encoding twice changes nothing. Places of a template, such as `{csv.name}`, are kept as well.
+//! Sources: the percent-encode sets of the WHATWG URL Standard (§1.3), Punycode (RFC 3492). An existing `%XX` is kept,
+//! so encoding twice changes nothing. Places of a template, such as `{csv.name}`, are kept as well.
 
 use crate::template::{Piece, parse};
 use std::borrow::Cow;
@@ -63,8 +63,8 @@ pub fn is_whole_url(target: &str) -> bool {
     ["http://", "https://"].into_iter().any(|scheme| target.len() > scheme.len() && target.starts_with(scheme))
 }
 
-/// The ASCII form of a host name (`xn--bcher-kva.example`), label by label. The name is put into lower case; the rest of
-/// IDNA's mapping is left to the reader of the message in which this form stands.
+/// The ASCII form of a host name (`xn--bcher-kva.example`), label by label. The name is put into lower case; the rest
+/// of IDNA's mapping is left to the reader of the message in which this form stands.
 pub fn ascii_host(host: &str) -> String {
     let label = |label: &str| match label.is_ascii() {
         true => label.to_owned(),

@@ -31,8 +31,8 @@ const STDIN_FILE: &str = "/dev/stdin";
 /// A body is sent this long after its head even if the server has not asked for it: it may not know that it can.
 const PATIENCE: Nanos = Nanos::from_secs(1);
 
-/// A file that is the body of requests. A regular file is read anew for each of them, and so mostly from the kernel's cache;
-/// what can be read only once, such as a pipe, is kept in memory.
+/// A file that is the body of requests. A regular file is read anew for each of them, and so mostly from the kernel's
+/// cache; what can be read only once, such as a pipe, is kept in memory.
 #[derive(Debug)]
 pub struct BodyFile {
     content: Content,
@@ -101,8 +101,8 @@ impl BodyFile {
     }
 }
 
-/// What a path without a size held when it was read first. With a `file`, which is that path, reads it if it has not been
-/// read yet: a command may open its body several times, and a pipe has its content once.
+/// What a path without a size held when it was read first. With a `file`, which is that path, reads it if it has not
+/// been read yet: a command may open its body several times, and a pipe has its content once.
 fn read_once(path: &Path, file: Option<File>) -> Result<Option<Arc<[u8]>>, EngineError> {
     static READ: Mutex<BTreeMap<PathBuf, Arc<[u8]>>> = Mutex::new(BTreeMap::new());
     let key = if path == Path::new(STDIN_FILE) { Path::new(STDIN) } else { path };

@@ -1,7 +1,7 @@
 //! Steps at which nothing ever arrives: closed days, or nights without a visitor.
 //!
-//! A season that adds to a growing trend cannot stay at zero. So such steps are left out: they are fitted as if they were
-//! open, by the line between their neighbours, and forecast as zero.
+//! A season that adds to a growing trend cannot stay at zero. So such steps are left out: they are fitted as if they
+//! were open, by the line between their neighbours, and forecast as zero.
 
 /// Which steps are closed, by their place in a period.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,8 +43,8 @@ impl Closed {
         (!self.places.is_empty()).then(|| (self.places.len(), self.places.iter().filter(|closed| **closed).count()))
     }
 
-    /// The rates as if all steps were open: at closed ones, those of the nearest days that are open at this hour, or else
-    /// what lies between the neighbours.
+    /// The rates as if all steps were open: at closed ones, those of the nearest days that are open at this hour, or
+    /// else what lies between the neighbours.
     pub(crate) fn opened(&self, rates: &[f64]) -> Vec<f64> {
         let mut opened = rates.to_vec();
         for index in (0..rates.len()).filter(|index| self.at(*index)) {

@@ -1,8 +1,8 @@
 //! What arrivals will be: trend, seasons and prediction intervals from a history, and when a rate is reached.
 //!
 //! Spikes are replaced by what was expected, and steps at which nothing ever arrives are left out: they are forecast as
-//! zero. The history is brought to one scale (rates, or their logarithms where growth and swings are in proportion), its
-//! daily and weekly patterns are taken off, what is left, without its outliers, is extrapolated by exponential
+//! zero. The history is brought to one scale (rates, or their logarithms where growth and swings are in proportion),
+//! its daily and weekly patterns are taken off, what is left, without its outliers, is extrapolated by exponential
 //! smoothing. Several forms of that, on both scales, and the repetition of the last season are then tried on beginnings
 //! of the history: the best is used, and intervals that prove too narrow are widened by as much as that shows. Rates
 //! are per second; an interval is that of a single step to come.

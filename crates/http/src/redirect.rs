@@ -58,8 +58,8 @@ fn location(head: &[u8]) -> Option<&[u8]> {
     })
 }
 
-/// A Location as it may stand in a request line: spaces and bytes that are not ASCII are percent-encoded as browsers do,
-/// in whatever character set they are. `None` if it is empty or has control characters.
+/// A Location as it may stand in a request line: spaces and bytes that are not ASCII are percent-encoded as browsers
+/// do, in whatever character set they are. `None` if it is empty or has control characters.
 fn reference(location: &[u8]) -> Option<String> {
     let is_clean = !location.is_empty() && !location.iter().any(u8::is_ascii_control);
     is_clean.then(|| encode_bytes(location))

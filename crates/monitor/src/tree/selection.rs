@@ -261,8 +261,9 @@ fn title(command_line: &[u8]) -> Vec<u8> {
     file_name(command_line.split(|byte| b"\0: ".contains(byte)).next().unwrap_or_default()).to_vec()
 }
 
-/// The file name of the script that an interpreter runs: `app.py` of `python3 -u /srv/app.py --port 80`. A process counts as
-/// an interpreter if its executable is a known one, or if the kernel named it after the script, which begins with `#!`.
+/// The file name of the script that an interpreter runs: `app.py` of `python3 -u /srv/app.py --port 80`. A process
+/// counts as an interpreter if its executable is a known one, or if the kernel named it after the script, which begins
+/// with `#!`.
 fn script<'c>(command_line: &'c [u8], comm: &[u8], executable: &[u8]) -> Option<&'c [u8]> {
     let program = without_version(executable);
     let is_shell = SHELLS.contains(&program);

@@ -1,7 +1,7 @@
 //! Certificates and private keys as files hold them, and the client's own ones, ready to be shown to a server.
 //!
-//! A client's certificate is sent as it is: whether it is good is for the server to say. So one of X.509 version 1 is sent
-//! too, as curl does, although rustls would refuse it.
+//! A client's certificate is sent as it is: whether it is good is for the server to say. So one of X.509 version 1 is
+//! sent too, as curl does, although rustls would refuse it.
 
 use super::security::SecurityError;
 use brimful_core::pem::{self, Wanted};
