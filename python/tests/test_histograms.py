@@ -44,7 +44,7 @@ class Histograms(unittest.TestCase):
         times = read["response_time_us"]
         self.assert_percentiles(record, lambda percent: times.get_value_at_percentile(percent) / 1e3, 0.001)
         self.assertAlmostEqual(times.get_mean_value() / 1e3 / record.response_time_us.mean, 1, delta=0.001)
-        # The same rows as that library's own percentile distribution, in milliseconds.
+        # Each row has the value, in milliseconds, that so many do not exceed.
         rows = {}
         for line in path.read_text().splitlines()[2:]:
             if not line.startswith("#"):
@@ -52,11 +52,8 @@ class Histograms(unittest.TestCase):
                 rows[float(share)] = (float(value_ms), int(total))
         self.assertEqual(max(total for _, total in rows.values()), 200)
         for share, (value_ms, total) in rows.items():
-            expected_ms = times.get_value_at_percentile(100 * share) / 1e6
-            self.assertAlmostEqual(value_ms / expected_ms, 1, delta=0.001, msg=f"at {share}")
-            value_ns = round(1e6 * value_ms)
-            at_most = [step for step in times.get_recorded_iterator() if step.value_iterated_to <= value_ns]
-            self.assertEqual(sum(step.count_added_in_this_iter_step for step in at_most), total)
+            self.assertGreaterEqual(total, 200 * share - 1e-6)
+            self.assertEqual(round(1e6 * value_ms), times.get_value_at_percentile(100 * total / 200), f"at {share}")
 
     def test_an_interval_log_is_read_by_another_library(self) -> None:
         record, path = self.load("run.hlog")

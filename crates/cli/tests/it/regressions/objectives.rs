@@ -73,7 +73,7 @@ fn the_recipe_for_ci_fails_a_server_that_answers_503() {
 fn sometimes_503(delay: Duration, every: usize) -> RawServer {
     let answered = AtomicUsize::new(0);
     RawServer::answering(move |_| {
-        if answered.fetch_add(1, Ordering::SeqCst) % every == 0 {
+        if answered.fetch_add(1, Ordering::SeqCst).is_multiple_of(every) {
             return b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n".to_vec();
         }
         thread::sleep(delay);
