@@ -63,7 +63,9 @@ fn compile(sources: &PathBuf, program: &str) -> Result<(), String> {
 /// Has `-lelf` and `-lz`, which libbpf's crate asks for, mean the archives: the linker finds scripts of these names first.
 fn prefer_archives() -> Result<(), String> {
     let (Some(elf), Some(z)) = (archive("elf"), archive("z")) else {
-        println!("cargo::warning=libelf.a or libz.a is missing: the program will need the shared libraries of this host");
+        println!(
+            "cargo::warning=libelf.a or libz.a is missing: the program will need the shared libraries of this host"
+        );
         return Ok(());
     };
     let mut together = vec![elf.clone(), z.clone()];

@@ -2,8 +2,8 @@
 
 use crate::output;
 use anyhow::Context;
-use brimful_core::{Nanos, panics};
 use brimful_core::quantity::{count, counted};
+use brimful_core::{Nanos, panics};
 use brimful_stats::{Live, SoFar};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rustix::termios::tcgetwinsize;

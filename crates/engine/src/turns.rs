@@ -12,8 +12,8 @@ use crate::io::Io;
 use crate::pacing::Waited;
 use crate::shard::{Hop, RESET, Shard};
 use crate::{ConnectionPolicy, EngineError, Requests};
-use brimful_core::{CallSpec, End, Event, Nanos, Next, Observer, TlsFault, Workload};
 use brimful_core::panics;
+use brimful_core::{CallSpec, End, Event, Nanos, Next, Observer, TlsFault, Workload};
 use brimful_os::clock;
 use std::sync::atomic::{AtomicBool, Ordering};
 

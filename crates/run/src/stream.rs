@@ -66,8 +66,8 @@ pub(crate) fn drive<O: Observer + Send>(
             })
         };
         let feeding = thread::Builder::new().name("calls".to_owned()).spawn_scoped(scope, feeding);
-        let feeding =
-            feeding.map_err(|error| RunError::BadLoad(format!("no thread can be had that reads the calls: {error}")))?;
+        let feeding = feeding
+            .map_err(|error| RunError::BadLoad(format!("no thread can be had that reads the calls: {error}")))?;
         // Not before there is something to do: whoever reads may take a while to get to the first call.
         if begun.recv().is_err() {
             return Err(RunError::BadLoad("there is no call to make in what was read".to_owned()));

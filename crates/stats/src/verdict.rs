@@ -519,10 +519,12 @@ mod tests {
 
     #[test]
     fn a_thread_that_panicked_is_said_before_what_follows_from_it() {
-        let generator = Generator { busy: 0.5, threads: 4, panics: vec!["no slot 7".to_owned()], ..Generator::default() };
+        let generator =
+            Generator { busy: 0.5, threads: 4, panics: vec!["no slot 7".to_owned()], ..Generator::default() };
         let run = Run { generator, ..counted(Counts { scheduled: 3, sent: 2, completed: 2, ..Counts::default() }) };
         assert_eq!(run.codes(), [ReasonCode::GeneratorPanicked, ReasonCode::Unbalanced]);
-        let expected = "1 of the generator's 4 threads ended early, and their part of the load with them: \"no slot 7\". ";
+        let expected =
+            "1 of the generator's 4 threads ended early, and their part of the load with them: \"no slot 7\". ";
         assert!(run.message().starts_with(expected), "{}", run.message());
     }
 

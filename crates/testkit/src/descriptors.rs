@@ -4,8 +4,7 @@
 use std::process::Command;
 
 /// A line of bash that closes what the shell inherited beyond stdin, stdout and stderr.
-pub const CLOSE_INHERITED: &str =
-    r#"for fd in /proc/$$/fd/*; do fd=${fd##*/}; ((fd < 3)) || eval "exec $fd>&-"; done"#;
+pub const CLOSE_INHERITED: &str = r#"for fd in /proc/$$/fd/*; do fd=${fd##*/}; ((fd < 3)) || eval "exec $fd>&-"; done"#;
 
 /// The same command under `ulimit -n LIMIT`, with the standard three descriptors and no others. Only program, arguments
 /// and environment are taken over.

@@ -2,12 +2,12 @@
 //! else, than was meant.
 
 use crate::format::wrap;
-use brimful_core::{Http2Frame, StatusClass};
 use brimful_core::counts::Counts;
 use brimful_core::http2::Http2Error;
 use brimful_core::quantity::{count, counted, percent, seconds};
 use brimful_core::record::{Record, ShardOrigin};
 use brimful_core::text::one_line;
+use brimful_core::{Http2Frame, StatusClass};
 
 /// From this share of failed calls on, the 99th percentile of those that completed is not that of all.
 const LOUD: f64 = 0.01;
