@@ -13,6 +13,25 @@ from .common import (
 
 
 @dataclass(kw_only=True)
+class AddressRecord(Part):
+    """What became of the calls that went to one address of the server."""
+    #: The address and port, like `192.0.2.7:443`.
+    address: str
+    #: Calls that went there.
+    calls: int
+    #: Calls that were completed.
+    completed: int
+    #: Connections that were established.
+    connections: int
+    #: Calls that failed, those that found no connection among them.
+    failed: int
+    #: From due to the last byte.
+    response_time_us: Summary | None = None
+    #: The same, as a share of the calls of all addresses.
+    share: float
+
+
+@dataclass(kw_only=True)
 class Class(Part):
     """One class of request."""
     #: Request body.
@@ -336,6 +355,8 @@ class Objective(Part):
 @dataclass(kw_only=True)
 class PackedAccount(Part):
     """The whole Account."""
+    #: Calls by the server's addresses, where these are told apart: their counts and response times.
+    addresses: list[PackedClass] | None = None
     #: Length of a batch in nanoseconds, a power of two.
     batch_ns: int
     #: Response times by when their calls ended, up to the last batch that has one.
@@ -777,6 +798,9 @@ class Record(Document):
     """One run."""
     #: Everything that was seen of the calls, so that Records of shards can be merged exactly.
     account: PackedAccount | None = None
+    #: The server's addresses, where the URL's host has several or is a name that was looked up again when a
+    #: connection failed.
+    addresses: list[AddressRecord] | None = None
     #: Bytes on the wire, heads included; those of TLS itself are not.
     bytes: Traffic
     #: How `Generator::max_rate` was found, if this command found it.

@@ -4,6 +4,8 @@
 export interface Record {
   /** Everything that was seen of the calls, so that Records of shards can be merged exactly. */
   account?: PackedAccount | null;
+  /** The server's addresses, where the URL's host has several or is a name that was looked up again when a connection failed. */
+  addresses?: AddressRecord[];
   /** Bytes on the wire, heads included; those of TLS itself are not. */
   bytes: Traffic;
   /** How [`Generator::max_rate`] was found, if this command found it. */
@@ -92,6 +94,24 @@ export interface AcceptQueue {
   length?: number;
   /** How many may wait; Linux lets one more. */
   limit?: number;
+}
+
+/** What became of the calls that went to one address of the server. */
+export interface AddressRecord {
+  /** The address and port, like `192.0.2.7:443`. */
+  address: string;
+  /** Calls that went there. */
+  calls: number;
+  /** Calls that were completed. */
+  completed: number;
+  /** Connections that were established. */
+  connections: number;
+  /** Calls that failed, those that found no connection among them. */
+  failed: number;
+  /** From due to the last byte. */
+  response_time_us?: Summary | null;
+  /** The same, as a share of the calls of all addresses. */
+  share: number;
 }
 
 /** What becomes of a session's connections while its user thinks. */
@@ -679,6 +699,8 @@ export interface Overhead {
 
 /** The whole Account. */
 export interface PackedAccount {
+  /** Calls by the server's addresses, where these are told apart: their counts and response times. */
+  addresses?: PackedClass[];
   /** Length of a batch in nanoseconds, a power of two. */
   batch_ns: number;
   /** Response times by when their calls ended, up to the last batch that has one. */

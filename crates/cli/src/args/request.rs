@@ -64,13 +64,13 @@ pub struct ConnectionArgs {
     /// So does a URL like http+unix:/run/app.sock:/path.
     #[arg(long, value_name = "PATH", hide_short_help = true)]
     pub unix_socket: Option<PathBuf>,
-    /// Connect to ADDRESS:PORT in place of the URL's HOST:PORT, as curl does (repeatable)
+    /// Connect elsewhere, as with curl: HOST:PORT:ADDRESS:PORT (repeatable)
     ///
     /// Host, SNI and URL stay as they are. An empty HOST or PORT in front matches any; one behind leaves what the URL has.
     /// Several ADDRESSes, with commas between them, take turns. The first that matches counts; that none does is an error.
-    #[arg(long, value_name = "HOST:PORT:ADDRESS:PORT", conflicts_with = "unix_socket", hide_short_help = true)]
+    #[arg(long, value_name = "RULE", conflicts_with = "unix_socket", hide_short_help = true)]
     pub connect_to: Vec<ConnectTo>,
-    /// Load only the first address of the URL's host that accepts a connection [default: all that do, in turn]
+    /// Use only the first of the host's addresses that accepts [default: all, in turn]
     #[arg(long, hide_short_help = true)]
     pub first_address: bool,
     /// A new connection for every call [default: keep connections alive]
