@@ -2,7 +2,7 @@
 //! calibrate`, and what reads a model then.
 
 use crate::documents;
-use crate::plan::{Files, json, numbers, plan, plans_with, word};
+use crate::plan::{Files, json, numbers, plans_with, word};
 use crate::program::{Running, brimful, share_machine};
 use brimful_core::record::{ReasonCode, Record};
 use rustix::process::Signal;
