@@ -15,8 +15,11 @@ use std::sync::LazyLock;
 const LINES: usize = 3;
 
 /// Beside those with names: common additions, and strings with all kinds of fields.
-const MORE: [&str; 12] = [
+const MORE: [&str; 15] = [
     "combined + %D",
+    "combined + %D %P \"$http_x_forwarded_for\" _",
+    "%v combined + $duration rt=%{ms}T",
+    "forwarded common + :response-time ms",
     "combined + %T/%D",
     "common + fields",
     "combined + fields",
