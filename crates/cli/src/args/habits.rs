@@ -31,7 +31,7 @@ const FLAGS: &[(&[&str], &str)] = &[
     (&["-C", "--cookie"], "a cookie is -H 'Cookie: NAME=VALUE'; sessions keep theirs with --cookies"),
     (&["-A", "--accept"], "what is accepted is -H 'Accept: text/html'; basic authentication is --user NAME:PASSWORD"),
     (&["-x", "--proxy"], "there are no proxies in between: load the proxy itself by its own URL"),
-    (&["--connect-to", "--resolve"], "put the address into the URL and the name into -H 'Host: NAME' (and --sni NAME)"),
+    (&["--resolve"], "another address for a name is --connect-to HOST:PORT:ADDRESS:PORT, as curl has it"),
     (&["-4", "-6", "--ipv4", "--ipv6"], "which address is taken, the URL can say: http://127.0.0.1/ or http://[::1]/"),
     (&["--no-tui", "--no-color", "--disable-color"], "--quiet shows no progress, and NO_COLOR=1 no colours"),
     (&["--latency-correction", "--uncorrected"], "with --rate, response times always count from when a call was due"),

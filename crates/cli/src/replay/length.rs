@@ -14,6 +14,7 @@ use brimful_accesslog::readout::in_words;
 use brimful_accesslog::replay::{Call, Options, Replayer, Summary};
 use brimful_core::Nanos;
 use brimful_core::quantity::{count, counted};
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// So many bytes are read, as they are stored; of larger logs the rest is estimated.
@@ -49,10 +50,12 @@ pub(super) fn measure(args: &ReplayArgs, stop: &AtomicBool) -> anyhow::Result<Op
         return Ok(None);
     }
     let ends = args.duration.filter(|_| !args.flatten).unwrap_or(Nanos::MAX);
+    let is_cut = Cell::new(false);
     let mut calls = 0;
     let mut last = Nanos::ZERO;
     let mut emit = |call: Call| {
         if Nanos(call.due_ns) >= ends {
+            is_cut.set(true);
             return false;
         }
         calls += 1;
@@ -63,17 +66,14 @@ pub(super) fn measure(args: &ReplayArgs, stop: &AtomicBool) -> anyhow::Result<Op
     let read_options = reading(args).map_err(failed)?;
     let enough = read_options.enough.clone();
     let mut wrong = None;
-    let mut is_cut = false;
     let mut sink = |entry: &Entry<'_>| {
-        if is_cut || wrong.is_some() || stop.load(Ordering::Relaxed) {
+        if is_cut.get() || wrong.is_some() || stop.load(Ordering::Relaxed) {
             enough.store(true, Ordering::Relaxed);
             return Kept::No;
         }
         match replayer.add(entry, &mut emit) {
-            Ok((wanted, is_call)) => {
-                is_cut = !wanted;
-                if is_call { Kept::Yes } else { Kept::No }
-            }
+            Ok((_, true)) => Kept::Yes,
+            Ok((_, false)) => Kept::No,
             Err(error) => {
                 wrong = Some(error);
                 Kept::No
@@ -92,7 +92,7 @@ pub(super) fn measure(args: &ReplayArgs, stop: &AtomicBool) -> anyhow::Result<Op
     if let Some(error) = wrong {
         return Err(failed(error));
     }
-    let summary = if is_cut { replayer.summary() } else { replayer.finish(&mut emit) };
+    let summary = if is_cut.get() { replayer.summary() } else { replayer.finish(&mut emit) };
     if stop.load(Ordering::Relaxed) {
         return Ok(None);
     }
@@ -104,8 +104,8 @@ pub(super) fn measure(args: &ReplayArgs, stop: &AtomicBool) -> anyhow::Result<Op
         calls,
         last,
         longest_pause: Nanos(summary.longest_pause_ns),
-        share: share.filter(|_| !is_cut),
-        is_cut,
+        share: share.filter(|_| !is_cut.get()),
+        is_cut: is_cut.get(),
         formats: names.join(", "),
         sample: in_words(&read.formats.sample()),
         remarks: read.formats.remarks(),

@@ -73,7 +73,6 @@ fn of_role(survey: &Survey, role: Role) -> Vec<&Level> {
 /// servers of `brimful-survey` show.
 #[test]
 fn the_demonstration_foresees_what_it_then_measures() {
-    let _machine = own_machine();
     let whole = (0..TRIES).map(|_| demonstration()).find(|survey| survey.stopped.is_none());
     predicts_and_measures(&whole.expect("none of three demonstrations got through all its levels"));
 }
@@ -98,7 +97,9 @@ fn demonstration() -> Survey {
         "--report",
         report.to_str().unwrap(),
     ];
+    let machine = own_machine();
     let done = Running::start(brimful(&args)).finish();
+    drop(machine);
     let survey = ended(&done, &done.stdout);
     // The predictions are printed before any of what they say is measured.
     let said = |what: &str| done.stderr.find(what);

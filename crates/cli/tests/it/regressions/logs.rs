@@ -75,7 +75,8 @@ fn one_early_stamp_at_a_logs_head_does_not_stall_its_replay() {
         assert!((0.4..30.0).contains(&record.window_s), "{}", record.window_s);
         assert!(done.stderr.contains("1 came too far behind their time to be sorted"), "{}", done.stderr);
         let length = words(&done.stderr);
-        assert!(length.contains("300 calls over 499 ms (at 60 times the log's speed)"), "{length}");
+        let is_said = ["498", "499"].iter().any(|ms| length.contains(&format!("300 calls over {ms} ms (at 60 times")));
+        assert!(is_said, "{length}");
     }
 }
 
@@ -195,13 +196,13 @@ fn microseconds_before_a_pid_are_not_seconds() {
 #[test]
 fn a_format_that_reads_no_line_says_why() {
     let (files, server) = (Files::new(), server());
-    let log = files.write("common.log", line(0, "/a").repeat(3));
-    let reason = format!("{log}:1:77: expected a space and a quote");
+    let log = files.write("common.log", [0, 1, 2].map(|second| line(second, "/a")).concat());
+    let reason = format!("{log}:1:66: expected a space and a quote");
     run(&["characterize", &log, "--format", "combined"]).fails(2, &reason);
     run(&["replay", &log, &server.url(), "--format", "combined"]).fails(2, &reason);
     run(&["replay", &log, &server.url(), "--flatten", "--format", "combined"]).fails(2, &reason);
     let done = from_stdin(&["replay", "-", &server.url(), "--format", "combined"], line(0, "/a").as_bytes());
-    assert!(done.code == 2 && done.stderr.contains("-:1:77: expected a space and a quote"), "{done:?}");
+    assert!(done.code == 2 && done.stderr.contains("-:1:66: expected a space and a quote"), "{done:?}");
     let tomcat = "%h %l %u %{yyyy-MM-dd HH:mm:ss}t \"%r\" %s %b";
     let done = run(&["characterize", &log, "--format", tomcat]);
     let said = words(&done.stderr);
