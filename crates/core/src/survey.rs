@@ -136,13 +136,14 @@ impl fmt::Display for Connections {
                 write!(f, "This server serves {} {} at a time: the survey uses ", count(served), plural(served))?;
             }
             (false, None) if self.one_call_each => f.write_str("Each call has a connection of its own, ")?,
-            (false, None) => f.write_str("The survey uses a pool of ")?,
+            (false, None) if self.most.is_some() => f.write_str("The survey uses a pool of ")?,
+            (false, None) => f.write_str("The survey opens ")?,
         }
         match self.most {
             Some(most) if self.one_call_each => write!(f, "{} at once at most", count(most))?,
             Some(most) if self.served_at_once.is_some() => write!(f, "{}", count(most))?,
             Some(most) => write!(f, "at most {} {}, for which calls wait", count(most), plural(most))?,
-            None => f.write_str("as many at once as there are calls under way")?,
+            None => f.write_str("as many connections at once as there are calls under way")?,
         }
         f.write_str(".")
     }

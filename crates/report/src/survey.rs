@@ -276,7 +276,8 @@ mod tests {
     #[test]
     fn a_survey_of_an_earlier_version_is_read_and_shown() {
         let mut old = serde_json::to_value(a_survey()).unwrap();
-        let new = ["laws", "throughput_by_clients", "bottleneck", "speed_by_block", "inflicted", "elapsed_s"];
+        let new =
+            ["laws", "throughput_by_clients", "bottleneck", "speed_by_block", "inflicted", "elapsed_s", "connections"];
         let all = old.as_object_mut().unwrap();
         all.retain(|name, _| !new.contains(&name.as_str()));
         without(&mut old, &["interval90", "error_drift", "steady_response_s", "host_speed"]);
@@ -393,6 +394,7 @@ law         idle^1, off by 1.8 % where left out; next idle^2, 13.0 %
 full        cpu: 99.1 % busy with 8 clients at once
 calibration mean load 22 % (30 % allowed), up to 8 clients, waits of up to 16.3 ms (200 ms allowed)
 host        speed between blocks 0.93 … 1.06 of its mean
+connections The survey uses a pool of at most 32 connections, for which calls wait.
 client      can offer 48,000/s
 elapsed     252 s
 verdict     valid
@@ -406,6 +408,7 @@ calibration    load  throughput ±  mean response time       ±  utilization
 mix *        50.0/s      50.0/s -             2.22 ms 44.4 µs       10.2 %
 
 saturation  not determined; predicted -, measured -, error -
+connections The survey uses a pool of at most 32 connections, for which calls wait.
 elapsed     252 s
 stopped     at mix at 20 %: Ctrl-C was pressed.
 verdict     NOT VALID: do not trust these numbers

@@ -525,7 +525,8 @@ mod tests {
         assert_eq!(run.codes(), [ReasonCode::GeneratorPanicked, ReasonCode::Unbalanced]);
         let expected =
             "1 of the generator's 4 threads ended early, and their part of the load with them: \"no slot 7\". ";
-        assert!(run.message().starts_with(expected), "{}", run.message());
+        let verdict = run.verdict();
+        assert!(verdict.reasons[0].message.starts_with(expected), "{verdict:?}");
     }
 
     #[test]

@@ -336,6 +336,8 @@ class LogReplay(Part):
     files: list[str]
     #: Whether the same requests come at a constant rate.
     flattened: bool | None = None
+    #: The longest pause between two calls; longer ones are cut to it.
+    max_gap_s: float | None = None
     #: What the gaps between requests are divided by.
     speed: float | None = None
 
@@ -916,6 +918,7 @@ ReasonCode: TypeAlias = Literal[
     "generator_late",
     "generator_cpu",
     "generator_stalled",
+    "generator_panicked",
     "descriptors",
     "ports",
     "memory",

@@ -132,6 +132,16 @@ class Dispersion(Part):
 
 
 @dataclass(kw_only=True)
+class FieldSample(Part):
+    """A field of a line of a log, as it was read."""
+    #: What the field is: `client`, `host`, `time`, `method`, `target`, `protocol`, `status`, `bytes`, `took`,
+    #: `upstream took`, `referer` or `agent`.
+    field: str
+    #: Its value; long ones are cut.
+    value: str
+
+
+@dataclass(kw_only=True)
 class FormatShare(Part):
     """A format, and the share of lines that it reads."""
     #: Its name, or the format string that was given.
@@ -354,6 +364,8 @@ class Profile(Document):
     dispersion: list[Dispersion]
     #: The format of most lines, by name.
     format: str
+    #: The first line of that format, read out field by field.
+    format_sample: list[FieldSample] | None = None
     #: Every format that lines were read with.
     formats: list[FormatShare]
     #: The first request, RFC 3339.

@@ -222,6 +222,8 @@ class Generator(Part):
     max_open_connections: int
     #: The highest rate this client was found to offer without being the limit itself, if that was measured.
     max_rate: float | None = None
+    #: Messages of its threads that panicked. Their calls are counted up to then, and the other threads went on.
+    panics: list[str] | None = None
     #: Threads, one shard each.
     threads: int
     #: Calls began only once in so many seconds, and so up to that late, if that was asked for.

@@ -20,6 +20,8 @@ export interface Profile {
   dispersion: Dispersion[];
   /** The format of most lines, by name. */
   format: string;
+  /** The first line of that format, read out field by field. */
+  format_sample?: FieldSample[];
   /** Every format that lines were read with. */
   formats: FormatShare[];
   /** The first request, RFC 3339. */
@@ -197,6 +199,14 @@ export interface Expect {
   status?: Statuses | null;
 }
 
+/** A field of a line of a log, as it was read. */
+export interface FieldSample {
+  /** What the field is: `client`, `host`, `time`, `method`, `target`, `protocol`, `status`, `bytes`, `took`, `upstream took`, `referer` or `agent`. */
+  field: string;
+  /** Its value; long ones are cut. */
+  value: string;
+}
+
 /** Files below the class's path. */
 export interface FileSet {
   /** Bytes of a file, or how those of all are distributed: the sizes that `brimful fileset` makes. */
@@ -275,6 +285,8 @@ export interface LogReplay {
   files: string[];
   /** Whether the same requests come at a constant rate. */
   flattened?: boolean;
+  /** The longest pause between two calls; longer ones are cut to it. */
+  max_gap_s?: number | null;
   /** What the gaps between requests are divided by. */
   speed?: number;
 }

@@ -411,6 +411,8 @@ export interface Generator {
   max_open_connections: number;
   /** The highest rate this client was found to offer without being the limit itself, if that was measured. */
   max_rate?: number | null;
+  /** Messages of its threads that panicked. Their calls are counted up to then, and the other threads went on. */
+  panics?: string[];
   /** Threads, one shard each. */
   threads: number;
   /** Calls began only once in so many seconds, and so up to that late, if that was asked for. */
@@ -540,6 +542,8 @@ export interface LogReplay {
   files: string[];
   /** Whether the same requests come at a constant rate. */
   flattened?: boolean;
+  /** The longest pause between two calls; longer ones are cut to it. */
+  max_gap_s?: number | null;
   /** What the gaps between requests are divided by. */
   speed?: number;
 }
@@ -955,7 +959,7 @@ export interface Reason {
 }
 
 /** The reasons a script can tell apart. */
-export type ReasonCode = "generator_late" | "generator_cpu" | "generator_stalled" | "descriptors" | "ports" | "memory" | "beyond_client_max" | "shard_lost" | "unbalanced" | "interrupted" | "server_died" | "other_work" | "incomplete" | "server_errors" | "rate_limited" | "throttled" | "server_changed" | "model_refuted";
+export type ReasonCode = "generator_late" | "generator_cpu" | "generator_stalled" | "generator_panicked" | "descriptors" | "ports" | "memory" | "beyond_client_max" | "shard_lost" | "unbalanced" | "interrupted" | "server_died" | "other_work" | "incomplete" | "server_errors" | "rate_limited" | "throttled" | "server_changed" | "model_refuted";
 
 /** What became of redirects, in a run that follows them. */
 export interface Redirects {
