@@ -30,10 +30,12 @@ pub struct Destination {
     first_turn: usize,
 }
 
-/// Looks the server's name up again. It is given the addresses in use and returns those to use from then on, or none
-/// where they stay as they are.
+/// Given the addresses in use, returns those to use from then on, or none where they stay as they are.
+type LookUpFn = dyn Fn(&[SocketAddr]) -> Vec<SocketAddr> + Send + Sync;
+
+/// Looks the server's name up again.
 #[derive(Clone)]
-pub struct LookUp(pub Arc<dyn Fn(&[SocketAddr]) -> Vec<SocketAddr> + Send + Sync>);
+pub struct LookUp(pub Arc<LookUpFn>);
 
 impl Destination {
     /// A server with further addresses, whose name can be looked up again.

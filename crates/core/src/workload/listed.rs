@@ -141,7 +141,6 @@ impl UrlList {
     }
 
     /// Adds a path that has been checked.
-
     fn add(
         &mut self,
         line: usize,

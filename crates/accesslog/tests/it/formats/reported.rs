@@ -4,8 +4,11 @@ use super::*;
 
 const REST: &str = r#"[03/Aug/2017:14:58:51 +0000] "GET /a HTTP/1.1" 200 10 "-" "x""#;
 
-/// The name of the format that reads all lines, and their entries' clients, hosts and times taken.
-fn found(lines: &[String]) -> (String, Vec<(String, String, Option<u64>)>, Vec<String>) {
+/// Client, host and time taken of an entry.
+type Caller = (String, String, Option<u64>);
+
+/// The name of the format that reads all lines, their entries' callers, and the remarks on the format.
+fn found(lines: &[String]) -> (String, Vec<Caller>, Vec<String>) {
     let sample: Vec<&[u8]> = lines.iter().map(String::as_bytes).collect();
     let mut formats = Formats::detect(&sample).unwrap_or_else(|error| panic!("{}: {error}", lines[0]));
     let mut scratch = Scratch::default();
