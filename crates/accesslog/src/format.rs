@@ -342,8 +342,7 @@ impl Format {
         }
     }
 
-    /// The same, reading whole numbers that do not say their unit as so many of this one; none where the format has no
-    /// such numbers.
+    /// This format with `whole` as the unit of whole numbers that do not name theirs; `None` where it has no such numbers.
     pub(crate) fn with_whole_unit(mut self, unit: Unit) -> Option<Format> {
         match &mut self.reader {
             Reader::Json(_, whole) | Reader::Ltsv(_, whole) => *whole = unit,

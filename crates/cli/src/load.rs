@@ -217,7 +217,7 @@ fn plan(args: &LoadArgs) -> anyhow::Result<RunPlan> {
     Ok(plan)
 }
 
-/// The share of `--max-connections` that one thread of one of so many parts of the load has.
+/// Connections that one thread may have: `--max-connections` over all threads of all `parts` of the load.
 fn most_per_shard(args: &LoadArgs, plan: &RunPlan, parts: u64) -> anyhow::Result<Option<u64>> {
     let Some(MaxConnections::AtMost(most)) = args.max_connections else { return Ok(None) };
     let is_open = plan.workload.load.as_ref().is_none_or(|load| load.kind() == LoadKind::Open);

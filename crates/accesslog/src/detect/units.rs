@@ -20,7 +20,7 @@ const FASTEST_NS: u64 = 20_000;
 const SLOWEST_NS: u64 = 120_000_000_000;
 /// Bytes of an answer in a second, at most.
 const MOST_BYTES_PER_S: f64 = 12.5e9;
-/// One line in so many may be an exception.
+/// Share of lines that may be exceptions: one in this many.
 const EXCEPTIONS: usize = 100;
 /// So many in a hundred zeros are no microseconds: these count from the first byte to the last.
 const MOST_ZEROS: usize = 2;

@@ -181,7 +181,7 @@ pub(crate) struct Labelled<'a> {
 }
 
 impl<'a> Labelled<'a> {
-    /// Nothing yet; whole numbers that are times and do not say their unit are so many of `whole`.
+    /// A reader of no line yet. Whole numbers that are times and do not name their unit are in units of `whole`.
     pub(crate) fn new(whole: Unit) -> Self {
         Labelled {
             whole,

@@ -8,7 +8,7 @@ use super::{Histogram, NS};
 
 /// A stamp this far from its neighbours may be wrong.
 const LEAP_NS: i64 = 60 * NS;
-/// After so many stamps in a row that are far behind, the clock was set back.
+/// Number of stamps in a row that are far behind, after which the clock counts as set back.
 const SET_BACK: u32 = 16;
 
 /// The distribution of times between requests.

@@ -19,7 +19,7 @@ pub(super) const LOOK_AHEAD: usize = 64;
 const LEAP_NS: i64 = 60 * SECOND_NS;
 /// With fewer stamps to compare with, a gap at the beginning or end of a log is taken as it is.
 const LEAST_COMPARED: usize = 16;
-/// A gap at the beginning or end of a log that is so many times the longest of the others does not belong to them.
+/// A gap at the beginning or end of a log is a stray one if it is this many times as long as the longest of the others.
 const MUCH_LONGER: i64 = 10;
 /// Fewer lines than this at the end of a log do not show that its time went on so far.
 const FEW: usize = 8;
@@ -51,7 +51,7 @@ pub(super) struct Timeline {
 }
 
 impl Timeline {
-    /// A course in which requests are sorted within so many nanoseconds.
+    /// A timeline that sorts requests that are at most `window_ns` nanoseconds out of order.
     pub fn new(window_ns: i64) -> Timeline {
         Timeline { window_ns, newest_ns: None, shift_ns: 0, recent: Recent::default(), set_back: 0 }
     }

@@ -17,7 +17,7 @@ use std::io::{self, ErrorKind, Read};
 const LINES: usize = 500;
 /// And at least so many of each.
 const LEAST_LINES: usize = 20;
-/// The first of so many requests is the first of the log, unless its stamp is this far ahead of the middle one.
+/// Number of requests at a log's head whose median stamp decides whether the first stamp is believed.
 const COMPARED: usize = 15;
 const LEAP_NS: i64 = 60_000_000_000;
 /// So many bytes are decoded beforehand, over all logs, but for each within the range.

@@ -8,7 +8,7 @@
 const LEAST_REQUESTS: u64 = 20;
 /// Stray requests are at most this part of all, at each end; one may always be.
 const ONE_IN: u64 = 100;
-/// A gap so many times the longest of the others does not belong to them.
+/// A gap is a stray one if it is this many times as long as the longest of the others.
 const MUCH_LONGER: i64 = 10;
 /// A shorter gap, in seconds, stretches no span that matters.
 const LEAST_GAP_S: i64 = 300;
@@ -70,7 +70,7 @@ struct Gap {
     outside: u64,
 }
 
-/// The widest gap that has at most so many requests on its outer side, from which `minutes` come.
+/// The widest gap with at most `most` requests on its outer side, the side at which `minutes` begin.
 fn widest_gap(minutes: impl Iterator<Item = (i64, u64)>, most: u64) -> Option<Gap> {
     let mut widest: Option<Gap> = None;
     let mut outside = 0;

@@ -3,7 +3,7 @@
 use crate::plan::{Files, json};
 use serde_json::Value;
 
-/// 140 days from a Thursday on, of so many requests on each.
+/// 140 days from a Thursday on, with `requests` of each day.
 fn history(requests: impl Fn(usize) -> f64) -> String {
     let line = |i: usize| format!("{},{:.0}\n", 1_767_225_600 + 86_400 * i, 86_400.0 * requests(i));
     "time,requests\n".to_owned() + &(0..140).map(line).collect::<String>()
