@@ -158,7 +158,7 @@ impl Counts {
         self.share_of_calls(self.errors())
     }
 
-    /// The share of the scheduled calls that so many are; `None` when there was no call.
+    /// This number over that of the scheduled calls; `None` when there was no call.
     pub fn share_of_calls(&self, calls: u64) -> Option<f64> {
         (self.scheduled > 0).then(|| calls as f64 / self.scheduled as f64)
     }

@@ -16,7 +16,7 @@ pub(crate) struct Closed {
 const RECENT: usize = 8;
 /// Periods that it takes.
 const FEWEST: usize = 3;
-/// With so many periods, one exception is allowed: a sale on a Sunday.
+/// Number of periods from which one exception is allowed, such as a sale on a Sunday.
 const WITH_EXCEPTION: usize = 6;
 
 impl Closed {

@@ -23,7 +23,7 @@ const FAR: f64 = 6.0;
 const LEAST_SPREAD: f64 = 0.01;
 /// Where more than this share of the values would be spikes, none is.
 const SHARE: f64 = 0.1;
-/// From so many in a row at the same place of a period, they are a season that has begun.
+/// Number of outliers in a row at one place of the period from which they count as a new season.
 const RECURRING: usize = 3;
 /// From this share on, those at the end of a history are a level that may stay.
 const LASTING: f64 = 0.6;

@@ -14,7 +14,7 @@ fn openssl(directory: &Path, line: &str) {
     assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// A server that answers 200 to clients with a certificate, whoever issued it, and 400 to others.
+/// A server that answers 200 to clients with a certificate, from any issuer, and 400 to others.
 fn nginx(certificates: &Certificates) -> Nginx {
     let identity = certificates.issue("IP:127.0.0.1", Flaw::None);
     let extra = format!(

@@ -30,7 +30,7 @@ fn server() -> RawServer {
     RawServer::content_length("hello\n")
 }
 
-/// A line of Common whose stamp is so many seconds after 10 o'clock; of the day before if that is negative.
+/// A line of Common whose stamp is `second` seconds after 10 o'clock, or before it if negative.
 fn line(second: i64, path: &str) -> String {
     let at = 36_000 + second;
     let (hour, minute, second) = (at / 3600, at / 60 % 60, at % 60);
