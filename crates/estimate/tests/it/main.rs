@@ -8,4 +8,5 @@ mod demand;
 mod laws;
 #[path = "../../../model/tests/it/reference.rs"]
 mod reference;
+mod server;
 mod usl;
