@@ -64,7 +64,7 @@ pub struct Redirects<'a> {
     follow: &'a Follow,
     under_way: HashMap<RequestId, Hop>,
     /// The next one's number.
-    next: u32,
+    next: u64,
 }
 
 /// One of them.

@@ -109,7 +109,7 @@ impl Lot {
     fn hand_over(&mut self, call: StreamedCall) -> bool {
         let render = |last| self.wire.request(&call.method, &call.path, &call.headers, &[], last).ok();
         let Some((on_going, last)) = render(false).zip(render(true)) else { return true };
-        let request = RequestId(self.next as u32);
+        let request = RequestId(self.next);
         let shard = (self.next % self.feeders.len() as u64) as usize;
         self.next += 1;
         let feeder = &mut self.feeders[shard];

@@ -65,6 +65,27 @@ pub enum Process {
     Pareto(Hurst),
 }
 
+/// The most pieces of a rate curve per call, on average. More would take longer to walk along than a call may be late.
+const MOST_PIECES_PER_CALL: f64 = 20_000.0;
+
+impl Process {
+    /// Whether calls can be made in time: not where a rate curve changes far more often than calls are due.
+    fn check(&self, rate: f64) -> Result<(), ArrivalsError> {
+        let pieces_per_s = match self {
+            Process::Constant | Process::Poisson | Process::Uniform(_) | Process::OnOff(_) => 0.0,
+            Process::Steps(steps) => steps.pieces_per_s(),
+            Process::Mmpp(bursts) => bursts.pieces_per_s(),
+            Process::Fgn(_) => fgn::PIECES_PER_S,
+            Process::Pareto(_) => pareto::PIECES_PER_S,
+        };
+        let slowest = pieces_per_s / MOST_PIECES_PER_CALL;
+        match rate < slowest {
+            true => Err(ArrivalsError::TooSlow { rate, process: Box::new(*self), slowest }),
+            false => Ok(()),
+        }
+    }
+}
+
 /// Due times, never decreasing. They end where stages or a trace end, and nowhere else.
 #[derive(Clone, Debug)]
 pub struct Arrivals {
@@ -75,8 +96,12 @@ pub struct Arrivals {
 
 impl Arrivals {
     /// Calls at a mean `rate`, which must be finite and above zero.
-    pub fn new(process: Process, rate: Rate, seed: u64) -> Arrivals {
+    ///
+    /// # Errors
+    /// [`ArrivalsError::TooSlow`] where the process changes its rate far more often than calls are due.
+    pub fn new(process: Process, rate: Rate, seed: u64) -> Result<Arrivals, ArrivalsError> {
         let rate = rate.0;
+        process.check(rate)?;
         // A stream of its own for the curve: the ticks must not depend on how often it draws.
         let curve_rng = || rng(seed, 3);
         let curve = match process {
@@ -92,7 +117,7 @@ impl Arrivals {
             Process::Uniform(spread) => Ticks::Uniform { area: 0.0, spread, rng: rng(seed, 1) },
             Process::Poisson | Process::Mmpp(_) | Process::Fgn(_) | Process::Pareto(_) => Ticks::exponential(seed),
         };
-        Arrivals::of(ticks, curve)
+        Ok(Arrivals::of(ticks, curve))
     }
 
     /// Calls along `stages`, each going linearly from the rate before it, the first from `start`, to its own; after the
@@ -240,7 +265,7 @@ mod tests {
     use super::*;
 
     fn due_times(process: Process, rate: f64, n: usize, seed: u64) -> Vec<Nanos> {
-        Arrivals::new(process, Rate(rate), seed).take(n).collect()
+        Arrivals::new(process, Rate(rate), seed).unwrap().take(n).collect()
     }
 
     #[test]
@@ -253,7 +278,7 @@ mod tests {
         let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / 20_000.0;
         // Width² / 12.
         assert!((mean / 0.1 - 1.0).abs() < 0.01 && (variance / (0.01 / 12.0) - 1.0).abs() < 0.05, "{mean} {variance}");
-        let mut part = Arrivals::new(Process::Uniform(0.5), Rate(10.0), 3);
+        let mut part = Arrivals::new(Process::Uniform(0.5), Rate(10.0), 3).unwrap();
         part.pass(7);
         assert_eq!(part.next(), Some(due[7]));
     }
@@ -299,11 +324,11 @@ mod tests {
     fn a_load_of_so_many_calls_lasts_until_the_next_would_have_been_due() {
         let second = Nanos::from_secs(1);
         let end = |arrivals: &Arrivals, calls, window| arrivals.clone().end(Extent { window, calls });
-        let constant = Arrivals::new(Process::Constant, Rate(1000.0), 0);
+        let constant = Arrivals::new(Process::Constant, Rate(1000.0), 0).unwrap();
         assert_eq!(end(&constant, 1000, Nanos::MAX), second);
         assert_eq!(end(&constant, 1001, second), second, "the window ends it first");
         assert_eq!(end(&constant, u64::MAX, second), second);
-        let bursts = Arrivals::new("onoff:4,10%,20ms".parse().unwrap(), Rate(1000.0), 0);
+        let bursts = Arrivals::new("onoff:4,10%,20ms".parse().unwrap(), Rate(1000.0), 0).unwrap();
         assert_eq!(end(&bursts, 1000, Nanos::MAX), second);
         let ramp = [Stage { length_s: 1.0, rate: 1000.0 }];
         let ramp = Arrivals::stages(Process::Constant, Rate(0.0), &ramp, 0).unwrap();
@@ -312,7 +337,7 @@ mod tests {
         let trace = Arrivals::trace(Trace::parse(b"0\n0.5\n2\n").unwrap(), Speed::ORIGINAL);
         assert_eq!(end(&trace, 2, Nanos::MAX), Nanos::from_secs(2));
         assert_eq!(end(&trace, 3, Nanos::from_secs(9)), Nanos::from_secs(9));
-        let poisson = Arrivals::new(Process::Poisson, Rate(1000.0), 5);
+        let poisson = Arrivals::new(Process::Poisson, Rate(1000.0), 5).unwrap();
         assert_eq!(end(&poisson, 1000, Nanos::MAX), poisson.clone().nth(1000).unwrap());
         assert_eq!(end(&poisson, u64::MAX, second), second);
     }

@@ -2,6 +2,7 @@
 
 use crate::Process;
 use brimful_core::Nanos;
+use brimful_core::quantity::number;
 
 /// Why an arrival process, a stage or a trace cannot be used.
 #[derive(Debug, thiserror::Error, PartialEq)]
@@ -37,9 +38,23 @@ pub enum ArrivalsError {
         /// Part of the time in bursts.
         share: f64,
     },
+    /// A rate curve that changes far more often than calls are due.
+    #[error(
+        "{process} changes its rate too often for {rate} calls per second: let its steps or bursts last longer, or make \
+         {} calls per second or more", number(*.slowest)
+    )]
+    TooSlow {
+        /// Calls per second.
+        rate: f64,
+        /// What changes the rate.
+        process: Box<Process>,
+        /// The lowest rate for it.
+        slowest: f64,
+    },
     /// Steps that no load can be made of.
     #[error(
-        "these are no steps: write 1 to 10 of them, each with a time above zero, and one of them with a rate above zero"
+        "these are no steps: write 1 to 10 of them, each with a time above zero and a rate of 0 or from 1e-9 to 1e9, and one \
+         of them with a rate above zero"
     )]
     Steps,
     /// Periods of no length.

@@ -4,7 +4,7 @@
 //! A class that goes through what it asks for in order, or has places to be filled in, is *numbered*: its calls bear
 //! their number within the class, from which whoever renders requests knows all else. In the order of a whole schedule
 //! the numbers are 0, 1, 2 …; where each shard has an order of its own, shard i of n has i, i + n, i + 2n …, so that no
-//! two calls of a load have the same number. Numbers begin anew after 2³¹ calls of a class.
+//! two calls of a load have the same number.
 
 use crate::{Chooser, Shard, rng};
 use brimful_core::alias::Alias;
@@ -50,7 +50,7 @@ pub enum MixError {
 /// What of an impossible mix is told.
 const SHOWN: usize = 10;
 /// Above these are numbers that stand for other requests.
-const NUMBERS: u64 = (1 << 31) - 1;
+const NUMBERS: u64 = (1 << 63) - 1;
 
 impl Mix {
     /// `shares`, one per class, in any scale, where each class has one request.
@@ -94,15 +94,15 @@ impl Mix {
     pub(crate) fn at(&self, u: f64) -> CallSpec {
         let slot = self.slots.shares.at(u);
         let class = self.slots.class(slot);
-        let request = if self.slots.numbered[usize::from(class.0)] { self.number(class) } else { slot as u32 };
+        let request = if self.slots.numbered[usize::from(class.0)] { self.number(class) } else { slot as u64 };
         CallSpec { class, request: RequestId(request), session: None }
     }
 
-    fn number(&self, class: ClassId) -> u32 {
+    fn number(&self, class: ClassId) -> u64 {
         let next = &self.next[usize::from(class.0)];
         let number = next.get();
         next.set(number.wrapping_add(self.step));
-        (number & NUMBERS) as u32
+        number & NUMBERS
     }
 
     fn drawing(shares: &[f64], first: Vec<u32>, numbered: Vec<bool>, seed: u64) -> Result<Mix, MixError> {
@@ -181,6 +181,17 @@ mod tests {
     }
 
     #[test]
+    fn numbers_of_calls_go_on_beyond_32_bits() {
+        let workload = read("[[class]]\nname='x'\npath='/{seq}'");
+        for first in [(1 << 31) - 1000, (1 << 32) - 1000] {
+            let mix = Mix::of(&workload, 5).unwrap();
+            mix.next.iter().for_each(|next| next.set(first));
+            let numbers = mix.take(1_000_000).map(|call| call.request.0);
+            assert!(numbers.eq(first..first + 1_000_000), "none is lost or comes twice");
+        }
+    }
+
+    #[test]
     fn a_request_belongs_to_its_class() {
         let mut workload = Workload::single("GET", "/a");
         let url = |path: &str| Url { path: path.to_owned(), weight: 1.0, bytes: None };
@@ -234,7 +245,7 @@ mod tests {
     fn shards_with_orders_of_their_own_share_no_number() {
         let mix = Mix::of(&read("[[class]]\nname='x'\npath='/{seq}'"), 1).unwrap();
         let of_shard = |shard| mix.clone().of_shard(shard, 1).take(4).map(|call| call.request.0);
-        let mut numbers: Vec<u32> = Shard::WHOLE.split(3).flat_map(of_shard).collect();
+        let mut numbers: Vec<u64> = Shard::WHOLE.split(3).flat_map(of_shard).collect();
         numbers.sort_unstable();
         assert_eq!(numbers, (0..12).collect::<Vec<_>>());
     }

@@ -68,7 +68,7 @@ mod tests {
             ["constant", "poisson", "onoff:4,10%,20ms", "mmpp:4,10%,2ms", "selfsimilar:0.8", "selfsimilar:0.8,pareto"];
         let ramp = [Stage { length_s: 0.08, rate }];
         match PROCESSES.get(kind) {
-            Some(process) => Arrivals::new(process.parse().unwrap(), Rate(rate), seed),
+            Some(process) => Arrivals::new(process.parse().unwrap(), Rate(rate), seed).unwrap(),
             None if kind == 6 => Arrivals::stages(Process::Constant, Rate(0.0), &ramp, seed).unwrap(),
             None if kind == 7 => Arrivals::stages(Process::Poisson, Rate(0.0), &ramp, seed).unwrap(),
             None => Arrivals::trace(Trace::parse(b"0\n0.01\n0.01\n0.03\n0.2").unwrap(), "2x".parse().unwrap()),
@@ -113,7 +113,7 @@ mod tests {
         let extent = Extent { window: Nanos::from_secs(1_000_000), calls: u64::MAX };
         let shard = Shard { index: 7, count: 100_000_000_000 };
         for process in ["constant", "onoff:4,10%,20ms"] {
-            let arrivals = Arrivals::new(process.parse().unwrap(), Rate(1e6), 0);
+            let arrivals = Arrivals::new(process.parse().unwrap(), Rate(1e6), 0).unwrap();
             let due: Vec<Nanos> = drain(open(&arrivals, 1, extent, shard)).into_iter().map(|(due, _)| due).collect();
             assert_eq!(due.len(), 10);
             assert!(due[9] >= Nanos::from_secs(900_000), "{due:?}");
@@ -123,7 +123,7 @@ mod tests {
             mix.pass(calls);
             mix.next().unwrap().class.0
         });
-        let arrivals = Arrivals::new(Process::Constant, Rate(1e6), 0);
+        let arrivals = Arrivals::new(Process::Constant, Rate(1e6), 0).unwrap();
         let classes: Vec<u16> = drain(open(&arrivals, 1, extent, shard)).into_iter().map(|(_, class)| class).collect();
         assert_eq!(classes, calls.collect::<Vec<_>>());
     }
@@ -132,7 +132,8 @@ mod tests {
     fn nothing_is_handed_out_before_it_is_due() {
         let extent = Extent { window: Nanos::from_secs(1), calls: 10 };
         let mix = Mix::new(&[1.0], 0).unwrap();
-        let mut workload = Open::new(Arrivals::new(Process::Constant, Rate(100.0), 0), mix, extent, Shard::WHOLE);
+        let mut workload =
+            Open::new(Arrivals::new(Process::Constant, Rate(100.0), 0).unwrap(), mix, extent, Shard::WHOLE);
         assert!(matches!(workload.next(Nanos::ZERO, 0), Next::Due { due: Nanos::ZERO, .. }));
         assert_eq!(workload.next(Nanos(1), 1), Next::NotBefore(Nanos::from_millis(10)));
         // Late, the call still carries its own due time.

@@ -107,7 +107,7 @@ impl Sessions {
         seeds.advance(u128::from(shard.index));
         match &load.comes {
             SessionArrivals::Open { rate, arrivals } => {
-                let arrivals = Arrivals::new(arrivals.parse::<Process>()?, *rate, seed);
+                let arrivals = Arrivals::new(arrivals.parse::<Process>()?, *rate, seed)?;
                 let before = past.as_ref().map_or(Nanos::ZERO, |past| past.span);
                 let left = load.number.map_or(u64::MAX, |number| shard.share(number));
                 sessions.coming = Some(Coming::new(arrivals, seeds, shard, before, left));

@@ -308,7 +308,7 @@ mod tests {
     }
 
     fn call(class: u16, request: u32) -> CallSpec {
-        CallSpec { class: ClassId(class), request: RequestId(request), session: None }
+        CallSpec { class: ClassId(class), request: RequestId(request.into()), session: None }
     }
 
     /// Method and path of a call's request.

@@ -266,7 +266,7 @@ impl Filled<'_> {
             Part::Text(text) => text.len(),
             Part::Path => self.path.len(),
             Part::Length => 0,
-            Part::Seq => digits(u64::from(self.draws.number)),
+            Part::Seq => digits(self.draws.number),
             Part::Uuid => UUID,
             Part::Rand { from, to } => digits(self.number(*from, *to)),
             Part::Csv(column) => self.cell(*column).len(),
@@ -301,7 +301,7 @@ impl Filled<'_> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Draws {
     /// Of the call, within its class.
-    pub number: u32,
+    pub number: u64,
     from: u64,
 }
 
@@ -310,7 +310,7 @@ impl Draws {
 
     pub fn of_call(seed: u64, class: ClassId, request: RequestId) -> Draws {
         let of_class = scrambled(seed.wrapping_add(Draws::STEP.wrapping_mul(u64::from(class.0) + 1)));
-        let from = scrambled(of_class.wrapping_add(Draws::STEP.wrapping_mul(u64::from(request.0) + 1)));
+        let from = scrambled(of_class.wrapping_add(Draws::STEP.wrapping_mul(request.0.wrapping_add(1))));
         Draws { number: request.0, from }
     }
 
@@ -341,7 +341,7 @@ mod tests {
         Request::new("POST", "a", path, &headers, body.as_bytes(), Version::Http11, false).unwrap()
     }
 
-    fn of_call(number: u32) -> Draws {
+    fn of_call(number: u64) -> Draws {
         Draws::of_call(7, ClassId(1), RequestId(number))
     }
 

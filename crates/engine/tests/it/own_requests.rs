@@ -25,7 +25,7 @@ on_each_engine!(
 );
 
 /// The `n`-th call sends the `n`-th request.
-struct Numbered(u32);
+struct Numbered(u64);
 
 impl Iterator for Numbered {
     type Item = CallSpec;
@@ -75,12 +75,12 @@ impl<'a> Requests<'a> for Own<'a> {
     }
 }
 
-fn post(n: u32, body: usize) -> Request {
+fn post(n: u64, body: usize) -> Request {
     Request::new("POST", "test", &format!("/{n}"), &[], &body_of(n, body), Version::Http11, false).unwrap()
 }
 
-fn body_of(n: u32, length: usize) -> Vec<u8> {
-    (0..length as u32).map(|i| (i ^ i >> 8 ^ n) as u8).collect()
+fn body_of(n: u64, length: usize) -> Vec<u8> {
+    (0..length as u64).map(|i| (i ^ i >> 8 ^ n) as u8).collect()
 }
 
 /// Answers with what it was asked for in the head, provided that the body is that request's.
@@ -195,7 +195,8 @@ impl Workload for Visits {
         match due {
             Some((session, (left, under_way))) => {
                 (*left, *under_way) = (*left - 1, *under_way + 1);
-                let call = CallSpec { class: ClassId(0), request: RequestId(session.0), session: Some(*session) };
+                let call =
+                    CallSpec { class: ClassId(0), request: RequestId(u64::from(session.0)), session: Some(*session) };
                 Next::Due { due: now, call }
             }
             None if in_flight == 0 => Next::Done,

@@ -156,7 +156,7 @@ impl Plan {
 
     /// Calls at this rate, evenly spaced.
     pub fn constant(&self, rate: f64, shard: Shard) -> Open {
-        Open::new(Arrivals::new(Process::Constant, Rate(rate), 1), self.mix(), self.extent(), shard)
+        Open::new(Arrivals::new(Process::Constant, Rate(rate), 1).unwrap(), self.mix(), self.extent(), shard)
     }
 
     fn mix(&self) -> Mix {

@@ -19,6 +19,8 @@ use rustfft::{Fft, FftDirection};
 use std::sync::Arc;
 
 const SLOT_S: f64 = 0.1;
+/// How often the rate changes, per second.
+pub(super) const PIECES_PER_S: f64 = 1.0 / SLOT_S;
 const VARIATION: f64 = 0.3;
 /// Slots of one path.
 const PATH: usize = 1 << 16;

@@ -41,6 +41,11 @@ impl Mmpp {
         Ok(Mmpp { ratio, share, sojourn })
     }
 
+    /// How often the rate changes, per second in the long run.
+    pub(super) fn pieces_per_s(&self) -> f64 {
+        2.0 * self.share / self.sojourn.as_secs_f64()
+    }
+
     pub(super) fn curve(self, mean: f64, mut rng: Pcg64) -> Curve {
         let burst_s = self.sojourn.as_secs_f64();
         let rest_s = burst_s * (1.0 - self.share) / self.share;

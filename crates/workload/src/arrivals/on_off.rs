@@ -108,6 +108,7 @@ mod tests {
             let share = f64::min(fill / ratio, 0.99);
             let bursts = OnOff::new(ratio, share, Nanos::from_secs(10)).unwrap();
             let due: Vec<f64> = Arrivals::new(Process::OnOff(bursts), Rate(rate), 0)
+                .unwrap()
                 .map(Nanos::as_secs_f64)
                 .take_while(|due| *due < 50.0)
                 .collect();
@@ -134,7 +135,7 @@ mod tests {
     #[test]
     fn all_calls_may_be_in_the_bursts() {
         let bursts = OnOff::new(20.0, 0.05, Nanos::from_secs(1)).unwrap();
-        let due: Vec<Nanos> = Arrivals::new(Process::OnOff(bursts), Rate(10.0), 0).take(21).collect();
+        let due: Vec<Nanos> = Arrivals::new(Process::OnOff(bursts), Rate(10.0), 0).unwrap().take(21).collect();
         assert_eq!((due[9], due[10], due[20]), (Nanos::from_millis(45), Nanos::from_secs(1), Nanos::from_secs(2)));
     }
 

@@ -19,6 +19,8 @@ use std::collections::BinaryHeap;
 
 const SOURCES: u32 = 16;
 const MEAN_S: f64 = 0.1;
+/// How often a source switches, per second in the long run.
+pub(super) const PIECES_PER_S: f64 = SOURCES as f64 / MEAN_S;
 
 /// The rate, from one switch of a source to the next.
 #[derive(Clone, Debug)]

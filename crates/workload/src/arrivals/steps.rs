@@ -5,9 +5,12 @@ use super::syntax::exact;
 use crate::ArrivalsError;
 use brimful_core::Nanos;
 use std::fmt;
+use std::ops::RangeInclusive;
 
 /// So many steps there may be.
 pub(super) const MOST: usize = 10;
+/// Rates other than zero are within this range: sums of products of others with times have no digits left, or no end.
+pub(super) const RATES: RangeInclusive<f64> = 1e-9..=1e9;
 
 /// The parameters of `steps:RATE@TIME,…`: rates relative to one another, and how long each is kept. Over all of them
 /// the mean rate holds.
@@ -18,12 +21,12 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// From one step to 10, each with a rate of zero or more and a time above zero, and one rate above zero.
+    /// From one step to 10, each with a rate of zero or from 1e-9 to 1e9 and a time above zero, and one rate above zero.
     ///
     /// # Errors
     /// [`ArrivalsError::Steps`] when they are not such.
     pub fn new(given: &[(f64, Nanos)]) -> Result<Steps, ArrivalsError> {
-        let sound = |(rate, time): &(f64, Nanos)| rate.is_finite() && *rate >= 0.0 && *time > Nanos::ZERO;
+        let sound = |(rate, time): &(f64, Nanos)| (*rate == 0.0 || RATES.contains(rate)) && *time > Nanos::ZERO;
         let any = given.iter().any(|(rate, _)| *rate > 0.0);
         if !any || given.len() > MOST || !given.iter().all(sound) {
             return Err(ArrivalsError::Steps);
@@ -33,14 +36,22 @@ impl Steps {
         Ok(Steps { steps, count: given.len() })
     }
 
+    /// How often the rate changes, per second.
+    pub(super) fn pieces_per_s(&self) -> f64 {
+        self.count as f64 / self.length_s()
+    }
+
+    fn length_s(&self) -> f64 {
+        self.steps().iter().map(|(_, time)| time.as_secs_f64()).sum()
+    }
+
     fn steps(&self) -> &[(f64, Nanos)] {
         &self.steps[..self.count]
     }
 
     pub(super) fn curve(self, mean: f64) -> Curve {
         let area: f64 = self.steps().iter().map(|(rate, time)| rate * time.as_secs_f64()).sum();
-        let length_s: f64 = self.steps().iter().map(|(_, time)| time.as_secs_f64()).sum();
-        Curve { steps: self, scale: mean * length_s / area, next: 0 }
+        Curve { steps: self, scale: mean * self.length_s() / area, next: 0 }
     }
 }
 
@@ -84,7 +95,7 @@ mod tests {
         let steps = Steps::new(&[(1.0, second + second), (2.0, second), (0.0, second)]).unwrap();
         // 4 of relative rate over 4 s: scaled by 10.
         let due: Vec<f64> =
-            Arrivals::new(Process::Steps(steps), Rate(10.0), 0).take(400).map(Nanos::as_secs_f64).collect();
+            Arrivals::new(Process::Steps(steps), Rate(10.0), 0).unwrap().take(400).map(Nanos::as_secs_f64).collect();
         let count = |from: f64, to: f64| due.iter().filter(|due| (from..to).contains(*due)).count();
         for period in (0..10).map(|period| 4.0 * f64::from(period)) {
             let counts = [(0.0, 2.0), (2.0, 3.0), (3.0, 4.0)].map(|(from, to)| count(period + from, period + to));

@@ -107,7 +107,9 @@ pub(super) fn exact(duration: Nanos) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Arrivals;
     use super::*;
+    use brimful_core::Rate;
     use proptest::prelude::*;
 
     fn process() -> impl Strategy<Value = Process> {
@@ -134,6 +136,22 @@ mod tests {
         #[test]
         fn what_is_displayed_reads_back(process in process()) {
             prop_assert_eq!(process.to_string().parse(), Ok(process));
+        }
+
+        /// Each is refused, or calls come of it.
+        #[test]
+        fn no_arrivals_hang(
+            name in "uniform|steps|onoff|mmpp|selfsimilar",
+            numbers in prop::collection::vec("(0|1|2|9|0\\.1|0\\.5|0\\.9|1e-?[0-9]{1,3})(@|%|ms|ns|us|s|h)?(1ns|1s|1e9s|9h)?", 0..4),
+            log_rate in -9.0..7.0f64,
+        ) {
+            let text = format!("{name}:{}", numbers.join(","));
+            if let Ok(process) = text.parse::<Process>()
+                && let Ok(arrivals) = Arrivals::new(process, Rate(10f64.powf(log_rate)), 1)
+            {
+                let due: Vec<Nanos> = arrivals.take(5).collect();
+                prop_assert!(due.len() == 5 && due.is_sorted(), "{text}: {due:?}");
+            }
         }
 
         #[test]

@@ -4,7 +4,7 @@ use brimful_core::{Nanos, Rate};
 use brimful_workload::Arrivals;
 
 pub fn arrivals(process: &str, rate: f64, seed: u64) -> Arrivals {
-    Arrivals::new(process.parse().unwrap(), Rate(rate), seed)
+    Arrivals::new(process.parse().unwrap(), Rate(rate), seed).unwrap()
 }
 
 /// Calls in each of the first `slots` slots.

@@ -70,11 +70,11 @@ pub struct ScriptedRequest<'w> {
 
 impl ScriptedRequest<'_> {
     /// The first of their [`RequestId`]s, above those of all classes.
-    const FIRST: u32 = 1 << 31;
+    const FIRST: u64 = 1 << 63;
 
     /// What the `nth` call that is written out requests, from 0 and over all sessions.
     pub fn id(nth: u32) -> RequestId {
-        RequestId(ScriptedRequest::FIRST | nth)
+        RequestId(ScriptedRequest::FIRST | u64::from(nth))
     }
 
     /// Which one this is, if it is one of those.
