@@ -181,6 +181,9 @@ pub struct Limited {
     pub ports: u64,
     /// For want of socket memory.
     pub memory: u64,
+    /// The file with the request's body could not be read.
+    #[serde(default)]
+    pub bodies: u64,
 }
 
 /// A whole number that may be too large for a number of JSON: its decimal digits in a string.

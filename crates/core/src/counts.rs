@@ -65,7 +65,7 @@ pub struct Counts {
     /// Those of `handshakes` that resumed an earlier session.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub handshakes_resumed: u64,
-    /// Calls this host had no descriptor, port or memory for.
+    /// Calls that this host had no descriptor, port or memory for, or whose body it could not read.
     pub client_limited: u64,
     /// Calls in flight when the run ended.
     pub in_flight_at_end: u64,

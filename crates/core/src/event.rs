@@ -13,7 +13,7 @@ pub struct ClassId(pub u16);
 
 /// What is sent, as whoever renders a run's requests knows it: for fixed requests their index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct RequestId(pub u32);
+pub struct RequestId(pub u64);
 
 /// A user's visit: its calls share connections that no other call uses, and may share cookies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -81,7 +81,7 @@ pub struct CallSpec {
 impl CallSpec {
     /// A call of a class whose request bears the class's own number, of no session.
     pub fn of_class(class: ClassId) -> CallSpec {
-        CallSpec { class, request: RequestId(u32::from(class.0)), session: None }
+        CallSpec { class, request: RequestId(u64::from(class.0)), session: None }
     }
 }
 
@@ -279,7 +279,8 @@ pub enum End {
         /// Why.
         why: TlsFault,
     },
-    /// This host had no descriptor, port or memory left for it: the generator's failure, not the server's.
+    /// This host had no descriptor, port or memory left for it, or could not read its body: the generator's failure, not
+    /// the server's. It counts as not sent, even if its head was.
     ClientLimited(Limit),
     /// The run ended first.
     Unfinished {
@@ -301,7 +302,7 @@ pub enum Unfollowed {
     Nowhere,
 }
 
-/// What the generator's host ran out of.
+/// What the generator's host lacked for a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Limit {
     /// File descriptors (`EMFILE`, `ENFILE`).
@@ -310,6 +311,8 @@ pub enum Limit {
     Ports,
     /// Socket memory (`ENOBUFS`, `ENOMEM`).
     Memory,
+    /// The rest of a request's body: the file that it is read from cannot be read any more.
+    Body,
 }
 
 /// Measures. One per shard, merged after the run, so that nothing is shared while it lasts.

@@ -203,6 +203,8 @@ pub enum ReasonCode {
     Ports,
     /// The generator ran out of socket memory.
     Memory,
+    /// A file with a request's body could not be read during the run.
+    BodyFile,
     /// More was asked of the generator than it was found to be able to do.
     BeyondClientMax,
     /// A part of the load was lost, or began when others had long begun: not all of the load was there all the time.
@@ -472,6 +474,9 @@ pub struct Generator {
     /// Messages of its threads that panicked. Their calls are counted up to then, and the other threads went on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub panics: Vec<String>,
+    /// The first request body that could not be read from its file during the run, and why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body_error: Option<String>,
 }
 
 /// What a host kept from the generator during the run, from its kernel's accounts. What the kernel does not say is absent.

@@ -6,11 +6,12 @@
 //! server that answers before it has the whole body gets no more of it, and the connection is closed, as what else it
 //! would read there is for it to guess; of HTTP/2, the stream is.
 
+use crate::connection::Phase;
 use crate::deadlines::{Armed, Deadlines};
 use crate::io::Io;
-use crate::shard::Shard;
+use crate::shard::{RESET, Shard};
 use crate::{EngineError, Requests};
-use brimful_core::{Nanos, Observer, Workload};
+use brimful_core::{End, Limit, Nanos, Observer, Workload};
 use brimful_http::Request;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -131,8 +132,10 @@ pub struct Bodies<'a> {
     bodies: HashMap<u32, Body<'a>>,
     /// Until when those wait that the server has not asked for.
     patience: Deadlines,
-    /// What makes the run worthless.
-    failed: Option<EngineError>,
+    /// Calls whose bodies cannot be read any more.
+    unreadable: Vec<Armed>,
+    /// Why the first body could not be read.
+    pub error: Option<EngineError>,
 }
 
 #[derive(Debug)]
@@ -153,7 +156,7 @@ enum Left<'a> {
 
 impl<'a> Bodies<'a> {
     pub fn new() -> Bodies<'a> {
-        Bodies { bodies: HashMap::new(), patience: Deadlines::new(PATIENCE), failed: None }
+        Bodies { bodies: HashMap::new(), patience: Deadlines::new(PATIENCE), unreadable: Vec::new(), error: None }
     }
 
     /// The connection in this slot ends, or its call does. Returns whether some of its body had not been handed over.
@@ -166,10 +169,11 @@ impl<'a> Bodies<'a> {
         self.patience.next()
     }
 
-    /// # Errors
-    /// [`EngineError::BodyFile`] when a file could not be read to its end.
-    pub fn check(&mut self) -> Result<(), EngineError> {
-        self.failed.take().map_or(Ok(()), Err)
+    /// Notes a call whose body cannot be read any more.
+    #[cold]
+    fn fail(&mut self, call: Armed, error: EngineError) {
+        self.unreadable.push(call);
+        self.error.get_or_insert(error);
     }
 
     /// What is to be handed over next for the connection in this slot, and whether that is all.
@@ -189,7 +193,7 @@ impl<'a> Bodies<'a> {
                 Some((piece.into(), all))
             }
             Err(error) => {
-                self.failed = Some(error);
+                self.fail(Armed { slot, stamp, stream: 0 }, error);
                 None
             }
         }
@@ -256,7 +260,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
                     http2.supply(wanted.stream, &piece);
                 }
                 Err(error) => {
-                    self.bodies.failed = Some(error);
+                    let stamp = call.stamp;
+                    self.bodies.fail(Armed { slot, stamp, stream: wanted.stream }, error);
                     return;
                 }
             }
@@ -290,6 +295,20 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             self.io.tell_when_sent(token);
         }
         self.hold();
+    }
+
+    /// Ends the calls whose bodies cannot be read any more. Of HTTP/1 the connection goes with the call, as the server
+    /// waits for the rest.
+    pub(crate) fn end_unreadable(&mut self) {
+        while let Some(call) = self.bodies.unreadable.pop() {
+            let is_there = self.connections.get(call.slot).is_some_and(|c| c.phase == Phase::Open && c.bears(call));
+            let end = End::ClientLimited(Limit::Body);
+            match call.stream {
+                _ if !is_there => {}
+                0 => self.drop_connection(call.slot, |nth, _| if nth == 0 { end } else { RESET }),
+                _ => self.give_up_stream(call, end),
+            }
+        }
     }
 
     /// Sends the bodies that no server has asked for in time.
@@ -337,13 +356,13 @@ mod tests {
             assert_eq!(all, taken.len() == content.len());
         }
         assert_eq!(taken, content);
-        assert!(bodies.bodies.is_empty() && bodies.check().is_ok());
-        // Whoever shortens it during a run spoils the run.
+        assert!(bodies.bodies.is_empty() && bodies.error.is_none());
+        // Whoever shortens it during a run spoils the call.
         bodies.bodies.insert(7, Body { left: Left::File(&file, PIECE as u64), stamp: 1, waits: false });
         std::fs::write(&path, b"short").unwrap();
         assert!(bodies.take(7).is_none() && bodies.bodies.is_empty());
-        let error = bodies.check().unwrap_err().to_string();
-        assert!(error.contains("shorter during the run") && bodies.check().is_ok(), "{error}");
+        let error = bodies.error.unwrap().to_string();
+        assert!(error.contains("shorter during the run") && bodies.unreadable.len() == 1, "{error}");
         std::fs::remove_file(&path).unwrap();
     }
 

@@ -230,7 +230,8 @@ pub struct Connections<P> {
     without_socket: u64,
     /// Turns since it was known of all attempts that they have one.
     turns_unknown: u32,
-    stamps: u32,
+    /// Stamps that have been given out; they begin anew after 2³².
+    pub stamps: u32,
 }
 
 impl<P> Connections<P> {

@@ -32,7 +32,7 @@ pub fn check_descriptors(needed: u64, shards: u64, uring: bool) -> Result<(), En
         return Ok(());
     }
     // In whole hundreds, with some to spare for files.
-    let raise_to = (needed + descriptors_in_use() + shards + 16).next_multiple_of(100);
+    let raise_to = needed.saturating_add(descriptors_in_use() + shards + 16).div_ceil(100).saturating_mul(100);
     Err(EngineError::Descriptors { needed, available, raise_to })
 }
 

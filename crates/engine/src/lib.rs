@@ -204,6 +204,8 @@ pub struct Run<O> {
     pub host: HostContention,
     /// Messages of the shards that panicked; of these the observer has what came before.
     pub panics: Vec<String>,
+    /// The first request body that could not be read from its file, and why.
+    pub body_error: Option<String>,
 }
 
 /// Why a run could not be started or trusted.
@@ -364,6 +366,15 @@ where
 }
 
 impl Config {
+    /// Whether this process may have as many connections as the load has at once.
+    ///
+    /// # Errors
+    /// [`EngineError::Descriptors`] where they cannot fit, whatever the server does.
+    pub fn check_descriptors(&self, shards: u64) -> Result<(), EngineError> {
+        host::raise_descriptor_limit();
+        host::check_descriptors(self.connections.at_once, shards, self.engine == Engine::Uring)
+    }
+
     /// What the sockets of these shards have in common, and whether io_uring drives them.
     fn prepare<'a, W, R: Requests<'a>, O>(&self, shards: &[(W, R, O)]) -> Result<(Settings, bool), EngineError> {
         host::raise_descriptor_limit();
@@ -437,6 +448,7 @@ fn merge<O: Observer>(
                     engine,
                     host: HostContention::default(),
                     panics: used.panic.into_iter().collect(),
+                    body_error: used.body_error,
                 });
             }
             Some(run) => {
@@ -448,6 +460,7 @@ fn merge<O: Observer>(
                 run.busy = run.busy.max(used.busy);
                 run.max_open_connections += used.max_open;
                 run.panics.extend(used.panic);
+                run.body_error = run.body_error.take().or(used.body_error);
             }
         }
     }

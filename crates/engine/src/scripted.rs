@@ -163,6 +163,11 @@ impl Observer for Ends {
 
 /// How calls end that are made at once, each on a connection of its own.
 fn ends(calls: usize, turns: impl IntoIterator<Item = Turn>) -> (Vec<End>, ShardUse) {
+    ends_from(0, calls, turns)
+}
+
+/// The same by a shard that has given out so many stamps before.
+fn ends_from(stamps: u32, calls: usize, turns: impl IntoIterator<Item = Turn>) -> (Vec<End>, ShardUse) {
     let address = SocketAddr::from(([127, 0, 0, 1], 1));
     let (version, close) = (brimful_http::Version::Http11, Close::Server);
     let wire = Wire { authority: address.to_string(), version, is_secure: false, headers: Vec::new(), close };
@@ -183,7 +188,8 @@ fn ends(calls: usize, turns: impl IntoIterator<Item = Turn>) -> (Vec<End>, Shard
     let settings = config.settings(crate::Requests::longest(&&requests)).unwrap();
     let turns = AddressTurns::new(&settings.addresses, 0, None);
     let parts = (AtOnce(calls), &requests, Ends::default());
-    let shard = Shard::new(&config, &settings, clock, parts, io, Vec::new(), turns);
+    let mut shard = Shard::new(&config, &settings, clock, parts, io, Vec::new(), turns);
+    shard.connections.stamps = stamps;
     let (Ends(outcomes), used) = shard.run(&AtomicBool::new(false)).unwrap();
     (outcomes.iter().map(|outcome| outcome.end).collect(), used)
 }
@@ -218,6 +224,17 @@ fn what_has_not_come_when_all_is_read_is_overdue() {
     assert!(used.max_open == 3 && used.duration >= TIMEOUT);
     let (part, _) = ends(3, [Turn::Answers(2, false), Turn::Stopped, Turn::Passes { left: false }]);
     assert_eq!(part, [COMPLETED, COMPLETED, End::TimedOut]);
+}
+
+/// Each connection and each call takes a stamp.
+#[test]
+fn calls_are_told_apart_beyond_32_bits_of_stamps() {
+    for before in [(1 << 31) - 1000, u32::MAX - 1000] {
+        let (ends, _) = ends_from(before, 5000, [Turn::Stopped, Turn::Answers(5000, false)]);
+        assert_eq!(ends, [COMPLETED; 5000]);
+        let (timed_out, _) = ends_from(before, 5000, [Turn::Passes { left: false }]);
+        assert_eq!(timed_out, [End::TimedOut; 5000]);
+    }
 }
 
 /// Another connection may be flooded for ever.

@@ -179,7 +179,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     /// Ends a call of whose request the kernel took `bytes_sent` bytes. Whether any did is known for sure only now, and decides
     /// both whether the call was sent and how it can have ended.
     pub(crate) fn end(&mut self, call: &mut Call<O::PerCall>, end: End, bytes_sent: u64) {
-        let sent = bytes_sent > 0;
+        let sent = bytes_sent > 0 && !matches!(end, End::ClientLimited(_));
         if let Some(at) = call.sent_at.get().filter(|_| sent) {
             self.observer.on(&mut call.observed, &Event::Sent { at });
         }

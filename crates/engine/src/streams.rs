@@ -195,8 +195,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// A call is overdue: its stream is given up, or it waits no longer for one.
-    pub(crate) fn time_out_on_stream(&mut self, armed: Armed) {
+    /// Gives up the stream of a call, or has it wait no longer for one.
+    pub(crate) fn give_up_stream(&mut self, armed: Armed, end: End) {
         let Armed { slot, stamp, stream } = armed;
         let Some(connection) = self.connections.get_mut(slot) else { return };
         let heard_at = connection.heard_at;
@@ -204,11 +204,11 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         if let Some(mut carried) = http2.cancel(stream) {
             connection.spent |= carried.value.sent_at.get().is_some_and(|at| heard_at < at);
             let bytes = self.bytes_sent_of(slot, &carried);
-            self.end(&mut carried.value, End::TimedOut, bytes);
+            self.end(&mut carried.value, end, bytes);
         } else if let Some(nth) = connection.calls.iter().position(|call| call.stamp == stamp)
             && let Some(mut call) = connection.calls.remove(nth)
         {
-            self.end(&mut call, End::TimedOut, 0);
+            self.end(&mut call, end, 0);
         }
         self.settle(slot);
     }

@@ -45,6 +45,8 @@ pub struct ShardUse {
     pub cpu_wait: Option<Nanos>,
     /// The message of the panic that ended it early, if one did.
     pub panic: Option<String>,
+    /// The first request body that could not be read from its file, and why.
+    pub body_error: Option<String>,
 }
 
 /// How a shard's turns ended.
@@ -78,6 +80,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
                 .zip(self.cpu_wait_before)
                 .map(|(after, before)| Nanos(after.0.saturating_sub(before.0))),
             panic,
+            body_error: self.bodies.error.take().map(|error| error.to_string()),
         };
         Ok((self.observer, used))
     }
@@ -331,7 +334,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
                 self.held_since = None;
             }
         }
-        self.bodies.check()?;
+        self.end_unreadable();
         self.failed.take().map_or(Ok(()), Err)?;
         self.connections.count_open(open, known);
         self.sweep.looked(waited.looked, self.io.left_unread(), open);
@@ -382,7 +385,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
                 self.close(armed.slot);
             } else if let Some(armed) = self.responding.expired(read_until, answer) {
                 if self.config.connections.http2 {
-                    self.time_out_on_stream(armed);
+                    self.give_up_stream(armed, End::TimedOut);
                     continue;
                 }
                 // The calls behind the one that is overdue lose their connection.

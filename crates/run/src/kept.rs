@@ -41,6 +41,8 @@ fn record_at(plan: &RunPlan, account: &Account, at: Nanos) -> Option<Record> {
             .map(|origin| ShardOrigin { lost_at_s: Some(at.as_secs_f64()), ..origin })
             .into_iter()
             .collect(),
+        // Of a shard, `lost_at_s` says it.
+        interrupted: plan.origin().is_none(),
         ..Facts::default()
     };
     Some(derive(account, facts))

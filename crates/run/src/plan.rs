@@ -15,6 +15,11 @@ use std::time::{Duration, SystemTime};
 /// How long a tick may be: each call may be that late, and a sleep costs too much to be made more often.
 const TICKS: std::ops::RangeInclusive<Nanos> = Nanos::from_micros(100)..=Nanos::from_millis(10);
 
+/// The most threads of a load.
+const MOST_THREADS: u64 = 1024;
+/// The most clients, S-Clients or users of a load: each takes memory before it does anything.
+const MOST_CLIENTS: u64 = 10_000_000;
+
 /// Everything that decides a run.
 #[derive(Clone, Debug)]
 pub struct RunPlan {
@@ -158,6 +163,14 @@ impl RunPlan {
             Load::SClients { .. } if policy.pipeline > 1 => {
                 bad("S-Clients make one call per connection: leave out --pipeline, or give a --rate instead")
             }
+            load if clients(load) > MOST_CLIENTS => bad(&format!(
+                "{} clients are more than there is room for: ask for at most {MOST_CLIENTS}, or for a --rate instead",
+                clients(load)
+            )),
+            _ if self.threads > MOST_THREADS => bad(&format!(
+                "{} threads are more than any host has CPUs for: give --threads at most {MOST_THREADS}",
+                self.threads
+            )),
             _ if self.threads == 0 => bad("no threads make no load: give --threads at least 1"),
             _ if self.window == Nanos::ZERO => bad("a run of no length measures nothing: give --duration more than 0s"),
             _ if self.calls == 0 => bad("no requests make no load: give --requests at least 1"),
@@ -191,7 +204,9 @@ impl RunPlan {
             // When its calls are due, the log says.
             Load::Log(_) => Ok(()),
             Load::Sessions(sessions) => match &sessions.comes {
-                SessionArrivals::Open { arrivals, .. } => Ok(arrivals.parse::<Process>().map(drop)?),
+                SessionArrivals::Open { rate, arrivals } => {
+                    Ok(Arrivals::new(arrivals.parse::<Process>()?, *rate, self.seed).map(drop)?)
+                }
                 SessionArrivals::Closed { .. } => Ok(()),
             },
             load if load.kind() == LoadKind::Open => self.arrivals().map(drop),
@@ -252,7 +267,7 @@ impl RunPlan {
     pub(crate) fn arrivals(&self) -> Result<Arrivals, RunError> {
         let seed = self.seed;
         match (self.load()?, &self.trace) {
-            (Load::Open { rate, arrivals }, _) => Ok(Arrivals::new(arrivals.parse()?, *rate, seed)),
+            (Load::Open { rate, arrivals }, _) => Ok(Arrivals::new(arrivals.parse()?, *rate, seed)?),
             (Load::Stages { start, stages, arrivals }, _) => {
                 Ok(Arrivals::stages(arrivals.parse()?, *start, stages, seed)?)
             }
@@ -379,5 +394,15 @@ impl RunPlan {
         let end = self.arrivals()?.end(Extent { window: self.window, calls: self.calls });
         // Calls of a trace that are all due at once have no rate of their own.
         Ok(if end == Nanos::ZERO { self.window } else { end })
+    }
+}
+
+/// Clients, S-Clients or users of a load; 0 where calls come without.
+fn clients(load: &Load) -> u64 {
+    match load {
+        Load::Closed { clients, .. } => *clients,
+        Load::SClients { attempts } => *attempts,
+        Load::Sessions(Sessions { comes: SessionArrivals::Closed { users, .. }, .. }) => *users,
+        _ => 0,
     }
 }

@@ -72,7 +72,10 @@ fn carry_out<const LOOKED_ON: bool, B: Observer + Send>(
     beside: impl Fn() -> B,
 ) -> Result<(Record, B), RunError> {
     plan.validate()?;
-    let (mut config, requests) = (plan.engine_config(), plan.requests()?);
+    let mut config = plan.engine_config();
+    // Before there is a place in memory for each client.
+    config.check_descriptors(plan.threads)?;
+    let requests = plan.requests()?;
     let extent = Extent { window: plan.window, calls: plan.calls };
     let names: Vec<String> = plan.workload.classes.iter().map(|class| class.name.clone()).collect();
     let window = plan.planned_window()?;
@@ -216,6 +219,7 @@ impl RunPlan {
             host: run.host,
             host_probe,
             panics: run.panics,
+            body_error: run.body_error,
         };
         let (collector, beside) = run.observer;
         let account = collector.into_account();

@@ -171,10 +171,10 @@ impl Account {
     /// for twenty classes.
     pub(crate) fn add(&mut self, packed: &PackedAccount) -> Result<(), AddError> {
         self.check(window(packed), packed.classes.iter().map(|class| &class.name))?;
-        let Limited { descriptors, ports, memory } = packed.limited;
+        let Limited { descriptors, ports, memory, bodies } = packed.limited;
         let faults = packed.tls_faults.values().copied();
-        if [packed.completed_in_window, descriptors, ports, memory].into_iter().chain(faults).any(|count| count > MOST)
-        {
+        let counts = [packed.completed_in_window, descriptors, ports, memory, bodies];
+        if counts.into_iter().chain(faults).any(|count| count > MOST) {
             return Err(StatsError::Damaged("more calls than any run has".to_owned()).into());
         }
         for (tally, theirs) in self.classes.iter_mut().zip(&packed.classes) {
@@ -218,6 +218,7 @@ impl Account {
         self.limited.descriptors += limited.descriptors;
         self.limited.ports += limited.ports;
         self.limited.memory += limited.memory;
+        self.limited.bodies += limited.bodies;
     }
 
     /// Forgets everything, and keeps all memory, the lengths of intervals and batches among it: what is seen next is

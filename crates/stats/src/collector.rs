@@ -95,6 +95,7 @@ impl Collector {
                     Limit::Descriptors => account.limited.descriptors += 1,
                     Limit::Ports => account.limited.ports += 1,
                     Limit::Memory => account.limited.memory += 1,
+                    Limit::Body => account.limited.bodies += 1,
                 }
                 true
             }

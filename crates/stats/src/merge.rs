@@ -266,5 +266,6 @@ fn together(a: Generator, b: Generator) -> Generator {
         },
         host_probe: a.host_probe.into_iter().chain(b.host_probe).reduce(HostProbe::slower),
         panics: [a.panics, b.panics].concat(),
+        body_error: a.body_error.or(b.body_error),
     }
 }

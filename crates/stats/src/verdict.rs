@@ -84,7 +84,7 @@ pub struct Evidence<'a> {
 pub fn judge(evidence: &Evidence<'_>) -> Verdict {
     let reason = |code, message| Reason { code, message };
     let counts = &evidence.totals.counts;
-    let Limited { descriptors, ports, memory } = evidence.limited;
+    let Limited { descriptors, ports, memory, bodies } = evidence.limited;
     let lacking = |n: u64, code, what: &str, remedy: &str| {
         let message = format!("{} of {} calls could not begin: {what}. {remedy}.", count(n), count(counts.scheduled));
         (n > 0).then(|| reason(code, message))
@@ -117,6 +117,12 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
             "Free memory or raise `sysctl net.ipv4.tcp_mem`, or keep fewer connections open: lower --rate or \
              --clients, shorten --timeout and --connect-timeout",
         ),
+        (bodies > 0).then(|| {
+            let why = evidence.generator.body_error.as_deref().unwrap_or("a file of `body_file` could not be read");
+            let message =
+                format!("{} of {} calls could not be sent whole: {why}.", count(bodies), count(counts.scheduled));
+            reason(ReasonCode::BodyFile, message)
+        }),
         (evidence.interrupted && counts.completed == 0).then(|| {
             let message = "The run was interrupted before any call was completed. Let it run longer.";
             reason(ReasonCode::Interrupted, message.to_owned())
@@ -587,7 +593,7 @@ mod tests {
 
     #[test]
     fn each_thing_the_host_lacked_is_its_own_reason() {
-        let limited = Limited { descriptors: 7, ports: 1, memory: 2 };
+        let limited = Limited { descriptors: 7, ports: 1, memory: 2, bodies: 0 };
         let lacking = Run { limited, ..run(calls((5.0, 60.0), 2_000.0)) };
         assert_eq!(lacking.codes(), [ReasonCode::Descriptors, ReasonCode::Ports, ReasonCode::Memory]);
         let message = &lacking.verdict().reasons[0].message;

@@ -135,6 +135,7 @@ impl Trial {
                     | ReasonCode::Descriptors
                     | ReasonCode::Ports
                     | ReasonCode::Memory
+                    | ReasonCode::BodyFile
                     | ReasonCode::Unbalanced
             )
         };

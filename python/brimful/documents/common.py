@@ -922,6 +922,7 @@ ReasonCode: TypeAlias = Literal[
     "descriptors",
     "ports",
     "memory",
+    "body_file",
     "beyond_client_max",
     "shard_lost",
     "unbalanced",

@@ -139,7 +139,7 @@ class Counts(Part):
     in_flight_at_end`."""
     #: Attempts given up after the connect timeout.
     abandoned: int
-    #: Calls this host had no descriptor, port or memory for.
+    #: Calls that this host had no descriptor, port or memory for, or whose body it could not read.
     client_limited: int
     #: Those of `reset` that came before any byte of the response, on a connection that had answered before or had
     #: been idle: as a rule, the server had closed it while the request was on its way. Left out where there is none.
@@ -200,6 +200,8 @@ class Counts(Part):
 @dataclass(kw_only=True)
 class Generator(Part):
     """What the load cost the host that made it."""
+    #: The first request body that could not be read from its file during the run, and why.
+    body_error: str | None = None
     #: Share of the threads' time in which they had work to do (waiting and spinning excluded): the busiest thread's.
     busy: float
     #: CPU time, exact.
@@ -283,6 +285,8 @@ class Interval(Part):
 class Limited(Part):
     """Calls that the generator's host had no means for, by what was lacking. Together they are
     `Counts::client_limited`."""
+    #: The file with the request's body could not be read.
+    bodies: int | None = None
     #: For want of a file descriptor.
     descriptors: int
     #: For want of socket memory.

@@ -233,7 +233,7 @@ export interface Core {
 export interface Counts {
   /** Attempts given up after the connect timeout. */
   abandoned: number;
-  /** Calls this host had no descriptor, port or memory for. */
+  /** Calls that this host had no descriptor, port or memory for, or whose body it could not read. */
   client_limited: number;
   /** Those of `reset` that came before any byte of the response, on a connection that had answered before or had been idle: as a rule, the server had closed it while the request was on its way. Left out where there is none. */
   closed_on_reuse?: number;
@@ -391,6 +391,8 @@ export interface FileSet {
 
 /** What the load cost the host that made it. */
 export interface Generator {
+  /** The first request body that could not be read from its file during the run, and why. */
+  body_error?: string | null;
   /** Share of the threads' time in which they had work to do (waiting and spinning excluded): the busiest thread's. */
   busy: number;
   /** CPU time, exact. */
@@ -486,6 +488,8 @@ export interface Interval {
 
 /** Calls that the generator's host had no means for, by what was lacking. Together they are `Counts::client_limited`. */
 export interface Limited {
+  /** The file with the request's body could not be read. */
+  bodies?: number;
   /** For want of a file descriptor. */
   descriptors: number;
   /** For want of socket memory. */
@@ -959,7 +963,7 @@ export interface Reason {
 }
 
 /** The reasons a script can tell apart. */
-export type ReasonCode = "generator_late" | "generator_cpu" | "generator_stalled" | "generator_panicked" | "descriptors" | "ports" | "memory" | "beyond_client_max" | "shard_lost" | "unbalanced" | "interrupted" | "server_died" | "other_work" | "incomplete" | "server_errors" | "rate_limited" | "throttled" | "server_changed" | "model_refuted";
+export type ReasonCode = "generator_late" | "generator_cpu" | "generator_stalled" | "generator_panicked" | "descriptors" | "ports" | "memory" | "body_file" | "beyond_client_max" | "shard_lost" | "unbalanced" | "interrupted" | "server_died" | "other_work" | "incomplete" | "server_errors" | "rate_limited" | "throttled" | "server_changed" | "model_refuted";
 
 /** What became of redirects, in a run that follows them. */
 export interface Redirects {

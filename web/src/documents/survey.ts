@@ -308,7 +308,7 @@ export interface Reason {
 }
 
 /** The reasons a script can tell apart. */
-export type ReasonCode = "generator_late" | "generator_cpu" | "generator_stalled" | "generator_panicked" | "descriptors" | "ports" | "memory" | "beyond_client_max" | "shard_lost" | "unbalanced" | "interrupted" | "server_died" | "other_work" | "incomplete" | "server_errors" | "rate_limited" | "throttled" | "server_changed" | "model_refuted";
+export type ReasonCode = "generator_late" | "generator_cpu" | "generator_stalled" | "generator_panicked" | "descriptors" | "ports" | "memory" | "body_file" | "beyond_client_max" | "shard_lost" | "unbalanced" | "interrupted" | "server_died" | "other_work" | "incomplete" | "server_errors" | "rate_limited" | "throttled" | "server_changed" | "model_refuted";
 
 /** What a level is for. */
 export type Role = "calibration" | "held_out" | "past_saturation";

@@ -98,6 +98,7 @@ pub fn record() -> Record {
             host: HostContention::default(),
             host_probe: Some(HostProbe { arithmetic_mops: 2_310.0, memory_mreads: 25.3 }),
             panics: Vec::new(),
+            body_error: None,
         },
         server: None,
         objectives: vec![],
