@@ -34,6 +34,10 @@ pub const INSIDE: &str = "testbed-inside";
 pub(crate) const INTERRUPT: Signal = Signal::USR1;
 /// Where iproute2 looks for names.
 const NAMES: &str = "/run/netns";
+/// Attempts to lock the directory of names, which any user can keep locked.
+const LOCK_ATTEMPTS: usize = 20;
+/// A bed that removes the directory holds its lock for less than this.
+const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(5);
 /// Two signals within this time are one wish.
 const SAME_WISH: Duration = Duration::from_secs(1);
 
@@ -131,14 +135,18 @@ impl Names {
     const OURS: u32 = 0o1000;
 
     fn hold() -> Names {
-        loop {
+        for _ in 0..LOCK_ATTEMPTS {
             let _ = DirBuilder::new().mode(0o755 | Names::OURS).create(NAMES);
-            let held = File::open(NAMES).ok().filter(|names| flock(names, FlockOperation::LockShared).is_ok());
-            // Another bed may just have removed what was opened.
-            if held.is_none() || Path::new(NAMES).exists() {
-                return Names(held);
+            let Ok(names) = File::open(NAMES) else { break };
+            // Another bed may just be removing it.
+            if flock(&names, FlockOperation::NonBlockingLockShared).is_err() {
+                std::thread::sleep(BETWEEN_ATTEMPTS);
+            } else if Path::new(NAMES).exists() {
+                return Names(Some(names));
             }
         }
+        // Another user holds a lock on it, so no bed can remove it.
+        Names(None)
     }
 }
 
