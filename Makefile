@@ -4,7 +4,7 @@
 .DELETE_ON_ERROR:
 # cargo and vite use all cores by themselves, and the order of the checks is meant: cheap ones first.
 .NOTPARALLEL:
-.PHONY: help setup demo build deb web test lint bench bench-monitor bench-calibration bench-accuracy bench-planner bench-accesslog bench-server-module bench-fleet bench-router fmt clean tools rules
+.PHONY: help setup demo build deb web test lint bench bench-monitor bench-calibration bench-accuracy bench-planner bench-accesslog bench-server-module bench-fleet bench-router bench-reliability test-safety fmt clean tools rules
 
 # rustup's default place, for shells that have not read its profile.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -34,6 +34,9 @@ web: $(PAGE) ## Build the report page, which the binary embeds
 
 test: setup $(PAGE) ## Run every check and every test, and name what failed
 	scripts/test
+
+test-safety: setup $(PAGE) ## Test alone that nothing is lost and nobody is let in (part of `make test`)
+	cargo test --locked --workspace --test it safety::
 
 lint: rules $(PAGE) ## Check formatting, house rules, types and clippy
 	cd web && npm run check
@@ -70,6 +73,9 @@ bench-fleet: build ## Measure what a fleet costs, and how exactly its shards beg
 bench-router: ## Measure how exact the delays of the test bed's router are (bench/router/README.md)
 	cargo build --locked --release --package brimful-bench-router
 	$(TARGET_DIR)/release/brimful-bench-router $(BENCH)
+
+bench-reliability: build ## Kill, starve and soak brimful for hours (bench/reliability/README.md)
+	bench/reliability/run $(TARGET_DIR)/release
 
 tools:
 	scripts/setup.sh build

@@ -1,12 +1,12 @@
-//! What a shard has seen, kept outside its process while it lasts; and a shard that does not outlive its starter.
+//! What a load has seen, kept outside its process while it lasts; and a shard that does not outlive its starter.
 
+use crate::output::RewrittenFile;
 use anyhow::Context;
 use brimful_core::panics;
 use brimful_core::record::Record;
 use brimful_run::{RunPlan, record_so_far};
-use std::fs::{self, File};
-use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, Read};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -17,27 +17,19 @@ const EVERY: Duration = Duration::from_secs(1);
 /// How long before that the shards are asked for what they have: they give it when they are next awake.
 const ASKED_BEFORE: Duration = Duration::from_millis(150);
 
-/// A file that holds a whole Record at any time, once it holds one: the next takes its name when it is written.
+/// A file that holds a whole Record at any time, once it holds one.
 #[derive(Debug)]
-pub struct KeptFile {
-    path: PathBuf,
-    next: PathBuf,
-}
+pub struct KeptFile(RewrittenFile);
 
 impl KeptFile {
     /// Makes sure that it can be written.
     pub fn at(path: &Path) -> anyhow::Result<KeptFile> {
-        let mut name = path.file_name().unwrap_or_default().to_owned();
-        name.push(".next");
-        let kept = KeptFile { path: path.to_owned(), next: path.with_file_name(name) };
-        File::create(&kept.next).and_then(|_| fs::remove_file(&kept.next)).with_context(|| kept.cannot())?;
-        Ok(kept)
+        RewrittenFile::at(path, "--keep").map(KeptFile)
     }
 
     /// Writes a Record.
     pub fn write(&self, record: &Record) -> anyhow::Result<()> {
-        let json = brimful_report::json::record(record)?;
-        self.replace(json.as_bytes()).with_context(|| self.cannot())
+        self.0.replace(&brimful_report::json::record(record)?)
     }
 
     /// Writes what has been seen, once a second, while `body` runs the plan. That it cannot be written, as on a full disk, is
@@ -66,17 +58,6 @@ impl KeptFile {
             keeper.thread().unpark();
             result
         })
-    }
-
-    fn replace(&self, text: &[u8]) -> io::Result<()> {
-        let mut file = File::create(&self.next)?;
-        // Another process is to read it, not one after a power failure: it need not be on the disk.
-        file.write_all(text)?;
-        fs::rename(&self.next, &self.path)
-    }
-
-    fn cannot(&self) -> String {
-        format!("cannot write {}: choose another place with --keep", self.path.display())
     }
 }
 

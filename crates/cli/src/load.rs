@@ -3,7 +3,7 @@
 use crate::args::{Arrivals, DetailArgs, LoadArgs, MaxConnections, OutputArgs, RequestArgs, WatchedArgs};
 use crate::exit::{self, Exit, UsageError};
 use crate::keep::KeptFile;
-use crate::output::{OutFile, deliver, page, say, text_or_document};
+use crate::output::{OutFile, deliver, first_failure, page, say, text_or_document};
 use crate::trace::CallTrace;
 use crate::{command_line, keep, progress, token};
 use brimful_core::quantity;
@@ -52,9 +52,8 @@ pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
     }
     let found = args.calibrate.then(|| find_client_limit(&plan, args.output.quiet, &stop)).transpose()?;
     if let Some(record) = found.as_ref().filter(|_| limit_only) {
-        let exit = deliver_client_limit(record, args, out)?;
-        hdr.map_or(Ok(()), |file| file.write(record))?;
-        return write_page(record, html).map(|()| exit);
+        let delivered = deliver_client_limit(record, args, out);
+        return first_failure(delivered, [hdr.map_or(Ok(()), |file| file.write(record)), write_page(record, html)]);
     }
     let limit = found.as_ref().and_then(|record| record.generator.max_rate);
     plan.client_max = limit.or(args.part.client_max.map(|max| max.0));
@@ -71,15 +70,16 @@ pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
     };
     let mut record = progress::during("load", plan.window, plan.live.as_deref(), load)?;
     record.objectives = judge_objectives(&record, &args.slo)?;
-    trace.finish()?;
     record.calibration = found.and_then(|record| record.calibration);
-    if let Some(kept) = &kept {
-        kept.write(&record)?;
-    }
-    // Page and histograms can be made again from the Record, and not the Record from these.
-    let exit = deliver_record(&record, &args.output, args.detail, out)?;
-    hdr.map_or(Ok(()), |file| file.write(&record))?;
-    write_page(&record, html).map(|()| exit)
+    // The Record first: nothing else can be made again without it.
+    let delivered = deliver_record(&record, &args.output, args.detail, out);
+    let others = [
+        kept.as_ref().map_or(Ok(()), |kept| kept.write(&record)),
+        trace.finish(),
+        hdr.map_or(Ok(()), |file| file.write(&record)),
+        write_page(&record, html),
+    ];
+    first_failure(delivered, others)
 }
 
 /// The Record as a page, if there is a file for it.

@@ -36,12 +36,14 @@ mod watch;
 use args::Command;
 use brimful_core::text::one_line;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 fn main() -> ExitCode {
     brimful_report::at_width(output::columns().unwrap_or(brimful_report::WIDTH), run)
 }
 
 fn run() -> ExitCode {
+    survive_file_size_limit();
     // Its options are its own, and no others'.
     if let Some(words) = httperf::words(std::env::args_os()) {
         // It knows one status for whatever keeps it from a test.
@@ -80,6 +82,13 @@ fn run() -> ExitCode {
         Command::Inside(args) => return testbed::inside(&args),
     };
     ended(result)
+}
+
+/// Has a write beyond `ulimit -f` fail as any other does: its signal (SIGXFSZ) would end the process, and with it what was
+/// measured.
+fn survive_file_size_limit() {
+    // It fails for want of a descriptor only, which is said where one is needed.
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
 }
 
 /// The exit code; an error is told.

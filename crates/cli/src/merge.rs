@@ -3,7 +3,7 @@
 use crate::args::MergeArgs;
 use crate::exit::Exit;
 use crate::load::deliver_record;
-use crate::output::{OutFile, say};
+use crate::output::{OutFile, first_failure, say};
 use crate::plan::model::name;
 use crate::record;
 use brimful_core::quantity::seconds;
@@ -41,8 +41,8 @@ pub fn main(args: &MergeArgs) -> anyhow::Result<Exit> {
     let classes: Vec<&str> = record.classes.keys().map(String::as_str).collect();
     check_objectives(&classes, &args.slo)?;
     record.objectives = judge_objectives(&record, &args.slo)?;
-    let exit = deliver_record(&record, &args.output, args.detail, out)?;
-    hdr.map_or(Ok(exit), |file| file.write(&record).map(|()| exit))
+    let delivered = deliver_record(&record, &args.output, args.detail, out);
+    first_failure(delivered, [hdr.map_or(Ok(()), |file| file.write(&record))])
 }
 
 /// What all of these Records come to, and when each began. Every thread reads one after the other: a fleet's Records may

@@ -4,7 +4,7 @@
 
 mod file;
 
-pub use file::{OutFile, deliver, page, text_or_document};
+pub use file::{OutFile, RewrittenFile, StreamFile, deliver, page, text_or_document};
 
 use anyhow::Context;
 use brimful_core::text::{ascii, visible, wrap};
@@ -88,6 +88,22 @@ pub fn write(text: &str) -> io::Result<()> {
 /// Says something on stderr, on a line of its own. If nobody hears it, that is that.
 pub fn say(text: &str) {
     let _ = to_stderr(&shown(&fitted(&visible(text))));
+}
+
+/// Takes what became of the main output and of the others. All of them were tried: the first error is returned, and what is
+/// wrong with the others is said.
+pub fn first_failure<T>(
+    main: anyhow::Result<T>,
+    others: impl IntoIterator<Item = anyhow::Result<()>>,
+) -> anyhow::Result<T> {
+    others.into_iter().fold(main, |result, other| match (result, other) {
+        (Ok(_), Err(error)) => Err(error),
+        (Err(first), Err(error)) => {
+            complain(&format!("{error:#}"));
+            Err(first)
+        }
+        (result, Ok(())) => result,
+    })
 }
 
 /// Says on stderr why the program fails.

@@ -8,7 +8,7 @@ use crate::characterize::failed;
 use crate::exit::{Exit, UsageError};
 use crate::hdr::HdrArgs;
 use crate::load::{deliver_record, request_plan};
-use crate::output::{OutFile, say};
+use crate::output::{OutFile, first_failure, say};
 use crate::progress;
 use brimful_accesslog::detect::Formats;
 use brimful_accesslog::format::Format;
@@ -134,8 +134,10 @@ struct How {
 /// What came of it.
 struct Replayed {
     record: Record,
-    /// What was read for it; nothing if the run ended before its logs were.
+    /// What was read for it; nothing if the run ended before its logs were, or they could not be read to their ends.
     fed: Option<Fed>,
+    /// Why the logs could not be read to their ends.
+    unread: Option<LogError>,
 }
 
 /// What was read, and handed over.
@@ -178,8 +180,8 @@ pub fn main(args: &ReplayArgs) -> anyhow::Result<Exit> {
     let lasts = length::say_length(args, length.as_ref());
     let done = replayed(args, plan, How { flattened, most: u64::MAX, lasts }, &stop)?;
     done.account(args);
-    let exit = deliver_record(&done.record, &args.output, args.detail, out)?;
-    hdr.map_or(Ok(exit), |file| file.write(&done.record).map(|()| exit))
+    let delivered = deliver_record(&done.record, &args.output, args.detail, out);
+    first_failure(delivered, [hdr.map_or(Ok(()), |file| file.write(&done.record)), done.read_to_its_end()])
 }
 
 fn plan(args: &ReplayArgs) -> anyhow::Result<RunPlan> {
@@ -218,12 +220,15 @@ fn replayed(args: &ReplayArgs, mut plan: RunPlan, how: How, stop: &AtomicBool) -
     let record = progress::during(what, lasts, plan.live.as_deref(), load);
     // Why nothing was read says more than that there was nothing to do.
     match (record, fed.into_inner().unwrap_or_else(PoisonError::into_inner)) {
+        (Ok(record), Some(Err(error))) if record.counts.scheduled > 0 => {
+            Ok(Replayed { record, fed: None, unread: Some(error) })
+        }
         (_, Some(Err(error))) => Err(failed(error)),
         (Err(_), Some(Ok(fed))) if fed.calls == 0 && fed.read.lines.read > 0 => {
             Err(UsageError(length::no_call(&fed.read, &fed.summary)).into())
         }
-        (record, Some(Ok(fed))) => Ok(Replayed { record: record?, fed: Some(fed) }),
-        (record, None) => Ok(Replayed { record: record?, fed: None }),
+        (record, Some(Ok(fed))) => Ok(Replayed { record: record?, fed: Some(fed), unread: None }),
+        (record, None) => Ok(Replayed { record: record?, fed: None, unread: None }),
     }
 }
 
@@ -312,6 +317,12 @@ fn read_twice(args: &ReplayArgs, flag: &str) -> anyhow::Result<()> {
 }
 
 impl Replayed {
+    /// # Errors
+    /// Where the logs could not be read to their ends: the rest was not replayed.
+    fn read_to_its_end(self) -> anyhow::Result<()> {
+        self.unread.map_or(Ok(()), |error| Err(failed(error)))
+    }
+
     /// Says what became of the lines, and of the requests that they are.
     fn account(&self, args: &ReplayArgs) {
         if let Some(fed) = self.fed.as_ref().filter(|_| !args.output.quiet) {

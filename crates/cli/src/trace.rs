@@ -7,16 +7,14 @@
 //! is slow makes the load late, and the Record says so.
 
 use crate::args::LookArgs;
-use crate::output::say;
-use anyhow::Context;
+use crate::output::{StreamFile, say};
 use brimful_core::quantity::bytes;
 use brimful_core::secret::{self, MASK};
 use brimful_core::{End, Nanos};
 use brimful_run::{Exchange, Kept, Looks, RunPlan, Tap};
 use serde::Serialize;
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Of each request and each response this much is traced.
@@ -50,8 +48,7 @@ struct Names {
 
 /// The file, and what has gone wrong with it.
 struct Lines {
-    path: PathBuf,
-    file: BufWriter<File>,
+    file: BufWriter<StreamFile>,
     failed: Option<io::Error>,
 }
 
@@ -336,9 +333,7 @@ impl Message {
 
 impl Lines {
     fn create(path: &Path) -> anyhow::Result<Lines> {
-        let file = File::create(path)
-            .with_context(|| format!("cannot write {}: choose another place with --trace", path.display()))?;
-        Ok(Lines { path: path.to_owned(), file: BufWriter::new(file), failed: None })
+        Ok(Lines { file: BufWriter::new(StreamFile::create(path, "--trace")?), failed: None })
     }
 
     fn add(&mut self, line: &Line<'_>) {
@@ -350,7 +345,8 @@ impl Lines {
 
     fn finish(mut self) -> anyhow::Result<()> {
         let written = self.failed.take().map_or_else(|| self.file.flush(), Err);
-        written.with_context(|| format!("cannot write all of {}: choose a place with room", self.path.display()))
+        let (file, _) = self.file.into_parts();
+        file.finish(written)
     }
 }
 

@@ -203,7 +203,7 @@ pub struct PartArgs {
     /// Keep the Record of what has been seen so far in this file, once a second
     ///
     /// And the whole Record in the end: it outlives this process, and `brimful merge` takes it.
-    #[arg(long, value_name = "FILE", requires = "shard", hide_short_help = true)]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub keep: Option<PathBuf>,
     /// Only find what this client can offer (--calibrate), for the load that shards are to make of it.
     #[arg(long, requires = "calibrate", conflicts_with = "shard", hide = true)]

@@ -1,24 +1,24 @@
 //! Files that are there whole or not at all.
 //!
 //! A file is opened before the run, so that a place that cannot be written is found out before it costs anything. It is written
-//! under another name beside its own, which it takes when it is whole: until then, and if there is no room for all of it, the
-//! former one stays as it is. What takes its place is what a redirection would have left: a symbolic link still leads to it, and
+//! under another name beside its own (`partial.rs`), which it takes when it is whole: until then, and if there is no room for
+//! all of it, the former one stays as it is. What takes its place is what a redirection would have left: a symbolic link still leads to it, and
 //! mode and owner are the former's. A file of several names (hard links) is refused, for it would be parted from the others.
 //!
 //! `-`, and whatever else stdout is, is stdout; devices and pipes are written as they are.
+
+mod partial;
 
 use super::{print, print_document, say};
 use crate::exit::UsageError;
 use anyhow::Context;
 use brimful_core::panics;
 use brimful_core::text::visible;
-use rustix::fs::{Gid, Mode, Uid, fchmod, fchown};
-use std::ffi::{OsStr, OsString};
+use partial::Replacement;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::os::fd::AsFd;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -46,14 +46,27 @@ enum Place {
     Replacement(Replacement),
 }
 
-/// A file under another name until it is whole.
+/// Who may read a file that is new.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Readers {
+    /// Whoever the umask allows.
+    Umask,
+    /// Only its owner.
+    Owner,
+}
+
+/// A file that is written during the run, such as a trace of all calls.
 #[derive(Debug)]
-struct Replacement {
-    file: File,
-    /// `None` once it has its own.
-    partial: Option<PathBuf>,
-    /// Its own name, after all links.
-    name: PathBuf,
+pub struct StreamFile {
+    path: PathBuf,
+    place: Place,
+}
+
+/// A file whose content is replaced several times; at any time it is whole.
+#[derive(Debug)]
+pub struct RewrittenFile {
+    path: PathBuf,
+    flag: &'static str,
 }
 
 impl OutFile {
@@ -66,8 +79,7 @@ impl OutFile {
     pub fn create(path: &Path, flag: &str) -> anyhow::Result<OutFile> {
         let place = match path.as_os_str() == "-" {
             true => Place::Stdout,
-            false => Place::open(path)
-                .with_context(|| format!("cannot write {}: choose another place with {flag}", path.display()))?,
+            false => Place::open(path, Readers::Umask).with_context(|| cannot_write(path, flag))?,
         };
         if let Place::Stdout = place {
             STDOUT.set(flag.to_owned()).map_err(|_| {
@@ -89,19 +101,79 @@ impl OutFile {
         let written = match place {
             Place::Stdout => to_stdout(text),
             Place::Stream(mut file) => file.write_all(text.as_bytes()),
-            Place::Replacement(replacement) => replacement.commit(text),
+            Place::Replacement(mut replacement) => {
+                replacement.file().write_all(text.as_bytes()).and_then(|()| replacement.commit())
+            }
         };
         written.with_context(|| format!("cannot write {}", path.display()))
     }
 }
 
+impl StreamFile {
+    /// Opens the file that `flag` names. Where it is new, only its owner may read it.
+    pub fn create(path: &Path, flag: &str) -> anyhow::Result<StreamFile> {
+        let place = Place::open(path, Readers::Owner).with_context(|| cannot_write(path, flag))?;
+        Ok(StreamFile { path: path.to_owned(), place })
+    }
+
+    /// Gives the file its name, also where `written` says that not all of it could be written.
+    pub fn finish(self, written: io::Result<()>) -> anyhow::Result<()> {
+        let StreamFile { path, place } = self;
+        let named = if let Place::Replacement(replacement) = place { replacement.commit() } else { Ok(()) };
+        written.and(named).with_context(|| format!("cannot write all of {}: choose a place with room", path.display()))
+    }
+}
+
+impl Write for StreamFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut self.place {
+            Place::Stdout => io::stdout().write(bytes),
+            Place::Stream(file) => file.write(bytes),
+            Place::Replacement(replacement) => replacement.file().write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if let Place::Stdout = self.place { io::stdout().flush() } else { Ok(()) }
+    }
+}
+
+impl RewrittenFile {
+    /// Makes sure that the file that `flag` names can be replaced.
+    pub fn at(path: &Path, flag: &'static str) -> anyhow::Result<RewrittenFile> {
+        let file = RewrittenFile { path: path.to_owned(), flag };
+        match Place::open(path, Readers::Umask).with_context(|| cannot_write(path, flag))? {
+            Place::Replacement(_) => Ok(file),
+            Place::Stdout | Place::Stream(_) => {
+                Err(UsageError(format!("{} is no file that can be replaced: name a file with {flag}", path.display()))
+                    .into())
+            }
+        }
+    }
+
+    /// Replaces its content. Another process is to read it, not one after a power failure: it need not be on the disk.
+    pub fn replace(&self, text: &str) -> anyhow::Result<()> {
+        let replaced = Place::open(&self.path, Readers::Umask).and_then(|place| match place {
+            Place::Replacement(mut replacement) => {
+                replacement.file().write_all(text.as_bytes()).and_then(|()| replacement.take_name())
+            }
+            Place::Stdout | Place::Stream(_) => Err(refusal("it has just become something other than a file")),
+        });
+        replaced.with_context(|| cannot_write(&self.path, self.flag))
+    }
+}
+
+fn cannot_write(path: &Path, flag: &str) -> String {
+    format!("cannot write {}: choose another place with {flag}", path.display())
+}
+
 impl Place {
-    fn open(path: &Path) -> io::Result<Place> {
+    fn open(path: &Path, readers: Readers) -> io::Result<Place> {
         // The kernel follows links, and knows which it must not: those of others in a directory like /tmp.
         let former = match OpenOptions::new().write(true).open(path) {
             Ok(former) => former,
             Err(error) if error.kind() == ErrorKind::NotFound && fs::symlink_metadata(path).is_err() => {
-                return Replacement::create(path.to_owned(), None).map(Place::Replacement);
+                return Replacement::create(path.to_owned(), None, readers).map(Place::Replacement);
             }
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 return Err(refusal("it is a link to a file that is not there: make that, or name it"));
@@ -123,73 +195,8 @@ impl Place {
         if (found.dev(), found.ino()) != (metadata.dev(), metadata.ino()) {
             return Err(refusal("it has just become another file"));
         }
-        Replacement::create(name, Some(&metadata)).map(Place::Replacement)
+        Replacement::create(name, Some(&metadata), readers).map(Place::Replacement)
     }
-}
-
-impl Replacement {
-    /// With mode and owner of the former file, or as the kernel makes new ones.
-    fn create(name: PathBuf, former: Option<&Metadata>) -> io::Result<Replacement> {
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true).mode(if former.is_some() { 0o600 } else { 0o666 });
-        let (file, partial) = (0..100)
-            .find_map(|n| {
-                let partial = beside(&name, n);
-                match options.open(&partial) {
-                    // What a crash left, perhaps: it is not this run's to remove.
-                    Err(error) if error.kind() == ErrorKind::AlreadyExists => None,
-                    opened => Some(opened.map(|file| (file, partial))),
-                }
-            })
-            .unwrap_or_else(|| Err(refusal("its directory is full of partial files: remove those")))?;
-        let replacement = Replacement { file, partial: Some(partial), name };
-        if let Some(former) = former {
-            replacement.become_like(former)?;
-        }
-        Ok(replacement)
-    }
-
-    fn become_like(&self, former: &Metadata) -> io::Result<()> {
-        let own = self.file.metadata()?;
-        let changed = |own: u32, former: u32| (own != former).then_some(former);
-        let (uid, gid) = (changed(own.uid(), former.uid()), changed(own.gid(), former.gid()));
-        if uid.is_some() || gid.is_some() {
-            fchown(&self.file, uid.map(Uid::from_raw), gid.map(Gid::from_raw))
-                .map_err(|_| refusal("the file is another user's, and one in its place would be yours"))?;
-        }
-        Ok(fchmod(&self.file, Mode::from_raw_mode(former.mode() & 0o7777))?)
-    }
-
-    fn commit(mut self, text: &str) -> io::Result<()> {
-        self.file.write_all(text.as_bytes())?;
-        self.file.sync_all()?;
-        if let Some(partial) = &self.partial {
-            fs::rename(partial, &self.name)?;
-        }
-        self.partial = None;
-        Ok(())
-    }
-}
-
-impl Drop for Replacement {
-    fn drop(&mut self) {
-        if let Some(partial) = &self.partial {
-            // It may be gone already.
-            let _ = fs::remove_file(partial);
-        }
-    }
-}
-
-/// A hidden name in the same directory, so on the same file system. Of a long name it has the beginning, for it may be no
-/// longer itself than a name may be.
-fn beside(path: &Path, n: u32) -> PathBuf {
-    const NAME_MAX: usize = 255;
-    let suffix = format!(".{}-{n}.partial", std::process::id());
-    let own = path.file_name().unwrap_or_default().as_bytes();
-    let mut name = OsString::from(".");
-    name.push(OsStr::from_bytes(&own[..own.len().min(NAME_MAX - 1 - suffix.len())]));
-    name.push(suffix);
-    path.with_file_name(name)
 }
 
 /// Whether a file is what stdout is. A device other than a terminal is nobody's in particular.
@@ -320,17 +327,6 @@ mod tests {
             assert!(format!("{:#}", OutFile::create(&too_long, "--out").unwrap_err()).contains("name too long"));
         }
         assert_eq!(names(dir.path()), 2, "nothing partial is left");
-    }
-
-    #[test]
-    fn the_partial_name_of_another_is_left_alone() {
-        let dir = tempfile::tempdir().unwrap();
-        let (path, victim) = (dir.path().join("a.json"), dir.path().join("victim"));
-        fs::write(&victim, "untouched").unwrap();
-        symlink(&victim, beside(&path, 0)).unwrap();
-        write(&path, "whole");
-        assert_eq!(fs::read_to_string(&victim).unwrap(), "untouched");
-        assert!(fs::symlink_metadata(&path).unwrap().is_file());
     }
 
     #[test]

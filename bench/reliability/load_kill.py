@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""Kills `brimful load --keep` and `brimful survey` (SIGKILL) at random instants, and looks what is left.
+
+    python3 bench/reliability/load_kill.py --build target/release --count 1000
+
+A second after the kill there may be no process that the command started, no control group and no network namespace of
+brimful that was not there before, and the server may run on every CPU that it could run on before. A Record that
+`--keep` has kept can be parsed and ends at most two seconds before the kill. The next run then leaves its own file and
+no other. Exits with 1 if any of this does not hold.
+"""
+
+import argparse
+import json
+import os
+import random
+import secrets
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from datetime import datetime
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+#: In the environment of a command and of all that it starts.
+MARK = "BRIMFUL_LOAD_KILL"
+LATEST_KILL_S = {"load": 4.0, "survey": 15.0}
+GRACE_S = 1.0
+MAX_AGE_S = 2.0
+
+
+def main() -> int:
+    options = parse()
+    program = options.build.resolve() / "brimful"
+    drawn = random.Random(options.seed)
+    failures, ages = 0, []
+    listen = [str(program), "target", "--listen", "127.0.0.1:0", "--with-parent", "--service", "page=50us"]
+    with subprocess.Popen(listen, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            url = server.stdout.readline().split()[-1] + "/"
+            for number in range(1, options.count + 1):
+                kind = drawn.choice(options.kind)
+                after_s = drawn.uniform(0, LATEST_KILL_S[kind])
+                wrong, age_s = trial(program, kind, url, server.pid, after_s)
+                failures += bool(wrong)
+                ages += [] if age_s is None else [age_s]
+                if wrong or number % 50 == 0:
+                    print(f"{number}: {kind} killed after {after_s:.2f} s: {'; '.join(wrong) or 'ok'}", flush=True)
+        finally:
+            server.terminate()
+    oldest = f", the oldest Record ended {max(ages):.2f} s before its kill" if ages else ""
+    print(f"{options.count} kills, {len(ages)} with a Record{oldest}; {failures} failures; seed {options.seed}")
+    return 1 if failures else 0
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=" ".join((__doc__ or "").split("\n\n")[0].split()))
+    parser.add_argument("--build", type=Path, default=ROOT / "target" / "release", help="directory of the program")
+    parser.add_argument("--count", type=int, default=50, help="how many kills [default: %(default)s]")
+    parser.add_argument("--kind", nargs="+", choices=LATEST_KILL_S, default=list(LATEST_KILL_S), help="of what")
+    parser.add_argument("--seed", type=int, default=secrets.randbits(32), help="of the instants [default: random]")
+    return parser.parse_args()
+
+
+def trial(program: Path, kind: str, url: str, server: int, after_s: float) -> tuple[list[str], float | None]:
+    """One command that is killed, and one after it. Returns what is wrong, and how long before the kill the kept Record
+    ends."""
+    with tempfile.TemporaryDirectory(prefix="brimful-load-kill-") as directory:
+        place, kept = Path(directory, "out"), Path(directory, "out", "kept.json")
+        place.mkdir()
+        mark = secrets.token_hex(16)
+        environment = {**os.environ, "TMPDIR": directory, MARK: mark}
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": environment, "cwd": place}
+        load = [str(program), "load", url, "--rate", "500", "--keep", str(kept)]
+        survey = [str(program), "survey", url, "--level", "300ms", "--report", "report.html", "--out", "survey.json"]
+        allowed, before = os.sched_getaffinity(server), groups_and_namespaces()
+
+        victim = subprocess.Popen([*load, "-d", "60s"] if kind == "load" else survey, **quiet)
+        time.sleep(after_s)
+        victim.kill()
+        killed_at = time.time()
+        victim.wait()
+        time.sleep(GRACE_S)
+
+        wrong = [f"process {pid} is left" for pid in processes(mark)]
+        wrong += [f"{path} is left" for path in sorted(groups_and_namespaces() - before)]
+        if os.sched_getaffinity(server) != allowed:
+            wrong.append("the server is still kept on some CPUs")
+        age_s = None
+        if kept.exists():
+            try:
+                record = json.loads(kept.read_text())
+                began = datetime.fromisoformat(record["started_at"].replace("Z", "+00:00")).timestamp()
+                age_s = killed_at - began - record["duration_s"]
+            except (ValueError, LookupError) as error:
+                wrong.append(f"the kept Record is none: {error!r}")
+        elif kind == "load" and after_s > MAX_AGE_S:
+            wrong.append("no Record was kept")
+        if age_s is not None and age_s > MAX_AGE_S:
+            wrong.append(f"the kept Record ends {age_s:.2f} s before the kill")
+        if kind == "load":
+            following, files = [*load, "-n", "5"], {"kept.json"}
+        else:
+            # Only what opens the same files again can delete what is left of them.
+            following, files = [*load[:3], "-n", "5", "--html", "report.html", "--out", "survey.json"], {
+                "report.html",
+                "survey.json",
+            }
+        done = subprocess.run(following, env=environment, cwd=place, capture_output=True, text=True, timeout=120)
+        if done.returncode not in (0, 4):
+            wrong.append(f"the next run ended with {done.returncode}: {done.stderr.strip()[:200]}")
+        found = {path.name for path in place.iterdir()}
+        if found != files:
+            wrong.append(f"after the next run there are {sorted(found)}")
+        return wrong, age_s
+
+
+def processes(mark: str) -> list[str]:
+    """Numbers of the processes with this mark in their environment. A zombie has no environment."""
+    wanted, found = f"{MARK}={mark}".encode(), []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                if wanted in (entry / "environ").read_bytes().split(b"\0"):
+                    found.append(entry.name)
+            except OSError:
+                pass
+    return found
+
+
+def groups_and_namespaces() -> set[Path]:
+    """Control groups of brimful, and all named network namespaces."""
+    groups = {path for path in Path("/sys/fs/cgroup").rglob("*brimful*") if path.is_dir()}
+    return groups | set(Path("/run/netns").glob("*"))
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    sys.exit(main())

@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+"""Fails every side output of `brimful load` in every way, and counts the loads that end with a whole Record.
+
+    python3 bench/reliability/side_outputs.py --build target/release
+
+The outputs are --trace, --keep, --hdr, --html and --out, and the input a body file. The ways are a disk that is full
+from the start, after half of what has to be written, and after nearly all of it (a tmpfs of that size), a device that
+fails (EIO: a file in /proc that refuses to be written), a file size limit (EFBIG), and a directory that is removed during
+the load. The Record has to be on stdout, or in the file of --out where that is not what fails. Needs root, to mount the
+tmpfs. Exits with 1 if a Record is missing.
+"""
+
+import argparse
+import contextlib
+import http.server
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+CALLS = 200
+OUTPUTS = {"--trace": "trace", "--keep": "kept.json", "--hdr": "times.hgrm", "--html": "page.html", "--out": "record.json"}
+WAYS = ["full at 0 %", "full at 50 %", "full at 95 %", "EIO", "EFBIG", "directory removed"]
+PAGE = 4096
+
+
+class Server(http.server.ThreadingHTTPServer):
+    """Answers every request; `on_call` is called before each answer."""
+
+    daemon_threads = True
+    request_queue_size = 128
+    on_call: Callable[[], None] = staticmethod(lambda: None)
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.server.on_call()
+        body = b"hello"
+        self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n" + body)
+
+    do_POST = do_GET
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=" ".join((__doc__ or "").split("\n\n")[0].split()))
+    parser.add_argument("--build", type=Path, default=ROOT / "target" / "release", help="directory of the program")
+    program = parser.parse_args().build.resolve() / "brimful"
+    server = Server(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{server.server_address[1]}/"
+    failures = trials = 0
+    for output in OUTPUTS:
+        for way in WAYS:
+            trials += 1
+            wrong = fail(program, server, url, output, way)
+            failures += bool(wrong)
+            print(f"{output:8} {way:18} {wrong or 'a whole Record'}", flush=True)
+    trials += 1
+    wrong = shrink(program, server, url)
+    failures += bool(wrong)
+    print(f"{'body':8} {'file shrunk':18} {wrong or 'a whole Record'}")
+    print(f"{trials} loads, {failures} without a whole Record")
+    return 1 if failures else 0
+
+
+def fail(program: Path, server: Server, url: str, output: str, way: str) -> str:
+    """Makes a load one of whose outputs fails. Returns what is wrong with its Record, if anything is."""
+    with contextlib.ExitStack() as stack:
+        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="brimful-side-outputs-")))
+        place, prefix = directory / "place", []
+        place.mkdir()
+        name = place / OUTPUTS[output]
+        size = whole_size(program, url, directory, output)
+        if way.startswith("full"):
+            share = int(way.split()[2]) / 100
+            stack.enter_context(mounted(place, max(PAGE, int(size * share) // PAGE * PAGE)))
+            if share == 0:
+                fill(place)
+        elif way == "EIO":
+            # Opens, and refuses what is written.
+            name = Path("/proc/self/clear_refs")
+            if OUTPUTS[output].endswith(".hgrm"):
+                name = directory / "link.hgrm"
+                name.symlink_to("/proc/self/clear_refs")
+        elif way == "EFBIG":
+            prefix = ["bash", "-c", f'ulimit -f {size // 1024 // 2}; exec "$0" "$@"']
+        else:
+            server.on_call = lambda: shutil.rmtree(place, ignore_errors=True)
+        stack.callback(setattr, server, "on_call", lambda: None)
+        command = [*prefix, str(program), "load", url, "--json", "-c", "2", "-n", str(CALLS), output, str(name)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        # Where a flag is refused before the load, nothing is lost.
+        refused = done.returncode in (2, 3) and not done.stdout and "cannot write" in done.stderr
+        return "" if refused else judge(done)
+
+
+def shrink(program: Path, server: Server, url: str) -> str:
+    with tempfile.NamedTemporaryFile() as body:
+        body.write(b"x" * (1 << 20))
+        body.flush()
+        server.on_call = lambda: body.truncate(10)
+        command = [str(program), "load", url, "--json", "-c", "2", "-n", str(CALLS), "--data", f"@{body.name}"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+        server.on_call = lambda: None
+        return judge(done)
+
+
+def judge(done: subprocess.CompletedProcess) -> str:
+    try:
+        scheduled = json.loads(done.stdout)["counts"]["scheduled"]
+    except (ValueError, LookupError):
+        return f"exit {done.returncode}, no Record: {done.stderr.strip()[-200:]}"
+    return "" if scheduled == CALLS else f"{scheduled} calls of {CALLS}"
+
+
+def whole_size(program: Path, url: str, directory: Path, output: str) -> int:
+    """Bytes of the output of such a load that does not fail."""
+    name = directory / ("whole-" + OUTPUTS[output])
+    subprocess.run(
+        [str(program), "load", url, "-q", "-c", "2", "-n", str(CALLS), output, str(name)], capture_output=True, timeout=120
+    )
+    return name.stat().st_size
+
+
+@contextlib.contextmanager
+def mounted(place: Path, size: int) -> Iterator[None]:
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+def fill(place: Path) -> None:
+    with contextlib.suppress(OSError), open(place / "other", "wb", buffering=0) as other:
+        while True:
+            other.write(b"x" * PAGE)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+"""Runs a long load beyond what the server takes, and looks at the generator's memory, descriptors and accounts.
+
+    python3 bench/reliability/soak.py --build target/release --minutes 120 --rate 50000
+
+The loads are HTTP/1 and HTTP/2 at --rate calls per second and sessions, one after another, each for --minutes, and a
+`watch` at 10 ms for the same time. From the first tenth on, resident memory may grow by 1 MiB at most and the number of
+descriptors must not grow. In the Record, the calls that were scheduled are the calls that ended. Exits with 1 if that
+does not hold.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+MAX_GROWTH_KB = 1024
+LOOK_EVERY_S = 1.0
+SESSIONS = """[[class]]
+name = "page"
+path = "/"
+
+[load.sessions]
+rate = {rate}
+calls = 5
+think = "20ms"
+"""
+
+
+def main() -> int:
+    options = parse()
+    program = str(options.build.resolve() / "brimful")
+    failures = 0
+    listen = [program, "target", "--listen", "127.0.0.1:0", "--with-parent", "--service", "page=100us"]
+    with subprocess.Popen(listen, stdout=subprocess.PIPE, text=True) as server, tempfile.TemporaryDirectory() as place:
+        try:
+            url = server.stdout.readline().split()[-1] + "/"
+            lasts = f"{options.minutes * 60:.0f}s"
+            workload = Path(place, "sessions.toml")
+            workload.write_text(SESSIONS.format(rate=max(1, options.rate // 50)))
+            load = [program, "load", url, "--json", "-q", "-d", lasts]
+            commands = {
+                "HTTP/1": [*load, "--rate", str(options.rate), "--timeout", "1s"],
+                "HTTP/2": [*load, "--rate", str(options.rate), "--timeout", "1s", "--http", "2"],
+                "sessions": [*load, "--workload", str(workload), "--timeout", "1s"],
+                "watch": [program, "watch", "--pid", str(server.pid), "-d", lasts, "--interval", "10ms", "--json"],
+            }
+            for name in options.load or commands:
+                wrong = soak(name, commands[name], Path(place, "record.json"), options.minutes * 60)
+                failures += bool(wrong)
+        finally:
+            server.terminate()
+    return 1 if failures else 0
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=" ".join((__doc__ or "").split("\n\n")[0].split()))
+    parser.add_argument("--build", type=Path, default=ROOT / "target" / "release", help="directory of the program")
+    parser.add_argument("--minutes", type=float, default=120, help="of each load [default: %(default)s]")
+    parser.add_argument("--rate", type=int, default=50_000, help="calls per second [default: %(default)s]")
+    parser.add_argument("--load", nargs="+", choices=["HTTP/1", "HTTP/2", "sessions", "watch"], help="only these")
+    return parser.parse_args()
+
+
+def soak(name: str, command: list[str], out: Path, lasts_s: float) -> str:
+    """Runs a command and prints how it did. Returns what is wrong."""
+    looks: list[tuple[float, int, int]] = []
+    with open(out, "w+") as stdout, open(out.with_suffix(".err"), "w+") as stderr:
+        process = subprocess.Popen(command, stdout=stdout, stderr=stderr)
+        began = time.monotonic()
+        while process.poll() is None:
+            elapsed = time.monotonic() - began
+            if looks_at := look(process.pid):
+                looks.append((elapsed, *looks_at))
+            time.sleep(LOOK_EVERY_S)
+        stderr.seek(0)
+        said = stderr.read().strip()
+    # The end is another matter: the Record is made of what was seen.
+    steady = [look for look in looks if lasts_s / 10 <= look[0] <= lasts_s - 2]
+    if not steady:
+        print(f"{name}: ended after {looks[-1][0] if looks else 0:.0f} s: {said[-300:]}", flush=True)
+        return "too short"
+    growth = max(kb for _, kb, _ in steady) - steady[0][1]
+    descriptors = [number for *_, number in steady]
+    wrong = []
+    if growth > MAX_GROWTH_KB:
+        wrong.append(f"memory grew by {growth} KiB")
+    if name == "watch" and max(descriptors) > descriptors[0]:
+        wrong.append(f"{descriptors[0]} descriptors became {max(descriptors)}")
+    account = ""
+    if name != "watch":
+        counts = json.loads(out.read_text())["counts"]
+        ended = sum(counts[key] for key in BEFORE_SENDING) + counts["sent"]
+        account = f"{counts['scheduled']:,} scheduled, {ended:,} accounted for, {counts['completed']:,} completed; "
+        if ended != counts["scheduled"]:
+            wrong.append("the calls do not add up")
+    print(
+        f"{name}: {steady[0][1]:,} KiB at a tenth, at most {growth:+,} KiB from there; descriptors {min(descriptors)} to "
+        f"{max(descriptors)}; {account}exit {process.returncode}: {'; '.join(wrong) or 'ok'}",
+        flush=True,
+    )
+    return "; ".join(wrong)
+
+
+#: What becomes of calls of which nothing was sent.
+BEFORE_SENDING = [
+    "client_limited",
+    "abandoned",
+    "refused",
+    "reset_before_sending",
+    "tls_failed_before_sending",
+    "unsent_at_end",
+]
+
+
+def look(pid: int) -> tuple[int, int] | None:
+    """Resident memory in KiB, and open descriptors."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+        descriptors = len(list(Path(f"/proc/{pid}/fd").iterdir()))
+    except OSError:
+        return None
+    lines = [line.split()[1] for line in status.splitlines() if line.startswith("VmRSS:")]
+    return (int(lines[0]), descriptors) if lines else None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

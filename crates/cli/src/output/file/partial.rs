@@ -1,0 +1,178 @@
+//! A file under a hidden name beside its own, until it is whole.
+//!
+//! The name is random, so that nobody can take it before. Whoever writes the file holds a lock on it (flock), which ends with
+//! the process: a partial file that nobody has locked is what a killed process left, and the next run that writes to the same
+//! place deletes it.
+
+use super::{Readers, refusal};
+use rustix::fs::{FlockOperation, Gid, Mode, OFlags, Uid, fchmod, fchown, flock, open};
+use rustix::io::Errno;
+use rustix::process::geteuid;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::hash::{BuildHasher, RandomState};
+use std::io::{self, ErrorKind};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+const SUFFIX: &str = ".partial";
+/// Attempts to find a name that is free.
+const ATTEMPTS: usize = 100;
+/// The longest name of a file.
+const NAME_MAX: usize = 255;
+
+/// A file that will have this name.
+#[derive(Debug)]
+pub struct Replacement {
+    file: File,
+    /// `None` once it has its own name.
+    partial: Option<PathBuf>,
+    /// Its own name, after all links.
+    name: PathBuf,
+}
+
+impl Replacement {
+    /// With mode and owner of the former file, or as the kernel makes new ones.
+    pub fn create(name: PathBuf, former: Option<&Metadata>, readers: Readers) -> io::Result<Replacement> {
+        delete_orphans(&name);
+        let mode = if former.is_some() || readers == Readers::Owner { 0o600 } else { 0o666 };
+        for _ in 0..ATTEMPTS {
+            let partial = beside(&name);
+            let file = match OpenOptions::new().write(true).create_new(true).mode(mode).open(&partial) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
+                opened => opened?,
+            };
+            // Another run may have taken it for an orphan before it was locked.
+            let taken = flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK);
+            if taken || file.metadata()?.nlink() == 0 {
+                continue;
+            }
+            let replacement = Replacement { file, partial: Some(partial), name };
+            if let Some(former) = former {
+                replacement.become_like(former)?;
+            }
+            return Ok(replacement);
+        }
+        Err(refusal("no name for a partial file beside it is free"))
+    }
+
+    fn become_like(&self, former: &Metadata) -> io::Result<()> {
+        let own = self.file.metadata()?;
+        let changed = |own: u32, former: u32| (own != former).then_some(former);
+        let (uid, gid) = (changed(own.uid(), former.uid()), changed(own.gid(), former.gid()));
+        if uid.is_some() || gid.is_some() {
+            fchown(&self.file, uid.map(Uid::from_raw), gid.map(Gid::from_raw))
+                .map_err(|_| refusal("the file is another user's, and one in its place would be yours"))?;
+        }
+        Ok(fchmod(&self.file, Mode::from_raw_mode(former.mode() & 0o7777))?)
+    }
+
+    /// To be written.
+    pub fn file(&mut self) -> &mut File {
+        &mut self.file
+    }
+
+    /// Gives the file its name once it is on the disk.
+    pub fn commit(self) -> io::Result<()> {
+        self.file.sync_all()?;
+        self.take_name()
+    }
+
+    /// Gives the file its name.
+    pub fn take_name(mut self) -> io::Result<()> {
+        if let Some(partial) = &self.partial {
+            fs::rename(partial, &self.name)?;
+        }
+        self.partial = None;
+        Ok(())
+    }
+}
+
+impl Drop for Replacement {
+    fn drop(&mut self) {
+        if let Some(partial) = &self.partial {
+            // It may be gone already.
+            let _ = fs::remove_file(partial);
+        }
+    }
+}
+
+/// A hidden name in the same directory, so on the same file system.
+fn beside(path: &Path) -> PathBuf {
+    let mut name = beginning(path);
+    name.push(format!("{:016x}{SUFFIX}", RandomState::new().hash_one(path)));
+    path.with_file_name(name)
+}
+
+/// How all partial names of a file begin: with its name, or the beginning of a long one, for they may be no longer than any
+/// name may be.
+fn beginning(path: &Path) -> OsString {
+    let own = path.file_name().unwrap_or_default().as_bytes();
+    let mut name = OsString::from(".");
+    name.push(OsStr::from_bytes(&own[..own.len().min(NAME_MAX - 2 - 16 - SUFFIX.len())]));
+    name.push(".");
+    name
+}
+
+/// Deletes partial files of this name that no process writes any more. What cannot be deleted stays.
+fn delete_orphans(name: &Path) {
+    let beginning = beginning(name);
+    let directory = name.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let found = entry.file_name();
+        let random =
+            found.as_bytes().strip_prefix(beginning.as_bytes()).and_then(|rest| rest.strip_suffix(SUFFIX.as_bytes()));
+        if random.is_some_and(|random| random.len() == 16 && random.iter().all(u8::is_ascii_hexdigit)) {
+            let _ = delete_orphan(&entry.path());
+        }
+    }
+}
+
+/// Deletes it if it is this user's and nobody has locked it.
+fn delete_orphan(partial: &Path) -> io::Result<()> {
+    let file = File::from(open(
+        partial,
+        OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC,
+        Mode::empty(),
+    )?);
+    let about = file.metadata()?;
+    if about.is_file() && about.uid() == geteuid().as_raw() {
+        flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+        fs::remove_file(partial)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn what_a_killed_run_left_is_deleted_and_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let name = dir.path().join("a.json");
+        let [orphan, victim, link] = ["orphan", "victim", "link"]
+            .map(|which| if which == "victim" { dir.path().join("victim") } else { beside(&name) });
+        fs::write(&orphan, "of a killed run").unwrap();
+        fs::write(&victim, "untouched").unwrap();
+        symlink(&victim, &link).unwrap();
+        let others = [dir.path().join(".a.json.mine.partial"), beside(&dir.path().join("b.json"))];
+        others.iter().for_each(|other| fs::write(other, "another's").unwrap());
+        let being_written = Replacement::create(name.clone(), None, Readers::Umask).unwrap();
+        let next = Replacement::create(name.clone(), None, Readers::Umask).unwrap();
+        assert!(!orphan.exists() && fs::read_to_string(&victim).unwrap() == "untouched");
+        assert!(fs::symlink_metadata(&link).is_ok() && others.iter().all(|other| other.exists()));
+        for replacement in [being_written, next] {
+            replacement.take_name().unwrap();
+        }
+        assert!(name.exists());
+    }
+
+    #[test]
+    fn two_partial_names_of_a_file_differ() {
+        let name = Path::new("/tmp/a.json");
+        assert_ne!(beside(name), beside(name));
+    }
+}

@@ -1,0 +1,52 @@
+//! Names that somebody else has taken, and files that others may read.
+
+use crate::documents;
+use crate::program::{Running, brimful, run, share_machine, until};
+use brimful_testkit::RawServer;
+use rustix::process::Signal;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+#[test]
+fn a_link_where_the_next_record_is_kept_is_not_followed_and_not_deleted() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = |name: &str| directory.path().join(name);
+    let (kept, next, victim) = (file("kept.json"), file("kept.json.next"), file("victim"));
+    fs::write(&victim, "untouched").unwrap();
+    symlink(&victim, &next).unwrap();
+    let server = RawServer::content_length("hello");
+    run(&["load", &server.url(), "-n", "5", "--keep", kept.to_str().unwrap()]).exits(&[0, 4]);
+    assert_eq!(fs::read_to_string(&victim).unwrap(), "untouched");
+    assert!(fs::symlink_metadata(&next).unwrap().is_symlink());
+    assert_eq!(documents::record(&fs::read_to_string(&kept).unwrap()).counts.completed, 5);
+}
+
+#[test]
+fn a_trace_can_be_read_by_its_owner_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let trace = directory.path().join("trace");
+    let server = RawServer::content_length("hello");
+    run(&["load", &server.url(), "-n", "5", "--trace", trace.to_str().unwrap()]).exits(&[0, 4]);
+    assert_eq!(fs::metadata(&trace).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(fs::read_to_string(&trace).unwrap().lines().count(), 5);
+}
+
+#[test]
+fn a_killed_load_leaves_its_last_record_and_the_next_load_nothing_else() {
+    let _machine = share_machine();
+    let directory = tempfile::tempdir().unwrap();
+    let kept = directory.path().join("kept.json");
+    let server = RawServer::content_length("hello");
+    let (url, place) = (server.url(), kept.to_str().unwrap());
+    let load =
+        Running::start(brimful(&["load", &url, "--rate", "50", "-d", "10m", "--keep", place, "--trace", "/dev/null"]));
+    until(|| kept.exists());
+    load.signal(Signal::KILL);
+    drop(load);
+    let record = documents::record(&fs::read_to_string(&kept).unwrap());
+    assert!(record.interrupted && record.counts.scheduled > 0, "{record:#?}");
+    let again = brimful(&["load", &url, "-n", "3", "--keep", place]);
+    Running::start(again).finish().exits(&[0, 4]);
+    let names: Vec<_> = fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["kept.json"]);
+}
