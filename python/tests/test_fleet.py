@@ -327,6 +327,15 @@ class Clusters(unittest.TestCase):
             self.assertEqual(ray.init.call_count, tries)
 
 
+    def test_ray_is_not_told_the_working_directory(self) -> None:
+        seen: list[str] = []
+        ray = mock.Mock()
+        ray.init.side_effect = lambda **_: seen.append(os.getcwd())
+        here = os.getcwd()
+        on_ray._connect(ray, "192.0.2.1:6379")
+        self.assertEqual((seen, os.getcwd()), (["/"], here))
+
+
 class Elsewhere:
     """A place on another host, of which something is wrong."""
 

@@ -144,11 +144,24 @@ def _connected(address: str) -> Any:
 def _connect(ray: Any, address: str) -> None:
     for further in reversed(range(TRIES)):
         try:
-            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+            with _in_root():
+                ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
             return
         except Exception as error:  # It raises whatever its parts raise.
             if not further or not any(words in str(error) for words in CRASHED):
                 raise
+
+
+@contextlib.contextmanager
+def _in_root() -> Iterator[None]:
+    """Ray has its workers look for modules in the directory that this process is in when it connects, before all
+    others. That directory may be anybody's; the root directory is the administrator's."""
+    here = os.getcwd()
+    os.chdir("/")
+    try:
+        yield
+    finally:
+        os.chdir(here)
 
 
 def _use_token(address: str) -> None:
