@@ -23,6 +23,7 @@ from typing import Any, Protocol
 from .. import _binary
 from .._command import call
 from ..documents import Record
+from . import shard_records
 from .client_limit import CALIBRATE, ONLY, ClientLimit, together
 from .clock import Offset, measure
 from .place import Description, Figures, Look, Place
@@ -162,15 +163,7 @@ class Driver:
     def run(self) -> Outcome:
         """Runs it to its end. After Ctrl-C, or when `stop` is set, the shards stop and what they have seen is the
         result."""
-        try:
-            self.directory.mkdir(parents=True, exist_ok=True)
-            for file in self.directory.glob("shard-*.json"):
-                file.unlink()
-        except OSError as error:
-            message = (
-                f"cannot write in {self.directory}: {error.strerror}: choose another directory for the shards' Records"
-            )
-            raise _binary.HostError(message, 3) from error
+        shard_records.prepare(self.directory)
         interrupted = False
         try:
             self.get_ready()
@@ -382,10 +375,7 @@ class Driver:
         shard.code, shard.said = look.code, look.said
         shard.figures = look.figures or shard.figures
         if look.kept is not None:
-            path = self.path(shard)
-            next_one = path.with_suffix(".next")
-            next_one.write_bytes(look.kept)
-            next_one.rename(path)
+            shard_records.write(self.directory, shard.index, look.kept)
             shard.has_record = True
         if look.code is not None and look.code < 0:
             shard.lost = f"it was ended by signal {-look.code}"
@@ -437,7 +427,7 @@ class Driver:
             shutil.rmtree(self.directory, ignore_errors=True)
 
     def path(self, shard: Shard) -> Path:
-        return self.directory / f"shard-{shard.index}.json"
+        return shard_records.path(self.directory, shard.index)
 
     def running(self) -> list[Shard]:
         return [shard for shard in self.shards if not shard.is_over]
