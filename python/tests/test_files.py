@@ -1,7 +1,11 @@
 """Which files a fleet replaces, and which it leaves behind."""
 
 import os
+import signal
+import subprocess
+import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -74,3 +78,67 @@ class Kept(unittest.TestCase):
         os.mkfifo(self.directory / "shard-1.json")
         with self.assertRaisesRegex(brimful.UsageError, "shard-1.json is not the Record of a shard"):
             shard_records.prepare(self.directory)
+
+
+class LeftOver(unittest.TestCase):
+    """Directories for temporary files."""
+
+    def setUp(self) -> None:
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = Path(directory.name)
+
+    def start(self, code: str) -> "subprocess.Popen[str]":
+        """A Python whose directory for temporary files is this test's."""
+        path = os.pathsep.join([str(Path(brimful.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+        environment = {**os.environ, "TMPDIR": str(self.directory), "PYTHONPATH": path}
+        return subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, text=True)
+
+    def test_a_driver_that_is_killed_leaves_nothing_once_another_fleet_has_run(self) -> None:
+        run = "from brimful import fleet; fleet.run({!r}, shards=2, rate=100, duration={!r}, on_second={})"
+        says = "lambda figures, there: print(figures.completed, flush=True)"
+        with target("--service", "page=50us") as url:
+            with self.start(run.format(url, "10m", says)) as driver:
+                assert driver.stdout is not None
+                driver.stdout.readline()
+                shards = Path(f"/proc/{driver.pid}/task/{driver.pid}/children").read_text().split()
+                self.assertEqual(len(shards), 2)
+                driver.send_signal(signal.SIGKILL)
+            # They stop by themselves; a zombie is one that has.
+            until(lambda: not any(is_running(pid) for pid in shards))
+            self.assertEqual(len(list(self.directory.iterdir())), 3)
+            with self.start(run.format(url, "300ms", None)) as driver:
+                self.assertEqual(driver.wait(), 0)
+        self.assertEqual(list(self.directory.iterdir()), [])
+
+    def test_what_is_in_use_or_somebody_elses_stays(self) -> None:
+        elsewhere = self.directory / "elsewhere"
+        elsewhere.mkdir()
+        (self.directory / "brimful-scratch-link").symlink_to(elsewhere)
+        makes = "from brimful._scratch import Scratch; scratch = Scratch(); print(scratch.path, flush=True); "
+        with self.start(makes + "import time; time.sleep(600)") as holder:
+            assert holder.stdout is not None
+            held = Path(holder.stdout.readline().strip())
+            with self.start(makes + "scratch.close()") as another:
+                self.assertEqual(another.wait(), 0)
+            names = {"elsewhere", "brimful-scratch-link", held.name}
+            self.assertEqual({path.name for path in self.directory.iterdir()}, names)
+            holder.kill()
+        with self.start(makes + "scratch.close()") as another:
+            self.assertEqual(another.wait(), 0)
+        self.assertEqual({path.name for path in self.directory.iterdir()}, names - {held.name})
+
+
+def is_running(pid: str) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def until(happened, limit_s: float = 60) -> None:
+    began = time.monotonic()
+    while not happened():
+        if time.monotonic() - began > limit_s:
+            raise AssertionError("what the test waits for does not happen")
+        time.sleep(0.05)

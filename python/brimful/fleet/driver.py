@@ -3,7 +3,8 @@ what each has seen, and merges it.
 
 What a shard has seen is kept here, outside of it, once a second. So a shard that dies, a host that dies and one that is
 cut off lose their last second and no more: the Record says what was lost from when, and its verdict whether that
-matters. If this process dies, the shards stop, and the directory has what they had seen.
+matters. If this process dies, the shards stop, and the directory that was given for their Records has what they had
+seen.
 """
 
 from __future__ import annotations
@@ -11,8 +12,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import os
-import shutil
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -22,6 +21,7 @@ from typing import Any, Protocol
 
 from .. import _binary
 from .._command import call
+from .._scratch import Scratch
 from ..documents import Record
 from . import shard_records
 from .client_limit import CALIBRATE, ONLY, ClientLimit, together
@@ -150,8 +150,10 @@ class Driver:
         self.shards = [Shard(index, room) for index, room in enumerate(rooms, 1)]
         # A shard takes so long to get ready, and they share this host's CPUs where they are all here.
         self.lead_s = 1.0 + 0.1 * len(rooms) if lead_s is None else lead_s
-        self.kept = directory is not None
-        self.directory = Path(directory or tempfile.mkdtemp(prefix="brimful-fleet-"))
+        #: Where the shards' Records are kept, if they are to outlive the load.
+        self.directory = None if directory is None else Path(directory)
+        #: Where they are otherwise.
+        self.scratch: Scratch | None = None
         self.on_second = on_second
         self.on_note = on_note
         self.stop = stop or threading.Event()
@@ -163,7 +165,10 @@ class Driver:
     def run(self) -> Outcome:
         """Runs it to its end. After Ctrl-C, or when `stop` is set, the shards stop and what they have seen is the
         result."""
-        shard_records.prepare(self.directory)
+        if self.directory is None:
+            self.scratch = Scratch()
+        else:
+            shard_records.prepare(self.directory)
         interrupted = False
         try:
             self.get_ready()
@@ -178,9 +183,7 @@ class Driver:
             record = self.merge()
         finally:
             self.close()
-        outcome = Outcome(record, self.files() if self.kept else {}, start_s)
-        if not self.kept:
-            shutil.rmtree(self.directory, ignore_errors=True)
+        outcome = Outcome(record, {} if self.directory is None else self.files(), start_s)
         if interrupted:
             stopped = _binary.Interrupted()
             stopped.result = outcome
@@ -375,7 +378,7 @@ class Driver:
         shard.code, shard.said = look.code, look.said
         shard.figures = look.figures or shard.figures
         if look.kept is not None:
-            shard_records.write(self.directory, shard.index, look.kept)
+            shard_records.write(self.records(), shard.index, look.kept)
             shard.has_record = True
         if look.code is not None and look.code < 0:
             shard.lost = f"it was ended by signal {-look.code}"
@@ -414,7 +417,7 @@ class Driver:
         return {shard.index: self.path(shard) for shard in self.shards if shard.has_record}
 
     def close(self) -> None:
-        """Ends whatever is left. What shards have seen stays where it is if it could not be merged."""
+        """Ends whatever is left. The shards' Records stay in the directory that was given for them, and only there."""
         for shard in self.shards:
             if shard.lost is None:
                 try:
@@ -423,11 +426,18 @@ class Driver:
                     pass
             if shard.lost is not None or not self.leaves_rooms:
                 shard.room.give_up()
-        if not self.kept and not self.files():
-            shutil.rmtree(self.directory, ignore_errors=True)
+        if self.scratch is not None:
+            self.scratch.close()
 
     def path(self, shard: Shard) -> Path:
-        return shard_records.path(self.directory, shard.index)
+        return shard_records.path(self.records(), shard.index)
+
+    def records(self) -> Path:
+        """The directory of the shards' Records."""
+        if self.directory is not None:
+            return self.directory
+        assert self.scratch is not None
+        return self.scratch.path
 
     def running(self) -> list[Shard]:
         return [shard for shard in self.shards if not shard.is_over]
