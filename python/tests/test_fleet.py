@@ -107,7 +107,7 @@ class Fleet(unittest.TestCase):
         self.assertRegex(lost[0], "^50.0 % of the load was missing: shard 2/2 never began")
 
     def test_a_shard_that_is_no_longer_heard_of_is_lost(self) -> None:
-        rooms = [LocalRoom(), CutOff(after=3)]
+        rooms = [LocalRoom(), CutOff(after=6)]
         patience, fleet.driver.PATIENCE_S = fleet.driver.PATIENCE_S, 1.5
         try:
             with target(*SERVICE) as url:

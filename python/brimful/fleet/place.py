@@ -1,7 +1,7 @@
 """Where one shard runs: this process, or an actor on another host. What it does is start `brimful load`, and look on.
 
 The shard is a process of its own. It ends with this one, as its stdin does; and it keeps a Record of what it has seen
-in a file, whole at any time, which is handed on from here once a second.
+in a file, whole at any time, which is handed on from here.
 """
 
 from __future__ import annotations
