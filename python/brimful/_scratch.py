@@ -43,11 +43,14 @@ def _locked_directory() -> tuple[Path, int]:
     """A new directory and the descriptor that holds its lock."""
     while True:
         path = Path(tempfile.mkdtemp(prefix=PREFIX))
-        lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        # Until it is locked, another process may take it for a leftover.
+        try:
+            lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        except FileNotFoundError:
+            continue
         # Some file systems have no locks. There a directory is removed only when it is closed.
         with contextlib.suppress(OSError):
             fcntl.flock(lock, fcntl.LOCK_EX)
-        # Another process may have taken it for a leftover between the two calls.
         if os.fstat(lock).st_nlink > 0:
             return path, lock
         os.close(lock)

@@ -8,9 +8,10 @@ import tempfile
 import time
 import unittest
 from pathlib import Path
+from unittest import mock
 
 import brimful
-from brimful import fleet
+from brimful import _scratch, fleet
 from brimful.fleet import shard_records
 
 from .servers import target
@@ -127,6 +128,23 @@ class LeftOver(unittest.TestCase):
         with self.start(makes + "scratch.close()") as another:
             self.assertEqual(another.wait(), 0)
         self.assertEqual({path.name for path in self.directory.iterdir()}, names - {held.name})
+
+    def test_a_directory_that_is_removed_before_it_is_locked_is_made_anew(self) -> None:
+        made: list[Path] = []
+
+        def make(prefix: str) -> str:
+            made.append(self.directory / f"{prefix}{len(made)}")
+            if made[-1].name != f"{prefix}0":
+                made[-1].mkdir()
+            return str(made[-1])
+
+        def lock(descriptor: int, operation: int) -> None:
+            if len(made) == 2:
+                made[1].rmdir()
+
+        with mock.patch("tempfile.mkdtemp", make), mock.patch("fcntl.flock", lock), _scratch.Scratch() as path:
+            self.assertEqual((path, path.is_dir()), (made[2], True))
+        self.assertEqual(list(self.directory.iterdir()), [])
 
 
 def is_running(pid: str) -> bool:

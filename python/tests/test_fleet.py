@@ -255,7 +255,9 @@ class Crews(unittest.TestCase):
             pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
             with subprocess.Popen([*command, url], **pipes) as process:
                 self.assertEqual(json.loads(process.stdout.readline()), {})
-                limit = self.order(process, load, "500ms", calibrate=True)["calibration"]
+                found = self.order(process, load, "500ms", calibrate=True)
+                self.assertIn("calibration", found)
+                limit = found["calibration"]
                 records = [self.order(process, load, "500ms")["record"] for _ in range(2)]
                 refused = self.order(process, "nonsense", "500ms")
                 threading.Timer(3, lambda: (process.stdin.write("stop\n"), process.stdin.flush())).start()
