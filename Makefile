@@ -4,7 +4,7 @@
 .DELETE_ON_ERROR:
 # cargo and vite use all cores by themselves, and the order of the checks is meant: cheap ones first.
 .NOTPARALLEL:
-.PHONY: help setup demo build deb web test lint bench bench-monitor bench-calibration bench-accuracy bench-planner bench-accesslog bench-server-module bench-fleet bench-router bench-reliability test-safety fmt clean tools rules
+.PHONY: help setup demo build deb wheel web test lint bench bench-monitor bench-calibration bench-accuracy bench-planner bench-accesslog bench-server-module bench-fleet bench-router bench-reliability test-safety fmt clean tools rules
 
 # rustup's default place, for shells that have not read its profile.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -30,6 +30,9 @@ build: tools $(PAGE) ## Build the release binary
 deb: build ## Make a Debian package of the release build (needs cargo-deb)
 	scripts/deb $(TARGET_DIR)
 
+wheel: $(PAGE) ## Make a wheel of the release build and the Python package (needs maturin)
+	scripts/wheel --release --strip
+
 web: $(PAGE) ## Build the report page, which the binary embeds
 
 test: setup $(PAGE) ## Run every check and every test, and name what failed
@@ -38,8 +41,9 @@ test: setup $(PAGE) ## Run every check and every test, and name what failed
 test-safety: setup $(PAGE) ## Test alone that nothing is lost and nobody is let in (part of `make test`)
 	cargo test --locked --workspace --test it safety::
 
-lint: rules $(PAGE) ## Check formatting, house rules, types and clippy
+lint: rules $(PAGE) ## Check formatting, house rules, licences, types and clippy
 	cd web && npm run check
+	scripts/licences
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 
 bench: build ## Compare brimful with other load generators on this machine (bench/README.md)

@@ -1,7 +1,8 @@
-// Builds the report into one file, dist/report.html: script and style are inlined and nothing is ever fetched.
+// Builds the report into one file, dist/report.html: script and style are inlined and nothing is ever fetched. The
+// licences of the packages whose code is in it are in a comment.
 //
 // brimful puts one document where MARKER stands in that file; `npm run dev` puts the example survey there.
-import { defineConfig, type Plugin } from "vite";
+import { defineConfig, type Plugin, type Rolldown } from "vite";
 import example from "./example.survey.json" with { type: "json" };
 
 const MARKER = "<!--__BRIMFUL_DOCUMENT__-->";
@@ -36,7 +37,9 @@ function oneFile(): Plugin {
     async generateBundle(_, bundle) {
       const page = bundle["report.html"];
       if (page?.type !== "asset") throw new Error("report.html is not among the built files");
-      let html = String(page.source);
+      let notices = "";
+      for (const folder of packages(bundle)) notices += notice(folder, await this.fs.readFile(`${folder}/LICENSE`, { encoding: "utf8" }));
+      let html = swap(String(page.source), /<\/head>/, `${notices}</head>`);
       for (const [name, file] of Object.entries(bundle)) {
         if (file === page) continue;
         const text = file.type === "chunk" ? file.code : String(file.source);
@@ -47,6 +50,18 @@ function oneFile(): Plugin {
       page.source = html;
     },
   };
+}
+
+/** The folders of the packages whose modules are in the bundle. */
+function packages(bundle: Rolldown.OutputBundle): string[] {
+  const modules = Object.values(bundle).flatMap((file) => (file.type === "chunk" ? file.moduleIds : []));
+  return [...new Set(modules.flatMap((module) => /^.*\/node_modules\/(@[^/]+\/)?[^/]+/.exec(module)?.[0] ?? []))];
+}
+
+function notice(folder: string, licence: string): string {
+  const text = `${folder.split("/node_modules/").pop()} is part of this page.\n\n${licence.trim()}`;
+  if (text.includes("--")) throw new Error(`the licence in ${folder} would end its comment`);
+  return `<!--\n${text}\n-->\n`;
 }
 
 async function inlineScript(html: string, name: string, code: string): Promise<string> {

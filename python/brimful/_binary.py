@@ -31,6 +31,10 @@ class BrimfulError(Exception):
         #: As the command line has it.
         self.exit_code = exit_code
 
+    def __reduce__(self) -> "tuple[type[BrimfulError], tuple[str, int]]":
+        """Pickled, as Ray does it to bring the exception of another host here."""
+        return type(self), (str(self), self.exit_code)
+
 
 class UsageError(BrimfulError, ValueError):
     """A bad argument or a bad document (exit code 2)."""

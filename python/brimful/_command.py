@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any, TypeVar
 
 from . import _binary
 from ._documents import Document
+from ._scratch import Scratch
 
 D = TypeVar("D", bound=Document)
 
@@ -58,7 +58,7 @@ def call(
     `page` is its flag for the report's page. With `json_flag` the document comes by `--json`, as its `--out` writes
     something else, and there is no text.
     """
-    with tempfile.TemporaryDirectory(prefix="brimful-") as directory:
+    with Scratch() as directory:
         out, html = Path(directory, "document.json"), Path(directory, "page.html")
         line = [*command, *words(flags)]
         line += ["--json"] if json_flag else [f"--out={out}"]
@@ -93,7 +93,7 @@ def _content(path: Path) -> str | None:
 @contextlib.contextmanager
 def files(documents: Sequence[Any], suffix: str = ".json") -> Iterator[list[str]]:
     """Names of files with these documents: paths are taken as they are, all else is written."""
-    with tempfile.TemporaryDirectory(prefix="brimful-") as directory:
+    with Scratch() as directory:
         yield [_file(document, Path(directory, f"{number}{suffix}")) for number, document in enumerate(documents, 1)]
 
 

@@ -2,6 +2,7 @@
 
 import doctest
 import os
+import pickle
 import signal
 import tempfile
 import threading
@@ -56,6 +57,13 @@ class Commands(unittest.TestCase):
         self.assertIn("start the server first", str(caught.exception))
         with self.assertRaisesRegex(brimful.UsageError, "a document is a path"):
             plan.solve(5)  # type: ignore[arg-type]
+
+    def test_what_another_host_cannot_do_is_the_same_exception_here(self) -> None:
+        # Ray brings it here by pickle.
+        for error in (brimful.HostError("no port is left", 3), brimful.UsageError("--rate 0", 2)):
+            brought = pickle.loads(pickle.dumps(error))
+            self.assertEqual((type(brought), str(brought)), (type(error), str(error)))
+            self.assertEqual(brought.exit_code, error.exit_code)
 
     def test_ctrl_c_ends_a_load_and_keeps_what_it_has_seen(self) -> None:
         with target("--service", "page=100us") as url:

@@ -68,6 +68,22 @@ class OnRay(unittest.TestCase):
         record = json.loads(done.stdout)
         self.assertEqual((record["counts"]["completed"], len(record["shards"])), (200, 2))
 
+    def test_no_actor_loads_modules_from_the_drivers_directory(self) -> None:
+        with tempfile.TemporaryDirectory() as directory:
+            ran = Path(directory, "ran")
+            for name in ("brimful/__init__.py", "json.py"):
+                planted = Path(directory, name)
+                planted.parent.mkdir(exist_ok=True)
+                planted.write_text(f"open({str(ran)!r}, 'w').close()\n")
+            command = [brimful.binary(), "fleet", "run", "--shards", "2", "--rate", "200", "--duration", "1s", "--quiet"]
+            with target("--service", "page=100us") as url:
+                done = subprocess.run(
+                    [*command, "--json", f"--address={self.cluster.address}", url],
+                    cwd=directory, capture_output=True, text=True,
+                )  # fmt: skip
+            self.assertFalse(ran.exists(), done.stderr)
+            self.assertEqual(json.loads(done.stdout)["counts"]["completed"], 200)
+
     def test_a_node_that_dies_is_lost_from_then_on(self) -> None:
         third = self.cluster.add_node(num_cpus=4)
         self.cluster.wait_for_nodes()

@@ -12,6 +12,12 @@ test("the template takes its document in exactly one place and is one file", () 
   assert.match(template, /Content-Security-Policy" content="default-src 'none'/);
 });
 
+test("the page carries the licence of the library that draws its charts", () => {
+  const licence = readFileSync(new URL("../node_modules/uplot/LICENSE", import.meta.url), "utf8");
+  assert.match(licence, /MIT License[^]*Leon Sorokin[^]*The above copyright notice/);
+  assert.ok(template.includes(licence.trim()));
+});
+
 test("the head of the page says what the survey says", async () => {
   await withReport(example, {}, async (page) => {
     assert.equal(await page.textContent("h1"), example.headline);

@@ -7,15 +7,21 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-const MODULE: &str = "brimful.fleet";
+/// Python source that runs the package's command line. For `-c` and `-m`, Python looks for modules in the working
+/// directory first, which may be anybody's. Its `-P` forbids that, but only from 3.11 on; so this removes the entry,
+/// which is empty, before the first import. Entries that the user put in PYTHONPATH are absolute by then, and stay.
+const RUN: &str = "import sys; sys.path = [entry for entry in sys.path if entry]; import runpy; \
+                   runpy.run_module('brimful.fleet', run_name='__main__', alter_sys=True)";
+/// Python source that fails where the package is not installed. It has the same search path.
+const LOOK: &str = "import sys; sys.path = [entry for entry in sys.path if entry]; import brimful.fleet";
 
-/// Becomes it.
+/// Replaces this process by the package's command line.
 pub fn main(words: &[OsString]) -> anyhow::Result<Exit> {
     let mut command = command(words)?;
     Err(command.exec()).with_context(|| format!("cannot run {}", command.get_program().display()))
 }
 
-/// What runs it.
+/// The command that runs the package with these arguments.
 pub fn command(words: &[OsString]) -> anyhow::Result<Command> {
     let own = std::env::current_exe().ok();
     let Some(python) = interpreters(own.as_deref()).into_iter().find(|python| has_package(python)) else {
@@ -25,7 +31,8 @@ pub fn command(words: &[OsString]) -> anyhow::Result<Command> {
         );
     };
     let mut command = Command::new(python);
-    command.args(["-m", MODULE]).args(words);
+    // From Python 3.11 on, the processes that Ray starts leave the working directory out as well.
+    command.args(["-c", RUN]).args(words).env("PYTHONSAFEPATH", "1");
     // The same program makes the shards.
     if let Some(own) = own {
         command.env("BRIMFUL_BINARY", own);
@@ -41,6 +48,6 @@ fn interpreters(own: Option<&Path>) -> Vec<PathBuf> {
 
 fn has_package(python: &Path) -> bool {
     let mut look = Command::new(python);
-    look.args(["-c", &format!("import {MODULE}")]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    look.args(["-c", LOOK]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     look.status().is_ok_and(|status| status.success())
 }

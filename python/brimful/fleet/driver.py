@@ -1,9 +1,10 @@
-"""One load by many shards: makes sure that they fit together, starts them at one instant, looks on each second, keeps
-what each has seen, and merges it.
+"""One load by many shards: makes sure that they fit together, starts them at one instant, looks at them twice a second,
+keeps what each has seen, and merges it.
 
 What a shard has seen is kept here, outside of it, once a second. So a shard that dies, a host that dies and one that is
-cut off lose their last second and no more: the Record says what was lost from when, and its verdict whether that
-matters. If this process dies, the shards stop, and the directory has what they had seen.
+cut off lose less than their last two seconds: the Record says what was lost from when, and its verdict whether that
+matters. If this process dies, the shards stop, and the directory that was given for their Records has what they had
+seen.
 """
 
 from __future__ import annotations
@@ -11,8 +12,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import os
-import shutil
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -22,13 +21,17 @@ from typing import Any, Protocol
 
 from .. import _binary
 from .._command import call
+from .._scratch import Scratch
 from ..documents import Record
+from . import shard_records
 from .client_limit import CALIBRATE, ONLY, ClientLimit, together
 from .clock import Offset, measure
 from .place import Description, Figures, Look, Place
 
-#: How often it looks on.
-EVERY_S = 1.0
+#: How often it looks at the shards. Each writes its Record once a second, of what it had seen 0.15 s before.
+EVERY_S = 0.5
+#: How often the caller is told what they have seen.
+TOLD_S = 1.0
 #: A place that has not answered for so long is lost.
 PATIENCE_S = 10.0
 #: How often it is looked whether a shard has found what it can offer.
@@ -149,8 +152,10 @@ class Driver:
         self.shards = [Shard(index, room) for index, room in enumerate(rooms, 1)]
         # A shard takes so long to get ready, and they share this host's CPUs where they are all here.
         self.lead_s = 1.0 + 0.1 * len(rooms) if lead_s is None else lead_s
-        self.kept = directory is not None
-        self.directory = Path(directory or tempfile.mkdtemp(prefix="brimful-fleet-"))
+        #: Where the shards' Records are kept, if they are to outlive the load.
+        self.directory = None if directory is None else Path(directory)
+        #: Where they are otherwise.
+        self.scratch: Scratch | None = None
         self.on_second = on_second
         self.on_note = on_note
         self.stop = stop or threading.Event()
@@ -162,15 +167,10 @@ class Driver:
     def run(self) -> Outcome:
         """Runs it to its end. After Ctrl-C, or when `stop` is set, the shards stop and what they have seen is the
         result."""
-        try:
-            self.directory.mkdir(parents=True, exist_ok=True)
-            for file in self.directory.glob("shard-*.json"):
-                file.unlink()
-        except OSError as error:
-            message = (
-                f"cannot write in {self.directory}: {error.strerror}: choose another directory for the shards' Records"
-            )
-            raise _binary.HostError(message, 3) from error
+        if self.directory is None:
+            self.scratch = Scratch()
+        else:
+            shard_records.prepare(self.directory)
         interrupted = False
         try:
             self.get_ready()
@@ -185,9 +185,7 @@ class Driver:
             record = self.merge()
         finally:
             self.close()
-        outcome = Outcome(record, self.files() if self.kept else {}, start_s)
-        if not self.kept:
-            shutil.rmtree(self.directory, ignore_errors=True)
+        outcome = Outcome(record, {} if self.directory is None else self.files(), start_s)
         if interrupted:
             stopped = _binary.Interrupted()
             stopped.result = outcome
@@ -337,6 +335,7 @@ class Driver:
     def look_on(self) -> None:
         """Until all are over."""
         due = time.monotonic()
+        told = due
         while not all(shard.is_over for shard in self.shards):
             due = max(due + self.every_s, time.monotonic())
             if self.stop.wait(max(0.0, due - time.monotonic())):
@@ -344,7 +343,8 @@ class Driver:
                 return
             self.look(self.every_s)
             self.fail_if_none_began()
-            if self.on_second is not None:
+            if self.on_second is not None and due >= told + TOLD_S:
+                told = due
                 self.on_second(self.figures(), sum(shard.lost is None for shard in self.shards))
 
     def finish(self) -> None:
@@ -382,10 +382,7 @@ class Driver:
         shard.code, shard.said = look.code, look.said
         shard.figures = look.figures or shard.figures
         if look.kept is not None:
-            path = self.path(shard)
-            next_one = path.with_suffix(".next")
-            next_one.write_bytes(look.kept)
-            next_one.rename(path)
+            shard_records.write(self.records(), shard.index, look.kept)
             shard.has_record = True
         if look.code is not None and look.code < 0:
             shard.lost = f"it was ended by signal {-look.code}"
@@ -424,7 +421,7 @@ class Driver:
         return {shard.index: self.path(shard) for shard in self.shards if shard.has_record}
 
     def close(self) -> None:
-        """Ends whatever is left. What shards have seen stays where it is if it could not be merged."""
+        """Ends whatever is left. The shards' Records stay in the directory that was given for them, and only there."""
         for shard in self.shards:
             if shard.lost is None:
                 try:
@@ -433,11 +430,18 @@ class Driver:
                     pass
             if shard.lost is not None or not self.leaves_rooms:
                 shard.room.give_up()
-        if not self.kept and not self.files():
-            shutil.rmtree(self.directory, ignore_errors=True)
+        if self.scratch is not None:
+            self.scratch.close()
 
     def path(self, shard: Shard) -> Path:
-        return self.directory / f"shard-{shard.index}.json"
+        return shard_records.path(self.records(), shard.index)
+
+    def records(self) -> Path:
+        """The directory of the shards' Records."""
+        if self.directory is not None:
+            return self.directory
+        assert self.scratch is not None
+        return self.scratch.path
 
     def running(self) -> list[Shard]:
         return [shard for shard in self.shards if not shard.is_over]

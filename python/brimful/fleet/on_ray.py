@@ -9,7 +9,9 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import re
 import socket
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,8 +23,8 @@ from .place import Place
 
 #: How the address of a client port begins.
 CLIENT = "ray://"
-#: Where Ray has its token unless it is told another place.
-TOKEN = Path.home() / ".ray" / "auth_token"
+#: Where each cluster has its token, in a file by the name of its address: below the home directory, beside Ray's own.
+TOKENS = Path(".ray", "auth_tokens")
 #: So long Ray may take to find the hosts, which may have to be started first.
 READY_S = 60.0
 #: And so long a host may take to accept a connection.
@@ -114,7 +116,9 @@ def rooms(
 
 
 def _connected(address: str) -> Any:
-    _use_token(address)
+    imported = sys.modules.get("ray")
+    if imported is None or not imported.is_initialized():
+        _use_token(address)
     try:
         import ray.exceptions
     except ImportError as error:
@@ -128,12 +132,8 @@ def _connected(address: str) -> Any:
             _reach(address)
             _connect(ray, address)
         except Exception as error:  # It raises whatever its parts raise.
-            token = (
-                "; where the cluster asks for a token, have that of the head in ~/.ray/auth_token and RAY_AUTH_MODE=token in the "
-                "environment"
-                if address.startswith(CLIENT)
-                else ""
-            )
+            place = _token_file(address)
+            token = f"; if the cluster asks for a token, put the head's in {place}" if place else ""
             raise FleetError(
                 f"no Ray cluster can be reached at {address} ({_first_line(error)}): start one with `ray start --head`, and "
                 f"give its address, like 10.0.0.1:6379, ray://10.0.0.1:10001 or auto{token}"
@@ -144,19 +144,61 @@ def _connected(address: str) -> Any:
 def _connect(ray: Any, address: str) -> None:
     for further in reversed(range(TRIES)):
         try:
-            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+            with _in_root():
+                ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
             return
         except Exception as error:  # It raises whatever its parts raise.
             if not further or not any(words in str(error) for words in CRASHED):
                 raise
 
 
+@contextlib.contextmanager
+def _in_root() -> Iterator[None]:
+    """Ray has its workers look for modules in the directory that this process is in when it connects, before all
+    others. That directory may be anybody's; the root directory is the administrator's."""
+    here = os.getcwd()
+    os.chdir("/")
+    try:
+        yield
+    finally:
+        os.chdir(here)
+
+
 def _use_token(address: str) -> None:
-    """Through its client port Ray does not look by itself whether it has a token, as it does otherwise. It reads the
-    mode when it is imported."""
-    has_token = TOKEN.exists() or any(name in os.environ for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"))
-    if address.startswith(CLIENT) and has_token:
-        os.environ.setdefault("RAY_AUTH_MODE", "token")
+    """Has Ray send the token of this client port, if there is one, and no other.
+
+    Ray itself knows one token, and sends it to every address once RAY_AUTH_MODE is `token`. Whoever listens at a mistyped
+    address could then use the cluster that the token is of."""
+    if not address.startswith(CLIENT):
+        return
+    file = _token_file(address)
+    if file is None or not file.is_file():
+        if os.environ.get("RAY_AUTH_MODE", "").lower() == "token":
+            place = f"put this cluster's token in {file}, or " if file else ""
+            raise FleetError(
+                f"no Ray token is for {address}, and with RAY_AUTH_MODE=token Ray would send one that may be another "
+                f"cluster's: {place}unset RAY_AUTH_MODE if it asks for none"
+            )
+        return
+    settings = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(file), "RAY_AUTH_TOKEN": None}
+    # Ray reads these when it is imported, and keeps the token.
+    if "ray" in sys.modules and any(os.environ.get(name) != value for name, value in settings.items()):
+        raise FleetError(
+            f"Ray was imported before it could know the token for {address}: call the fleet before `import ray`, and "
+            "from a process of its own for each cluster"
+        )
+    for name, value in settings.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+
+
+def _token_file(address: str) -> Path | None:
+    """Where the token of a client port is kept, whether or not it has one; None where the address can name no file."""
+    name = address.removeprefix(CLIENT).lower()
+    is_plain = re.fullmatch(r"[0-9a-z.:_\[\]-]+", name) is not None and name.strip(".") != ""
+    return Path.home() / TOKENS / name if address.startswith(CLIENT) and is_plain else None
 
 
 def _reach(address: str) -> None:

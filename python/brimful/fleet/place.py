@@ -1,18 +1,16 @@
 """Where one shard runs: this process, or an actor on another host. What it does is start `brimful load`, and look on.
 
 The shard is a process of its own. It ends with this one, as its stdin does; and it keeps a Record of what it has seen
-in a file, whole at any time, which is handed on from here once a second.
+in a file, whole at any time, which is handed on from here.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import _binary
+from .._scratch import Scratch
 
 #: So much of what a shard says on stderr is told: its end.
 MOST_SAID = 4_000
@@ -96,7 +95,7 @@ class Figures:
 class Place:
     """Room for one shard."""
 
-    directory: str = ""
+    scratch: Scratch | None = None
     process: "subprocess.Popen[bytes] | None" = None
     #: Of the kept file, when it was last handed on.
     seen: tuple[int, int] = (0, 0)
@@ -118,10 +117,10 @@ class Place:
 
     def start(self, words: Sequence[str], files: Mapping[str, str]) -> int:
         """Starts `brimful` with these words, `{NAME}` in them being the file of that name. Returns its pid."""
-        self.directory = tempfile.mkdtemp(prefix="brimful-shard-")
+        self.scratch = Scratch()
         names = {"kept": str(self._kept())}
         for name, content in files.items():
-            path = Path(self.directory, name)
+            path = self.scratch.path / name
             path.write_text(content)
             names[name] = str(path)
         command = [_binary.find(), *(_filled(word, names) for word in words)]
@@ -164,14 +163,18 @@ class Place:
             self.process.wait()
             if self.process.stdin is not None:
                 self.process.stdin.close()
-        if self.directory:
-            shutil.rmtree(self.directory, ignore_errors=True)
+        if self.scratch is not None:
+            self.scratch.close()
 
     def _kept(self) -> Path:
-        return Path(self.directory, "kept.json")
+        return self._file("kept.json")
 
     def _said(self) -> Path:
-        return Path(self.directory, "stderr")
+        return self._file("stderr")
+
+    def _file(self, name: str) -> Path:
+        assert self.scratch is not None
+        return self.scratch.path / name
 
     def _changed(self) -> bytes | None:
         try:

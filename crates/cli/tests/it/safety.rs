@@ -3,5 +3,6 @@
 
 mod limits;
 mod names;
+mod planted_python;
 mod side_outputs;
 mod test_bed;

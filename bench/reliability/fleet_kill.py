@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+"""Kills the driver of a fleet (SIGKILL) at random instants, and looks what is left.
+
+    python3 bench/reliability/fleet_kill.py --build target/release --count 100
+
+One second after the kill there may be no process of the fleet, no control group and no network namespace of brimful
+that was not there before. The Records that `--keep` has kept can be parsed, and are at most two seconds older than the
+kill. After the next run there is no temporary file, and in the directory of `--keep` only what that run wrote. Exits
+with 1 if any of this does not hold.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import random
+import re
+import secrets
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+#: In the environment of a fleet and of all that it starts, with a word for each fleet.
+MARK = "BRIMFUL_FLEET_KILL"
+#: From the start of the command to the kill, at most: from before Python has begun to some seconds into the load.
+LATEST_KILL_S = 8.0
+GRACE_S = 1.0
+MAX_AGE_S = 2.0
+#: A line of progress from the third second on: by then each shard has been heard of. Records are kept before it is
+#: printed.
+SEEN = re.compile(r"^([2-9]|\d{2,})s: ")
+
+
+def main() -> int:
+    options = parse()
+    program = options.build.resolve() / "brimful"
+    if not program.exists():
+        print(f"fleet_kill: {program} is missing: make build", file=sys.stderr)
+        return 3
+    drawn = random.Random(options.seed)
+    failures = 0
+    ages: list[float] = []
+    with target(program) as url:
+        for number in range(1, options.count + 1):
+            after_s = drawn.uniform(0, LATEST_KILL_S)
+            # Half of the loads may end before the kill, which then meets the merge, or nothing.
+            duration_s = drawn.choice([60.0, drawn.uniform(1, 4)])
+            wrong, age_s = trial(program, url, options.shards, duration_s, after_s)
+            ages += [] if age_s is None else [age_s]
+            failures += bool(wrong)
+            kept = "no unfinished Record" if age_s is None else f"Records end {age_s:.2f} s before"
+            said = "; ".join(wrong) or "ok"
+            print(f"{number}: load of {duration_s:.1f} s, kill after {after_s:.2f} s, {kept}: {said}", flush=True)
+    oldest = f" (the oldest ended {max(ages):.2f} s before)" if ages else ""
+    unfinished = f"{len(ages)} with unfinished Records{oldest}"
+    print(f"{options.count} kills, {unfinished}, {failures} failures; seed {options.seed}")
+    return 1 if failures else 0
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=" ".join((__doc__ or "").split("\n\n")[0].split()))
+    parser.add_argument("--build", type=Path, default=ROOT / "target" / "release", help="directory of the program")
+    parser.add_argument("--count", type=int, default=20, help="how many kills [default: %(default)s]")
+    parser.add_argument("--shards", type=int, default=2, help="of each fleet [default: %(default)s]")
+    parser.add_argument("--seed", type=int, default=secrets.randbits(32), help="of the instants [default: random]")
+    return parser.parse_args()
+
+
+def trial(
+    program: Path, url: str, shards: int, duration_s: float, after_s: float
+) -> tuple[list[str], float | None]:
+    """One fleet that is killed, and one after it. Returns what is wrong, and how long before the kill the oldest
+    unfinished Record ends."""
+    with tempfile.TemporaryDirectory(prefix="brimful-fleet-kill-") as directory:
+        kept, scratch = Path(directory, "kept"), Path(directory, "tmp")
+        scratch.mkdir()
+        mark = secrets.token_hex(16)
+        paths = os.pathsep.join(filter(None, [str(ROOT / "python"), os.environ.get("PYTHONPATH")]))
+        environment = {**os.environ, "TMPDIR": str(scratch), "PYTHONPATH": paths, MARK: mark}
+        command = [str(program), "fleet", "run", f"--shards={shards}", f"--keep={kept}", "--rate=200"]
+        before = groups_and_namespaces()
+
+        with open(Path(directory, "stderr"), "w+") as said:
+            driver = subprocess.Popen(
+                [*command, f"--duration={duration_s}s", url],
+                env=environment,
+                stdout=subprocess.DEVNULL,
+                stderr=said,
+            )
+            try:
+                time.sleep(after_s)
+            finally:
+                driver.send_signal(signal.SIGKILL)
+                killed_at = time.time()
+                driver.wait()
+            said.seek(0)
+            seen = any(SEEN.match(line) for line in said)
+        time.sleep(GRACE_S)
+        wrong = [f"{words} is left" for words in processes(mark)]
+        wrong += [f"{path} is left" for path in sorted(groups_and_namespaces() - before)]
+        faults, age_s = judge_records(kept, shards, killed_at, seen)
+        wrong += faults
+
+        done = subprocess.run(
+            [*command, "--duration=300ms", "--quiet", url], env=environment, capture_output=True, text=True, timeout=120
+        )
+        if done.returncode not in (0, 4):
+            wrong.append(f"the next run ended with {done.returncode}: {done.stderr.strip()}")
+        wrong += [f"{path.name} is left in the directory for temporary files" for path in scratch.iterdir()]
+        expected = {f"shard-{index}.json" for index in range(1, shards + 1)}
+        found = {path.name for path in kept.iterdir()} if kept.is_dir() else set()
+        if found != expected:
+            wrong.append(f"after the next run the directory of --keep has {sorted(found)}")
+        return wrong, age_s
+
+
+def judge_records(kept: Path, shards: int, killed_at: float, seen: bool) -> tuple[list[str], float | None]:
+    """What is wrong with the kept Records, and how long before the kill the oldest unfinished one ends."""
+    wrong: list[str] = []
+    ages: list[float] = []
+    records = 0
+    for path in sorted(kept.glob("shard-*.json")):
+        try:
+            record = json.loads(path.read_text())
+            began = datetime.fromisoformat(record["started_at"].replace("Z", "+00:00")).timestamp()
+            records += 1
+            if record["shards"][0]["lost_at_s"] is not None:
+                ages.append(killed_at - began - record["duration_s"])
+        except (ValueError, LookupError, TypeError) as error:
+            wrong.append(f"{path.name} is no Record: {error!r}")
+    if seen and records != shards:
+        wrong.append(f"{records} Records are kept of {shards}")
+    age_s = max(ages, default=None)
+    if age_s is not None and age_s > MAX_AGE_S:
+        wrong.append(f"a Record ends {age_s:.2f} s before the kill")
+    return wrong, age_s
+
+
+def processes(mark: str) -> list[str]:
+    """The processes with this mark in their environment, by number and command line. A zombie has no environment."""
+    wanted = f"{MARK}={mark}".encode()
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                if wanted in (entry / "environ").read_bytes().split(b"\0"):
+                    line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                    found.append(f"process {entry.name} ({line.strip():.80})")
+    return found
+
+
+def groups_and_namespaces() -> set[Path]:
+    """Control groups of brimful, and all named network namespaces."""
+    groups = {path for path in Path("/sys/fs/cgroup").rglob("*brimful*") if path.is_dir()}
+    return groups | set(Path("/run/netns").glob("*"))
+
+
+@contextlib.contextmanager
+def target(program: Path) -> Iterator[str]:
+    """The URL of a server that runs meanwhile."""
+    command = [str(program), "target", "--listen", "127.0.0.1:0", "--with-parent", "--service", "page=50us"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            url = process.stdout.readline().split()[-1] + "/"
+            yield url
+        finally:
+            process.terminate()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,83 @@
+"""Directories for the files of one call or one shard, which leave nothing behind even if this process is killed.
+
+The process that made a directory keeps a lock on it, which the kernel releases when the process ends, however it ends.
+So a directory that can be locked is left over, and the next process removes it. A process id in its name would not do:
+ids are used again, and processes in other containers, which may share the directory for temporary files, are invisible.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import functools
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+PREFIX = "brimful-scratch-"
+
+
+class Scratch:
+    """An empty directory of its own, until it is closed."""
+
+    def __init__(self) -> None:
+        _remove_leftovers()
+        self.path, self._lock = _locked_directory()
+
+    def close(self) -> None:
+        """Removes the directory and all that is in it. Does nothing when it has been closed."""
+        if self._lock >= 0:
+            shutil.rmtree(self.path, ignore_errors=True)
+            os.close(self._lock)
+            self._lock = -1
+
+    def __enter__(self) -> Path:
+        return self.path
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _locked_directory() -> tuple[Path, int]:
+    """A new directory and the descriptor that holds its lock."""
+    while True:
+        path = Path(tempfile.mkdtemp(prefix=PREFIX))
+        # Until it is locked, another process may take it for a leftover.
+        try:
+            lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        except FileNotFoundError:
+            continue
+        # Some file systems have no locks. There a directory is removed only when it is closed.
+        with contextlib.suppress(OSError):
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        if os.fstat(lock).st_nlink > 0:
+            return path, lock
+        os.close(lock)
+
+
+@functools.cache
+def _remove_leftovers() -> None:
+    """Removes the directories of processes of this user that have ended."""
+    parent = Path(tempfile.gettempdir())
+    with contextlib.suppress(OSError):
+        for name in os.listdir(parent):
+            if name.startswith(PREFIX):
+                _remove_if_left_over(parent / name)
+
+
+def _remove_if_left_over(path: Path) -> None:
+    try:
+        directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:  # A link, another user's, or gone.
+        return
+    try:
+        if os.fstat(directory).st_uid != os.getuid():
+            return
+        # Fails while the process that made it runs, and where there are no locks.
+        fcntl.flock(directory, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(path, ignore_errors=True)
+    except OSError:
+        return
+    finally:
+        os.close(directory)

@@ -1,0 +1,67 @@
+"""`scripts/licences`, which says what may be linked into the program that a wheel carries."""
+
+import importlib.machinery
+import importlib.util
+import sys
+import unittest
+from pathlib import Path
+
+from .test_documents import SOURCE
+
+SCRIPT = SOURCE / "scripts" / "licences"
+
+
+def script():
+    """It, as a module; Python would keep what it compiles of it beside it."""
+    loader = importlib.machinery.SourceFileLoader("licences", str(SCRIPT))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("licences", loader))
+    writes, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    try:
+        loader.exec_module(module)
+    finally:
+        sys.dont_write_bytecode = writes
+    return module
+
+
+class Licences(unittest.TestCase):
+    def test_a_licence_that_asks_for_more_than_a_notice_is_refused(self) -> None:
+        is_allowed = script().is_allowed
+        for expression in (
+            "MIT",
+            "MIT/Apache-2.0",
+            "LGPL-2.1-only OR BSD-2-Clause",
+            "(MIT OR GPL-3.0-only) AND Unicode-3.0",
+            "Apache-2.0 WITH LLVM-exception OR GPL-3.0-only",
+            "ISC AND MIT OR GPL-3.0-only",
+        ):
+            self.assertTrue(is_allowed(expression), expression)
+        for expression in (
+            "",
+            "GPL-3.0-only",
+            "MIT AND GPL-3.0-only",
+            "GPL-3.0-only AND MIT OR GPL-2.0-only",
+            "(MIT OR Apache-2.0) AND AGPL-3.0-only",
+            "GPL-3.0-only WITH GCC-exception-3.1",
+            "MIT MIT",
+            "(MIT",
+            "MIT OR",
+        ):
+            self.assertFalse(is_allowed(expression), expression)
+
+    def test_a_crate_without_its_text_or_from_elsewhere_is_refused(self) -> None:
+        licences = script()
+        # A folder without a licence.
+        crate = {
+            "name": "x",
+            "version": "1.0.0",
+            "license": "MIT",
+            "license_file": None,
+            "source": licences.REGISTRY,
+            "manifest_path": str(Path(__file__)),
+        }
+        licences.page_packages = lambda: []
+        self.assertEqual(list(licences.complaints([crate])), ["x 1.0.0 has no file with its licence"])
+        fork = crate | {"license": None, "source": "git+https://example.org/x", "license_file": "servers.py"}
+        of_fork = list(licences.complaints([fork]))
+        self.assertIn("x 1.0.0 is under no licence, which is not on the list", of_fork[0])
+        self.assertEqual(of_fork[1:], ["x 1.0.0 is not from crates.io but from git+https://example.org/x"])
