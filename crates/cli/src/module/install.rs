@@ -6,7 +6,7 @@ use super::classes;
 use super::journal::Journal;
 use super::manifest::{Made, Manifest, State};
 use super::memory;
-use super::server::{Piece, Server, Settings, default_memory, find};
+use super::server::{Piece, Server, Settings, find};
 use super::sources::Scratch;
 use crate::exit::{Exit, UsageError};
 use crate::output::{print, say};
@@ -94,8 +94,8 @@ fn install(args: &InstallArgs, prepared: &Prepared, interrupted: &dyn Fn() -> bo
 
 fn settings(args: &InstallArgs) -> anyhow::Result<Settings> {
     classes::check(&args.classes).map_err(UsageError)?;
-    let memory = args.memory.clone().unwrap_or_else(|| default_memory(args.server));
-    let memory = std::path::absolute(&memory).with_context(|| format!("no path: {}", memory.display()))?;
+    let whole = |path: &PathBuf| std::path::absolute(path).with_context(|| format!("no path: {}", path.display()));
+    let memory = args.memory.as_ref().map(whole).transpose()?;
     Ok(Settings { memory, cpu_one_in: args.cpu_one_in, classes: args.classes.clone() })
 }
 
@@ -236,15 +236,13 @@ fn follow_up(args: &InstallArgs, server: &dyn Server, manifest: &Manifest) -> an
     }
     server.reload()?;
     let began = Instant::now();
-    while began.elapsed() < RELOAD && !memory::is_one(&manifest.memory) {
+    let memory = || memory_of(args.server, Some(manifest), None);
+    while began.elapsed() < RELOAD && !memory::is_one(&memory()) {
         thread::sleep(Duration::from_millis(20));
     }
-    print(&format!("{}\n", memory::status(&manifest.memory)))?;
+    print(&format!("{}\n", memory::status(&memory())))?;
     let name = server.version();
-    anyhow::ensure!(
-        memory::is_one(&manifest.memory),
-        "{name} was told to reload and records nothing; its error log says why"
-    );
+    anyhow::ensure!(memory::is_one(&memory()), "{name} was told to reload and records nothing; its error log says why");
     Ok(Exit::Ok)
 }
 
@@ -252,6 +250,6 @@ fn follow_up(args: &InstallArgs, server: &dyn Server, manifest: &Manifest) -> an
 pub fn memory_of(kind: Kind, manifest: Option<&Manifest>, named: Option<&Path>) -> PathBuf {
     named
         .map(Path::to_owned)
-        .or_else(|| manifest.map(|manifest| manifest.memory.clone()))
-        .unwrap_or_else(|| default_memory(kind))
+        .or_else(|| manifest.and_then(|manifest| manifest.memory.clone()))
+        .unwrap_or_else(|| memory::chosen(memory::default_places(kind)))
 }

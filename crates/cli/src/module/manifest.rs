@@ -27,8 +27,8 @@ pub struct Manifest {
     pub prefix: Option<PathBuf>,
     /// Its main configuration file, where one was named.
     pub config: Option<PathBuf>,
-    /// The shared memory.
-    pub memory: PathBuf,
+    /// The shared memory, where one was named.
+    pub memory: Option<PathBuf>,
     /// What was made, in this order.
     pub made: Vec<Made>,
     /// What was asked to be written into the configuration by hand.
@@ -62,7 +62,7 @@ pub enum Made {
 
 impl Manifest {
     /// One of nothing yet.
-    pub fn new(kind: Kind, version: String, binary: PathBuf, memory: PathBuf) -> Manifest {
+    pub fn new(kind: Kind, version: String, binary: PathBuf, memory: Option<PathBuf>) -> Manifest {
         Manifest {
             schema: SCHEMA.to_owned(),
             server: kind.name().to_owned(),
@@ -177,7 +177,7 @@ mod tests {
     fn what_is_written_is_read() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("manifest.json");
-        let mut manifest = Manifest::new(Kind::Nginx, "1.2".to_owned(), "/bin/nginx".into(), "/dev/shm/x".into());
+        let mut manifest = Manifest::new(Kind::Nginx, "1.2".to_owned(), "/bin/nginx".into(), Some("/dev/shm/x".into()));
         manifest.made = vec![
             Made::Directory { path: "/d".into() },
             Made::file(Path::new("/f"), b"text"),

@@ -1,7 +1,7 @@
 //! `brimful module remove`: what `install` noted is taken away, if the server does without it.
 
 use super::args::{PlaceArgs, RemoveArgs};
-use super::install::manifest_of;
+use super::install::{manifest_of, memory_of};
 use super::journal::Journal;
 use super::manifest::{Made, Manifest, State};
 use super::memory;
@@ -42,8 +42,9 @@ pub fn main(args: &RemoveArgs) -> anyhow::Result<Exit> {
         return Err(needed(&*server, &manifest, &why, &mut journal).into());
     }
     journal.keep();
-    if memory::is_one(&manifest.memory) && fs::remove_file(&manifest.memory).is_err() {
-        say(&format!("{} cannot be removed; do it by hand", manifest.memory.display()));
+    let memory = memory_of(args.server, Some(&manifest), None);
+    if memory::is_one(&memory) && fs::remove_file(&memory).is_err() {
+        say(&format!("{} cannot be removed; do it by hand", memory.display()));
     }
     print(&format!("{} is without the module\n", server.version()))?;
     for path in kept {

@@ -84,8 +84,8 @@ pub struct Found {
 /// What the configuration says of the module.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The shared memory.
-    pub memory: PathBuf,
+    /// The shared memory; without it the server chooses.
+    pub memory: Option<PathBuf>,
     /// CPU time is measured of one request in so many.
     pub cpu_one_in: u32,
     /// The rules, in this order.
@@ -123,11 +123,6 @@ pub fn find(kind: Kind, place: &PlaceArgs) -> anyhow::Result<Box<dyn Server>> {
     })
 }
 
-/// The shared memory of a server that was told of no other.
-pub fn default_memory(kind: Kind) -> PathBuf {
-    PathBuf::from(format!("/dev/shm/brimful-{}", kind.name()))
-}
-
 /// The main configuration file that there is in a server's own directory.
 ///
 /// # Errors
@@ -137,6 +132,17 @@ pub fn config_in(prefix: &Path, names: &[&str]) -> anyhow::Result<PathBuf> {
         let words =
             format!("{} has none of {}; name the main configuration with --config", prefix.display(), names.join(", "));
         UsageError(words).into()
+    })
+}
+
+/// The directive that turns recording on, without the sign at its end.
+///
+/// # Errors
+/// When the path of the memory cannot stand in a configuration.
+pub fn directive(name: &str, settings: &Settings) -> anyhow::Result<String> {
+    Ok(match &settings.memory {
+        Some(path) => format!("{name} {}", quoted(path)?),
+        None => name.to_owned(),
     })
 }
 

@@ -14,11 +14,12 @@ macro_rules! source {
 }
 
 /// Path below `server-module/`, content.
-const SOURCES: [(&str, &str); 22] = [
+const SOURCES: [(&str, &str); 23] = [
     source!("classes.h"),
     source!("clock.h"),
     source!("file.h"),
     source!("layout.h"),
+    source!("place.h"),
     source!("record.h"),
     source!("recorder.h"),
     source!("slots.h"),

@@ -41,6 +41,7 @@ mod redirects;
 mod regressions;
 mod remote;
 mod replay;
+mod safety;
 mod sessions;
 mod shapes;
 mod signals;

@@ -59,7 +59,7 @@ fn apart_from_logs(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
 }
 
 /// nginx's module, built once.
-fn built() -> &'static Vec<u8> {
+pub fn built() -> &'static Vec<u8> {
     static MODULE: OnceLock<Vec<u8>> = OnceLock::new();
     MODULE.get_or_init(|| {
         let directory = prefix(INCLUDING);
