@@ -17,6 +17,7 @@ mod nginx;
 mod remove;
 mod server;
 mod sources;
+mod trust;
 
 use crate::exit::Exit;
 use crate::output::print;

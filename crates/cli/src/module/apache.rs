@@ -96,6 +96,10 @@ impl Server for Apache {
         &self.found
     }
 
+    fn config(&self) -> &Path {
+        &self.config
+    }
+
     fn build(&self, scratch: &Scratch, source: Option<&Path>) -> anyhow::Result<PathBuf> {
         if source.is_some() {
             return Err(UsageError("--source is for nginx; Apache's modules are built by apxs".to_owned()).into());

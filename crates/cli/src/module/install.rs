@@ -6,7 +6,7 @@ use super::classes;
 use super::journal::Journal;
 use super::manifest::{Made, Manifest, State};
 use super::memory;
-use super::server::{Piece, Server, Settings, find};
+use super::server::{Piece, Server, Settings, check_trust, find};
 use super::sources::Scratch;
 use crate::exit::{Exit, UsageError};
 use crate::output::{print, say};
@@ -61,6 +61,7 @@ fn prepare(args: &InstallArgs) -> anyhow::Result<Prepared> {
     let server = find(args.server, &args.place)?;
     let settings = settings(args)?;
     let noted = manifest_of(&*server);
+    check_trust(&*server, &args.place, &noted)?;
     let before = Manifest::read(&noted, args.server)?;
     let pieces = server.pieces(&settings)?;
     check_places(&*server, &pieces, before.as_ref())?;

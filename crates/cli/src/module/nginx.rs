@@ -96,6 +96,10 @@ impl Server for Nginx {
         &self.found
     }
 
+    fn config(&self) -> &Path {
+        &self.config
+    }
+
     fn build(&self, scratch: &Scratch, source: Option<&Path>) -> anyhow::Result<PathBuf> {
         build::build(&self.found.version, &self.arguments, scratch, source)
     }

@@ -5,12 +5,17 @@ use super::install::{manifest_of, memory_of};
 use super::journal::Journal;
 use super::manifest::{Made, Manifest, State};
 use super::memory;
-use super::server::{Server, find};
+use super::server::{Server, Settings, check_trust, find};
+use super::trust;
 use crate::exit::{Exit, UsageError};
 use crate::output::{print, say};
 use brimful_core::text::one_line;
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+/// The names of configuration files that install makes.
+const PIECES: [&str; 5] = ["50-brimful.conf", "brimful.conf", "brimful-load.conf", "brimful-http.conf", "brimful.load"];
 
 /// Removes it.
 ///
@@ -20,6 +25,7 @@ pub fn main(args: &RemoveArgs) -> anyhow::Result<Exit> {
     let _interrupted = super::listen()?;
     let mut server = find(args.server, &args.place)?;
     let noted = manifest_of(&*server);
+    check_trust(&*server, &args.place, &noted)?;
     let Some(manifest) = Manifest::read(&noted, args.server)? else {
         let words = format!(
             "{} has no module that brimful installed: {} is not there; check --prefix",
@@ -34,8 +40,12 @@ pub fn main(args: &RemoveArgs) -> anyhow::Result<Exit> {
             prefix: args.place.prefix.clone().or(manifest.prefix.clone()),
             config: args.place.config.clone().or(manifest.config.clone()),
         };
+        // It is going to be run.
+        trust::check(&manifest.binary)?;
         server = find(args.server, &place)?;
+        check_trust(&*server, &place, &noted)?;
     }
+    within_reach(&manifest, &*server)?;
     let mut journal = Journal::default();
     let kept = take_away(&manifest, &noted, &mut journal)?;
     if let Err(why) = server.test()? {
@@ -55,6 +65,45 @@ pub fn main(args: &RemoveArgs) -> anyhow::Result<Exit> {
         false => print(&format!("To end it in the running server, let it reload:\n    {}\n", server.reload_command()))?,
     }
     Ok(Exit::Ok)
+}
+
+/// Refuses a manifest that names what `install` cannot have made for this server, or what others can write to.
+fn within_reach(manifest: &Manifest, server: &dyn Server) -> anyhow::Result<()> {
+    let base = real(server.config().parent().unwrap_or(Path::new("/")));
+    let module_directory = real(server.module().parent().unwrap_or(Path::new("/")));
+    // Directories elsewhere that the configuration includes now.
+    let settings = Settings { memory: None, cpu_one_in: 0, classes: Vec::new() };
+    let pieces = server.pieces(&settings).unwrap_or_default();
+    let links = pieces.iter().filter_map(|piece| Some(&piece.link.as_ref()?.0));
+    let paths = pieces.iter().map(|piece| &piece.path).chain(links);
+    let included: Vec<PathBuf> = paths.filter_map(|path| Some(real(path.parent()?))).collect();
+    for made in manifest.made.iter().filter(|made| made.state() != State::Gone) {
+        let path = made.path();
+        let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+        let directory = real(path.parent().unwrap_or(Path::new("/")));
+        let is_piece = PIECES.contains(&name) && (directory.starts_with(&base) || included.contains(&directory));
+        let is_module = directory == module_directory && path.file_name() == server.module().file_name();
+        let is_possible = match made {
+            Made::Directory { path } => module_directory.starts_with(real(path)),
+            Made::File { .. } => is_piece || is_module,
+            Made::Link { to, .. } => is_piece && to.file_name() == path.file_name(),
+        };
+        if !path.is_absolute() || !is_possible {
+            let words = format!(
+                "the manifest names {}, which install cannot have made for this server; nothing was changed: look at \
+                 what is there, and remove it by hand",
+                path.display()
+            );
+            return Err(UsageError(words).into());
+        }
+        trust::check(path)?;
+    }
+    Ok(())
+}
+
+/// A directory without links and `..`, if it is there.
+fn real(directory: &Path) -> PathBuf {
+    fs::canonicalize(directory).unwrap_or_else(|_| directory.to_owned())
 }
 
 /// Takes away what still is what was made; where the rest is now.

@@ -6,6 +6,7 @@ use super::args::{Kind, PlaceArgs};
 use super::classes::Class;
 use super::nginx::Nginx;
 use super::sources::Scratch;
+use super::trust;
 use crate::exit::UsageError;
 use anyhow::Context;
 use std::path::{Path, PathBuf};
@@ -29,6 +30,9 @@ pub trait Server {
     fn module(&self) -> &Path {
         &self.found().module
     }
+
+    /// Its main configuration file.
+    fn config(&self) -> &Path;
 
     /// Compiles the module; where it is, in the scratch directory.
     ///
@@ -133,6 +137,15 @@ pub fn config_in(prefix: &Path, names: &[&str]) -> anyhow::Result<PathBuf> {
             format!("{} has none of {}; name the main configuration with --config", prefix.display(), names.join(", "));
         UsageError(words).into()
     })
+}
+
+/// Refuses a server that another user could make run anything: what it reads when it tests its configuration, and the
+/// note of what was made, belong to root or the caller.
+///
+/// # Errors
+/// What belongs to whom, and what to do about it.
+pub fn check_trust(server: &dyn Server, place: &PlaceArgs, noted: &Path) -> anyhow::Result<()> {
+    [server.module(), noted, server.config()].into_iter().chain(place.prefix.as_deref()).try_for_each(trust::check)
 }
 
 /// The directive that turns recording on, without the sign at its end.

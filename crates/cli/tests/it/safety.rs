@@ -1,3 +1,19 @@
 //! What another user of the machine, or a crash at the wrong moment, must not be able to do.
 
 mod module_memory;
+mod module_remove;
+
+use rustix::process::geteuid;
+
+/// Another user than the one that runs the tests.
+const NOBODY: u32 = 65_534;
+
+/// Whether this process can act as several users; says so where it cannot.
+#[allow(clippy::disallowed_macros, reason = "a test that is left out says so")]
+fn is_root() -> bool {
+    let root = geteuid().is_root();
+    if !root {
+        eprintln!("LEFT OUT: only root can make another user's files");
+    }
+    root
+}

@@ -2,26 +2,16 @@
 
 use crate::module::built;
 use crate::program::{run, until};
+use crate::safety::{NOBODY, is_root};
 use brimful_core::Nanos;
 use brimful_monitor::module::ServerSample;
 use brimful_testkit::{Nginx, NginxOptions};
-use rustix::process::{Pid, Signal, geteuid, kill_process};
+use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::os::unix::fs::{MetadataExt, lchown, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-
-const NOBODY: u32 = 65_534;
-
-/// Whether this process can act as several users; says so where it cannot.
-fn is_root() -> bool {
-    let root = geteuid().is_root();
-    if !root {
-        eprintln!("skipped: only root can make another user's files");
-    }
-    root
-}
 
 fn requests(memory: &Path) -> Option<u64> {
     Some(ServerSample::from_bytes(&fs::read(memory).ok()?, Nanos::ZERO).ok()?.requests())
