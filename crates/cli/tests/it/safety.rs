@@ -1,9 +1,12 @@
 //! What another user of the machine, or a crash at the wrong moment, must not be able to do.
 
+mod module_install;
 mod module_memory;
 mod module_remove;
 
+use crate::program::{Done, Running, brimful, share_machine};
 use rustix::process::geteuid;
+use std::path::Path;
 
 /// Another user than the one that runs the tests.
 const NOBODY: u32 = 65_534;
@@ -16,4 +19,12 @@ fn is_root() -> bool {
         eprintln!("LEFT OUT: only root can make another user's files");
     }
     root
+}
+
+/// Runs `brimful` to its end, with this directory for its temporary files.
+fn run_in(temporary: &Path, args: &[&str]) -> Done {
+    let _machine = share_machine();
+    let mut command = brimful(args);
+    command.env("TMPDIR", temporary);
+    Running::start(command).finish()
 }
