@@ -17,6 +17,7 @@
 #include "classes.h"
 #include "clock.h"
 #include "layout.h"
+#include "place.h"
 #include "record.h"
 
 /* The file in memory. What the writer relies on is kept here too: what stands in the file, others may have changed. */
@@ -100,13 +101,16 @@ static inline int brimful_is_alike(const struct brimful_header *header, uint64_t
 /* Says what failed, and returns -1. */
 static inline int brimful_failed(char *why, const char *what, const char *path, const char *reason)
 {
-    (void) snprintf(why, BRIMFUL_WHY_BYTES, "%s %.150s: %.60s", what, path, reason);
+    (void) snprintf(why, BRIMFUL_WHY_BYTES, "%s %.140s: %.90s", what, path, reason);
     return -1;
 }
 
-/* Maps the file of this descriptor for writing. */
-static inline int brimful_map_file(struct brimful_memory *memory, int file, size_t size, char *why, const char *path)
+/* Maps the file of this descriptor, which has slots of these sizes, for writing. The sizes are the caller's own copies:
+ * whoever may write to the file could change those in its header at any moment. */
+static inline int brimful_map_file(struct brimful_memory *memory, int file, const struct brimful_header *sizes,
+                                   char *why, const char *path)
 {
+    size_t size = sizes->header_size + (size_t) sizes->slots * sizes->slot_size;
     void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
 
     if (at == MAP_FAILED) {
@@ -114,6 +118,12 @@ static inline int brimful_map_file(struct brimful_memory *memory, int file, size
     }
     memory->header = (struct brimful_header *) at;
     memory->size = size;
+    memory->header_size = sizes->header_size;
+    memory->slot_size = sizes->slot_size;
+    memory->slots = sizes->slots;
+    memory->header->header_size = sizes->header_size;
+    memory->header->slot_size = sizes->slot_size;
+    memory->header->slots = sizes->slots;
     return 0;
 }
 
@@ -122,9 +132,6 @@ static inline void brimful_sign(struct brimful_memory *memory, const struct brim
 {
     struct brimful_header *header = memory->header;
 
-    memory->header_size = header->header_size;
-    memory->slot_size = header->slot_size;
-    memory->slots = header->slots;
     brimful_classes = settings->classes == 0 ? 1 : settings->classes;
     __atomic_store_n(&header->cpu_one_in, settings->cpu_one_in, __ATOMIC_RELAXED);
     __atomic_store_n(&header->workers_most, settings->workers_most, __ATOMIC_RELAXED);
@@ -134,7 +141,19 @@ static inline void brimful_sign(struct brimful_memory *memory, const struct brim
     }
 }
 
-/* Takes the file that is there. 0: done; 1: there is none, or none that is alike; -1: nobody may take or replace it. */
+/* What to do about something that this process does not want to write to: 1 where it may try to replace it, else -1. */
+static inline int brimful_refuse(char *why, const char *path, const char *reason)
+{
+    char whole[BRIMFUL_WHY_BYTES];
+
+    if (brimful_is_in_sticky(path)) {
+        return 1;
+    }
+    (void) snprintf(whole, sizeof(whole), "%.40s; remove it, or name another file", reason);
+    return brimful_failed(why, "cannot use", path, whole);
+}
+
+/* Takes the file that is there. 0: done; 1: there is none, or one to be replaced; -1: it must not be replaced. */
 static inline int brimful_map_old(struct brimful_memory *memory, const struct brimful_settings *settings, char *why)
 {
     struct brimful_header header;
@@ -147,27 +166,63 @@ static inline int brimful_map_old(struct brimful_memory *memory, const struct br
         if (errno == ENOENT) {
             return 1;
         }
-        return brimful_failed(why, "cannot open", settings->path,
-                              errno == ELOOP ? "it is a symbolic link" : strerror(errno));
+        return brimful_refuse(why, settings->path, errno == ELOOP ? "it is a symbolic link" : strerror(errno));
     }
     if (fstat(file, &about) != 0 || !S_ISREG(about.st_mode)) {
-        result = brimful_failed(why, "cannot use", settings->path, "it is not a file");
+        result = brimful_refuse(why, settings->path, "it is not a file");
     } else if (about.st_uid != geteuid() || about.st_nlink > 1) {
-        result = brimful_failed(why, "cannot use", settings->path, "it belongs to another user; remove it");
+        result = brimful_refuse(why, settings->path, "it belongs to another user");
     } else if (pread(file, &header, sizeof(header), 0) == (ssize_t) sizeof(header)
                && brimful_is_alike(&header, (uint64_t) about.st_size, settings)) {
-        size_t size = header.header_size + (size_t) header.slots * header.slot_size;
-
-        result = brimful_map_file(memory, file, size, why, settings->path);
-        if (result == 0) {
-            /* Not from memory, where it may have changed since. */
-            memory->header->header_size = header.header_size;
-            memory->header->slot_size = header.slot_size;
-            memory->header->slots = header.slots;
-        }
+        result = brimful_map_file(memory, file, &header, why, settings->path);
     }
     (void) close(file);
     return result;
+}
+
+/* Makes a file beside the path, whose name it writes to `beside` (PATH_MAX): its descriptor, or -1. The first name is
+ * the same each time, so that what a killed server left there goes. In a sticky directory others may hold that name:
+ * the further names are not predictable. */
+static inline int brimful_make_beside(const char *path, char *beside, char *why)
+{
+    int attempt, file = -1;
+
+    for (attempt = 0; file < 0 && attempt < 8; attempt++) {
+        unsigned long long salt = attempt == 0 ? 0 : (unsigned long long) brimful_read_clock(CLOCK_REALTIME);
+        int length = attempt == 0 ? snprintf(beside, PATH_MAX, "%s.new", path)
+                                  : snprintf(beside, PATH_MAX, "%s.%llx.new", path, salt);
+
+        if (length >= PATH_MAX) {
+            return brimful_failed(why, "cannot create", path, "the path is too long");
+        }
+        (void) unlink(beside);
+        file = open(beside, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+        if (file < 0 && errno != EEXIST) {
+            break;
+        }
+    }
+    return file < 0 ? brimful_failed(why, "cannot create", beside, strerror(errno)) : file;
+}
+
+/* Gives a file its path, which something else may have: that is replaced. */
+static inline int brimful_put_in_place(const char *beside, const char *path, char *why)
+{
+    int failure;
+
+    if (rename(beside, path) == 0) {
+        return 0;
+    }
+    /* A file does not replace a directory, not even an empty one. */
+    if (errno == EISDIR && brimful_is_in_sticky(path) && rmdir(path) == 0 && rename(beside, path) == 0) {
+        return 0;
+    }
+    failure = errno;
+    return brimful_failed(why, "cannot replace", path,
+                          failure == EPERM || failure == EACCES
+                              ? "another user made it; remove it as root, or name another file"
+                          : failure == EISDIR || failure == ENOTEMPTY || failure == EEXIST
+                              ? "it is a directory; remove it as root, or name another file"
+                              : strerror(failure));
 }
 
 /* Makes a file beside the path and renames it over that, so that nobody ever sees half of it, and whoever still
@@ -175,20 +230,18 @@ static inline int brimful_map_old(struct brimful_memory *memory, const struct br
 static inline int brimful_map_new(struct brimful_memory *memory, const struct brimful_settings *settings, char *why)
 {
     unsigned classes = settings->classes == 0 ? 1 : settings->classes;
+    struct brimful_header sizes = {.header_size = (uint32_t) brimful_header_size(),
+                                   .slot_size = (uint32_t) brimful_slot_size(classes),
+                                   .slots = brimful_slot_count(settings, classes)};
+    size_t size = sizes.header_size + (size_t) sizes.slots * sizes.slot_size;
     struct brimful_header *header;
     char beside[PATH_MAX];
-    uint32_t slots = brimful_slot_count(settings, classes);
-    size_t size = brimful_header_size() + (size_t) slots * brimful_slot_size(classes);
     unsigned i;
     int file, failure;
 
-    if (snprintf(beside, sizeof(beside), "%s.new", settings->path) >= (int) sizeof(beside)) {
-        return brimful_failed(why, "cannot create", settings->path, "the path is too long");
-    }
-    (void) unlink(beside); /* what a server left that died just here */
-    file = open(beside, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+    file = brimful_make_beside(settings->path, beside, why);
     if (file < 0) {
-        return brimful_failed(why, "cannot create", beside, strerror(errno));
+        return -1;
     }
     /* All room now: where a full file system gives none later, the server would be ended by SIGBUS. */
     failure = posix_fallocate(file, 0, (off_t) size);
@@ -198,7 +251,7 @@ static inline int brimful_map_new(struct brimful_memory *memory, const struct br
     if (failure != 0) {
         (void) brimful_failed(why, "cannot create", beside, strerror(failure));
     } else {
-        failure = brimful_map_file(memory, file, size, why, beside);
+        failure = brimful_map_file(memory, file, &sizes, why, beside);
     }
     (void) close(file);
     if (failure != 0) {
@@ -208,9 +261,6 @@ static inline int brimful_map_new(struct brimful_memory *memory, const struct br
 
     header = memory->header;
     header->layout = BRIMFUL_LAYOUT;
-    header->header_size = (uint32_t) brimful_header_size();
-    header->slot_size = (uint32_t) brimful_slot_size(classes);
-    header->slots = slots;
     header->classes = classes;
     header->enabled = 1;
     header->made_ns = brimful_read_clock(CLOCK_REALTIME);
@@ -218,8 +268,7 @@ static inline int brimful_map_new(struct brimful_memory *memory, const struct br
         brimful_copy_name(header->class_names[i], settings->classes == 0 ? "other" : settings->class_names[i]);
     }
     __atomic_store_n(&header->magic, BRIMFUL_MAGIC, __ATOMIC_RELEASE);
-    if (rename(beside, settings->path) != 0) {
-        (void) brimful_failed(why, "cannot create", settings->path, strerror(errno));
+    if (brimful_put_in_place(beside, settings->path, why) != 0) {
         (void) unlink(beside);
         (void) munmap(memory->header, memory->size);
         return -1;
@@ -253,6 +302,10 @@ static inline int brimful_map(struct brimful_memory *memory, const struct brimfu
 
     memset(memory, 0, sizeof(*memory));
     why[0] = '\0';
+    if (strncmp(settings->path, BRIMFUL_RUN "/", sizeof(BRIMFUL_RUN)) == 0) {
+        /* /run is empty after a boot. If this fails, so does what follows, with a reason. */
+        (void) brimful_make_root_directory(BRIMFUL_RUN);
+    }
     result = brimful_map_old(memory, settings, why);
     if (result == 1) {
         result = brimful_map_new(memory, settings, why);

@@ -21,6 +21,7 @@
 #include "clock.h"
 #include "file.h"
 #include "layout.h"
+#include "place.h"
 #include "record.h"
 #include "slots.h"
 #include "words.h"

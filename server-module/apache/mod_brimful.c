@@ -4,7 +4,7 @@
  * This file has the directives and says which hook does what.
  *
  *     LoadModule brimful_module mod_brimful.so
- *     Brimful /dev/shm/brimful-apache
+ *     Brimful /run/brimful/apache              (without a path: BRIMFUL_DEFAULT_PATH)
  *     BrimfulClass images url /images/...      (a star for the dots)
  *     BrimfulClass small size 0-4999
  *     BrimfulCpuOneIn 16
@@ -25,7 +25,8 @@
 #include "http_main.h"
 #include "mpm_common.h"
 
-#define BRIMFUL_DEFAULT_PATH "/dev/shm/brimful-apache"
+/* The path of settings that name none, until configuration_ends has found one. */
+static const char by_default[] = "by default";
 
 /* ---- Directives, of the whole server ---- */
 
@@ -41,14 +42,14 @@ static const char *set_path(cmd_parms *command, void *unused, int count, char *c
         return "Brimful takes the path of the file, on or off; or nothing, which is on";
     }
     if (count == 0 || strcasecmp(words[0], "on") == 0) {
-        settings.path = BRIMFUL_DEFAULT_PATH;
+        settings.path = by_default;
     } else if (strcasecmp(words[0], "off") == 0) {
         settings.path = NULL;
     } else if (words[0][0] == '/') {
         settings.path = apr_pstrdup(command->pool, words[0]);
     } else {
         return apr_psprintf(command->pool, "Brimful: %s is no absolute path; such as: %s", words[0],
-                            BRIMFUL_DEFAULT_PATH);
+                            BRIMFUL_RUN "/apache");
     }
     return NULL;
 }
@@ -163,6 +164,9 @@ static int configuration_ends(apr_pool_t *configuration, apr_pool_t *log, apr_po
         settings.slots = slots_needed(settings.workers_most);
     }
     brimful_default_rules(&settings);
+    if (settings.path == by_default) {
+        settings.path = BRIMFUL_DEFAULT_PATH("apache");
+    }
     if (brimful_map(&memory, &settings, why) != 0) {
         ap_log_error(APLOG_MARK, APLOG_ERR, 0, server,
                      "brimful records nothing: %s; see the directives Brimful and BrimfulSlots", why);

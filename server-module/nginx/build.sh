@@ -3,6 +3,7 @@
 #
 #   NGINX_BINARY  which nginx it is for, "nginx" by default
 #   NGINX_SOURCE  nginx's source of the same version; by default Debian's, from the package nginx-dev
+#   CFLAGS        are added when the module is compiled, but not when nginx's source is configured
 #
 # Exit codes: 0 built, 2 usage, 3 something is missing.
 set -eu
@@ -55,6 +56,7 @@ cd "$work/source"
     fail "nginx's configure failed, see above: a library that nginx was built with is missing; \
 apt-get install nginx-dev"
 }
+[ -z "${CFLAGS:-}" ] || sed -i "s|^CFLAGS = |CFLAGS = $CFLAGS |" objs/Makefile
 make -f objs/Makefile modules >"$work/log" 2>&1 || {
     tail -n 40 "$work/log" >&2
     fail "the module does not compile, see above" 1

@@ -57,6 +57,7 @@ typedef struct {
 typedef struct {
     struct brimful_settings settings;
     ngx_str_t path; /* empty: off */
+    ngx_uint_t by_default; /* the configuration names no path */
     ngx_int_t cpu_one_in;
     ngx_int_t slots;
     ngx_array_t upstreams; /* of ngx_http_brimful_upstream_t */

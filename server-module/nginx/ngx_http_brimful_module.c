@@ -112,7 +112,8 @@ ngx_http_brimful_set_path(ngx_conf_t *cf, ngx_command_t *command, void *data)
         return "is duplicate";
     }
     if (cf->args->nelts == 1) {
-        ngx_str_set(&conf->path, "/dev/shm/brimful-nginx");
+        ngx_str_set(&conf->path, "by default"); /* init_module replaces it */
+        conf->by_default = 1;
         return NGX_CONF_OK;
     }
     if (ngx_strcmp(value[1].data, "off") == 0) {
@@ -120,7 +121,7 @@ ngx_http_brimful_set_path(ngx_conf_t *cf, ngx_command_t *command, void *data)
         return NGX_CONF_OK;
     }
     if (value[1].data[0] != '/') {
-        return "takes the absolute path of a file, such as /dev/shm/brimful-nginx, or off";
+        return "takes the absolute path of a file, such as /run/brimful/nginx, or off";
     }
     conf->path = value[1];
     return NGX_CONF_OK;
@@ -238,8 +239,12 @@ ngx_http_brimful_init_module(ngx_cycle_t *cycle)
     }
     conf->settings.slots =
         conf->slots != NGX_CONF_UNSET ? (uint32_t) conf->slots : 4 * (uint32_t) core->worker_processes + 16;
+    if (conf->by_default) {
+        conf->settings.path = BRIMFUL_DEFAULT_PATH("nginx");
+    }
     if (brimful_map(&ngx_http_brimful.memory, &conf->settings, why) != 0) {
-        ngx_log_error(NGX_LOG_WARN, cycle->log, 0, "brimful: %s; nginx goes on without it", why);
+        /* Not a warning, which an error log of the default level does not have. */
+        ngx_log_error(NGX_LOG_ERR, cycle->log, 0, "brimful: %s; nginx goes on without it", why);
         return NGX_OK;
     }
     ngx_http_brimful.settings = &conf->settings;

@@ -5,38 +5,7 @@
 #include <pthread.h>
 #include <sys/wait.h>
 
-#include "../recorder.h"
-
-static unsigned checks, failures;
-
-#define CHECK(condition)                                                       \
-    do {                                                                       \
-        checks++;                                                              \
-        if (!(condition)) {                                                    \
-            failures++;                                                        \
-            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
-        }                                                                      \
-    } while (0)
-
-static const char *directory;
-
-/* The path of a file in the directory; the same memory each time. */
-static const char *path_of(const char *name)
-{
-    static char path[PATH_MAX];
-
-    (void) snprintf(path, sizeof(path), "%s/%s", directory, name);
-    return path;
-}
-
-static struct brimful_settings settings_for(const char *name)
-{
-    struct brimful_settings settings = {.server = "test/1.0", .slots = 3, .cpu_one_in = 1};
-
-    settings.path = path_of(name);
-    brimful_default_rules(&settings);
-    return settings;
-}
+#include "check.h"
 
 static void rules_are_read(void)
 {
@@ -259,67 +228,6 @@ static void a_reload_goes_on_with_the_same_file(void)
     CHECK(brimful_map(&again, &settings, why) == 0 && again.header->classes == 8);
     brimful_unmap(&again);
     brimful_unmap(&memory);
-}
-
-static void write_file(const char *path, const void *bytes, size_t size)
-{
-    int file = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
-
-    CHECK(file >= 0 && write(file, bytes, size) == (ssize_t) size);
-    (void) close(file);
-}
-
-static void foreign_files_are_refused_or_replaced(void)
-{
-    struct brimful_settings settings = settings_for("foreign");
-    struct brimful_header header = {.magic = BRIMFUL_MAGIC, .layout = BRIMFUL_LAYOUT, .classes = 7, .slots = 1000};
-    struct brimful_memory memory;
-    char why[BRIMFUL_WHY_BYTES], other[PATH_MAX];
-    struct stat about;
-
-    write_file(settings.path, "garbage", 7);
-    CHECK(brimful_map(&memory, &settings, why) == 0);
-    CHECK(stat(settings.path, &about) == 0 && (size_t) about.st_size == memory.size && (about.st_mode & 0777) == 0644);
-    CHECK(about.st_blocks * 512 >= about.st_size); /* all of it is there, whatever becomes of the file system */
-    brimful_unmap(&memory);
-
-    header.header_size = (uint32_t) brimful_header_size();
-    header.slot_size = (uint32_t) brimful_slot_size(7);
-    memcpy(header.class_names, settings.class_names, sizeof(header.class_names));
-    memcpy(header.server, "test/1.0", sizeof("test/1.0"));
-    write_file(settings.path, &header, sizeof(header)); /* truncated */
-    CHECK(brimful_map(&memory, &settings, why) == 0 && memory.slots == 3);
-    brimful_unmap(&memory);
-
-    (void) snprintf(other, sizeof(other), "%s.link", settings.path);
-    (void) unlink(other);
-    CHECK(symlink(settings.path, other) == 0);
-    settings.path = other;
-    CHECK(brimful_map(&memory, &settings, why) == -1 && strstr(why, "symbolic link") != NULL && memory.header == NULL);
-    CHECK(unlink(other) == 0 && link(path_of("foreign"), other) == 0);
-    CHECK(brimful_map(&memory, &settings, why) == -1);
-    CHECK(unlink(other) == 0 && mkfifo(other, 0600) == 0);
-    CHECK(brimful_map(&memory, &settings, why) == -1 && strstr(why, "not a file") != NULL);
-    CHECK(unlink(other) == 0 && mkdir(other, 0700) == 0);
-    CHECK(brimful_map(&memory, &settings, why) == -1 && why[0] != '\0');
-    CHECK(rmdir(other) == 0);
-    settings.path = "/does/not/exist/at-all";
-    CHECK(brimful_map(&memory, &settings, why) == -1 && strstr(why, "/does/not/exist/at-all") != NULL);
-    CHECK(brimful_claim(&memory, 1, 1) == NULL);
-}
-
-static void another_owner_is_refused(void)
-{
-    struct brimful_settings settings = settings_for("owner");
-    struct brimful_memory memory;
-    char why[BRIMFUL_WHY_BYTES];
-
-    write_file(settings.path, "", 0);
-    if (geteuid() != 0) {
-        return; /* only root can make a file of another */
-    }
-    CHECK(chown(settings.path, 65534, 65534) == 0);
-    CHECK(brimful_map(&memory, &settings, why) == -1 && strstr(why, "another user") != NULL);
 }
 
 static void counts_of_slots_are_bounded(void)
@@ -554,8 +462,6 @@ int main(int count, char **arguments)
     what_is_recorded_adds_up();
     what_was_folded_by_half_is_folded_once();
     a_reload_goes_on_with_the_same_file();
-    foreign_files_are_refused_or_replaced();
-    another_owner_is_refused();
     counts_of_slots_are_bounded();
     slots_of_the_dead_are_taken_over();
     threads_have_slots_of_their_own();

@@ -13,7 +13,7 @@ for compiler in gcc clang; do
     # Debian's clang comes without the sanitizers, which gcc has. Its own for threads does not know fences.
     for options in "-O2" "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all" "-O1 -g -fsanitize=thread -Wno-tsan"; do
         [ "$compiler" = gcc ] || [ "$options" = "-O2" ] || continue
-        for program in offsets record recorder_test; do
+        for program in offsets record recorder_test file_test; do
             # shellcheck disable=SC2086 # they are several words
             "$compiler" $strict $options -o "$work/$program" "$here/$program.c"
         done
@@ -21,7 +21,10 @@ for compiler in gcc clang; do
         mkdir "$work/files"
         "$work/offsets" >"$work/layout"
         "$work/record" "$work/files/known"
-        echo "$compiler $options: $("$work/recorder_test" "$work/files")"
+        # Not within echo, which would hide that they fail.
+        recorder=$("$work/recorder_test" "$work/files")
+        file=$("$work/file_test" "$work/files")
+        echo "$compiler $options: $recorder; $file"
         if [ -f "$work/layout.first" ]; then
             cmp "$work/layout" "$work/layout.first"
         else

@@ -17,6 +17,7 @@ mod nginx;
 mod remove;
 mod server;
 mod sources;
+mod trust;
 
 use crate::exit::Exit;
 use crate::output::print;
@@ -74,6 +75,10 @@ fn status(args: &StatusArgs) -> anyhow::Result<Exit> {
         let manifest = Manifest::read(&manifest_of(&*server), *kind)?;
         let path = memory_of(*kind, manifest.as_ref(), None);
         match &manifest {
+            Some(manifest) if manifest.unfinished => {
+                let how = format!("brimful module install {0}, or: brimful module remove {0}", kind.name());
+                print(&format!("{}: its installation was not finished; run: {how}\n", server.version()))?;
+            }
             Some(_) => {
                 print(&format!("{}: {}\n    {}\n", server.version(), server.module().display(), memory::status(&path)))?
             }

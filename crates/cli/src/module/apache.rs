@@ -7,7 +7,7 @@ mod build;
 mod config;
 
 use super::command::{QUESTION, Ran, find, named, run};
-use super::server::{Found, Piece, Server, Settings, config_in, quoted};
+use super::server::{Found, Piece, Server, Settings, config_in, directive, quoted};
 use super::sources::Scratch;
 use crate::exit::UsageError;
 use anyhow::Context;
@@ -96,6 +96,10 @@ impl Server for Apache {
         &self.found
     }
 
+    fn config(&self) -> &Path {
+        &self.config
+    }
+
     fn build(&self, scratch: &Scratch, source: Option<&Path>) -> anyhow::Result<PathBuf> {
         if source.is_some() {
             return Err(UsageError("--source is for nginx; Apache's modules are built by apxs".to_owned()).into());
@@ -119,7 +123,7 @@ impl Server for Apache {
         let (root, patterns) = includes(&String::from_utf8_lossy(&text), &self.root);
         let head = "# Written by `brimful module install apache`; `brimful module remove apache` takes it away.\n";
         let load = format!("{head}LoadModule brimful_module {}\n", quoted(self.module())?);
-        let mut text = format!("Brimful {}\nBrimfulCpuOneIn {}\n", quoted(&settings.memory)?, settings.cpu_one_in);
+        let mut text = format!("{}\nBrimfulCpuOneIn {}\n", directive("Brimful", settings)?, settings.cpu_one_in);
         settings.classes.iter().for_each(|class| text += &format!("BrimfulClass {class}\n"));
         let directory = |ending: &str| patterns.iter().find_map(|pattern| directory(&root.join(pattern), ending));
         if let (Some(loads), Some(configurations)) = (directory("*.load"), directory("*.conf")) {
@@ -212,7 +216,7 @@ mod tests {
             config: directory.join("httpd.conf"),
         };
         let classes = vec!["small=size 0-4999".parse().unwrap()];
-        apache.pieces(&Settings { memory: "/dev/shm/mine".into(), cpu_one_in: 4, classes }).unwrap()
+        apache.pieces(&Settings { memory: Some("/dev/shm/mine".into()), cpu_one_in: 4, classes }).unwrap()
     }
 
     #[test]

@@ -64,7 +64,8 @@ pub struct InstallArgs {
     /// Measure CPU time of one request in N, and of no more than 250 a second; 0 measures it of none
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(..=1_000_000))]
     pub cpu_one_in: u32,
-    /// The shared memory that the server writes to [default: /dev/shm/brimful-nginx or /dev/shm/brimful-apache]
+    /// The shared memory that the server writes to [default: /run/brimful/nginx or /run/brimful/apache if root starts
+    /// the server, else /dev/shm/brimful-nginx or /dev/shm/brimful-apache]
     #[arg(long, value_name = "FILE")]
     pub memory: Option<PathBuf>,
     /// nginx's sources, of the version that is installed [default: those of Debian's package nginx-dev]

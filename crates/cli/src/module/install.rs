@@ -3,10 +3,10 @@
 
 use super::args::{InstallArgs, Kind};
 use super::classes;
-use super::journal::Journal;
+use super::journal::{self, Journal};
 use super::manifest::{Made, Manifest, State};
 use super::memory;
-use super::server::{Piece, Server, Settings, default_memory, find};
+use super::server::{Piece, Server, Settings, check_trust, find};
 use super::sources::Scratch;
 use crate::exit::{Exit, UsageError};
 use crate::output::{print, say};
@@ -61,6 +61,7 @@ fn prepare(args: &InstallArgs) -> anyhow::Result<Prepared> {
     let server = find(args.server, &args.place)?;
     let settings = settings(args)?;
     let noted = manifest_of(&*server);
+    check_trust(&*server, &args.place, &noted)?;
     let before = Manifest::read(&noted, args.server)?;
     let pieces = server.pieces(&settings)?;
     check_places(&*server, &pieces, before.as_ref())?;
@@ -74,8 +75,8 @@ fn prepare(args: &InstallArgs) -> anyhow::Result<Prepared> {
 }
 
 fn install(args: &InstallArgs, prepared: &Prepared, interrupted: &dyn Fn() -> bool) -> anyhow::Result<Manifest> {
-    let Prepared { server, settings, pieces, noted, before } = prepared;
-    let server = &**server;
+    let Prepared { settings, pieces, before, .. } = prepared;
+    let server = &*prepared.server;
     let scratch = Scratch::new()?;
     let module = built(args, server, &scratch)?;
     let mut journal = Journal::default();
@@ -83,8 +84,9 @@ fn install(args: &InstallArgs, prepared: &Prepared, interrupted: &dyn Fn() -> bo
         Manifest::new(args.server, server.version().to_owned(), server.binary().to_owned(), settings.memory.clone());
     manifest.prefix = args.place.prefix.as_ref().map(std::path::absolute).transpose()?;
     manifest.config = args.place.config.as_ref().map(std::path::absolute).transpose()?;
-    put(server, &module, pieces, before.as_ref(), &mut manifest, &mut journal)?;
-    journal.write(noted, manifest.text()?.as_bytes())?;
+    journal::sweep_directories(&prepared.noted);
+    plan(server, &module, pieces, before.as_ref(), &mut manifest);
+    put(server, &module, prepared, &manifest, &mut journal)?;
     accepted(server, pieces, &scratch, &mut journal)?;
     anyhow::ensure!(!interrupted(), "interrupted");
     journal.keep();
@@ -94,8 +96,8 @@ fn install(args: &InstallArgs, prepared: &Prepared, interrupted: &dyn Fn() -> bo
 
 fn settings(args: &InstallArgs) -> anyhow::Result<Settings> {
     classes::check(&args.classes).map_err(UsageError)?;
-    let memory = args.memory.clone().unwrap_or_else(|| default_memory(args.server));
-    let memory = std::path::absolute(&memory).with_context(|| format!("no path: {}", memory.display()))?;
+    let whole = |path: &PathBuf| std::path::absolute(path).with_context(|| format!("no path: {}", path.display()));
+    let memory = args.memory.as_ref().map(whole).transpose()?;
     Ok(Settings { memory, cpu_one_in: args.cpu_one_in, classes: args.classes.clone() })
 }
 
@@ -110,8 +112,7 @@ fn check_places(server: &dyn Server, pieces: &[Piece], before: Option<&Manifest>
     let module = server.module();
     let links = pieces.iter().filter_map(|piece| Some(piece.link.as_ref()?.0.as_path()));
     for path in [module].into_iter().chain(pieces.iter().map(|piece| piece.path.as_path())).chain(links) {
-        let made = before.and_then(|before| before.made.iter().find(|made| made.path() == path));
-        let state = made.map(Made::state);
+        let state = before.and_then(|before| before.state(path));
         let place = path.display();
         if state == Some(State::Changed) {
             let words =
@@ -166,38 +167,48 @@ fn built(args: &InstallArgs, server: &dyn Server, scratch: &Scratch) -> anyhow::
     Ok(bytes)
 }
 
-/// Writes everything, and notes it.
+/// What is going to be made.
+fn plan(server: &dyn Server, module: &[u8], pieces: &[Piece], before: Option<&Manifest>, manifest: &mut Manifest) {
+    let is_directory = |made: &&Made| matches!(made, Made::Directory { .. });
+    let directories = journal::missing_directories(server.module()).into_iter().map(|path| Made::Directory { path });
+    manifest.made.extend(directories);
+    manifest.made.extend(before.iter().flat_map(|before| before.made.iter().filter(is_directory)).cloned());
+    manifest.made.push(Made::file(server.module(), module));
+    manifest.made.extend(pieces.iter().map(|piece| Made::file(&piece.path, piece.text.as_bytes())));
+    let links = pieces.iter().filter_map(|piece| piece.link.clone());
+    manifest.made.extend(links.map(|(path, to)| Made::Link { path, to }));
+    manifest.by_hand = pieces.iter().filter_map(|piece| piece.by_hand.clone()).collect();
+}
+
+/// Makes it, with a manifest that is true before, meanwhile and afterwards: if this program is killed, what it has made
+/// by then can be removed, or installed again.
 fn put(
     server: &dyn Server,
     module: &[u8],
-    pieces: &[Piece],
-    before: Option<&Manifest>,
-    manifest: &mut Manifest,
+    prepared: &Prepared,
+    manifest: &Manifest,
     journal: &mut Journal,
 ) -> anyhow::Result<()> {
-    let place = server.module();
-    let directory = place.parent().unwrap_or(Path::new("/"));
-    let is_directory = |made: &&Made| matches!(made, Made::Directory { .. });
-    manifest.made.extend(before.iter().flat_map(|before| before.made.iter().filter(is_directory)).cloned());
-    manifest.made.extend(journal.directories(directory)?.into_iter().map(|path| Made::Directory { path }));
+    let Prepared { pieces, noted, before, .. } = prepared;
+    let planned = manifest.planned(before.as_ref());
+    journal.write_with_directories(noted, planned.text()?.as_bytes())?;
     let texts = pieces.iter().map(|piece| (piece.path.as_path(), piece.text.as_bytes()));
-    for (path, bytes) in [(place, module)].into_iter().chain(texts) {
+    for (path, bytes) in [(server.module(), module)].into_iter().chain(texts) {
         journal.write(path, bytes)?;
-        manifest.made.push(Made::file(path, bytes));
     }
     for (path, to) in pieces.iter().filter_map(|piece| piece.link.as_ref()) {
         journal.remove(path)?;
         journal.link(path, to)?;
-        manifest.made.push(Made::Link { path: path.clone(), to: to.clone() });
     }
     // What an earlier installation put elsewhere.
     for made in before.iter().flat_map(|before| &before.made) {
-        if !manifest.has(made.path()) && made.state() == State::AsMade && !matches!(made, Made::Directory { .. }) {
-            journal.remove(made.path())?;
+        let path = made.path();
+        let is_left = !manifest.has(path) && planned.state(path) == Some(State::AsMade);
+        if is_left && !matches!(made, Made::Directory { .. }) {
+            journal.remove(path)?;
         }
     }
-    manifest.by_hand = pieces.iter().filter_map(|piece| piece.by_hand.clone()).collect();
-    Ok(())
+    journal.write(noted, manifest.text()?.as_bytes())
 }
 
 /// Asks the server; what it refuses is undone.
@@ -236,15 +247,13 @@ fn follow_up(args: &InstallArgs, server: &dyn Server, manifest: &Manifest) -> an
     }
     server.reload()?;
     let began = Instant::now();
-    while began.elapsed() < RELOAD && !memory::is_one(&manifest.memory) {
+    let memory = || memory_of(args.server, Some(manifest), None);
+    while began.elapsed() < RELOAD && !memory::is_one(&memory()) {
         thread::sleep(Duration::from_millis(20));
     }
-    print(&format!("{}\n", memory::status(&manifest.memory)))?;
+    print(&format!("{}\n", memory::status(&memory())))?;
     let name = server.version();
-    anyhow::ensure!(
-        memory::is_one(&manifest.memory),
-        "{name} was told to reload and records nothing; its error log says why"
-    );
+    anyhow::ensure!(memory::is_one(&memory()), "{name} was told to reload and records nothing; its error log says why");
     Ok(Exit::Ok)
 }
 
@@ -252,6 +261,6 @@ fn follow_up(args: &InstallArgs, server: &dyn Server, manifest: &Manifest) -> an
 pub fn memory_of(kind: Kind, manifest: Option<&Manifest>, named: Option<&Path>) -> PathBuf {
     named
         .map(Path::to_owned)
-        .or_else(|| manifest.map(|manifest| manifest.memory.clone()))
-        .unwrap_or_else(|| default_memory(kind))
+        .or_else(|| manifest.and_then(|manifest| manifest.memory.clone()))
+        .unwrap_or_else(|| memory::chosen(memory::default_places(kind)))
 }

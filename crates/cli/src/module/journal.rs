@@ -2,6 +2,10 @@
 //!
 //! A file is written beside its place and takes it when it is whole: a server that has the former one mapped keeps
 //! that. A journal that is dropped undoes everything, latest first; `keep` makes the changes final.
+//!
+//! A program that is killed undoes nothing. So the first file that it writes, the manifest, says what it is about to do,
+//! and is there as soon as any directory that it made for it: they are made beside their place, too. What a killed
+//! program left beside a place, `sweep` and `sweep_directories` remove.
 
 use anyhow::Context;
 use std::fs::{self, DirBuilder, OpenOptions, Permissions};
@@ -19,11 +23,11 @@ pub struct Journal {
 enum Change {
     /// A file, a link or an empty directory that was not there.
     Made(PathBuf),
-    MadeDirectory(PathBuf),
+    /// A file, and the uppermost of the directories that were made for it.
+    MadeWithDirectories(PathBuf, PathBuf),
     /// A file that was there.
     Had(PathBuf, Vec<u8>, u32),
     HadLink(PathBuf, PathBuf),
-    HadDirectory(PathBuf),
     /// From, to.
     Renamed(PathBuf, PathBuf),
 }
@@ -51,15 +55,22 @@ impl Journal {
         Ok(())
     }
 
-    /// Makes a directory, and those it is in, as far as they are not there; which.
-    pub fn directories(&mut self, path: &Path) -> anyhow::Result<Vec<PathBuf>> {
-        let missing: Vec<&Path> = path.ancestors().take_while(|directory| !directory.is_dir()).collect();
-        for directory in missing.iter().rev() {
-            let made = DirBuilder::new().mode(0o755).create(directory);
-            made.with_context(|| format!("cannot make the directory {}", directory.display()))?;
-            self.done.push(Change::MadeDirectory(directory.to_path_buf()));
+    /// Writes a file, and makes the directories that it is in as far as they are missing: at no moment is there one of
+    /// them without the file.
+    pub fn write_with_directories(&mut self, path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+        let Some(top) = missing_directories(path).into_iter().next() else { return self.write(path, bytes) };
+        let cannot = || format!("cannot make the directory {}", top.display());
+        let aside = beside(&top);
+        let inside = aside.join(path.strip_prefix(&top).with_context(cannot)?);
+        let directory = inside.parent().unwrap_or(&aside);
+        let made = DirBuilder::new().mode(0o755).recursive(true).create(directory);
+        let made = made.and_then(|()| write_new(&inside, bytes, 0o644)).and_then(|()| fs::rename(&aside, &top));
+        if made.is_err() {
+            clear(&aside, &inside);
         }
-        Ok(missing.into_iter().rev().map(Path::to_owned).collect())
+        made.with_context(cannot)?;
+        self.done.push(Change::MadeWithDirectories(path.to_owned(), top));
+        Ok(())
     }
 
     /// Removes a file or a link, if it is there.
@@ -70,14 +81,6 @@ impl Journal {
             self.done.push(former);
         }
         Ok(())
-    }
-
-    /// Removes a directory, if it is there and empty.
-    pub fn remove_directory(&mut self, path: &Path) {
-        // Others may keep something in it.
-        if fs::remove_dir(path).is_ok() {
-            self.done.push(Change::HadDirectory(path.to_owned()));
-        }
     }
 
     /// Gives a file another name, which nothing has.
@@ -98,10 +101,9 @@ impl Journal {
         while let Some(change) = self.done.pop() {
             let undone = match &change {
                 Change::Made(path) => fs::remove_file(path),
-                Change::MadeDirectory(path) => fs::remove_dir(path),
+                Change::MadeWithDirectories(path, top) => remove_with_directories(path, Some(top)),
                 Change::Had(path, bytes, mode) => replace(path, bytes, *mode),
                 Change::HadLink(path, to) => symlink(to, path),
-                Change::HadDirectory(path) => DirBuilder::new().mode(0o755).create(path),
                 Change::Renamed(from, to) => fs::rename(to, from),
             };
             if let Err(error) = undone {
@@ -123,10 +125,82 @@ impl Drop for Journal {
 impl Change {
     fn path(&self) -> &Path {
         match self {
-            Change::Made(path) | Change::MadeDirectory(path) | Change::HadDirectory(path) => path,
+            Change::Made(path) | Change::MadeWithDirectories(path, _) => path,
             Change::Had(path, ..) | Change::HadLink(path, _) | Change::Renamed(path, _) => path,
         }
     }
+}
+
+/// The directories that are missing for a file, the uppermost first.
+pub fn missing_directories(path: &Path) -> Vec<PathBuf> {
+    let mut missing: Vec<PathBuf> =
+        path.ancestors().skip(1).take_while(|directory| !directory.is_dir()).map(Path::to_owned).collect();
+    missing.reverse();
+    missing
+}
+
+/// Removes a file, and the directories from `top` on that were made for it, if nothing else is in them. They go at once:
+/// if this program is killed meanwhile, what is left is where `sweep_directories` looks for it.
+///
+/// # Errors
+/// When the file cannot be removed.
+pub fn remove_with_directories(path: &Path, top: Option<&Path>) -> io::Result<()> {
+    let alone = |directory: &Path| fs::read_dir(directory).is_ok_and(|entries| entries.count() == 1);
+    let inside = |top: &Path| path.strip_prefix(top).map(Path::to_owned);
+    if let Some(top) = top
+        && let Ok(inside) = inside(top)
+        && path.ancestors().skip(1).take_while(|directory| directory.starts_with(top)).all(alone)
+    {
+        let aside = beside(top);
+        fs::rename(top, &aside)?;
+        clear(&aside, &aside.join(inside));
+        return Ok(());
+    }
+    fs::remove_file(path)?;
+    let made = |directory: &&Path| top.is_some_and(|top| directory.starts_with(top));
+    for directory in path.ancestors().skip(1).take_while(made) {
+        // Others may keep something in it.
+        if fs::remove_dir(directory).is_err() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Removes what a killed program left beside a file that it was writing.
+pub fn sweep(path: &Path) {
+    // Nothing is there as a rule.
+    let _ = fs::remove_file(beside(path));
+}
+
+/// Removes what a killed program left of a file and the directories that it was making or removing for it.
+pub fn sweep_directories(path: &Path) {
+    sweep(path);
+    for top in path.ancestors().skip(1) {
+        if let Ok(inside) = path.strip_prefix(top)
+            && top.file_name().is_some()
+        {
+            let aside = beside(top);
+            clear(&aside, &aside.join(inside));
+        }
+    }
+}
+
+/// Removes directories that have nothing but this file in them; other things stay.
+fn clear(top: &Path, inside: &Path) {
+    // Each of them may be missing.
+    let _ = fs::remove_file(inside);
+    for directory in inside.ancestors().skip(1).take_while(|directory| directory.starts_with(top)) {
+        let _ = fs::remove_dir(directory);
+    }
+}
+
+/// The name by which a file or a directory is made before it takes its place. Servers do not read it: they include
+/// *.conf and *.load.
+fn beside(path: &Path) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".brimful-new");
+    path.with_file_name(name)
 }
 
 /// What is there now, as that to which it can be put back.
@@ -147,10 +221,7 @@ fn present(path: &Path) -> io::Result<Option<Change>> {
 
 /// Writes a file beside its place, then into it.
 fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".brimful-new");
-    // Nothing reads that name: servers include *.conf and *.load.
-    let new = path.with_file_name(name);
+    let new = beside(path);
     // Left by a program that was killed.
     let _ = fs::remove_file(&new);
     let written = write_new(&new, bytes, mode).and_then(|()| fs::rename(&new, path));
@@ -194,15 +265,16 @@ mod tests {
         let at = |name: &str| directory.join(name);
         journal.write(&at("old"), b"new text").unwrap();
         journal.write(&at("new"), b"text").unwrap();
-        assert_eq!(journal.directories(&at("made/deep")).unwrap(), [at("made"), at("made/deep")]);
-        assert_eq!(journal.directories(&at("made/deep")).unwrap(), Vec::<PathBuf>::new());
-        journal.write(&at("made/deep/file"), b"in it").unwrap();
+        let deep = at("made/deep/file");
+        assert_eq!(missing_directories(&deep), [at("made"), at("made/deep")]);
+        journal.write_with_directories(&deep, b"first").unwrap();
+        assert_eq!(missing_directories(&deep), Vec::<PathBuf>::new());
+        journal.write_with_directories(&deep, b"in it").unwrap();
         journal.link(&at("link"), Path::new("new")).unwrap();
         journal.remove(&at("gone")).unwrap();
         journal.remove(&at("gone link")).unwrap();
         journal.remove(&at("never there")).unwrap();
         journal.rename(&at("mine"), &at("mine.kept")).unwrap();
-        journal.remove_directory(&at("empty"));
     }
 
     fn fill(directory: &Path) {
@@ -234,7 +306,8 @@ mod tests {
         let mut journal = Journal::default();
         change_everything(&mut journal, directory.path());
         journal.keep();
-        let expected = ["link -> new", "made directory", "mine.kept mine", "new text", "old new text"];
+        let expected =
+            ["empty directory", "link -> new", "made directory", "mine.kept mine", "new text", "old new text"];
         assert_eq!(listing(directory.path()), expected);
     }
 
@@ -247,8 +320,43 @@ mod tests {
         assert!(journal.write(&directory.path().join("nowhere/file"), b"").is_err());
         assert!(journal.write(&directory.path().join("empty"), b"").is_err(), "a directory was replaced");
         assert!(journal.link(&directory.path().join("old"), Path::new("new")).is_err());
-        assert!(journal.directories(&directory.path().join("old")).is_err());
+        assert!(journal.write_with_directories(&directory.path().join("old/deep/file"), b"").is_err());
         drop(journal);
         assert_eq!(listing(directory.path()), before);
+    }
+
+    #[test]
+    fn what_a_killed_program_left_is_swept() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        let file = at("made/deep/file");
+        for (made, written) in [("made.brimful-new", None), ("made.brimful-new/deep", Some("file"))] {
+            fs::create_dir_all(at(made)).unwrap();
+            written.into_iter().for_each(|name| fs::write(at(made).join(name), "half").unwrap());
+            sweep_directories(&file);
+            assert_eq!(listing(directory.path()), Vec::<String>::new());
+        }
+        fs::create_dir_all(at("made/deep")).unwrap();
+        fs::write(at("made/deep/file.brimful-new"), "half").unwrap();
+        sweep_directories(&file);
+        assert_eq!(listing(&at("made/deep")), Vec::<String>::new());
+    }
+
+    #[test]
+    fn directories_go_only_if_nothing_else_is_in_them() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        let file = at("made/deep/file");
+        let mut journal = Journal::default();
+        journal.write_with_directories(&file, b"").unwrap();
+        journal.keep();
+        remove_with_directories(&file, Some(&at("made"))).unwrap();
+        assert_eq!(listing(directory.path()), Vec::<String>::new());
+        let mut journal = Journal::default();
+        journal.write_with_directories(&file, b"").unwrap();
+        journal.keep();
+        fs::write(at("made/other"), "mine").unwrap();
+        remove_with_directories(&file, Some(&at("made"))).unwrap();
+        assert_eq!(listing(&at("made")), ["other mine"]);
     }
 }

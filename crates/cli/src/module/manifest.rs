@@ -27,9 +27,13 @@ pub struct Manifest {
     pub prefix: Option<PathBuf>,
     /// Its main configuration file, where one was named.
     pub config: Option<PathBuf>,
-    /// The shared memory.
-    pub memory: PathBuf,
-    /// What was made, in this order.
+    /// The shared memory, where one was named.
+    pub memory: Option<PathBuf>,
+    /// It was written before the things were made, and they may not all be there: `made` has what an earlier
+    /// installation made as well.
+    #[serde(default)]
+    pub unfinished: bool,
+    /// What was made, in this order. A file that is about to be replaced is here twice.
     pub made: Vec<Made>,
     /// What was asked to be written into the configuration by hand.
     pub by_hand: Vec<String>,
@@ -62,7 +66,7 @@ pub enum Made {
 
 impl Manifest {
     /// One of nothing yet.
-    pub fn new(kind: Kind, version: String, binary: PathBuf, memory: PathBuf) -> Manifest {
+    pub fn new(kind: Kind, version: String, binary: PathBuf, memory: Option<PathBuf>) -> Manifest {
         Manifest {
             schema: SCHEMA.to_owned(),
             server: kind.name().to_owned(),
@@ -71,6 +75,7 @@ impl Manifest {
             prefix: None,
             config: None,
             memory,
+            unfinished: false,
             made: Vec::new(),
             by_hand: Vec::new(),
         }
@@ -114,6 +119,26 @@ impl Manifest {
     pub fn has(&self, path: &Path) -> bool {
         self.made.iter().any(|made| made.path() == path)
     }
+
+    /// How something of ours is now.
+    pub fn state(&self, path: &Path) -> Option<State> {
+        let mut states = self.made.iter().filter(|made| made.path() == path).map(Made::state);
+        let first = states.next()?;
+        Some(states.find(|state| *state == State::AsMade).unwrap_or(first))
+    }
+
+    /// The same with what another one has, before anything of this one is made.
+    pub fn planned(&self, before: Option<&Manifest>) -> Manifest {
+        let mut planned = Manifest { unfinished: true, ..self.clone() };
+        let is_new = |made: &&Made| !self.made.contains(made);
+        planned.made.extend(before.iter().flat_map(|before| before.made.iter().filter(is_new)).cloned());
+        planned
+    }
+
+    /// The uppermost directory that was made.
+    pub fn top(&self) -> Option<&Path> {
+        self.made.iter().find(|made| matches!(made, Made::Directory { .. })).map(Made::path)
+    }
 }
 
 impl Made {
@@ -130,7 +155,7 @@ impl Made {
     }
 
     /// How it is now.
-    pub fn state(&self) -> State {
+    fn state(&self) -> State {
         let Ok(found) = fs::symlink_metadata(self.path()) else { return State::Gone };
         let same = match self {
             Made::File { path, hash: made } => {
@@ -177,7 +202,7 @@ mod tests {
     fn what_is_written_is_read() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("manifest.json");
-        let mut manifest = Manifest::new(Kind::Nginx, "1.2".to_owned(), "/bin/nginx".into(), "/dev/shm/x".into());
+        let mut manifest = Manifest::new(Kind::Nginx, "1.2".to_owned(), "/bin/nginx".into(), Some("/dev/shm/x".into()));
         manifest.made = vec![
             Made::Directory { path: "/d".into() },
             Made::file(Path::new("/f"), b"text"),
@@ -191,6 +216,26 @@ mod tests {
             fs::write(&path, text).unwrap();
             assert!(Manifest::read(&path, Kind::Nginx).is_err(), "{text:?} was taken");
         }
+    }
+
+    #[test]
+    fn before_a_file_is_replaced_both_contents_are_ours() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("file");
+        let manifest = |text: &[u8]| {
+            let mut manifest = Manifest::new(Kind::Nginx, "1.2".to_owned(), "/bin/nginx".into(), None);
+            manifest.made = vec![Made::file(&file, text)];
+            manifest
+        };
+        let planned = manifest(b"new").planned(Some(&manifest(b"old")));
+        assert!(planned.unfinished && planned.made.len() == 2);
+        assert_eq!(manifest(b"old").planned(Some(&manifest(b"old"))).made.len(), 1);
+        assert_eq!(planned.state(&file), Some(State::Gone));
+        for (text, state) in [("old", State::AsMade), ("new", State::AsMade), ("mine", State::Changed)] {
+            fs::write(&file, text).unwrap();
+            assert_eq!(planned.state(&file), Some(state), "{text}");
+        }
+        assert_eq!(planned.state(directory.path()), None);
     }
 
     #[test]

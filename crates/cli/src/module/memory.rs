@@ -6,29 +6,52 @@ use crate::exit::UsageError;
 use anyhow::Context;
 use brimful_core::quantity::count;
 use brimful_core::text::one_line;
-use brimful_monitor::module::layout::header::ENABLED;
 use brimful_monitor::module::{Elsewhere, ModuleFile, ModuleFileError, ServerSample, servers_elsewhere};
 use jiff::Timestamp;
-use rustix::fs::{Mode, OFlags, open};
-use std::fs::File;
-use std::io::{self, ErrorKind};
-use std::os::unix::fs::FileExt;
-use std::path::Path;
+use rustix::process::geteuid;
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 /// Sets whether requests are recorded; whether they were.
 ///
 /// # Errors
 /// When it is no such memory, or belongs to somebody else.
 pub fn switch(path: &Path, on: bool) -> anyhow::Result<bool> {
-    let place = path.display();
-    let was = ModuleFile::open(path).and_then(|file| file.header()).map_err(|error| failed(path, error))?.enabled;
-    let file = File::from(open_for(path, OFlags::WRONLY).map_err(|error| match error.kind() {
-        ErrorKind::PermissionDenied => anyhow::anyhow!("{place}: {error}: run this as root or as the server's user"),
-        _ => anyhow::anyhow!("{place}: {error}"),
-    })?);
-    // One word, which the server reads whole.
-    file.write_all_at(&u32::from(on).to_ne_bytes(), ENABLED as u64).with_context(|| format!("cannot write {place}"))?;
+    // Opened once: what was checked is what is written to, whatever takes its name meanwhile.
+    let file = ModuleFile::open_to_switch(path).map_err(|error| failed(path, error))?;
+    let was = file.header().map_err(|error| failed(path, error))?.enabled;
+    file.set_enabled(on).with_context(|| format!("cannot write {}", path.display()))?;
     Ok(was)
+}
+
+/// Where a server has its memory if its configuration names no file: one that root starts, and any other
+/// (`BRIMFUL_DEFAULT_PATH` in place.h).
+pub fn default_places(kind: Kind) -> [PathBuf; 2] {
+    let name = kind.name();
+    [PathBuf::from(format!("/run/brimful/{name}")), PathBuf::from(format!("/dev/shm/brimful-{name}"))]
+}
+
+/// The one of these files that a server writes to; if there is none, the one that it is going to make.
+pub fn chosen(places: [PathBuf; 2]) -> PathBuf {
+    let [of_root, of_others] = places;
+    match (is_trusted(&of_root), is_trusted(&of_others)) {
+        (true, _) => of_root,
+        (false, true) => of_others,
+        (false, false) if geteuid().is_root() => of_root,
+        (false, false) => of_others,
+    }
+}
+
+/// Whether it is a server's memory that no third user can have put there: it belongs to root, to the caller, or to the
+/// user of the server that says it made it.
+fn is_trusted(path: &Path) -> bool {
+    let Ok(file) = ModuleFile::open(path) else { return false };
+    let of_server = |pid: u32| fs::metadata(format!("/proc/{pid}")).is_ok_and(|process| process.uid() == file.owner());
+    file.owner() == 0
+        || file.owner() == geteuid().as_raw()
+        || file.header().is_ok_and(|header| of_server(header.master_pid))
 }
 
 /// What a server's memory says, in a sentence.
@@ -77,11 +100,6 @@ fn lives(pid: u32) -> bool {
     Path::new("/proc").join(pid.to_string()).exists()
 }
 
-fn open_for(path: &Path, how: OFlags) -> io::Result<std::os::fd::OwnedFd> {
-    let flags = how | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    Ok(open(path, flags, Mode::empty())?)
-}
-
 /// What is no such memory is bad input; what cannot be read is the host's.
 fn failed(path: &Path, error: ModuleFileError) -> anyhow::Error {
     let words = format!("{}: {error}", path.display());
@@ -95,7 +113,8 @@ fn failed(path: &Path, error: ModuleFileError) -> anyhow::Error {
 mod tests {
     use super::*;
     use brimful_monitor::module::layout::{LAYOUT, MAGIC, SLOT_ALIGN, class, header, slot};
-    use std::fs;
+    use std::os::unix::process::CommandExt;
+    use std::process::Command;
 
     #[test]
     fn nothing_else_is_written() {
@@ -131,6 +150,47 @@ mod tests {
             bytes[at..at + 4].copy_from_slice(&word.to_ne_bytes());
         }
         bytes
+    }
+
+    #[test]
+    #[allow(clippy::disallowed_macros, reason = "a test that is left out says so")]
+    fn a_third_users_memory_is_not_chosen() {
+        let directory = tempfile::tempdir().unwrap();
+        let places = ["root's", "other's"].map(|name| directory.path().join(name));
+        let [of_root, of_others] = places.clone();
+        fs::write(&of_others, memory_of(&[0])).unwrap();
+        assert_eq!(chosen(places.clone()), of_others);
+        fs::write(&of_root, memory_of(&[0])).unwrap();
+        assert_eq!(chosen(places.clone()), of_root);
+        if std::os::unix::fs::chown(&of_root, Some(65_534), None).is_err() {
+            eprintln!("LEFT OUT in part: only root can give a file to another user");
+            return;
+        }
+        assert_eq!(chosen(places.clone()), of_others);
+        // Its header names a process of that user's.
+        let mut process = Command::new("sleep").arg("1000").uid(65_534).spawn().unwrap();
+        let mut bytes = memory_of(&[0]);
+        bytes[header::MASTER_PID..][..4].copy_from_slice(&process.id().to_ne_bytes());
+        fs::write(&of_root, bytes).unwrap();
+        let found = chosen(places);
+        process.kill().unwrap();
+        process.wait().unwrap();
+        assert_eq!(found, of_root);
+    }
+
+    #[test]
+    fn what_was_checked_is_what_is_switched() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("memory");
+        fs::write(&path, memory_of(&[0])).unwrap();
+        let file = ModuleFile::open_to_switch(&path).unwrap();
+        fs::rename(&path, directory.path().join("moved")).unwrap();
+        fs::write(&path, "another file").unwrap();
+        file.set_enabled(true).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"another file");
+        assert!(status(&directory.path().join("moved")).starts_with("on: "));
+        assert!(switch(&directory.path().join("moved"), false).unwrap());
+        assert!(status(&directory.path().join("moved")).starts_with("off: "));
     }
 
     #[test]

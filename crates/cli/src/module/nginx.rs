@@ -4,7 +4,7 @@ mod build;
 mod config;
 
 use super::command::{QUESTION, find, named, run};
-use super::server::{Found, Piece, Server, Settings, config_in, quoted};
+use super::server::{Found, Piece, Server, Settings, config_in, directive, quoted};
 use super::sources::Scratch;
 use crate::exit::UsageError;
 use anyhow::Context;
@@ -96,6 +96,10 @@ impl Server for Nginx {
         &self.found
     }
 
+    fn config(&self) -> &Path {
+        &self.config
+    }
+
     fn build(&self, scratch: &Scratch, source: Option<&Path>) -> anyhow::Result<PathBuf> {
         build::build(&self.found.version, &self.arguments, scratch, source)
     }
@@ -125,7 +129,7 @@ impl Server for Nginx {
         let head = "# Written by `brimful module install nginx`; `brimful module remove nginx` takes it away.\n";
         let load = format!("{head}load_module {};\n", quoted(self.module())?);
         let mut http =
-            format!("{head}brimful {};\nbrimful_cpu_one_in {};\n", quoted(&settings.memory)?, settings.cpu_one_in);
+            format!("{head}{};\nbrimful_cpu_one_in {};\n", directive("brimful", settings)?, settings.cpu_one_in);
         settings.classes.iter().for_each(|class| http += &format!("brimful_class {class};\n"));
         Ok(vec![
             self.piece(&included, "", "50-brimful.conf", "at the top of", load)?,
@@ -193,7 +197,7 @@ mod tests {
 
     fn settings() -> Settings {
         let classes = vec!["small=size 0-4999".parse().unwrap(), "images=url /images/*".parse().unwrap()];
-        Settings { memory: "/dev/shm/mine".into(), cpu_one_in: 8, classes }
+        Settings { memory: Some("/dev/shm/mine".into()), cpu_one_in: 8, classes }
     }
 
     #[test]
@@ -215,6 +219,8 @@ mod tests {
         let expected = "\nbrimful /dev/shm/mine;\nbrimful_cpu_one_in 8;\nbrimful_class small size 0-4999;\n\
                         brimful_class images url /images/*;\n";
         assert!(pieces[1].text.ends_with(expected), "{}", pieces[1].text);
+        let by_default = nginx.pieces(&Settings { memory: None, ..settings() }).unwrap();
+        assert!(by_default[1].text.contains("\nbrimful;\n"), "{}", by_default[1].text);
     }
 
     #[test]

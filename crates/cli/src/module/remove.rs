@@ -1,16 +1,23 @@
 //! `brimful module remove`: what `install` noted is taken away, if the server does without it.
 
 use super::args::{PlaceArgs, RemoveArgs};
-use super::install::manifest_of;
-use super::journal::Journal;
+use super::install::{manifest_of, memory_of};
+use super::journal::{self, Journal};
 use super::manifest::{Made, Manifest, State};
 use super::memory;
-use super::server::{Server, find};
+use super::server::{Server, Settings, check_trust, find};
+use super::sources;
+use super::trust;
 use crate::exit::{Exit, UsageError};
 use crate::output::{print, say};
+use anyhow::Context;
 use brimful_core::text::one_line;
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+/// The names of configuration files that install makes.
+const PIECES: [&str; 5] = ["50-brimful.conf", "brimful.conf", "brimful-load.conf", "brimful-http.conf", "brimful.load"];
 
 /// Removes it.
 ///
@@ -18,8 +25,11 @@ use std::path::{Path, PathBuf};
 /// When it was not installed, or the server needs it; everything is then as it was.
 pub fn main(args: &RemoveArgs) -> anyhow::Result<Exit> {
     let _interrupted = super::listen()?;
+    sources::sweep();
     let mut server = find(args.server, &args.place)?;
     let noted = manifest_of(&*server);
+    check_trust(&*server, &args.place, &noted)?;
+    journal::sweep_directories(&noted);
     let Some(manifest) = Manifest::read(&noted, args.server)? else {
         let words = format!(
             "{} has no module that brimful installed: {} is not there; check --prefix",
@@ -34,17 +44,26 @@ pub fn main(args: &RemoveArgs) -> anyhow::Result<Exit> {
             prefix: args.place.prefix.clone().or(manifest.prefix.clone()),
             config: args.place.config.clone().or(manifest.config.clone()),
         };
+        // It is going to be run.
+        trust::check(&manifest.binary)?;
         server = find(args.server, &place)?;
+        check_trust(&*server, &place, &noted)?;
     }
+    within_reach(&manifest, &*server)?;
     let mut journal = Journal::default();
-    let kept = take_away(&manifest, &noted, &mut journal)?;
+    let kept = take_away(&manifest, &mut journal)?;
     if let Err(why) = server.test()? {
         return Err(needed(&*server, &manifest, &why, &mut journal).into());
     }
     journal.keep();
-    if memory::is_one(&manifest.memory) && fs::remove_file(&manifest.memory).is_err() {
-        say(&format!("{} cannot be removed; do it by hand", manifest.memory.display()));
+    manifest.made.iter().for_each(|made| journal::sweep(made.path()));
+    let memory = memory_of(args.server, Some(&manifest), None);
+    if memory::is_one(&memory) && fs::remove_file(&memory).is_err() {
+        say(&format!("{} cannot be removed; do it by hand", memory.display()));
     }
+    // Last: whatever ends this program before, it can be run again.
+    journal::remove_with_directories(&real(&noted), manifest.top().map(real).as_deref())
+        .with_context(|| format!("cannot remove {}", noted.display()))?;
     print(&format!("{} is without the module\n", server.version()))?;
     for path in kept {
         print(&format!("{} was changed since it was made, and is kept\n", path.display()))?;
@@ -56,17 +75,54 @@ pub fn main(args: &RemoveArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// Takes away what still is what was made; where the rest is now.
-fn take_away(manifest: &Manifest, noted: &Path, journal: &mut Journal) -> anyhow::Result<Vec<PathBuf>> {
+/// Refuses a manifest that names what `install` cannot have made for this server, or what others can write to.
+fn within_reach(manifest: &Manifest, server: &dyn Server) -> anyhow::Result<()> {
+    let base = real(server.config().parent().unwrap_or(Path::new("/")));
+    let module_directory = real(server.module().parent().unwrap_or(Path::new("/")));
+    // Directories elsewhere that the configuration includes now.
+    let settings = Settings { memory: None, cpu_one_in: 0, classes: Vec::new() };
+    let pieces = server.pieces(&settings).unwrap_or_default();
+    let links = pieces.iter().filter_map(|piece| Some(&piece.link.as_ref()?.0));
+    let paths = pieces.iter().map(|piece| &piece.path).chain(links);
+    let included: Vec<PathBuf> = paths.filter_map(|path| Some(real(path.parent()?))).collect();
+    for made in manifest.made.iter().filter(|made| manifest.state(made.path()) != Some(State::Gone)) {
+        let path = made.path();
+        let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+        let directory = real(path.parent().unwrap_or(Path::new("/")));
+        let is_piece = PIECES.contains(&name) && (directory.starts_with(&base) || included.contains(&directory));
+        let is_module = directory == module_directory && path.file_name() == server.module().file_name();
+        let is_possible = match made {
+            Made::Directory { path } => module_directory.starts_with(real(path)),
+            Made::File { .. } => is_piece || is_module,
+            Made::Link { to, .. } => is_piece && to.file_name() == path.file_name(),
+        };
+        if !path.is_absolute() || !is_possible {
+            let words = format!(
+                "the manifest names {}, which install cannot have made for this server; nothing was changed: look at \
+                 what is there, and remove it by hand",
+                path.display()
+            );
+            return Err(UsageError(words).into());
+        }
+        trust::check(path)?;
+    }
+    Ok(())
+}
+
+/// A path without links and `..`, if it is there.
+fn real(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// Takes away the files that still are what was made; where the rest is now.
+fn take_away(manifest: &Manifest, journal: &mut Journal) -> anyhow::Result<Vec<PathBuf>> {
     let mut kept = Vec::new();
-    journal.remove(noted)?;
     for made in manifest.made.iter().rev() {
-        match (made, made.state()) {
-            (Made::Directory { path }, State::AsMade) => journal.remove_directory(path),
-            (_, State::AsMade) => journal.remove(made.path())?,
-            (Made::File { path, .. }, State::Changed) => kept.push(aside(path, journal)?),
-            (_, State::Changed) => kept.push(made.path().to_owned()),
-            (_, State::Gone) => {}
+        match (made, manifest.state(made.path())) {
+            (Made::Directory { .. }, _) | (_, Some(State::Gone) | None) => {}
+            (_, Some(State::AsMade)) => journal.remove(made.path())?,
+            (Made::File { path, .. }, Some(State::Changed)) => kept.push(aside(path, journal)?),
+            (Made::Link { path, .. }, Some(State::Changed)) => kept.push(path.clone()),
         }
     }
     Ok(kept)

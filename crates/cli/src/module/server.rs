@@ -6,6 +6,7 @@ use super::args::{Kind, PlaceArgs};
 use super::classes::Class;
 use super::nginx::Nginx;
 use super::sources::Scratch;
+use super::trust;
 use crate::exit::UsageError;
 use anyhow::Context;
 use std::path::{Path, PathBuf};
@@ -29,6 +30,9 @@ pub trait Server {
     fn module(&self) -> &Path {
         &self.found().module
     }
+
+    /// Its main configuration file.
+    fn config(&self) -> &Path;
 
     /// Compiles the module; where it is, in the scratch directory.
     ///
@@ -84,8 +88,8 @@ pub struct Found {
 /// What the configuration says of the module.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The shared memory.
-    pub memory: PathBuf,
+    /// The shared memory; without it the server chooses.
+    pub memory: Option<PathBuf>,
     /// CPU time is measured of one request in so many.
     pub cpu_one_in: u32,
     /// The rules, in this order.
@@ -123,11 +127,6 @@ pub fn find(kind: Kind, place: &PlaceArgs) -> anyhow::Result<Box<dyn Server>> {
     })
 }
 
-/// The shared memory of a server that was told of no other.
-pub fn default_memory(kind: Kind) -> PathBuf {
-    PathBuf::from(format!("/dev/shm/brimful-{}", kind.name()))
-}
-
 /// The main configuration file that there is in a server's own directory.
 ///
 /// # Errors
@@ -137,6 +136,26 @@ pub fn config_in(prefix: &Path, names: &[&str]) -> anyhow::Result<PathBuf> {
         let words =
             format!("{} has none of {}; name the main configuration with --config", prefix.display(), names.join(", "));
         UsageError(words).into()
+    })
+}
+
+/// Refuses a server that another user could make run anything: what it reads when it tests its configuration, and the
+/// note of what was made, belong to root or the caller.
+///
+/// # Errors
+/// What belongs to whom, and what to do about it.
+pub fn check_trust(server: &dyn Server, place: &PlaceArgs, noted: &Path) -> anyhow::Result<()> {
+    [server.module(), noted, server.config()].into_iter().chain(place.prefix.as_deref()).try_for_each(trust::check)
+}
+
+/// The directive that turns recording on, without the sign at its end.
+///
+/// # Errors
+/// When the path of the memory cannot stand in a configuration.
+pub fn directive(name: &str, settings: &Settings) -> anyhow::Result<String> {
+    Ok(match &settings.memory {
+        Some(path) => format!("{name} {}", quoted(path)?),
+        None => name.to_owned(),
     })
 }
 

@@ -1,8 +1,9 @@
 //! The module's sources, which this program has inside it, and a directory of our own in which they are compiled.
 
 use anyhow::Context;
+use rustix::process::geteuid;
 use std::fs::{self, DirBuilder};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::process;
 use std::time::SystemTime;
@@ -14,11 +15,12 @@ macro_rules! source {
 }
 
 /// Path below `server-module/`, content.
-const SOURCES: [(&str, &str); 22] = [
+const SOURCES: [(&str, &str); 23] = [
     source!("classes.h"),
     source!("clock.h"),
     source!("file.h"),
     source!("layout.h"),
+    source!("place.h"),
     source!("record.h"),
     source!("recorder.h"),
     source!("slots.h"),
@@ -39,6 +41,9 @@ const SOURCES: [(&str, &str); 22] = [
     source!("apache/worker.h"),
 ];
 
+/// How the names of scratch directories begin; the process id follows.
+const SCRATCH: &str = "brimful-module-";
+
 /// A directory that nobody else may enter, with the sources in it as they are in `server-module/`. Dropped, it is
 /// removed.
 #[derive(Debug)]
@@ -50,8 +55,9 @@ impl Scratch {
     /// # Errors
     /// When there is no place for it.
     pub fn new() -> anyhow::Result<Scratch> {
+        sweep();
         let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
-        let path = std::env::temp_dir().join(format!("brimful-module-{}-{now}", process::id()));
+        let path = std::env::temp_dir().join(format!("{SCRATCH}{}-{now}", process::id()));
         let cannot = || format!("cannot write to {}; make room, or choose another place with TMPDIR", path.display());
         // Fails if anything has that name, a link included.
         DirBuilder::new().mode(0o700).create(&path).with_context(cannot)?;
@@ -79,6 +85,22 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         // What is left there is in nobody's way.
         let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Removes the scratch directories of programs that were killed, as far as they are the caller's.
+pub fn sweep() {
+    let entries = fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten();
+    for entry in entries {
+        let name = entry.file_name();
+        let rest = name.to_str().and_then(|name| name.strip_prefix(SCRATCH));
+        let pid = rest.and_then(|rest| rest.split('-').next()?.parse::<u32>().ok());
+        let is_left = pid.is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists());
+        let is_ours = || entry.metadata().is_ok_and(|found| found.is_dir() && found.uid() == geteuid().as_raw());
+        if is_left && is_ours() {
+            // A compiler that outlives its program may still write there: then the next sweep removes it.
+            let _ = fs::remove_dir_all(entry.path());
+        }
     }
 }
 

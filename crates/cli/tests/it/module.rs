@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use tempfile::TempDir;
 
-const NGINX: &str = "/usr/sbin/nginx";
+pub const NGINX: &str = "/usr/sbin/nginx";
 
 /// A directory with a configuration that includes what others put into two of its directories.
-fn prefix(config: &str) -> TempDir {
+pub fn prefix(config: &str) -> TempDir {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("nginx.conf"), config).unwrap();
     make_directories(directory.path());
@@ -28,12 +28,12 @@ fn make_directories(directory: &Path) {
     }
 }
 
-const INCLUDING: &str = "pid nginx.pid;\nerror_log error.log;\ninclude modules-enabled/*.conf;\nevents {}\nhttp {\n\
+pub const INCLUDING: &str = "pid nginx.pid;\nerror_log error.log;\ninclude modules-enabled/*.conf;\nevents {}\nhttp {\n\
                          access_log off;\n\
                          include conf.d/*.conf;\nserver { listen 127.0.0.1:1; }\n}\n";
 
 /// `brimful module ACTION SERVER` for a server of this directory.
-fn module(action: &str, server: &str, directory: &Path, more: &[&str]) -> Done {
+pub fn module(action: &str, server: &str, directory: &Path, more: &[&str]) -> Done {
     let prefix = directory.to_str().unwrap();
     run(&[&["module", action, server, "--prefix", prefix], more].concat())
 }
@@ -53,13 +53,13 @@ fn everything(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
 }
 
 /// The same without what nginx itself makes when it tests a configuration.
-fn apart_from_logs(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+pub fn apart_from_logs(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let found = everything(directory).into_iter();
     found.filter(|(path, _)| !path.ends_with("error.log") && !path.ends_with("nginx.pid")).collect()
 }
 
 /// nginx's module, built once.
-fn built() -> &'static Vec<u8> {
+pub fn built() -> &'static Vec<u8> {
     static MODULE: OnceLock<Vec<u8>> = OnceLock::new();
     MODULE.get_or_init(|| {
         let directory = prefix(INCLUDING);

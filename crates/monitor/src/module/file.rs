@@ -5,7 +5,7 @@ use super::layout::{Header, Misfit, header, slot, word32};
 use super::slots::{SlotReader, Totals};
 use crate::sys;
 use brimful_core::Nanos;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
@@ -19,6 +19,11 @@ pub enum ModuleFileError {
     /// It is a directory, a pipe, a device.
     #[error("it is no regular file: name the file that the server's `brimful` directive names")]
     Irregular,
+    /// Neither root nor the server's user owns it.
+    #[error(
+        "it belongs to user {0}, neither to root nor to the server's user, so its figures cannot be trusted: remove it"
+    )]
+    Untrusted(u32),
     /// Its contents are not those of one.
     #[error(transparent)]
     Misfit(#[from] Misfit),
@@ -31,6 +36,8 @@ pub struct ModuleFile {
     path: String,
     /// Device and inode.
     place: [u64; 2],
+    /// The user that owns it.
+    owner: u32,
     totals: Totals,
 }
 
@@ -60,8 +67,20 @@ impl ModuleFile {
     /// # Errors
     /// It cannot be opened, or is something else.
     pub fn open(path: &Path) -> Result<ModuleFile, ModuleFileError> {
+        ModuleFile::open_with(path, File::options().read(true))
+    }
+
+    /// The same for [`ModuleFile::set_enabled`].
+    ///
+    /// # Errors
+    /// It cannot be opened, or is something else.
+    pub fn open_to_switch(path: &Path) -> Result<ModuleFile, ModuleFileError> {
+        ModuleFile::open_with(path, File::options().read(true).write(true))
+    }
+
+    fn open_with(path: &Path, options: &mut OpenOptions) -> Result<ModuleFile, ModuleFileError> {
         let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
-        let file = File::options().read(true).custom_flags(flags).open(path)?;
+        let file = options.custom_flags(flags).open(path)?;
         ModuleFile::new(file, path.display().to_string())
     }
 
@@ -72,7 +91,8 @@ impl ModuleFile {
             return Err(ModuleFileError::Irregular);
         }
         read_header(&file)?;
-        Ok(ModuleFile { file, path, place: [metadata.dev(), metadata.ino()], totals: Totals::default() })
+        let place = [metadata.dev(), metadata.ino()];
+        Ok(ModuleFile { file, path, place, owner: metadata.uid(), totals: Totals::default() })
     }
 
     /// What it is called.
@@ -83,6 +103,20 @@ impl ModuleFile {
     /// Device and inode.
     pub(super) fn place(&self) -> [u64; 2] {
         self.place
+    }
+
+    /// The user that owns it.
+    pub fn owner(&self) -> u32 {
+        self.owner
+    }
+
+    /// Sets whether the server records requests that begin from now on. The file must have been opened for that.
+    ///
+    /// # Errors
+    /// It cannot be written to.
+    pub fn set_enabled(&self, on: bool) -> io::Result<()> {
+        // One word, which the server reads whole.
+        self.file.write_all_at(&u32::from(on).to_ne_bytes(), header::ENABLED as u64)
     }
 
     /// What its header says now.

@@ -4,10 +4,13 @@
 //! and after it was removed or replaced; or by its path below the process's own root, where no symbolic link leads out
 //! of that, and then it has to be the one that is mapped. A server may have two files for a while: old workers go on
 //! with the one that a reload has replaced.
+//!
+//! Where the file is does not matter: in /run/brimful, /dev/shm or wherever the server's configuration says. Who owns it
+//! does: a file of neither root nor the server's user is not read.
 
 use super::file::{ModuleFile, ModuleFileError};
 use super::io::IoAccount;
-use super::maps::{Mapping, innermost_pid, shared};
+use super::maps::{Mapping, effective_user, innermost_pid, shared};
 use super::{ModuleSample, ServerSample};
 use crate::MonitorError;
 use crate::search::Search;
@@ -278,11 +281,22 @@ pub(super) fn open_mapped(
             }
         };
         match opened.and_then(|file| ModuleFile::new(file, path.clone())) {
+            Ok(file) if file.owner() != 0 && !users(&process).contains(&file.owner()) => {
+                last = ModuleFileError::Untrusted(file.owner());
+            }
             Ok(file) => return Ok(file),
             Err(error) => last = error,
         }
     }
     Err(last)
+}
+
+/// The users that a process of this directory may make files as: its own, and the owner of the directory. That is
+/// root, of the process's user namespace, where a worker has given up root's rights.
+fn users(process: &Path) -> Vec<u32> {
+    let status = fs::read_to_string(process.join("status")).unwrap_or_default();
+    let owner = fs::metadata(process).ok().map(|metadata| metadata.uid());
+    effective_user(&status).into_iter().chain(owner).collect()
 }
 
 /// Refuses a file that is another than the one that is mapped.
@@ -369,6 +383,37 @@ mod tests {
         assert!(watch.source().starts_with("/dev/shm/brimful-nginx of test/1"), "{}", watch.source());
         assert_eq!(sample(&mut watch, &[P + 2]), [(7, 0)], "one has ended, the other's worker has too");
         assert_eq!(sample(&mut watch, &[]), []);
+    }
+
+    #[test]
+    fn a_file_in_run_is_found_as_one_in_dev_shm_is() {
+        let fixture = Fixture::new();
+        let path = process(&fixture, P + 1, &module_file(1, 5), 1);
+        let run = fixture.root().join(format!("{}/root/run/brimful", P + 1));
+        fs::create_dir_all(&run).unwrap();
+        fs::rename(&path, run.join("nginx")).unwrap();
+        let inode = fs::metadata(run.join("nginx")).unwrap().ino();
+        let maps = format!("7f00-7f10 rw-s 00000000 00:1a {inode} /run/brimful/nginx\n");
+        fs::write(fixture.root().join(format!("{}/maps", P + 1)), maps).unwrap();
+        let mut watch = ModuleWatch::open(fixture.system(), &[]).unwrap();
+        assert_eq!(sample(&mut watch, &[P + 1]), [(5, 1)]);
+        assert!(watch.source().starts_with("/run/brimful/nginx of test/1"), "{}", watch.source());
+    }
+
+    #[test]
+    fn a_file_of_neither_root_nor_the_servers_user_is_not_read() {
+        let fixture = Fixture::new();
+        let path = process(&fixture, P + 1, &module_file(1, 5), 1);
+        let directory = fixture.root().join((P + 1).to_string());
+        if std::os::unix::fs::chown(&path, Some(65_534), None).is_err() {
+            eprintln!("LEFT OUT: only root can give a file to another user");
+            return;
+        }
+        let mut watch = ModuleWatch::open(fixture.system(), &[]).unwrap();
+        assert_eq!(sample(&mut watch, &[P + 1]), []);
+        assert!(watch.source().contains("it belongs to user 65534, neither to root"), "{}", watch.source());
+        fs::write(directory.join("status"), "Uid:\t0\t65534\t0\t0\nNSpid:\t1\n").unwrap();
+        assert_eq!(sample(&mut watch, &[P + 1]), [(5, 1)], "it is the server's own");
     }
 
     #[test]

@@ -194,6 +194,8 @@ pub struct Header {
     pub cpu_one_in: u32,
     /// How many requests or connections the server works on at a time at most; 0 if it has no such limit.
     pub workers_most: u32,
+    /// The process that made the file or took it last, by its id in the server's namespace.
+    pub master_pid: u32,
     /// Workers that found no slot.
     pub lost: u32,
     /// When the file was made: CLOCK_REALTIME.
@@ -264,6 +266,7 @@ impl Header {
             enabled: word(header::ENABLED)? != 0,
             cpu_one_in: word(header::CPU_ONE_IN)?,
             workers_most: word(header::WORKERS_MOST)?,
+            master_pid: word(header::MASTER_PID)?,
             lost: word(header::LOST)?,
             made_ns: word64(bytes, header::MADE_NS).ok_or(Misfit::Foreign)?,
             server: name(bytes, header::SERVER).ok_or(Misfit::Foreign)?,

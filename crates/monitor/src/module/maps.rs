@@ -40,6 +40,11 @@ pub(super) fn innermost_pid(status: &str) -> Option<u32> {
     status.lines().find_map(|line| line.strip_prefix("NSpid:")?.split_ascii_whitespace().next_back()?.parse().ok())
 }
 
+/// The user that the process acts as, of /proc/PID/status: the second of `Uid`.
+pub(super) fn effective_user(status: &str) -> Option<u32> {
+    status.lines().find_map(|line| line.strip_prefix("Uid:")?.split_ascii_whitespace().nth(1)?.parse().ok())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -75,10 +80,16 @@ mod tests {
         assert_eq!((innermost_pid("Pid:\t1\n"), innermost_pid("NSpid:\n")), (None, None));
     }
 
+    #[test]
+    fn a_process_acts_as_a_user() {
+        assert_eq!(effective_user("Name:\tnginx\nUid:\t0\t33\t0\t33\n"), Some(33));
+        assert_eq!((effective_user("Uid:\t0\n"), effective_user("Gid:\t0\t33\n")), (None, None));
+    }
+
     proptest! {
         #[test]
         fn no_text_panics(text in "[ -~\n]{0,200}", line in "[0-9a-f:s -/]{0,80}brimful.{0,20}") {
-            let _ = (shared(&text, "brimful").count(), shared(&line, "brimful").count(), innermost_pid(&text));
+            let _ = (shared(&text, "brimful").count(), shared(&line, "brimful").count(), innermost_pid(&text), effective_user(&text));
         }
     }
 }

@@ -1,0 +1,139 @@
+//! Whether a path can be trusted: before a server runs by what a file says, or a file is renamed because another one
+//! names it, nobody but root and the caller may have been able to write any of it.
+//!
+//! That is so if root or the caller owns the file, and each directory and link on the way to it, and others can write
+//! to none of them. A sticky directory that others can write to, like /tmp, will do: there they cannot exchange what is
+//! not theirs.
+
+use anyhow::Context;
+use rustix::process::{getegid, geteuid};
+use std::ffi::OsString;
+use std::fs::{self, Metadata};
+use std::io::ErrorKind;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Component, Path, PathBuf};
+
+/// Links on the way to a file; the kernel follows no more either (path_resolution(7)).
+const LINKS_MOST: usize = 40;
+const STICKY: u32 = 0o1000;
+
+/// Refuses a path that others could have written, as far as anything is there.
+///
+/// # Errors
+/// Which part of it is whose, and what to do about it.
+pub fn check(path: &Path) -> anyhow::Result<()> {
+    let whole = std::path::absolute(path).with_context(|| format!("no path: {}", path.display()))?;
+    let mut ahead = parts(&whole);
+    let mut at = PathBuf::from("/");
+    let mut links = 0;
+    while let Some(part) = ahead.pop() {
+        if part == ".." {
+            at.pop();
+            continue;
+        }
+        let next = at.join(part);
+        let found = match fs::symlink_metadata(&next) {
+            Ok(found) => found,
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(()),
+            Err(error) => return Err(error).with_context(|| format!("cannot look at {}", next.display())),
+        };
+        judge(&next, &found)?;
+        if !found.is_symlink() {
+            at = next;
+            continue;
+        }
+        links += 1;
+        anyhow::ensure!(links <= LINKS_MOST, "{} leads through more than {LINKS_MOST} links", path.display());
+        let to = fs::read_link(&next).with_context(|| format!("cannot read the link {}", next.display()))?;
+        if to.is_absolute() {
+            at = PathBuf::from("/");
+        }
+        ahead.extend(parts(&to));
+    }
+    Ok(())
+}
+
+/// The names in a path, the last one first.
+fn parts(path: &Path) -> Vec<OsString> {
+    let part = |component: Component<'_>| match component {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some("..".into()),
+        _ => None,
+    };
+    path.components().rev().filter_map(part).collect()
+}
+
+fn judge(path: &Path, found: &Metadata) -> anyhow::Result<()> {
+    let place = path.display();
+    let (user, group, mode) = (geteuid().as_raw(), getegid().as_raw(), found.permissions().mode());
+    let owner = found.uid();
+    anyhow::ensure!(
+        owner == 0 || owner == user,
+        "{place} belongs to user {owner}, who could make this run or rename anything with your rights: run it as that \
+         user, or take the file over with chown"
+    );
+    let is_safe = found.is_symlink() || (found.is_dir() && mode & STICKY != 0);
+    let by_group = mode & 0o020 != 0 && found.gid() != 0 && found.gid() != group;
+    anyhow::ensure!(
+        is_safe || (mode & 0o002 == 0 && !by_group),
+        "other users can write to {place}, and could make this run or rename anything with your rights; run: chmod go-w \
+         {place}"
+    );
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::Permissions;
+    use std::os::unix::fs::{chown, lchown, symlink};
+
+    fn complaint(path: &Path) -> String {
+        check(path).map_or_else(|error| error.to_string(), |()| String::new())
+    }
+
+    #[test]
+    fn what_others_can_write_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        fs::create_dir(at("inner")).unwrap();
+        fs::write(at("inner/file"), "").unwrap();
+        symlink("inner", at("link")).unwrap();
+        let set = |name: &str, mode: u32| fs::set_permissions(at(name), Permissions::from_mode(mode)).unwrap();
+        for path in ["inner/file", "link/file", "link/../inner/file", "inner/none", "none/at/all"] {
+            assert_eq!(complaint(&at(path)), "");
+        }
+        for name in ["inner", "inner/file"] {
+            set(name, 0o777);
+            for path in ["inner/file", "link/file"] {
+                let said = complaint(&at(path));
+                assert!(said.contains("other users can write to") && said.contains(&format!("{name}, and")), "{said}");
+            }
+            set(name, 0o755);
+        }
+        set("inner", 0o1777);
+        assert_eq!(complaint(&at("link/file")), "");
+        symlink(at("round"), at("round")).unwrap();
+        assert!(complaint(&at("round")).contains("more than 40 links"));
+    }
+
+    #[test]
+    #[allow(clippy::disallowed_macros, reason = "a test that is left out says so")]
+    fn what_another_user_owns_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        fs::create_dir(at("theirs")).unwrap();
+        fs::write(at("file"), "").unwrap();
+        symlink(at("file"), at("theirs/link")).unwrap();
+        symlink("theirs/link", at("mine")).unwrap();
+        if chown(at("theirs"), Some(65_534), None).is_err() {
+            eprintln!("LEFT OUT: only root can give a directory to another user");
+            return;
+        }
+        assert!(complaint(&at("mine")).contains("theirs belongs to user 65534"), "{}", complaint(&at("mine")));
+        chown(at("theirs"), Some(0), None).unwrap();
+        assert_eq!(complaint(&at("mine")), "");
+        lchown(at("theirs/link"), Some(65_534), None).unwrap();
+        assert!(complaint(&at("mine")).contains("theirs/link belongs to user 65534"));
+    }
+}

@@ -1,0 +1,77 @@
+//! `brimful module install`, killed: what it leaves can be installed again, and removed.
+
+use crate::module::{INCLUDING, apart_from_logs, built, module, prefix};
+use crate::program::{brimful, share_machine};
+use crate::safety::run_in;
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+use std::thread::sleep;
+use std::time::Instant;
+
+/// Instants of an installation, spread evenly.
+const INSTANTS: u32 = 20;
+
+#[test]
+fn an_installation_that_is_killed_can_be_repeated_or_removed() {
+    let directory = prefix(INCLUDING);
+    let temporary = tempfile::tempdir().unwrap();
+    let (place, scratch) = (directory.path(), temporary.path().join("scratch"));
+    fs::create_dir(&scratch).unwrap();
+    let file = temporary.path().join("given.so");
+    fs::write(&file, built()).unwrap();
+    let before = apart_from_logs(place);
+    let prefix = place.to_str().unwrap();
+    let given = format!("--module={}", file.display());
+    let install = ["module", "install", "nginx", "--prefix", prefix, "--yes", &given];
+    let other_classes = [&install[..], &["--class", "all=size 0-"]].concat();
+    let remove = ["module", "remove", "nginx", "--prefix", prefix];
+
+    let began = Instant::now();
+    run_in(&scratch, &install).exits(&[0]);
+    let whole = began.elapsed();
+    run_in(&scratch, &remove).exits(&[0]);
+
+    for instant in 0..INSTANTS {
+        // Of two, one kills a first installation, one a second with other files; then of two, one is repeated.
+        let (is_second, is_repeated) = (instant % 2 == 1, instant / 2 % 2 == 1);
+        if is_second {
+            run_in(&scratch, &install).exits(&[0]);
+        }
+        let machine = share_machine();
+        let mut command = brimful(if is_second { &other_classes } else { &install[..] });
+        command.env("TMPDIR", &scratch).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        sleep(whole * instant / INSTANTS);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        drop(machine);
+        if is_repeated {
+            run_in(&scratch, &install).exits(&[0]);
+        }
+        let done = run_in(&scratch, &remove);
+        let is_none = !is_second && !is_repeated && done.stderr.contains("has no module that brimful installed");
+        assert!(done.code == 0 || (done.code == 2 && is_none), "killed at {instant} of {INSTANTS}: {done:#?}");
+        assert_eq!(apart_from_logs(place), before, "killed at {instant} of {INSTANTS}");
+        assert_eq!(names(&scratch), Vec::<String>::new(), "killed at {instant} of {INSTANTS}");
+    }
+}
+
+#[test]
+fn an_installation_that_was_not_finished_is_shown_as_such() {
+    let directory = prefix(INCLUDING);
+    let file = tempfile::Builder::new().suffix(".so").tempfile().unwrap();
+    fs::write(file.path(), built()).unwrap();
+    let given = format!("--module={}", file.path().display());
+    module("install", "nginx", directory.path(), &["--yes", &given]).exits(&[0]);
+    let manifest = directory.path().join("modules/ngx_http_brimful_module.json");
+    let text = fs::read_to_string(&manifest).unwrap();
+    assert!(text.contains("\"unfinished\": false"), "{text}");
+    fs::write(&manifest, text.replace("\"unfinished\": false", "\"unfinished\": true")).unwrap();
+    let said = module("status", "nginx", directory.path(), &[]).exits(&[0]).stdout;
+    assert!(said.contains("its installation was not finished; run: brimful module install nginx"), "{said}");
+}
+
+fn names(directory: &Path) -> Vec<String> {
+    fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect()
+}
