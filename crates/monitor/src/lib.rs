@@ -57,6 +57,7 @@ pub mod requests;
 mod sampler;
 mod schedule;
 mod search;
+mod size;
 mod sock_diag;
 mod summary;
 mod sys;
