@@ -1,10 +1,10 @@
-//! Whose a process is that was selected by its name. Any user can call a program like the server, so a name alone does not
-//! make a process the server's.
+//! The user of a process that was selected by its name. Any user can give a program the server's name, so a name alone
+//! does not make a process the server's.
 //!
-//! Where a watched port is open, the process that listens there says which user is the server's: other users' processes of
-//! the same name are left out. Where no port says so they are taken, and the sources name them; they are never moved to
-//! other CPUs or another control group. Root's processes and those of the user who watches are trusted. A process counts
-//! as its real user's: the effective one can be a setuid program's. Source: proc_pid_status(5), credentials(7).
+//! Where a process of that name listens on a watched port, its user is the server's: other users' processes of the name
+//! are left out. Where none does they are watched, and the sources name them; they are never moved to other CPUs or into
+//! another control group. Root's processes and those of the user who watches are trusted. A process counts as its real
+//! user's: the effective one can be a setuid program's. Source: proc_pid_status(5), credentials(7).
 
 use super::selection::{JOINING, Port, bears_name};
 use crate::procfs;
@@ -31,12 +31,12 @@ pub(super) struct Listeners {
     joining_at: Nanos,
 }
 
-/// The users of one name.
+/// The users of the processes of one name.
 #[derive(Debug, Default)]
 pub(super) struct Users {
     /// Of the processes of that name that listen on a watched port, as last known.
     listening: Vec<u32>,
-    /// Processes of other users, and these.
+    /// Processes of other users by pid, with those users.
     left_out: RefCell<BTreeMap<u32, u32>>,
 }
 
@@ -46,7 +46,7 @@ impl Listeners {
         Listeners { ports, search: Search::default(), joining_at: Nanos::ZERO }
     }
 
-    /// Looks who listens, if it is time for that or `now` says so. True if it was done.
+    /// Finds the processes that listen, if that is due or `now` is set. True if it was done.
     pub fn look_up(&mut self, proc: &Path, netns: &NetNamespace, now: bool) -> bool {
         if self.ports.is_empty() || !(now || self.search.due() && sys::now() >= self.joining_at) {
             return false;
@@ -109,8 +109,8 @@ impl Users {
         user_of(proc, pid).filter(|&user| !is_trusted(user))
     }
 
-    /// Says which processes of a name are left out. `is_member`: whether one is in a program all the same, as a child of
-    /// the server is.
+    /// Says which processes of a name are left out. `is_member` is true of those that are in a program all the same, like
+    /// a child of the server.
     pub fn left_out(&self, proc: &Path, name: &str, is_member: impl Fn(u32) -> bool) -> Option<String> {
         let mut left_out = self.left_out.borrow_mut();
         left_out.retain(|&pid, user| !is_member(pid) && user_of(proc, pid) == Some(*user));
