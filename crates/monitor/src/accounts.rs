@@ -116,6 +116,13 @@ impl Accounts {
         self.members.get(&pid).map(|member| member.program)
     }
 
+    /// The living processes of a program whose parents are not among them, in ascending order.
+    pub fn eldest(&self, program: usize) -> impl Iterator<Item = u32> {
+        let descends = move |member: &Member| self.program_of(member.facts.parent) == Some(program);
+        let eldest = self.members.iter().filter(move |(_, member)| member.program == program && !descends(member));
+        eldest.map(|(&pid, _)| pid)
+    }
+
     /// Whether a program has a living process.
     pub fn is_alive(&self, program: usize) -> bool {
         self.members.values().any(|member| member.program == program)

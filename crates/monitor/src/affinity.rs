@@ -45,13 +45,14 @@ struct Place {
 /// before they are moved, each time with all that was announced before.
 ///
 /// # Errors
-/// [`MonitorError::NoSuchCpu`], [`MonitorError::Affinity`] where it is not allowed, [`MonitorError::Announce`] with the
+/// [`MonitorError::OtherUser`], [`MonitorError::NoSuchCpu`], [`MonitorError::Affinity`] where it is not allowed, [`MonitorError::Announce`] with the
 /// error of `announce`.
 pub fn pin_tree(
     tree: &ProcessTree,
     cpus: &[usize],
     mut announce: impl FnMut(&Former) -> io::Result<()>,
 ) -> Result<PinGuard, MonitorError> {
+    tree.require_movable()?;
     let set = cpu_set(cpus)?;
     let mut guard = PinGuard(Former { pinned: CpuList::from(cpus).to_string(), ..Former::default() });
     let roots = tree.pids();
@@ -217,7 +218,7 @@ mod tests {
     }
 
     fn tree(pid: u32) -> ProcessTree {
-        ProcessTree::open(&[crate::ProcessSelector::Pid(pid)]).unwrap()
+        ProcessTree::open(&[crate::ProcessSelector::Pid(pid)], &[]).unwrap()
     }
 
     #[test]

@@ -1,12 +1,14 @@
 //! What was seen over a time of any length, in bounded memory.
 //!
-//! When [`MAX_SAMPLES`] are kept, every two become one, and from then on twice as many as before. Counters lose nothing
-//! by that; of the accept queue the longest length is carried over. The first sample and the last are always kept.
+//! When [`MAX_SAMPLES`] are kept, or [`MAX_BYTES`], every two become one, and from then on twice as many as before.
+//! Counters lose nothing by that; of the accept queue the longest length is carried over. The first sample and the last
+//! are always kept.
 
 use crate::group::Group;
 use crate::groups::Listed;
 use crate::rates::Rates;
 use crate::sampler::Sample;
+use crate::size::size_of_all;
 use crate::summary::summarize;
 use brimful_core::Nanos;
 use brimful_core::server::{ClockOffset, Overhead, Server};
@@ -14,11 +16,15 @@ use std::collections::BTreeMap;
 
 /// Four minutes at four samples a second.
 const MAX_SAMPLES: usize = 1024;
+/// Memory of all samples, as [`size_of_all`] counts it. Machines of up to about 32 CPUs keep [`MAX_SAMPLES`] with that.
+const MAX_BYTES: usize = 16 << 20;
 
 /// Samples, in the order of time.
 #[derive(Debug)]
 pub struct History {
     samples: Vec<Sample>,
+    /// Memory of all samples.
+    bytes: usize,
     /// One of so many is kept.
     stride: u64,
     /// So many went into the last one that is kept.
@@ -39,7 +45,7 @@ pub(crate) struct Seen {
 
 impl Default for History {
     fn default() -> History {
-        History { samples: Vec::new(), stride: 1, taken: 1 }
+        History { samples: Vec::new(), bytes: 0, stride: 1, taken: 1 }
     }
 }
 
@@ -49,21 +55,31 @@ impl History {
         if let [_, .., last] = self.samples.as_mut_slice()
             && self.taken < self.stride
         {
+            self.bytes -= size_of_all(last);
             merge(last, sample);
+            self.bytes += size_of_all(last);
             self.taken += 1;
         } else if self.samples.len() == MAX_SAMPLES {
             self.thin();
             self.push(sample);
         } else {
+            self.bytes += size_of_all(&sample);
             self.samples.push(sample);
             self.taken = 1;
+        }
+        while self.bytes > MAX_BYTES && self.samples.len() > 2 {
+            self.thin();
         }
     }
 
     /// Adds the last sample. It takes the place of the one before if that is too near to make an interval of its own.
     pub fn close(&mut self, sample: Sample) {
         match self.samples.as_mut_slice() {
-            [.., before, last] if 2 * (sample.at - last.at).0 < (last.at - before.at).0 => merge(last, sample),
+            [.., before, last] if 2 * (sample.at - last.at).0 < (last.at - before.at).0 => {
+                self.bytes -= size_of_all(last);
+                merge(last, sample);
+                self.bytes += size_of_all(last);
+            }
             _ => self.push(sample),
         }
     }
@@ -103,6 +119,7 @@ impl History {
             }
             self.samples.push(kept);
         }
+        self.bytes = self.samples.iter().map(size_of_all).sum();
         self.stride *= 2;
     }
 }

@@ -57,6 +57,7 @@ pub mod requests;
 mod sampler;
 mod schedule;
 mod search;
+mod size;
 mod sock_diag;
 mod summary;
 mod sys;
@@ -163,6 +164,18 @@ pub enum MonitorError {
         /// What to do about it.
         remedy: String,
     },
+    /// A process that may not be the server's, and is another user's.
+    #[error(
+        "will not move process {pid}: it runs as uid {user}, and only its name, `{name}`, says that it is the server's; name          the server by its pid (--process {pid}) or its port"
+    )]
+    OtherUser {
+        /// The name that was asked for.
+        name: String,
+        /// The process.
+        pid: u32,
+        /// Its real user.
+        user: u32,
+    },
     /// The kernel refused to move a thread.
     #[error(
         "cannot keep thread {tid} on CPUs {cpus}: {source}; run as root or as that process's user, \
@@ -217,6 +230,6 @@ pub enum MonitorError {
 impl MonitorError {
     /// Whether the command line or a file is wrong, and not the environment.
     pub fn is_usage(&self) -> bool {
-        matches!(self, MonitorError::NoSuchCpu { .. } | MonitorError::Unusable(_))
+        matches!(self, MonitorError::NoSuchCpu { .. } | MonitorError::OtherUser { .. } | MonitorError::Unusable(_))
     }
 }

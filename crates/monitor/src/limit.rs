@@ -51,12 +51,13 @@ pub fn quota_period_s(cpus: f64) -> f64 {
 /// before.
 ///
 /// # Errors
-/// [`MonitorError::Quota`] where it is not allowed, [`MonitorError::Announce`] with the error of `announce`.
+/// [`MonitorError::OtherUser`], [`MonitorError::Quota`] where it is not allowed, [`MonitorError::Announce`] with the error of `announce`.
 pub fn limit_tree(
     tree: &ProcessTree,
     cpus: f64,
     mut announce: impl FnMut(&Moved) -> io::Result<()>,
 ) -> Result<LimitGuard, MonitorError> {
+    tree.require_movable()?;
     let root = Path::new("/");
     let roots = tree.pids();
     let mut guard = LimitGuard(Moved::default());
@@ -263,7 +264,7 @@ mod tests {
             with_descendants(&table).into_iter().map(|(pid, ())| pid).collect::<Vec<u32>>()
         };
         crate::fixture::wait_for("a child", || (family().len() == 2).then_some(()));
-        let tree = ProcessTree::open(&[ProcessSelector::Pid(parent)]).unwrap();
+        let tree = ProcessTree::open(&[ProcessSelector::Pid(parent)], &[]).unwrap();
         let mut announced = Vec::new();
         let guard = match limit_tree(&tree, 0.25, |moved| {
             announced.push((limited(parent), moved.clone()));

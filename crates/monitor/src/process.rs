@@ -23,7 +23,7 @@ impl Group for ProcessGroup {
             site.lacks("process", "no process was named");
             return Ok(None);
         }
-        ProcessTree::watch(site.root, site.processes, site.netns, site.ebpf).map(Some)
+        ProcessTree::watch(site.root, site.processes, site.ports, site.netns, site.ebpf).map(Some)
     }
 
     fn read(watch: &mut ProcessTree, _: &mut Vec<u8>) -> Vec<ProgramSample> {

@@ -25,6 +25,7 @@
 //! Everything else is TLS. The token is needed in any case, for a host has more than one user: both sides prove that
 //! they know it ([`token`]), and neither says it.
 
+mod bounds;
 mod broken;
 mod clock;
 mod connect;

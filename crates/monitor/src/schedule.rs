@@ -48,6 +48,13 @@ impl Intervals {
         Groups(self.0.map(|interval| interval.is_some()))
     }
 
+    /// Each once, though several groups may have it.
+    pub fn distinct(&self) -> impl Iterator<Item = Nanos> {
+        let is_first = |&(index, interval): &(usize, Nanos)| !self.0[..index].contains(&Some(interval));
+        let intervals = self.0.iter().enumerate().filter_map(|(index, interval)| Some((index, (*interval)?)));
+        intervals.filter(is_first).map(|(_, interval)| interval)
+    }
+
     /// The shortest; `None` if no group is read.
     pub fn shortest(&self) -> Option<Nanos> {
         self.0.iter().flatten().min().copied()

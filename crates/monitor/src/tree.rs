@@ -12,6 +12,7 @@ mod quota;
 mod selection;
 mod selector;
 mod tasks;
+mod users;
 
 pub(crate) use hidden::elsewhere;
 pub use quota::QuotaSample;
@@ -62,9 +63,10 @@ enum Source {
 }
 
 impl ProcessTree {
-    /// Finds the processes of every selector; one without any is an error.
-    pub fn open(selectors: &[ProcessSelector]) -> Result<ProcessTree, MonitorError> {
-        let tree = ProcessTree::watch(Path::new("/"), selectors, &NetNamespace::Own, false)?;
+    /// Finds the processes of every selector; one without any is an error. Of processes that were named, those of other
+    /// users than the one whose process listens on one of `ports` are left out.
+    pub fn open(selectors: &[ProcessSelector], ports: &[u16]) -> Result<ProcessTree, MonitorError> {
+        let tree = ProcessTree::watch(Path::new("/"), selectors, ports, &NetNamespace::Own, false)?;
         tree.require_all()?;
         Ok(tree)
     }
@@ -74,6 +76,7 @@ impl ProcessTree {
     pub(crate) fn watch(
         root: &Path,
         selectors: &[ProcessSelector],
+        ports: &[u16],
         netns: &NetNamespace,
         ebpf: bool,
     ) -> Result<ProcessTree, MonitorError> {
@@ -87,7 +90,7 @@ impl ProcessTree {
         };
         let mut tree = ProcessTree {
             root: root.to_owned(),
-            selection: Selection::new(root, selectors, netns),
+            selection: Selection::new(root, selectors, netns, ports),
             quotas: QuotaWatch::new(root, selectors.len()),
             accounts,
             source,
@@ -117,6 +120,15 @@ impl ProcessTree {
     /// The processes, as last found.
     pub fn pids(&self) -> Vec<u32> {
         self.accounts.pids().collect()
+    }
+
+    /// An error if a process may be another user's than the server's: nothing but its name says that it is the server's,
+    /// and moving it would disturb that user.
+    pub(crate) fn require_movable(&self) -> Result<(), MonitorError> {
+        match self.selection.foreign(&self.accounts).next() {
+            Some((name, pid, user)) => Err(MonitorError::OtherUser { name: name.to_owned(), pid, user }),
+            None => Ok(()),
+        }
     }
 
     /// An error if a selector has no process.
@@ -182,7 +194,8 @@ impl ProcessTree {
         let absent: Vec<String> = self.selection.absent(&self.accounts, every).map(|(_, text)| text).collect();
         let hidden = if absent.is_empty() { None } else { hidden::hidden(&self.root) };
         let alive = self.accounts.pids().next().map(|_| source);
-        let parts: Vec<String> = alive.into_iter().chain(absent).chain(hidden).collect();
+        let remarks = self.selection.remarks(&self.accounts);
+        let parts: Vec<String> = alive.into_iter().chain(remarks).chain(absent).chain(hidden).collect();
         sources.insert("process".to_owned(), parts.join("; "));
     }
 }
@@ -197,7 +210,7 @@ mod tests {
     }
 
     fn watch(fixture: &Fixture, selectors: &[ProcessSelector]) -> ProcessTree {
-        ProcessTree::watch(fixture.system(), selectors, &NetNamespace::Own, false).unwrap()
+        ProcessTree::watch(fixture.system(), selectors, &[], &NetNamespace::Own, false).unwrap()
     }
 
     fn source(tree: &ProcessTree) -> String {
@@ -345,6 +358,6 @@ mod tests {
         assert_eq!(watch(&fixture, &[named("nginx")]).read()[0].membership, Membership::Hidden);
         fixture.process(P + 1, 1, "nginx", [0; 4]);
         assert!(!source(&watch(&fixture, &[named("nginx")])).contains("hidepid"));
-        assert!(ProcessTree::watch(&fixture.system().join("nowhere"), &[], &NetNamespace::Own, false).is_err());
+        assert!(ProcessTree::watch(&fixture.system().join("nowhere"), &[], &[], &NetNamespace::Own, false).is_err());
     }
 }

@@ -46,7 +46,7 @@ impl Server {
         selectors: Vec<ProcessSelector>,
         cpus: Option<Vec<usize>>,
     ) -> Result<Server, SurveyError> {
-        let tree = ProcessTree::open(&selectors)?;
+        let tree = ProcessTree::open(&selectors, endpoint.port().as_slice())?;
         let pin = cpus.as_ref().map(|cpus| pin(&tree, cpus)).transpose()?;
         let cpus = cpus.unwrap_or_else(online_cpus);
         Ok(Server { seen: Seen::Here(selectors), cpus, port: endpoint.port(), _pin: pin, limited: None })
@@ -80,7 +80,7 @@ impl Server {
                 "a quota can be given only to a server whose processes are here".to_owned(),
             ));
         };
-        self.limited = Some(limit(&ProcessTree::open(selectors)?, cpus)?);
+        self.limited = Some(limit(&ProcessTree::open(selectors, self.port.as_slice())?, cpus)?);
         Ok(())
     }
 

@@ -21,8 +21,8 @@
 //! taken them with accept(2). A handshake that the accept queue had no room for, or that was abandoned, is not among
 //! them. A simultaneous open (RFC 9293 §3.5, figure 7) would be, though nobody listened.
 
-use super::EbpfError;
 use super::object::{Attached, Program};
+use super::{EbpfError, at_least_zero};
 use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::{fs, io};
@@ -68,7 +68,7 @@ impl Gauges {
         let words: &[AtomicU64] = &self.attached.globals()[self.places[port_index] * WORDS..][..WORDS];
         PortGauges {
             states: std::array::from_fn(|state| words[state].load(Relaxed).cast_signed()),
-            accepted: words[STATES].load(Relaxed),
+            accepted: at_least_zero(words[STATES].load(Relaxed)),
         }
     }
 }

@@ -25,9 +25,9 @@
 //! Not seen: what splice(2) reads from a socket. A program that is interrupted on its CPU by another run of itself
 //! misses that one, which takes a kernel with full preemption.
 
-use super::EbpfError;
 use super::connections::{MAX_PORTS, settings};
 use super::object::{Program, Switched};
+use super::{EbpfError, at_least_zero};
 use brimful_core::Nanos;
 use std::fmt;
 use std::io;
@@ -170,7 +170,7 @@ fn square_microseconds(squares: u64) -> u64 {
 }
 
 /// The sum of what each CPU has of an entry. One may have taken back what another has recorded: each number alone may
-/// be below zero, and wraps.
+/// be below zero, and wraps. The sum may be below zero while the programs are attached, and is zero then.
 fn total(copies: &[Vec<u8>]) -> io::Result<[u64; TALLY_WORDS]> {
     let mut sum = [0_u64; TALLY_WORDS];
     for copy in copies {
@@ -182,7 +182,7 @@ fn total(copies: &[Vec<u8>]) -> io::Result<[u64; TALLY_WORDS]> {
             *sum = sum.wrapping_add(u64::from_ne_bytes(*word));
         }
     }
-    Ok(sum)
+    Ok(sum.map(at_least_zero))
 }
 
 #[cfg(test)]
@@ -209,6 +209,17 @@ mod tests {
         assert_eq!(size.service, TimesTally::default());
     }
 
+    #[test]
+    fn a_sum_below_zero_is_zero() {
+        let mut one = vec![0; TALLY_WORDS];
+        let mut other = one.clone();
+        (one[0], one[2], one[5]) = (1, 1_u64.wrapping_neg(), 500);
+        (other[2], other[3], other[5]) = (0, 7, 900_u64.wrapping_neg());
+        let words = total(&[bytes(&one), bytes(&other)]).unwrap();
+        let size = SizeTally::parse(&words);
+        assert_eq!((words[0], size.answered, size.received, size.wait.sum_ns), (1, 0, 7, 0));
+    }
+
     proptest! {
         #[test]
         fn no_bytes_panic_and_only_whole_entries_are_read(
@@ -218,8 +229,9 @@ mod tests {
             prop_assert_eq!(total(&copies).is_ok(), copies.iter().all(|copy| copy.len() == 8 * TALLY_WORDS));
             let words = total(&[bytes(&whole)]).unwrap();
             let size = SizeTally::parse(&words);
-            prop_assert_eq!(words.as_slice(), whole.as_slice());
-            prop_assert_eq!(size.service.buckets[BUCKETS - 1], whole[TALLY_WORDS - 1]);
+            let counted = |word: u64| if word > i64::MAX as u64 { 0 } else { word };
+            prop_assert!(words.iter().zip(&whole).all(|(found, word)| *found == counted(*word)));
+            prop_assert_eq!(size.service.buckets[BUCKETS - 1], counted(whole[TALLY_WORDS - 1]));
         }
     }
 }

@@ -11,8 +11,8 @@
 //!
 //! Sources: kernel/sched/core.c, kernel/sched/cputime.c, kernel/exit.c (`__exit_signal`), kernel/bpf/task_iter.c.
 
-use super::EbpfError;
 use super::object::{Attached, Callable, Program};
+use super::{EbpfError, at_least_zero};
 use brimful_core::Nanos;
 use std::io::{self, Read};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -170,7 +170,8 @@ impl TaskRecord {
         let started = fields.nanos();
         let own = fields.counters();
         let waited = fields.nanos();
-        let (threads, rss_pages) = (fields.u64(), fields.u64());
+        // The kernel keeps both with a sign.
+        let (threads, rss_pages) = (at_least_zero(fields.u64()), at_least_zero(fields.u64()));
         let process = ProcessRecord {
             threads,
             rss_pages: (flags & RSS != 0).then_some(rss_pages),

@@ -1,5 +1,6 @@
 //! The load generator's side: connects, compares clocks, and keeps the samples that come.
 
+use super::bounds::Pace;
 use super::broken::{Broken, words};
 use super::clock::{BOUND, Clock, EXCHANGES, Reading};
 use super::link::{Heard, Link, PATIENCE};
@@ -43,6 +44,7 @@ pub struct Stream {
     before: Reading,
     /// Between two samples.
     interval: Nanos,
+    pace: Pace,
     history: History,
     latest: Latest,
 }
@@ -106,6 +108,7 @@ impl Stream {
                 before.uncertainty.rounded()
             )));
         }
+        let pace = Pace::new(config.intervals, sys::now());
         link.send(&Request::Watch { every: protocol::by_group(config.intervals) })?;
         let (intervals, sources) = match link.answer()? {
             Answer::Watching { every, sources } => (protocol::intervals(&every, config.intervals), sources),
@@ -114,7 +117,7 @@ impl Stream {
         let source = format!("brimful {version} at {}", config.address);
         let latest = Latest { sources, ..Latest::default() };
         let interval = intervals.shortest().unwrap_or_default();
-        let mut stream = Stream { link, source, before, interval, history: History::default(), latest };
+        let mut stream = Stream { link, source, before, interval, pace, history: History::default(), latest };
         match stream.link.answer()? {
             Answer::Sample { sample, overhead, last: None } => stream.keep(*sample, overhead)?,
             answer => return Err(unexpected(answer)),
@@ -180,6 +183,7 @@ impl Stream {
     }
 
     fn note(&mut self, sample: &Sample, overhead: Overhead) -> Result<(), Broken> {
+        self.pace.count(sys::now())?;
         if sample.at < self.latest.at {
             return Err(Broken("its clock went backwards between two samples".to_owned()));
         }

@@ -4,7 +4,7 @@
 //! sends is foreign: a line has a longest length, and what cannot be read ends the connection with a reason in words.
 
 use super::broken::{Broken, words};
-use super::tls;
+use super::{bounds, tls};
 use crate::sys;
 use brimful_core::Nanos;
 use rustix::event::{PollFd, PollFlags};
@@ -109,9 +109,11 @@ impl Link {
     ) -> Result<Heard<T>, Broken> {
         loop {
             if let Some(end) = self.received[self.searched..].iter().position(|&byte| byte == b'\n') {
-                let line: Vec<u8> = self.received.drain(..=self.searched + end).collect();
+                let after = self.searched + end + 1;
+                let message = parse(&self.received[..after]);
+                self.received.drain(..after);
                 self.searched = 0;
-                return serde_json::from_slice(&line).map(Heard::Message).map_err(|error| foreign(&line, &error));
+                return message.map(Heard::Message);
             }
             self.searched = self.received.len();
             if self.searched > self.longest {
@@ -212,6 +214,12 @@ impl Drop for Stream {
             let _ = tls.write_tls(&mut self.socket);
         }
     }
+}
+
+/// A message, unless it has more values than any of this protocol.
+fn parse<T: DeserializeOwned>(line: &[u8]) -> Result<T, Broken> {
+    bounds::check(line).map_err(|what| foreign(line, &what))?;
+    serde_json::from_slice(line).map_err(|error| foreign(line, &error))
 }
 
 /// What the other side sent does not belong here.

@@ -2,6 +2,7 @@
 
 use super::cgroup::Cgroup;
 use super::selector::ProcessSelector;
+use super::users::{Listeners, Users, by_name_alone};
 use crate::accounts::Accounts;
 use crate::owner::{listeners_in, owners_in};
 use crate::program::Membership;
@@ -13,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 /// How often to look for whoever else has a port or joins a cgroup, while somebody is known to: asking what listens
 /// takes the kernel as long as half a sample.
-const JOINING: Nanos = Nanos::from_secs(5);
+pub(super) const JOINING: Nanos = Nanos::from_secs(5);
 
 /// How long after its start a process may still give itself a title.
 const TITLING: Nanos = Nanos::from_secs(10);
@@ -38,6 +39,10 @@ pub(super) struct Selection {
     /// Where the ports are.
     netns: NetNamespace,
     choices: Vec<Choice>,
+    /// Who has the ports that are watched: names are compared with those.
+    listeners: Listeners,
+    /// A name's user has become known, so that processes are to be looked at that were left out.
+    reconsiders: bool,
     /// Whom a port or a cgroup was just found to have, and by which selector; only those in no program yet. Holds until
     /// the next look at all processes: later, another process may be there under the same number.
     found: Vec<(u32, usize)>,
@@ -47,6 +52,8 @@ pub(super) struct Selection {
 struct Choice {
     selector: ProcessSelector,
     holder: Option<Holder>,
+    /// Of a name.
+    users: Users,
     search: Search,
     /// When somebody else is looked for.
     joining_at: Nanos,
@@ -60,29 +67,37 @@ enum Holder {
 }
 
 #[derive(Debug, Default)]
-struct Port {
+pub(super) struct Port {
     number: u16,
     /// Its listening sockets when their owners were last looked for.
     inodes: Vec<u32>,
-    owners: Vec<u32>,
+    pub owners: Vec<u32>,
     why_none: Option<String>,
 }
 
 impl Selection {
-    /// `root` is where /proc and /sys are.
-    pub fn new(root: &Path, selectors: &[ProcessSelector], netns: &NetNamespace) -> Selection {
+    /// `root` is where /proc and /sys are; who listens on `ports` says whose processes of a name are meant.
+    pub fn new(root: &Path, selectors: &[ProcessSelector], netns: &NetNamespace, ports: &[u16]) -> Selection {
         let choice = |selector: &ProcessSelector| Choice {
             selector: selector.clone(),
             holder: match selector {
-                ProcessSelector::Port(number) => Some(Holder::Port(Port { number: *number, ..Port::default() })),
+                ProcessSelector::Port(number) => Some(Holder::Port(Port::new(*number))),
                 ProcessSelector::Cgroup(path) => Some(Holder::Cgroup(Cgroup::new(root, path))),
                 ProcessSelector::Name(_) | ProcessSelector::Pid(_) => None,
             },
+            users: Users::default(),
             search: Search::default(),
             joining_at: Nanos::ZERO,
         };
-        let choices = selectors.iter().map(choice).collect();
-        Selection { proc: root.join("proc"), netns: netns.clone(), choices, found: Vec::new() }
+        let has_names = selectors.iter().any(|selector| matches!(selector, ProcessSelector::Name(_)));
+        Selection {
+            proc: root.join("proc"),
+            netns: netns.clone(),
+            choices: selectors.iter().map(choice).collect(),
+            listeners: Listeners::new(if has_names { ports } else { &[] }),
+            reconsiders: false,
+            found: Vec::new(),
+        }
     }
 
     /// Looks at ports and cgroups: all of them, or those whose turn it is.
@@ -104,6 +119,13 @@ impl Selection {
             self.found.extend(pids.into_iter().map(|pid| (pid, index)));
             choice.search.rest(begun);
         }
+        if self.listeners.look_up(&self.proc, &self.netns, all) {
+            for choice in &mut self.choices {
+                if let ProcessSelector::Name(name) = &choice.selector {
+                    self.reconsiders |= choice.users.learn(&self.listeners, &self.proc, name);
+                }
+            }
+        }
     }
 
     /// Where the ports are.
@@ -111,14 +133,15 @@ impl Selection {
         &self.netns
     }
 
-    /// Whether a port or a cgroup has anybody new.
+    /// Whether a port or a cgroup has anybody new, or a name may have.
     pub fn has_found(&self) -> bool {
-        !self.found.is_empty()
+        self.reconsiders || !self.found.is_empty()
     }
 
     /// To be called after a look at all processes.
     pub fn forget(&mut self) {
         self.found.clear();
+        self.reconsiders = false;
     }
 
     /// Which selector matches a process by itself.
@@ -132,6 +155,7 @@ impl Selection {
                             .get_or_insert_with(|| process_names(&self.proc, pid, comm))
                             .iter()
                             .any(|other| other == name.as_bytes()))
+                    && choice.users.admit(&self.proc, pid)
             }
             ProcessSelector::Pid(wanted) => *wanted == pid && !accounts.was_found(index),
             ProcessSelector::Port(_) | ProcessSelector::Cgroup(_) => self.found.contains(&(pid, index)),
@@ -152,6 +176,34 @@ impl Selection {
     pub fn may_be_executing(&self, started: Nanos) -> bool {
         let by_name = |choice: &Choice| matches!(choice.selector, ProcessSelector::Name(_));
         sys::now() + sys::suspended() < started + EXECUTING && self.choices.iter().any(by_name)
+    }
+
+    /// Members that nothing but a name ties to the server, with their users; and the name. What descends from another
+    /// member is the server's.
+    pub fn foreign<'s>(&'s self, accounts: &'s Accounts) -> impl Iterator<Item = (&'s str, u32, u32)> {
+        self.choices
+            .iter()
+            .enumerate()
+            .filter_map(|(index, choice)| match &choice.selector {
+                ProcessSelector::Name(name) => Some((index, choice, name.as_str())),
+                _ => None,
+            })
+            .flat_map(move |(index, choice, name)| {
+                accounts.eldest(index).filter_map(move |pid| Some((name, pid, choice.users.foreign(&self.proc, pid)?)))
+            })
+    }
+
+    /// What is to be said of other users' processes that have a name that was asked for.
+    pub fn remarks(&self, accounts: &Accounts) -> Vec<String> {
+        let mut remarks = Vec::new();
+        for choice in &self.choices {
+            let ProcessSelector::Name(name) = &choice.selector else { continue };
+            let of_name = self.foreign(accounts).filter(|(other, ..)| other == name);
+            remarks.extend(by_name_alone(name, of_name.map(|(_, pid, user)| (pid, user))));
+            let is_member = |pid| accounts.program_of(pid).is_some();
+            remarks.extend(choice.users.left_out(&self.proc, name, is_member));
+        }
+        remarks
     }
 
     /// Whether a selector's program has figures of its own.
@@ -209,9 +261,13 @@ impl Holder {
 }
 
 impl Port {
+    pub fn new(number: u16) -> Port {
+        Port { number, ..Port::default() }
+    }
+
     /// Its owners, if its sockets are others than before or the former owners are gone. To find out whose a socket is
     /// takes a look at every descriptor of every process.
-    fn owners(&mut self, gone: bool, netns: &NetNamespace) -> Vec<u32> {
+    pub fn owners(&mut self, gone: bool, netns: &NetNamespace) -> Vec<u32> {
         let sockets = listeners_in(self.number, netns);
         let mut inodes: Vec<u32> = sockets.unwrap_or_default().iter().map(|socket| socket.inode).collect();
         inodes.sort_unstable();
@@ -235,6 +291,11 @@ impl Port {
             }
         }
     }
+}
+
+/// Whether a process has this name, the kernel's or another.
+pub(super) fn bears_name(proc: &Path, pid: u32, comm: &[u8], name: &str) -> bool {
+    is_whole(comm, name.as_bytes()) || process_names(proc, pid, comm).iter().any(|other| other == name.as_bytes())
 }
 
 /// Whether a process's name is this one, and not what the kernel leaves of a longer one.

@@ -9,6 +9,7 @@ mod netns;
 mod processes;
 mod remote;
 mod requests;
+mod users;
 mod wire;
 
 use brimful_core::Nanos;
@@ -91,7 +92,7 @@ impl Shell {
     }
 
     fn tree(&self) -> ProcessTree {
-        ProcessTree::open(&[ProcessSelector::Pid(self.pid())]).unwrap()
+        ProcessTree::open(&[ProcessSelector::Pid(self.pid())], &[]).unwrap()
     }
 }
 

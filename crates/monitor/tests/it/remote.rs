@@ -1,6 +1,8 @@
 //! The server on another host: both ends of a stream on the loopback interface, with relays in between that delay, cut
 //! and freeze it, and strangers at either end.
 
+mod hostile;
+
 use super::PATIENCE;
 use brimful_core::Nanos;
 use brimful_core::server::Server;

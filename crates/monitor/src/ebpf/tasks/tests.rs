@@ -49,6 +49,18 @@ fn named(text: &str, name: &str) -> u64 {
 }
 
 #[test]
+fn a_count_below_zero_is_zero() {
+    // Behind the ids, the name, the start, the thread's counters and its waits.
+    const THREADS: usize = 4 * 4 + 16 + 8 * (1 + 5 + 1);
+    let mut record = [0; RECORD];
+    record[12..16].copy_from_slice(&(LEADER | RSS).to_ne_bytes());
+    record[THREADS..THREADS + 8].copy_from_slice(&(-1_i64).to_ne_bytes());
+    record[THREADS + 8..THREADS + 16].copy_from_slice(&(-7_i64).to_ne_bytes());
+    let process = TaskRecord::parse(&record).process.unwrap();
+    assert_eq!((process.threads, process.rss_pages), (0, Some(0)));
+}
+
+#[test]
 fn a_sleeping_process_is_as_proc_shows_it() {
     let mut child = Command::new("sleep").arg("100").stdin(Stdio::null()).spawn().unwrap();
     let pid = child.id();

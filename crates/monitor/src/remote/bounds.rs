@@ -1,0 +1,137 @@
+//! Bounds of what the other side may send, so that it cannot fill this host's memory: on the values of one message, and
+//! on how fast samples come.
+
+use super::broken::Broken;
+use crate::schedule::Intervals;
+use brimful_core::Nanos;
+use brimful_core::quantity::count;
+
+/// Objects and lists in one message. Each may become a structure of some hundred bytes, however short it is as text.
+/// A sample of 512 CPUs, 4,000 interfaces and a Server Module of 16 classes has fewer than 10,000.
+const MAX_OBJECTS: usize = 12_288;
+/// Values in one message, and so in any of its lists.
+const MAX_VALUES: usize = 131_072;
+
+/// Samples may come this many times faster than was asked: the two clocks and their grids differ.
+const FASTER: u64 = 2;
+/// Samples beyond that: those that waited on the way may come at once.
+const BURST: u64 = 20;
+
+/// Counts the values of a message before anything is allocated for them.
+///
+/// # Errors
+/// There are too many; in words.
+pub fn check(line: &[u8]) -> Result<(), String> {
+    let (mut in_string, mut escaped) = (false, false);
+    let (mut objects, mut separators) = (0, 0);
+    for byte in line {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            _ if in_string => {}
+            b'{' | b'[' => objects += 1,
+            b',' => separators += 1,
+            _ => {}
+        }
+    }
+    let too_many = |most, what| Err(format!("more than {} {what} in one message", count(most as u64)));
+    if objects > MAX_OBJECTS {
+        return too_many(MAX_OBJECTS, "objects and lists");
+    }
+    // Every value but the first of its object or list follows a comma.
+    if objects + separators > MAX_VALUES {
+        return too_many(MAX_VALUES, "values");
+    }
+    Ok(())
+}
+
+/// Counts samples against what was asked for.
+#[derive(Debug)]
+pub struct Pace {
+    asked: Intervals,
+    begun: Nanos,
+    samples: u64,
+}
+
+impl Pace {
+    /// Samples are asked for now, this often.
+    pub fn new(asked: Intervals, now: Nanos) -> Pace {
+        Pace { asked, begun: now, samples: 0 }
+    }
+
+    /// A sample has come.
+    ///
+    /// # Errors
+    /// It is too early for it.
+    pub fn count(&mut self, now: Nanos) -> Result<(), Broken> {
+        self.samples += 1;
+        let elapsed = now - self.begun;
+        if self.samples <= self.due_within(elapsed).saturating_mul(FASTER).saturating_add(BURST) {
+            return Ok(());
+        }
+        Err(Broken(format!(
+            "the watching side sends more than was asked: {} samples in {}, where {} were due. See whether it is a \
+             `brimful watch --serve` that you started",
+            self.samples,
+            elapsed.rounded(),
+            self.due_within(elapsed)
+        )))
+    }
+
+    /// How many samples are due in this time: groups that are read equally often are in the same sample.
+    fn due_within(&self, elapsed: Nanos) -> u64 {
+        let mut due = 0_u64;
+        for interval in self.asked.distinct() {
+            due = due.saturating_add(1 + elapsed.0 / interval.0.max(1));
+        }
+        due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::run;
+    use crate::groups::GroupName;
+
+    #[test]
+    fn every_list_and_map_of_a_message_has_a_bound() {
+        let list = |element: &str, count: usize| format!("[{}]", vec![element; count].join(","));
+        assert_eq!(check(list("{}", MAX_OBJECTS - 1).as_bytes()), Ok(()));
+        let error = check(list("{}", MAX_OBJECTS).as_bytes()).unwrap_err();
+        assert_eq!(error, "more than 12,288 objects and lists in one message");
+        assert!(check(list("[]", MAX_OBJECTS).as_bytes()).is_err());
+        assert_eq!(check(list("0", MAX_VALUES).as_bytes()), Ok(()));
+        assert_eq!(check(list("0", MAX_VALUES + 1).as_bytes()).unwrap_err(), "more than 131,072 values in one message");
+        let map = |count: usize| format!("{{{}}}", vec![r#""a":1"#; count].join(","));
+        assert_eq!((check(map(MAX_VALUES).as_bytes()), check(map(MAX_VALUES + 1).as_bytes()).is_err()), (Ok(()), true));
+    }
+
+    #[test]
+    fn what_is_inside_text_counts_for_nothing() {
+        let text = serde_json::to_string(&"[{,\"\\".repeat(100_000)).unwrap();
+        assert_eq!(check(text.as_bytes()), Ok(()));
+        let after = format!("[{text},{}]", vec!["{}"; MAX_OBJECTS].join(","));
+        assert!(check(after.as_bytes()).is_err(), "what follows the text counts");
+        assert_eq!(check(&serde_json::to_vec(&run(0)).unwrap()), Ok(()));
+        assert_eq!(check(b"\"\\"), Ok(()));
+    }
+
+    #[test]
+    fn samples_at_ten_times_the_rate_asked_are_refused_and_late_ones_are_not() {
+        let (start, second) = (Nanos::from_secs(7), Nanos::from_secs(1));
+        let mut asked = Intervals::every(second);
+        asked.set(GroupName::Process, Some(Nanos::from_secs(5)));
+        let mut pace = Pace::new(asked, start);
+        // All that became due while the way was blocked comes at once.
+        let late = start + Nanos::from_secs(60);
+        assert!((0..73).all(|_| pace.count(late).is_ok()));
+        let mut pace = Pace::new(asked, start);
+        let refused = (0..100).find_map(|k| pace.count(start + Nanos(k * second.0 / 10)).err()).unwrap();
+        let words = "the watching side sends more than was asked: ";
+        assert!(refused.0.starts_with(words) && refused.0.contains(" were due. "), "{}", refused.0);
+        let mut pace = Pace::new(asked, start);
+        assert!((0..10_000).all(|k| pace.count(start + Nanos(k * second.0)).is_ok()));
+    }
+}

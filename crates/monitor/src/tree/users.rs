@@ -1,0 +1,187 @@
+//! The user of a process that was selected by its name. Any user can give a program the server's name, so a name alone
+//! does not make a process the server's.
+//!
+//! Where a process of that name listens on a watched port, its user is the server's: other users' processes of the name
+//! are left out. Where none does they are watched, and the sources name them; they are never moved to other CPUs or into
+//! another control group. Root's processes and those of the user who watches are trusted. A process counts as its real
+//! user's: the effective one can be a setuid program's. Source: proc_pid_status(5), credentials(7).
+
+use super::selection::{JOINING, Port, bears_name};
+use crate::procfs;
+use crate::search::Search;
+use crate::{NetNamespace, sys};
+use brimful_core::Nanos;
+use rustix::process::getuid;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+const ROOT: u32 = 0;
+/// Processes of one name that are remembered as left out.
+const MAX_LEFT_OUT: usize = 1024;
+/// Processes that one sentence names.
+const MAX_NAMED: usize = 5;
+
+/// The processes that listen on the watched ports.
+#[derive(Debug)]
+pub(super) struct Listeners {
+    ports: Vec<Port>,
+    search: Search,
+    joining_at: Nanos,
+}
+
+/// The users of the processes of one name.
+#[derive(Debug, Default)]
+pub(super) struct Users {
+    /// Of the processes of that name that listen on a watched port, as last known.
+    listening: Vec<u32>,
+    /// Processes of other users by pid, with those users.
+    left_out: RefCell<BTreeMap<u32, u32>>,
+}
+
+impl Listeners {
+    pub fn new(ports: &[u16]) -> Listeners {
+        let ports = ports.iter().map(|&number| Port::new(number)).collect();
+        Listeners { ports, search: Search::default(), joining_at: Nanos::ZERO }
+    }
+
+    /// Finds the processes that listen, if that is due or `now` is set. True if it was done.
+    pub fn look_up(&mut self, proc: &Path, netns: &NetNamespace, now: bool) -> bool {
+        if self.ports.is_empty() || !(now || self.search.due() && sys::now() >= self.joining_at) {
+            return false;
+        }
+        self.joining_at = sys::now() + JOINING;
+        let begun = Search::begin();
+        for port in &mut self.ports {
+            let is_there = |pid: &u32| proc.join(pid.to_string()).exists();
+            let gone = port.owners.is_empty() || !port.owners.iter().all(is_there);
+            port.owners(gone, netns);
+        }
+        self.search.rest(begun);
+        true
+    }
+
+    /// The users of those that have a name.
+    fn users_of(&self, proc: &Path, name: &str) -> Vec<u32> {
+        let owners = self.ports.iter().flat_map(|port| port.owners.iter().copied());
+        let mut users: Vec<u32> =
+            owners.filter(|&pid| has_name(proc, pid, name)).filter_map(|pid| user_of(proc, pid)).collect();
+        users.sort_unstable();
+        users.dedup();
+        users
+    }
+}
+
+impl Users {
+    /// Takes over what was found of the listeners. True if other users' processes are admitted now. While nobody
+    /// listens, as when a server is started anew, the former users stay.
+    pub fn learn(&mut self, listeners: &Listeners, proc: &Path, name: &str) -> bool {
+        let listening = listeners.users_of(proc, name);
+        let learns = !listening.is_empty() && listening != self.listening;
+        if learns {
+            self.listening = listening;
+            self.left_out.borrow_mut().clear();
+        }
+        learns
+    }
+
+    /// Whether a process of this name may be the server's.
+    pub fn admit(&self, proc: &Path, pid: u32) -> bool {
+        if self.listening.is_empty() {
+            return true;
+        }
+        let user = user_of(proc, pid);
+        let is_admitted = user.is_some_and(|user| user == ROOT || self.listening.contains(&user));
+        if let Some(user) = user.filter(|_| !is_admitted) {
+            let mut left_out = self.left_out.borrow_mut();
+            if left_out.len() >= MAX_LEFT_OUT {
+                left_out.clear();
+            }
+            left_out.insert(pid, user);
+        }
+        is_admitted
+    }
+
+    /// The user of a process, if nothing but its name says that it is the server's.
+    pub fn foreign(&self, proc: &Path, pid: u32) -> Option<u32> {
+        let is_trusted = |user: u32| user == ROOT || user == getuid().as_raw() || self.listening.contains(&user);
+        user_of(proc, pid).filter(|&user| !is_trusted(user))
+    }
+
+    /// Says which processes of a name are left out. `is_member` is true of those that are in a program all the same, like
+    /// a child of the server.
+    pub fn left_out(&self, proc: &Path, name: &str, is_member: impl Fn(u32) -> bool) -> Option<String> {
+        let mut left_out = self.left_out.borrow_mut();
+        left_out.retain(|&pid, user| !is_member(pid) && user_of(proc, pid) == Some(*user));
+        let processes = listed(left_out.iter().map(|(&pid, &user)| (pid, user)))?;
+        Some(format!("left out, because the `{name}` that listens is another user's: {processes}"))
+    }
+}
+
+/// Says which processes were taken by their name alone.
+pub(super) fn by_name_alone(name: &str, foreign: impl Iterator<Item = (u32, u32)>) -> Option<String> {
+    let processes = listed(foreign)?;
+    Some(format!(
+        "only the name `{name}` says that these are the server's: {processes}; name the server by its port or pid if they \
+         are not"
+    ))
+}
+
+/// Processes with their users, in words; `None` of none.
+fn listed(processes: impl Iterator<Item = (u32, u32)>) -> Option<String> {
+    let words: Vec<String> = processes.map(|(pid, user)| format!("pid {pid} of uid {user}")).collect();
+    let named = words.iter().take(MAX_NAMED).cloned().collect::<Vec<_>>().join(", ");
+    match words.len() {
+        0 => None,
+        count if count > MAX_NAMED => Some(format!("{named} and {} more", count - MAX_NAMED)),
+        _ => Some(named),
+    }
+}
+
+fn has_name(proc: &Path, pid: u32, name: &str) -> bool {
+    let stat = fs::read(proc.join(format!("{pid}/stat"))).unwrap_or_default();
+    procfs::pid_stat(&stat).is_some_and(|stat| bears_name(proc, pid, stat.comm, name))
+}
+
+/// The real user of a process; `None` if there is no such process.
+fn user_of(proc: &Path, pid: u32) -> Option<u32> {
+    let status = fs::read(proc.join(format!("{pid}/status"))).ok()?;
+    let line = status.split(|&byte| byte == b'\n').find_map(|line| line.strip_prefix(b"Uid:"))?;
+    std::str::from_utf8(line).ok()?.split_ascii_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_its_real_users() {
+        let root = tempfile::tempdir().unwrap();
+        let process = |pid: u32, status: &str| {
+            fs::create_dir(root.path().join(pid.to_string())).unwrap();
+            fs::write(root.path().join(format!("{pid}/status")), status).unwrap();
+        };
+        // The name is the process's own choice, and must not pass for another line.
+        process(7, "Name:\tUid:\t0\nState:\tS\nUid:\t1000\t0\t0\t0\nGid:\t0\n");
+        process(8, "Name:\tx\nUid:\t33\t33\t33\t33\n");
+        process(9, "Name:\tx\n");
+        assert_eq!([7, 8, 9, 10].map(|pid| user_of(root.path(), pid)), [Some(1000), Some(33), None, None]);
+
+        let users = Users { listening: vec![33], ..Users::default() };
+        assert_eq!([7, 8, 9].map(|pid| users.admit(root.path(), pid)), [false, true, false]);
+        let words = users.left_out(root.path(), "x", |_| false).unwrap();
+        assert!(words.contains("the `x` that listens is another user's: pid 7 of uid 1000"), "{words}");
+        assert_eq!(users.left_out(root.path(), "x", |pid| pid == 7), None, "a child of the server is none of them");
+        assert!([7, 8, 9].iter().all(|&pid| Users::default().admit(root.path(), pid)), "no port says whose it is");
+        assert_eq!((users.foreign(root.path(), 7), users.foreign(root.path(), 8)), (Some(1000), None));
+    }
+
+    #[test]
+    fn many_processes_are_named_in_few_words() {
+        let processes = |count: u32| by_name_alone("x", (1..=count).map(|pid| (pid, 1000)));
+        assert_eq!(processes(0), None);
+        let words = processes(7).unwrap();
+        assert!(words.contains(": pid 1 of uid 1000, ") && words.contains("pid 5 of uid 1000 and 2 more;"), "{words}");
+    }
+}
