@@ -10,7 +10,6 @@ with 1 if any of this does not hold.
 """
 
 import argparse
-import contextlib
 import json
 import os
 import random
@@ -21,13 +20,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
+from leftovers import MARK, groups_and_namespaces, processes, target
+
 ROOT = Path(__file__).resolve().parents[2]
-#: In the environment of a fleet and of all that it starts, with a word for each fleet.
-MARK = "BRIMFUL_FLEET_KILL"
 #: From the start of the command to the kill, at most: from before Python has begun to some seconds into the load.
 LATEST_KILL_S = 8.0
 GRACE_S = 1.0
@@ -46,7 +44,7 @@ def main() -> int:
     drawn = random.Random(options.seed)
     failures = 0
     ages: list[float] = []
-    with target(program) as url:
+    with target(program) as (url, _):
         for number in range(1, options.count + 1):
             after_s = drawn.uniform(0, LATEST_KILL_S)
             # Half of the loads may end before the kill, which then meets the merge, or nothing.
@@ -140,38 +138,6 @@ def judge_records(kept: Path, shards: int, killed_at: float, seen: bool) -> tupl
     if age_s is not None and age_s > MAX_AGE_S:
         wrong.append(f"a Record ends {age_s:.2f} s before the kill")
     return wrong, age_s
-
-
-def processes(mark: str) -> list[str]:
-    """The processes with this mark in their environment, by number and command line. A zombie has no environment."""
-    wanted = f"{MARK}={mark}".encode()
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with contextlib.suppress(OSError):
-                if wanted in (entry / "environ").read_bytes().split(b"\0"):
-                    line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-                    found.append(f"process {entry.name} ({line.strip():.80})")
-    return found
-
-
-def groups_and_namespaces() -> set[Path]:
-    """Control groups of brimful, and all named network namespaces."""
-    groups = {path for path in Path("/sys/fs/cgroup").rglob("*brimful*") if path.is_dir()}
-    return groups | set(Path("/run/netns").glob("*"))
-
-
-@contextlib.contextmanager
-def target(program: Path) -> Iterator[str]:
-    """The URL of a server that runs meanwhile."""
-    command = [str(program), "target", "--listen", "127.0.0.1:0", "--with-parent", "--service", "page=50us"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout is not None
-            url = process.stdout.readline().split()[-1] + "/"
-            yield url
-        finally:
-            process.terminate()
 
 
 if __name__ == "__main__":

@@ -22,9 +22,9 @@ import time
 from datetime import datetime
 from pathlib import Path
 
+from leftovers import MARK, groups_and_namespaces, processes, target
+
 ROOT = Path(__file__).resolve().parents[2]
-#: In the environment of a command and of all that it starts.
-MARK = "BRIMFUL_LOAD_KILL"
 LATEST_KILL_S = {"load": 4.0, "survey": 15.0}
 GRACE_S = 1.0
 MAX_AGE_S = 2.0
@@ -35,20 +35,15 @@ def main() -> int:
     program = options.build.resolve() / "brimful"
     drawn = random.Random(options.seed)
     failures, ages = 0, []
-    listen = [str(program), "target", "--listen", "127.0.0.1:0", "--with-parent", "--service", "page=50us"]
-    with subprocess.Popen(listen, stdout=subprocess.PIPE, text=True) as server:
-        try:
-            url = server.stdout.readline().split()[-1] + "/"
-            for number in range(1, options.count + 1):
-                kind = drawn.choice(options.kind)
-                after_s = drawn.uniform(0, LATEST_KILL_S[kind])
-                wrong, age_s = trial(program, kind, url, server.pid, after_s)
-                failures += bool(wrong)
-                ages += [] if age_s is None else [age_s]
-                if wrong or number % 50 == 0:
-                    print(f"{number}: {kind} killed after {after_s:.2f} s: {'; '.join(wrong) or 'ok'}", flush=True)
-        finally:
-            server.terminate()
+    with target(program) as (url, server):
+        for number in range(1, options.count + 1):
+            kind = drawn.choice(options.kind)
+            after_s = drawn.uniform(0, LATEST_KILL_S[kind])
+            wrong, age_s = trial(program, kind, url, server, after_s)
+            failures += bool(wrong)
+            ages += [] if age_s is None else [age_s]
+            if wrong or number % 50 == 0:
+                print(f"{number}: {kind} killed after {after_s:.2f} s: {'; '.join(wrong) or 'ok'}", flush=True)
     oldest = f", the oldest Record ended {max(ages):.2f} s before its kill" if ages else ""
     print(f"{options.count} kills, {len(ages)} with a Record{oldest}; {failures} failures; seed {options.seed}")
     return 1 if failures else 0
@@ -83,7 +78,7 @@ def trial(program: Path, kind: str, url: str, server: int, after_s: float) -> tu
         victim.wait()
         time.sleep(GRACE_S)
 
-        wrong = [f"process {pid} is left" for pid in processes(mark)]
+        wrong = [f"{words} is left" for words in processes(mark)]
         wrong += [f"{path} is left" for path in sorted(groups_and_namespaces() - before)]
         if os.sched_getaffinity(server) != allowed:
             wrong.append("the server is still kept on some CPUs")
@@ -114,25 +109,6 @@ def trial(program: Path, kind: str, url: str, server: int, after_s: float) -> tu
         if found != files:
             wrong.append(f"after the next run there are {sorted(found)}")
         return wrong, age_s
-
-
-def processes(mark: str) -> list[str]:
-    """Numbers of the processes with this mark in their environment. A zombie has no environment."""
-    wanted, found = f"{MARK}={mark}".encode(), []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                if wanted in (entry / "environ").read_bytes().split(b"\0"):
-                    found.append(entry.name)
-            except OSError:
-                pass
-    return found
-
-
-def groups_and_namespaces() -> set[Path]:
-    """Control groups of brimful, and all named network namespaces."""
-    groups = {path for path in Path("/sys/fs/cgroup").rglob("*brimful*") if path.is_dir()}
-    return groups | set(Path("/run/netns").glob("*"))
 
 
 if __name__ == "__main__":

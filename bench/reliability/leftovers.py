@@ -1,0 +1,41 @@
+"""What a command has left behind: processes, control groups, network namespaces; and a server to load."""
+
+import contextlib
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+#: In the environment of a command and of all that it starts, with a word for each trial.
+MARK = "BRIMFUL_RELIABILITY"
+
+
+def processes(mark: str) -> list[str]:
+    """The processes with this mark in their environment, by number and command line. A zombie has no environment."""
+    wanted = f"{MARK}={mark}".encode()
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                if wanted in (entry / "environ").read_bytes().split(b"\0"):
+                    line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                    found.append(f"process {entry.name} ({line.strip():.80})")
+    return found
+
+
+def groups_and_namespaces() -> set[Path]:
+    """Control groups of brimful, and all named network namespaces."""
+    groups = {path for path in Path("/sys/fs/cgroup").rglob("*brimful*") if path.is_dir()}
+    return groups | set(Path("/run/netns").glob("*"))
+
+
+@contextlib.contextmanager
+def target(program: Path) -> Iterator[tuple[str, int]]:
+    """A server that runs meanwhile: its URL and its process id."""
+    command = [str(program), "target", "--listen", "127.0.0.1:0", "--with-parent", "--service", "page=50us"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            url = process.stdout.readline().split()[-1] + "/"
+            yield url, process.pid
+        finally:
+            process.terminate()
