@@ -39,7 +39,8 @@ pub fn main(args: &WatchArgs) -> anyhow::Result<Exit> {
     let options = WatchOptions::new(args)?;
     let out = OutFile::optional(args.out.as_deref(), "--out")?;
     let mut logs = args.log.as_deref().map(Logs::open).transpose()?;
-    let exporter = args.serving.prometheus.map(Exporter::start).transpose()?;
+    let exporter = args.serving.prometheus.map(|address| Exporter::start(address, &args.serving.prometheus_host));
+    let exporter = exporter.transpose()?;
     let mut events = Events::of_signals()?;
     let serving = serve::start(args, &options.config, &events)?;
     let mut session = Session::open(&options)?;

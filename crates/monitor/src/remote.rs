@@ -30,6 +30,7 @@ mod broken;
 mod clock;
 mod connect;
 mod link;
+mod notices;
 mod protocol;
 mod secret_file;
 mod serve;

@@ -86,6 +86,11 @@ pub struct ServingArgs {
     /// Let Prometheus fetch /metrics here, like 9477 (from this host only) or 0.0.0.0:9477
     #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = local_address)]
     pub prometheus: Option<SocketAddr>,
+    /// Another name of this host by which /metrics may be fetched (repeatable) [default: localhost, the host's name]
+    ///
+    /// IP addresses are always accepted. Other names are refused: a web page could read the figures by DNS rebinding.
+    #[arg(long, value_name = "NAME", requires = "prometheus", hide_short_help = true)]
+    pub prometheus_host: Vec<String>,
     /// Let `brimful load --watch-from` on other hosts take samples here
     ///
     /// At an address like 7411 (for an SSH tunnel to this host) or, with TLS, 0.0.0.0:7411.

@@ -1,14 +1,18 @@
 //! `--prometheus`: the latest counters, for whoever fetches `/metrics`.
 //!
 //! As much HTTP as that takes: one request per connection, and bounds on everything a stranger could draw out: the size of
-//! a request, its time, and how many there are at once. The loop of the watch never waits for any of it.
+//! a request, its time, and how many there are at once. A sample is rendered once, however often it is fetched, and only for
+//! requests that ask for this host ([`hosts`]). The loop of the watch never waits for any of it.
 
 mod crowd;
+mod hosts;
 mod metrics;
 
 use anyhow::Context;
 use brimful_monitor::Sample;
 use crowd::Crowd;
+use hosts::Hosts;
+use std::cell::RefCell;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -21,22 +25,39 @@ const MAX_HEADERS: usize = 64;
 pub struct Exporter {
     /// Where.
     pub address: SocketAddr,
-    latest: Arc<Mutex<Sample>>,
+    latest: Arc<Mutex<Latest>>,
+}
+
+/// The latest counters.
+#[derive(Default)]
+struct Latest {
+    sample: Sample,
+    /// How many samples there have been.
+    samples: u64,
+}
+
+/// What is served.
+struct Pages {
+    hosts: Hosts,
+    latest: Arc<Mutex<Latest>>,
+    /// The metrics, and of how many samples.
+    rendered: RefCell<(u64, String)>,
 }
 
 impl Exporter {
-    pub fn start(address: SocketAddr) -> anyhow::Result<Exporter> {
+    /// Serves at an address, to requests that ask for one of this host's addresses or names, or for one of `names`.
+    pub fn start(address: SocketAddr, names: &[String]) -> anyhow::Result<Exporter> {
         let listener = TcpListener::bind(address)
             .with_context(|| format!("cannot serve on {address}: choose another address with --prometheus"))?;
         let address = listener.local_addr()?;
-        let latest = Arc::new(Mutex::new(Sample::default()));
+        let latest = Arc::<Mutex<Latest>>::default();
         let mut crowd =
             Crowd::new(listener, error("408 Request Timeout", "the request was not whole within 5 seconds"))?;
-        let sample = latest.clone();
+        let pages = Pages::new(Hosts::new(names), latest.clone());
         let serve = move || {
             loop {
                 crowd.wait(Instant::now());
-                crowd.attend(Instant::now(), &|request| reply(request, &sample));
+                crowd.attend(Instant::now(), &|request| reply(request, &pages));
             }
         };
         std::thread::Builder::new().name("prometheus".to_owned()).stack_size(256 << 10).spawn(serve)?;
@@ -45,12 +66,34 @@ impl Exporter {
 
     /// Takes over the groups that a sample has.
     pub fn publish(&self, sample: &Sample) {
-        self.latest.lock().unwrap_or_else(PoisonError::into_inner).update(sample.clone());
+        let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        latest.sample.update(sample.clone());
+        latest.samples += 1;
+    }
+}
+
+impl Pages {
+    fn new(hosts: Hosts, latest: Arc<Mutex<Latest>>) -> Pages {
+        let rendered = RefCell::new((0, metrics::text(&Sample::default())));
+        Pages { hosts, latest, rendered }
+    }
+
+    /// The answer with the metrics of the latest sample.
+    fn metrics(&self, wants_body: bool) -> String {
+        let mut rendered = self.rendered.borrow_mut();
+        let latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        if latest.samples != rendered.0 {
+            let (sample, samples) = (latest.sample.clone(), latest.samples);
+            // The watch publishes meanwhile.
+            drop(latest);
+            *rendered = (samples, metrics::text(&sample));
+        }
+        response("200 OK", "text/plain; version=0.0.4; charset=utf-8", &rendered.1, wants_body)
     }
 }
 
 /// `None` until the request is whole.
-fn reply(request: &[u8], latest: &Mutex<Sample>) -> Option<String> {
+fn reply(request: &[u8], pages: &Pages) -> Option<String> {
     let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
     let mut parsed = httparse::Request::new(&mut headers);
     match parsed.parse(request) {
@@ -61,6 +104,10 @@ fn reply(request: &[u8], latest: &Mutex<Sample>) -> Option<String> {
         Err(_) => return Some(error("400 Bad Request", "this is no HTTP/1 request")),
         Ok(httparse::Status::Complete(_)) => {}
     }
+    let mut hosts = parsed.headers.iter().filter(|header| header.name.eq_ignore_ascii_case("host"));
+    if !hosts.all(|header| pages.hosts.accept(header.value)) {
+        return Some(error("421 Misdirected Request", &pages.hosts.refusal()));
+    }
     let path = parsed.path.unwrap_or_default().split('?').next().unwrap_or_default();
     let wants_body = match parsed.method {
         Some("GET") => true,
@@ -70,8 +117,7 @@ fn reply(request: &[u8], latest: &Mutex<Sample>) -> Option<String> {
     if path != "/metrics" {
         return Some(error("404 Not Found", "the metrics are at /metrics"));
     }
-    let sample = latest.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    Some(response("200 OK", "text/plain; version=0.0.4; charset=utf-8", &metrics::text(&sample), wants_body))
+    Some(pages.metrics(wants_body))
 }
 
 fn error(status: &str, why: &str) -> String {
@@ -91,7 +137,7 @@ mod tests {
     use super::*;
 
     fn status(request: &str) -> Option<String> {
-        let reply = reply(request.as_bytes(), &Mutex::default())?;
+        let reply = reply(request.as_bytes(), &Pages::new(Hosts::new(&[]), Arc::default()))?;
         let (head, body) = reply.split_once("\r\n\r\n").unwrap();
         let length: usize =
             head.split("Content-Length: ").nth(1).unwrap().split("\r\n").next().unwrap().parse().unwrap();
@@ -104,7 +150,9 @@ mod tests {
         let long = format!("GET /metrics HTTP/1.1\r\nA: {}", "b".repeat(MAX_REQUEST));
         let many = format!("GET /metrics HTTP/1.1\r\n{}", "A: b\r\n".repeat(MAX_HEADERS + 1));
         for (request, expected) in [
-            ("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n", Some("200")),
+            ("GET /metrics HTTP/1.1\r\nHost: localhost:9477\r\n\r\n", Some("200")),
+            ("GET /metrics HTTP/1.1\r\nHost: evil.example\r\n\r\n", Some("421")),
+            ("GET /metrics HTTP/1.1\r\nHost: localhost\r\nhost: evil.example\r\n\r\n", Some("421")),
             ("GET /metrics?name=x HTTP/1.0\r\n\r\n", Some("200")),
             ("HEAD /metrics HTTP/1.1\r\n\r\n", Some("200")),
             ("GET / HTTP/1.1\r\n\r\n", Some("404")),
@@ -117,5 +165,21 @@ mod tests {
         ] {
             assert_eq!(status(request).as_deref(), expected, "{request:.60}");
         }
+    }
+
+    #[test]
+    fn a_sample_is_rendered_once_however_often_it_is_fetched() {
+        let latest = Arc::<Mutex<Latest>>::default();
+        let exporter = Exporter { address: ([127, 0, 0, 1], 1).into(), latest: latest.clone() };
+        let pages = Pages::new(Hosts::new(&[]), latest);
+        // What is rendered anew has no mark.
+        let mark = "marked as rendered\n";
+        let fetch = || reply(b"GET /metrics HTTP/1.1\r\n\r\n", &pages).unwrap();
+        exporter.publish(&Sample::default());
+        assert!(!fetch().contains(mark));
+        pages.rendered.borrow_mut().1 += mark;
+        assert!(fetch().ends_with(mark) && fetch().ends_with(mark));
+        exporter.publish(&Sample::default());
+        assert!(!fetch().contains(mark), "another sample is rendered anew");
     }
 }

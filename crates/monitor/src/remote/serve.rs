@@ -2,6 +2,7 @@
 
 use super::broken::Broken;
 use super::link::{Heard, Link};
+use super::notices::Notices;
 use super::protocol::{self, Answer, LONGEST_REQUEST, Request};
 use super::strangers::{STRANGERS, Stranger, Strangers};
 use super::tls::Acceptor;
@@ -56,7 +57,7 @@ struct Common {
     strangers: Strangers,
     threads: Arc<AtomicUsize>,
     clients: Arc<AtomicUsize>,
-    notice: Box<dyn Fn(String) + Send + Sync>,
+    notices: Notices,
 }
 
 /// One of a limited number.
@@ -82,8 +83,8 @@ impl Serving {
         let bound = listener.local_addr().map_err(failed)?;
         let (stopped, stop) = io::pipe().map_err(failed)?;
         let (strangers, threads, clients) = Default::default();
-        let notice = Box::new(notice);
-        let common = Arc::new(Common { token, acceptor, watch, stop: stopped, strangers, threads, clients, notice });
+        let notices = Notices::new(notice);
+        let common = Arc::new(Common { token, acceptor, watch, stop: stopped, strangers, threads, clients, notices });
         spawn("serve", move || accept(&listener, &common))?;
         Ok(Serving { address: bound, _stop: stop })
     }
@@ -109,21 +110,27 @@ fn accept(listener: &TcpListener, common: &Arc<Common>) {
             let common = common.clone();
             spawn("session", move || {
                 let _thread = thread;
-                let ended = session(socket, stranger, peer, &common);
-                (common.notice)(format!("{peer}: {}", ended.map_or_else(|Broken(why)| why, |()| "done".to_owned())));
+                match authenticate(socket, stranger, &common) {
+                    Ok((mut link, _client)) => {
+                        let ended = attend(&mut link, peer, &common);
+                        let words = ended.map_or_else(|Broken(why)| why, |()| "done".to_owned());
+                        common.notices.of_client(format!("{peer}: {words}"));
+                    }
+                    Err(Broken(why)) => common.notices.of_stranger(format!("{peer}: {why}")),
+                }
             })
             .map_err(|error| error.to_string())
         });
         if let Err(why) = started {
             // No descriptor or thread is free: the connection stays in the queue, and must not keep this thread busy.
-            (common.notice)(format!("cannot accept a connection: {why}"));
+            common.notices.of_stranger(format!("cannot accept a connection: {why}"));
             let _ = sys::wait(&mut fds[..1], sys::now() + Nanos::from_millis(100));
         }
     }
 }
 
-/// From a connection's first byte to its last.
-fn session(socket: TcpStream, stranger: Stranger, peer: SocketAddr, common: &Common) -> Result<(), Broken> {
+/// Lets in who knows the token, if there is a seat.
+fn authenticate(socket: TcpStream, stranger: Stranger, common: &Common) -> Result<(Link, Seat), Broken> {
     let tls = common.acceptor.as_ref().map(Acceptor::connection).transpose()?;
     let mut link = Link::open(socket, tls, LONGEST_REQUEST)?;
     let here = Nonce::generate()?;
@@ -135,20 +142,20 @@ fn session(socket: TcpStream, stranger: Stranger, peer: SocketAddr, common: &Com
     let there = match link.answer()? {
         Request::Hello { nonce, proof } if common.token.proves(Side::Generator, &here, &nonce, &proof) => nonce,
         Request::Hello { .. } => {
-            return refuse(
+            return Err(refuse(
                 &mut link,
                 "the token is not that of `brimful watch --serve`: give both sides the same --token-file or \
                  BRIMFUL_TOKEN",
-            );
+            ));
         }
-        _ => return refuse(&mut link, "nothing is told before hello"),
+        _ => return Err(refuse(&mut link, "nothing is told before hello")),
     };
-    let Some(_client) = Seat::take(&common.clients, CLIENTS) else {
-        return refuse(&mut link, &format!("it samples for {CLIENTS} clients already: wait until one has ended"));
+    let Some(client) = Seat::take(&common.clients, CLIENTS) else {
+        return Err(refuse(&mut link, &format!("it samples for {CLIENTS} clients already: wait until one has ended")));
     };
     drop(stranger);
     link.send(&Answer::Welcome { proof: common.token.proof(Side::Watcher, &here, &there) })?;
-    attend(&mut link, peer, common)
+    Ok((link, client))
 }
 
 /// Does what a client asks for, and samples meanwhile.
@@ -170,7 +177,7 @@ fn attend(link: &mut Link, peer: SocketAddr, common: &Common) -> Result<(), Brok
                 let intervals = protocol::intervals(&every, common.watch.intervals);
                 let mut meter = match begin(&common.watch, intervals) {
                     Ok(meter) => meter,
-                    Err(error) => return refuse(link, &error.to_string()),
+                    Err(error) => return Err(refuse(link, &error.to_string())),
                 };
                 let mut schedule = Schedule::new(intervals, sys::now());
                 // What a source is worth shows when it has been read.
@@ -178,7 +185,7 @@ fn attend(link: &mut Link, peer: SocketAddr, common: &Common) -> Result<(), Brok
                 let sources = meter.sources();
                 link.send(&Answer::Watching { every: protocol::by_group(intervals), sources })?;
                 link.send(&Answer::Sample { sample, overhead: meter.overhead(sys::thread_cpu()), last: None })?;
-                (common.notice)(format!("{peer} watches"));
+                common.notices.of_client(format!("{peer} watches"));
                 sampling = Some((meter, schedule));
             }
             (Heard::Nothing, Some((meter, schedule))) => {
@@ -191,11 +198,11 @@ fn attend(link: &mut Link, peer: SocketAddr, common: &Common) -> Result<(), Brok
                 link.send(&Answer::Sample { sample, overhead: meter.overhead(sys::thread_cpu()), last })?;
                 (sampling, ended) = (None, true);
             }
-            (Heard::Nothing, None) => return refuse(link, &format!("you have said nothing for {IDLE}")),
+            (Heard::Nothing, None) => return Err(refuse(link, &format!("you have said nothing for {IDLE}"))),
             (Heard::Message(Request::Hello { .. } | Request::Watch { .. } | Request::Stop {}), _) => {
-                return refuse(link, "this was not the time for that message");
+                return Err(refuse(link, "this was not the time for that message"));
             }
-            (Heard::Stop, _) => return refuse(link, "`brimful watch --serve` was ended there"),
+            (Heard::Stop, _) => return Err(refuse(link, "`brimful watch --serve` was ended there")),
         }
     }
 }
@@ -212,10 +219,12 @@ fn begin(watch: &MonitorConfig, intervals: Intervals) -> Result<Meter, MonitorEr
     Ok(Meter::new(sampler))
 }
 
-/// Says why, and ends it.
-fn refuse(link: &mut Link, why: &str) -> Result<(), Broken> {
-    link.send(&Answer::Refused(why.to_owned()))?;
-    Err(Broken(format!("refused: {why}")))
+/// Says why the connection ends.
+fn refuse(link: &mut Link, why: &str) -> Broken {
+    match link.send(&Answer::Refused(why.to_owned())) {
+        Ok(()) => Broken(format!("refused: {why}")),
+        Err(broken) => broken,
+    }
 }
 
 fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<(), MonitorError> {

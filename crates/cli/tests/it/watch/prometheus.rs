@@ -46,7 +46,7 @@ fn counters_are_served_while_the_watch_goes_on() {
     let mut watch = Running::start(brimful(&args));
     let said = watch.stderr_line("metrics are at http://");
     let address = said.split("http://").nth(1).and_then(|rest| rest.split('/').next()).unwrap().to_owned();
-    let get = || fetch(&address, "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
+    let get = || fetch(&address, &format!("GET /metrics HTTP/1.1\r\nHost: {address}\r\n\r\n"));
     for _ in 0..3 {
         watch.stdout_line();
     }
@@ -69,6 +69,8 @@ fn counters_are_served_while_the_watch_goes_on() {
     assert_eq!(after[&format!("brimful_listener_backlog{{port=\"{port}\"}}")], 511.0);
     assert_eq!(after["brimful_process_processes{program=\"nginx\"}"], 2.0);
     assert_eq!(fetch(&address, "GET / HTTP/1.1\r\n\r\n").0, 404);
+    let (status, why) = fetch(&address, "GET /metrics HTTP/1.1\r\nHost: evil.example\r\n\r\n");
+    assert!(status == 421 && why.contains("--prometheus-host NAME") && !why.contains("brimful_"), "{why}");
     assert_eq!(fetch(&address, "nonsense\r\n\r\n").0, 400);
     // Those who say half of something do not keep the others from being served.
     let half = || {

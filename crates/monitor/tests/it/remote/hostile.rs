@@ -1,6 +1,6 @@
 //! A watching side that knows the token and means harm: its messages must not fill the load generator's memory.
 
-use super::{monotonic, remote, welcome};
+use super::{monotonic, remote, serve, watch, welcome};
 use brimful_core::Nanos;
 use brimful_core::server::{Overhead, Server};
 use brimful_monitor::{Intervals, Monitor, RemoteConfig, Token};
@@ -10,7 +10,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How much the load generator may grow by what it receives.
 const MOST_MEMORY: u64 = 64 << 20;
@@ -164,4 +164,19 @@ fn samples_that_come_faster_than_asked_break_the_stream_and_the_figures_stay() {
     assert!(why.starts_with("none after ") && why.contains("the watching side sends more than was asked: "), "{why}");
     assert!(why.contains(" samples in "), "{why}");
     assert!(server.sources["clock"].contains("before the load only"), "{:?}", server.sources);
+}
+
+#[test]
+fn strangers_cannot_fill_the_log() {
+    let (serving, _, said) = serve(watch(), None);
+    let begun = Instant::now();
+    for _ in 0..100 {
+        let mut stranger = TcpStream::connect(serving.address()).unwrap();
+        // It may have been closed by now.
+        let _ = stranger.write_all(b"no token\n");
+        let _ = stranger.read_to_end(&mut Vec::new());
+    }
+    let seconds = begun.elapsed().as_secs() as usize;
+    let lines = said.try_iter().count();
+    assert!((1..=2 + seconds).contains(&lines), "{lines} lines in {seconds} s");
 }

@@ -1,0 +1,81 @@
+//! Words on who comes and who goes. Anybody can connect, so what concerns those who have not shown that they know the
+//! token is limited: otherwise they could fill a log.
+
+use crate::sys;
+use brimful_core::Nanos;
+use std::sync::{Mutex, PoisonError};
+
+/// Between two notices of strangers.
+const APART: Nanos = Nanos::from_secs(1);
+
+/// Passes words on.
+pub struct Notices {
+    tell: Box<dyn Fn(String) + Send + Sync>,
+    strangers: Mutex<Strangers>,
+}
+
+/// Notices of strangers.
+#[derive(Default)]
+struct Strangers {
+    not_before: Nanos,
+    /// How many were left out since the last one.
+    left_out: u64,
+}
+
+impl Notices {
+    pub fn new(tell: impl Fn(String) + Send + Sync + 'static) -> Notices {
+        Notices { tell: Box::new(tell), strangers: Mutex::default() }
+    }
+
+    /// Concerns a client that knows the token.
+    pub fn of_client(&self, words: String) {
+        (self.tell)(words);
+    }
+
+    /// Concerns another connection. Of several within a second the first is passed on, and the next one after that
+    /// second says how many were not.
+    pub fn of_stranger(&self, words: String) {
+        self.of_stranger_at(words, sys::now());
+    }
+
+    fn of_stranger_at(&self, words: String, now: Nanos) {
+        let mut strangers = self.strangers.lock().unwrap_or_else(PoisonError::into_inner);
+        if now < strangers.not_before {
+            strangers.left_out += 1;
+            return;
+        }
+        strangers.not_before = now + APART;
+        match std::mem::take(&mut strangers.left_out) {
+            0 => (self.tell)(words),
+            1 => (self.tell)(format!("{words} (1 connection before it is not listed)")),
+            count => (self.tell)(format!("{words} ({count} connections before it are not listed)")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::channel;
+
+    #[test]
+    fn strangers_get_one_line_a_second_and_clients_all_of_theirs() {
+        let (said, hears) = channel();
+        let notices = Notices::new(move |words| drop(said.send(words)));
+        let start = Nanos::from_secs(5);
+        for ms in [0, 1, 999, 1000, 1500, 2000, 9000] {
+            notices.of_stranger_at(format!("stranger {ms}"), start + Nanos::from_millis(ms));
+            notices.of_client(format!("client {ms}"));
+        }
+        let all: Vec<String> = hears.try_iter().collect();
+        let (clients, strangers): (Vec<_>, Vec<_>) = all.iter().partition(|words| words.starts_with("client"));
+        assert_eq!(clients.len(), 7);
+        let expected = [
+            "stranger 0",
+            "stranger 1000 (2 connections before it are not listed)",
+            "stranger 2000 (1 connection before it is not listed)",
+            "stranger 9000",
+        ];
+        assert_eq!(strangers, expected.each_ref());
+    }
+}
