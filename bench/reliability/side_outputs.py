@@ -5,7 +5,7 @@
 
 The outputs are --trace, --keep, --hdr, --html and --out, and the input a body file. The ways are a disk that is full
 from the start, after half of what has to be written, and after nearly all of it (a tmpfs of that size), a device that
-fails (EIO: a file in /proc that refuses to be written), a file size limit (EFBIG), and a directory that is removed during
+fails (EIO: a terminal that is gone), a file size limit (EFBIG), and a directory that is removed during
 the load. The Record has to be on stdout, or in the file of --out where that is not what fails. Needs root, to mount the
 tmpfs. Exits with 1 if a Record is missing.
 """
@@ -14,6 +14,8 @@ import argparse
 import contextlib
 import http.server
 import json
+import os
+import re
 import shutil
 import subprocess
 import sys
@@ -27,6 +29,9 @@ CALLS = 200
 OUTPUTS = {"--trace": "trace", "--keep": "kept.json", "--hdr": "times.hgrm", "--html": "page.html", "--out": "record.json"}
 WAYS = ["full at 0 %", "full at 50 %", "full at 95 %", "EIO", "EFBIG", "directory removed"]
 PAGE = 4096
+WHOLE = "a whole Record"
+#: Places that no load begins with.
+REFUSED = re.compile(r"cannot write .*: choose another place|no file that can be replaced")
 
 
 class Server(http.server.ThreadingHTTPServer):
@@ -59,23 +64,20 @@ def main() -> int:
     server = Server(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     url = f"http://127.0.0.1:{server.server_address[1]}/"
-    failures = trials = 0
+    became = []
     for output in OUTPUTS:
         for way in WAYS:
-            trials += 1
-            wrong = fail(program, server, url, output, way)
-            failures += bool(wrong)
-            print(f"{output:8} {way:18} {wrong or 'a whole Record'}", flush=True)
-    trials += 1
-    wrong = shrink(program, server, url)
-    failures += bool(wrong)
-    print(f"{'body':8} {'file shrunk':18} {wrong or 'a whole Record'}")
-    print(f"{trials} loads, {failures} without a whole Record")
-    return 1 if failures else 0
+            became.append(fail(program, server, url, output, way))
+            print(f"{output:8} {way:18} {became[-1]}", flush=True)
+    became.append(shrink(program, server, url))
+    print(f"{'body':8} {'file shrunk':18} {became[-1]}")
+    lost = sum(what.startswith("NO") for what in became)
+    print(f"{len(became)} loads, {became.count(WHOLE)} with a whole Record, {lost} without")
+    return 1 if lost else 0
 
 
 def fail(program: Path, server: Server, url: str, output: str, way: str) -> str:
-    """Makes a load one of whose outputs fails. Returns what is wrong with its Record, if anything is."""
+    """Makes a load one of whose outputs fails. Returns what became of its Record."""
     with contextlib.ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="brimful-side-outputs-")))
         place, prefix = directory / "place", []
@@ -88,11 +90,15 @@ def fail(program: Path, server: Server, url: str, output: str, way: str) -> str:
             if share == 0:
                 fill(place)
         elif way == "EIO":
-            # Opens, and refuses what is written.
-            name = Path("/proc/self/clear_refs")
-            if OUTPUTS[output].endswith(".hgrm"):
-                name = directory / "link.hgrm"
-                name.symlink_to("/proc/self/clear_refs")
+            # A terminal that is gone.
+            terminal, other_end = os.openpty()
+            stack.callback(os.close, other_end)
+            name = directory / OUTPUTS[output]
+            name.symlink_to(os.ttyname(other_end))
+            close_once = contextlib.ExitStack()
+            close_once.callback(os.close, terminal)
+            stack.enter_context(close_once)
+            server.on_call = close_once.close
         elif way == "EFBIG":
             prefix = ["bash", "-c", f'ulimit -f {size // 1024 // 2}; exec "$0" "$@"']
         else:
@@ -101,8 +107,8 @@ def fail(program: Path, server: Server, url: str, output: str, way: str) -> str:
         command = [*prefix, str(program), "load", url, "--json", "-c", "2", "-n", str(CALLS), output, str(name)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120)
         # Where a flag is refused before the load, nothing is lost.
-        refused = done.returncode in (2, 3) and not done.stdout and "cannot write" in done.stderr
-        return "" if refused else judge(done)
+        refused = done.returncode in (2, 3) and not done.stdout and REFUSED.search(done.stderr)
+        return "refused before the load" if refused else judge(done)
 
 
 def shrink(program: Path, server: Server, url: str) -> str:
@@ -120,8 +126,8 @@ def judge(done: subprocess.CompletedProcess) -> str:
     try:
         scheduled = json.loads(done.stdout)["counts"]["scheduled"]
     except (ValueError, LookupError):
-        return f"exit {done.returncode}, no Record: {done.stderr.strip()[-200:]}"
-    return "" if scheduled == CALLS else f"{scheduled} calls of {CALLS}"
+        return f"NO RECORD, exit {done.returncode}: {done.stderr.strip()[-200:]}"
+    return WHOLE if scheduled == CALLS else f"NOT WHOLE: {scheduled} calls of {CALLS}"
 
 
 def whole_size(program: Path, url: str, directory: Path, output: str) -> int:
