@@ -38,7 +38,7 @@ web: $(PAGE) ## Build the report page, which the binary embeds
 test: setup $(PAGE) ## Run every check and every test, and name what failed
 	scripts/test
 
-test-safety: setup $(PAGE) ## Test alone that nothing is lost and nobody is let in (part of `make test`)
+test-safety: setup $(PAGE) ## Test that results survive and other users cannot interfere (part of `make test`)
 	cargo test --locked --workspace --test it safety::
 
 lint: rules $(PAGE) ## Check formatting, house rules, licences, types and clippy
@@ -78,7 +78,7 @@ bench-router: ## Measure how exact the delays of the test bed's router are (benc
 	cargo build --locked --release --package brimful-bench-router
 	$(TARGET_DIR)/release/brimful-bench-router $(BENCH)
 
-bench-reliability: build ## Kill, starve and soak brimful for hours (bench/reliability/README.md)
+bench-reliability: build ## Run the long reliability tests (bench/reliability/README.md)
 	bench/reliability/run $(TARGET_DIR)/release
 
 tools:

@@ -105,8 +105,8 @@ static inline int brimful_failed(char *why, const char *what, const char *path, 
     return -1;
 }
 
-/* Maps the file of this descriptor, which has slots of these sizes, for writing. The sizes are the caller's own copies:
- * whoever may write to the file could change those in its header at any moment. */
+/* Maps the file of this descriptor, which has slots of these sizes, for writing. The caller passes its own copy of the
+ * sizes, because another process that can write to the file could change the header at any moment. */
 static inline int brimful_map_file(struct brimful_memory *memory, int file, const struct brimful_header *sizes,
                                    char *why, const char *path)
 {
@@ -141,7 +141,7 @@ static inline void brimful_sign(struct brimful_memory *memory, const struct brim
     }
 }
 
-/* What to do about something that this process does not want to write to: 1 where it may try to replace it, else -1. */
+/* Handles a file that this process must not write to: returns 1 if it may try to replace the file, else -1. */
 static inline int brimful_refuse(char *why, const char *path, const char *reason)
 {
     char whole[BRIMFUL_WHY_BYTES];
@@ -153,7 +153,8 @@ static inline int brimful_refuse(char *why, const char *path, const char *reason
     return brimful_failed(why, "cannot use", path, whole);
 }
 
-/* Takes the file that is there. 0: done; 1: there is none, or one to be replaced; -1: it must not be replaced. */
+/* Maps the existing file. Returns 0 if that is done, 1 if there is none or it has to be replaced, and -1 if it must not
+ * be replaced. */
 static inline int brimful_map_old(struct brimful_memory *memory, const struct brimful_settings *settings, char *why)
 {
     struct brimful_header header;
@@ -180,9 +181,9 @@ static inline int brimful_map_old(struct brimful_memory *memory, const struct br
     return result;
 }
 
-/* Makes a file beside the path, whose name it writes to `beside` (PATH_MAX): its descriptor, or -1. The first name is
- * the same each time, so that what a killed server left there goes. In a sticky directory others may hold that name:
- * the further names are not predictable. */
+/* Creates a file under a temporary name in the same directory, and writes the name to `beside` (PATH_MAX bytes).
+ * Returns its descriptor, or -1. The first name that it tries is always the same, so that a file that a killed server
+ * left is removed. In a sticky directory another user may have taken that name: further names are not predictable. */
 static inline int brimful_make_beside(const char *path, char *beside, char *why)
 {
     int attempt, file = -1;
@@ -204,7 +205,7 @@ static inline int brimful_make_beside(const char *path, char *beside, char *why)
     return file < 0 ? brimful_failed(why, "cannot create", beside, strerror(errno)) : file;
 }
 
-/* Gives a file its path, which something else may have: that is replaced. */
+/* Renames a file to its final path, and replaces what is there. */
 static inline int brimful_put_in_place(const char *beside, const char *path, char *why)
 {
     int failure;
@@ -303,7 +304,7 @@ static inline int brimful_map(struct brimful_memory *memory, const struct brimfu
     memset(memory, 0, sizeof(*memory));
     why[0] = '\0';
     if (strncmp(settings->path, BRIMFUL_RUN "/", sizeof(BRIMFUL_RUN)) == 0) {
-        /* /run is empty after a boot. If this fails, so does what follows, with a reason. */
+        /* /run is empty after a boot. If this fails, creating the file fails too and reports the reason. */
         (void) brimful_make_root_directory(BRIMFUL_RUN);
     }
     result = brimful_map_old(memory, settings, why);

@@ -1,8 +1,8 @@
 /*
- * Where the file is, and what may be done with something else that has its name.
+ * The default path of the file, and the rules for replacing a foreign file at that path.
  *
- * A server that root starts has its file in BRIMFUL_RUN, where only root can make files. Any other server has it in
- * /dev/shm, where every user can: there, a file, a link or a directory of another user may already have the name.
+ * A server that root starts has its file in BRIMFUL_RUN, where only root can create files. Any other server has it in
+ * /dev/shm, where every user can create files: another user's file, link or directory may already have the name.
  */
 #ifndef BRIMFUL_PLACE_H
 #define BRIMFUL_PLACE_H
@@ -21,13 +21,13 @@
 #define BRIMFUL_RUN "/run/brimful"
 #define BRIMFUL_SHM "/dev/shm"
 
-/* The file of the server of this name, a string constant, if its configuration names none. */
+/* The path if the configuration names none. `server` is a string constant, such as "nginx". */
 #define BRIMFUL_DEFAULT_PATH(server) \
     brimful_default_path(BRIMFUL_RUN "/" server, BRIMFUL_SHM "/brimful-" server)
 
 
-/* Makes a directory that every user may read and only root may write to, or accepts the one that exists. 0, or -1 and
- * errno. Only root can do this. */
+/* Makes a directory that every user may read and only root may write to, or accepts an existing one of root's. Returns
+ * 0, or -1 and sets errno. Only root can do this. */
 static inline int brimful_make_root_directory(const char *path)
 {
     struct stat about;
@@ -48,7 +48,7 @@ static inline int brimful_make_root_directory(const char *path)
         if (about.st_uid != 0) {
             errno = EPERM;
         } else {
-            /* The umask may have closed it; an administrator may have opened it. */
+            /* The umask may have removed permissions, and an administrator may have added some. */
             result = (about.st_mode & 07777) == 0755 ? 0 : fchmod(directory, 0755);
         }
     }
@@ -56,8 +56,8 @@ static inline int brimful_make_root_directory(const char *path)
     return result;
 }
 
-/* Whether files of this directory are in memory. On a disk, a worker that writes to the mapped file may have to wait
- * for the disk: in most containers /run is on one. */
+/* Whether files of this directory are in memory. If they are on a disk, as those in /run are in most containers, a
+ * worker that writes to the mapped file may have to wait for the disk. */
 static inline int brimful_is_in_memory(const char *directory)
 {
     struct statfs about;
@@ -66,15 +66,15 @@ static inline int brimful_is_in_memory(const char *directory)
            && ((uint32_t) about.f_type == TMPFS_MAGIC || (uint32_t) about.f_type == RAMFS_MAGIC);
 }
 
-/* The one of root's, if this process is root's and /run is in memory. */
+/* Returns `of_root` if this process runs as root and /run is in memory, else `of_others`. */
 static inline const char *brimful_default_path(const char *of_root, const char *of_others)
 {
     return geteuid() == 0 && brimful_is_in_memory("/run") && brimful_make_root_directory(BRIMFUL_RUN) == 0 ? of_root
                                                                                                           : of_others;
 }
 
-/* Whether a path is of a sticky directory, like /dev/shm: whoever may replace a file of another user there is root or
- * owns the directory, and no server relies on what another user left there. */
+/* Whether a path is in a sticky directory, like /dev/shm. Only root and the owner of such a directory can replace
+ * another user's file in it, and no server depends on such a file. */
 static inline int brimful_is_in_sticky(const char *path)
 {
     const char *slash = strrchr(path, '/');

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Kills the driver of a fleet (SIGKILL) at random instants, and looks what is left.
+"""Kills the driver of a fleet (SIGKILL) at random instants, and checks what is left behind.
 
     python3 bench/reliability/fleet_kill.py --build target/release --count 100
 
 One second after the kill there may be no process of the fleet, no control group and no network namespace of brimful
-that was not there before. The Records that `--keep` has kept can be parsed, and are at most two seconds older than the
-kill. After the next run there is no temporary file, and in the directory of `--keep` only what that run wrote. Exits
-with 1 if any of this does not hold.
+that was not there before. The Records of `--keep` must be readable, and end at most two seconds before the kill.
+After the next run there must be no temporary file, and the directory of `--keep` must contain only that run's files.
+Exits with 1 if any check fails.
 """
 
 import argparse
@@ -26,12 +26,13 @@ from pathlib import Path
 from leftovers import MARK, groups_and_namespaces, processes, target
 
 ROOT = Path(__file__).resolve().parents[2]
-#: From the start of the command to the kill, at most: from before Python has begun to some seconds into the load.
+#: The latest kill, in seconds after the start of the command. Kills fall between the start of Python and some seconds
+#: into the load.
 LATEST_KILL_S = 8.0
 GRACE_S = 1.0
 MAX_AGE_S = 2.0
-#: A line of progress from the third second on: by then each shard has been heard of. Records are kept before it is
-#: printed.
+#: A line of progress from the third second on. By then the driver has a Record of each shard, and keeps it before it
+#: prints the line.
 SEEN = re.compile(r"^([2-9]|\d{2,})s: ")
 
 

@@ -1,11 +1,11 @@
-"""What a command has left behind: processes, control groups, network namespaces; and a server to load."""
+"""Finds what a command left behind: processes, control groups, network namespaces. Also starts a server to load."""
 
 import contextlib
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-#: In the environment of a command and of all that it starts, with a word for each trial.
+#: An environment variable that a command passes on to all processes it starts. Its value differs in each trial.
 MARK = "BRIMFUL_RELIABILITY"
 
 

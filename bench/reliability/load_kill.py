@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Kills `brimful load --keep` and `brimful survey` (SIGKILL) at random instants, and looks what is left.
+"""Kills `brimful load --keep` and `brimful survey` (SIGKILL) at random instants, and checks what is left behind.
 
     python3 bench/reliability/load_kill.py --build target/release --count 1000
 
 A second after the kill there may be no process that the command started, no control group and no network namespace of
-brimful that was not there before, and the server may run on every CPU that it could run on before. A Record that
-`--keep` has kept can be parsed and ends at most two seconds before the kill. The next run then leaves its own file and
-no other. Exits with 1 if any of this does not hold.
+brimful that was not there before, and the server may run on the same CPUs as before. The Record of `--keep` must
+be readable, and end at most two seconds before the kill. The next run then leaves only its own
+file. Exits with 1 if any check fails.
 """
 
 import argparse

@@ -1,10 +1,10 @@
-"""Kills `brimful module install nginx` at many instants of its duration, and checks what can be done afterwards.
+"""Kills `brimful module install nginx` at many instants of its duration, and checks that it can be repeated or removed.
 
     python3 bench/reliability/module_install.py --brimful target/release/brimful --count 200
 
 Each time, a private nginx directory gets the module, and the installation is killed (SIGKILL) after a part of the time
-that a whole one takes: the n-th of --count. Half of the times another installation was there before, and half of the
-times the installation is repeated before the module is removed. Then nothing may be left: no file in the directory that
+that a whole one takes: the n-th of --count. In half of the trials another installation was there before. In half of
+them the installation is repeated before the module is removed. Then nothing may be left: no file in the directory that
 was not there before, no temporary file. Prints one line for each failure and a summary; exits with 1 if any failed.
 
 Needs nginx and what `brimful module install nginx` needs to build the module, which it does once.
@@ -79,7 +79,7 @@ class Bed:
         self.done("install", "--yes", f"--module={self.module}", *more)
 
     def kill_at(self, delay_s: float, is_second: bool, is_repeated: bool) -> None:
-        """One installation killed; raises where what follows fails, or leaves anything."""
+        """Kills one installation; raises if a later step fails or leaves a file."""
         more = []
         if is_second:
             self.install()

@@ -5,9 +5,9 @@
 
 Builds both modules with -fsanitize=address,undefined, starts each server in a private directory, and loads it: kept
 connections, new connections, and a server behind it (itself). Meanwhile it is reloaded and its workers are killed
-(SIGKILL), at even distances. What was counted must then be what was logged, but for one request of a killed worker
-at most, which it was just writing the line of. At last the server is reloaded with the memory in a file system that is full: it must go on without
-the recorder and say so. No sanitizer may report anything at any time.
+(SIGKILL), at regular intervals. The module's counts must then equal the access log, except for at most one request per
+killed worker, whose line it was just writing. Finally the server is reloaded with the shared memory in a full file
+system: it must run without the recorder, and say so. No sanitizer may report anything at any time.
 
 Prints a line for each server; exits with 1 if anything was wrong. Needs root (for a file system of its own), nginx,
 Apache, gcc and what their modules are built with. Load goes to 127.0.0.1 only.
@@ -141,7 +141,7 @@ class Server:
             subprocess.check_output(["gcc", f"-print-file-name={name}"], text=True).strip()
             for name in ["libasan.so", "libubsan.so"]
         ]
-        # What the servers themselves never free is no fault of the module.
+        # Memory that the servers themselves never free is not a fault of the module.
         asan = f"log_path={self.reports}/asan:detect_leaks=0:abort_on_error=0"
         environment = {
             **os.environ,
@@ -171,7 +171,7 @@ class Server:
         self.process.send_signal(self.reload_signal)
 
     def kill_worker(self, which: int) -> bool:
-        """Kills one worker; whether there was one."""
+        """Kills one worker. Returns whether there was one."""
         workers = self.workers()
         if workers:
             try:
@@ -199,7 +199,7 @@ class Server:
 
 
 def load(brimful: Path, server: Server, chunk: int, requests: int) -> subprocess.Popen:
-    """One of several kinds of load, with so many requests."""
+    """Starts one of several kinds of load, with this many requests."""
     path, more = [("small", []), ("small", ["--new-connection"]), ("behind/small", [])][chunk % 3]
     command = [brimful, "load", f"http://127.0.0.1:{server.port}/{path}", "--requests", str(requests)]
     return subprocess.Popen(
@@ -208,7 +208,7 @@ def load(brimful: Path, server: Server, chunk: int, requests: int) -> subprocess
 
 
 def disturb(brimful: Path, server: Server, requests: int, reloads: int, kills: int) -> tuple[int, int]:
-    """Loads the server while it is reloaded and its workers are killed; how often each was done."""
+    """Loads the server while it is reloaded and its workers are killed. Returns the numbers of reloads and kills."""
     first, done, reloaded, killed, chunk = server.logged(), 0, 0, 0, 0
     while (done < requests or reloaded < reloads or killed < kills) and not server.reported():
         running = load(brimful, server, chunk, min(CHUNK, requests))
@@ -217,7 +217,7 @@ def disturb(brimful: Path, server: Server, requests: int, reloads: int, kills: i
             if server.reported():
                 running.terminate()
             done = server.logged() - first
-            # Even distances, by requests: both end when these do.
+            # At regular intervals, counted in requests: reloads and kills end with the requests.
             if reloaded < reloads and done * reloads >= reloaded * requests:
                 server.reload()
                 reloaded += 1
@@ -237,7 +237,7 @@ def fill(brimful: Path, server: Server) -> None:
     server.reload()
     log = lambda: (server.dir / "error.log").read_text(errors="replace")[said:]  # noqa: E731
     until("a warning that the file system is full", lambda: "No space left on device" in log())
-    # Workers of before may still end, and connections with them: it is enough that it serves again.
+    # Old workers may still end and close their connections. It is enough that the server serves again.
     before = server.logged()
     load(brimful, server, 1, 2000).wait(LIMIT_S)
     if server.process.poll() is not None or server.logged() == before:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fails every side output of `brimful load` in every way, and counts the loads that end with a whole Record.
+"""Makes each output of `brimful load` fail in several ways, and counts the loads that end with a complete Record.
 
     python3 bench/reliability/side_outputs.py --build target/release
 
@@ -30,7 +30,7 @@ OUTPUTS = {"--trace": "trace", "--keep": "kept.json", "--hdr": "times.hgrm", "--
 WAYS = ["full at 0 %", "full at 50 %", "full at 95 %", "EIO", "EFBIG", "directory removed"]
 PAGE = 4096
 WHOLE = "a whole Record"
-#: Places that no load begins with.
+#: Messages of a load that refuses to start because of the output.
 REFUSED = re.compile(r"cannot write .*: choose another place|no file that can be replaced")
 
 
@@ -77,7 +77,7 @@ def main() -> int:
 
 
 def fail(program: Path, server: Server, url: str, output: str, way: str) -> str:
-    """Makes a load one of whose outputs fails. Returns what became of its Record."""
+    """Runs a load with one output that fails. Returns the state of its Record."""
     with contextlib.ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="brimful-side-outputs-")))
         place, prefix = directory / "place", []

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Runs a long load beyond what the server takes, and looks at the generator's memory, descriptors and accounts.
+"""Runs a long load beyond the server's capacity, and checks the generator's memory, descriptors and call counts.
 
     python3 bench/reliability/soak.py --build target/release --minutes 120 --rate 50000
 
 The loads are HTTP/1 and HTTP/2 at --rate calls per second and sessions, one after another, each for --minutes, and a
 `watch` at 10 ms for the same time. From the first tenth on, resident memory may grow by 1 MiB at most and the number of
-descriptors must not grow. In the Record, the calls that were scheduled are the calls that ended. Exits with 1 if that
-does not hold.
+descriptors must not grow. In the Record, the numbers of calls that were scheduled and that ended must be equal. Exits
+with 1 if any check fails.
 """
 
 import argparse
@@ -79,7 +79,7 @@ def soak(name: str, command: list[str], out: Path, lasts_s: float) -> str:
             time.sleep(LOOK_EVERY_S)
         stderr.seek(0)
         said = stderr.read().strip()
-    # The end is another matter: the Record is made of what was seen.
+    # Memory may grow at the end, when the Record is made.
     steady = [look for look in looks if lasts_s / 10 <= look[0] <= lasts_s - 2]
     if not steady:
         print(f"{name}: ended after {looks[-1][0] if looks else 0:.0f} s: {said[-300:]}", flush=True)
@@ -106,7 +106,7 @@ def soak(name: str, command: list[str], out: Path, lasts_s: float) -> str:
     return "; ".join(wrong)
 
 
-#: What becomes of calls of which nothing was sent.
+#: The counts of calls that ended before anything was sent.
 BEFORE_SENDING = [
     "client_limited",
     "abandoned",

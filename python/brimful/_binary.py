@@ -32,7 +32,7 @@ class BrimfulError(Exception):
         self.exit_code = exit_code
 
     def __reduce__(self) -> "tuple[type[BrimfulError], tuple[str, int]]":
-        """Pickled, as Ray does it to bring the exception of another host here."""
+        """Lets the exception be pickled: Ray transfers exceptions of other hosts that way."""
         return type(self), (str(self), self.exit_code)
 
 

@@ -1,8 +1,8 @@
-"""Directories for the files of one call or one shard, which leave nothing behind even if this process is killed.
+"""Directories for the files of one call or one shard. They are removed in the end, even if this process is killed.
 
 The process that made a directory keeps a lock on it, which the kernel releases when the process ends, however it ends.
-So a directory that can be locked is left over, and the next process removes it. A process id in its name would not do:
-ids are used again, and processes in other containers, which may share the directory for temporary files, are invisible.
+So a directory that can be locked is a leftover, and the next process removes it. A process id in the name would not be
+enough: ids are reused, and processes in other containers, which may share the temporary directory, are invisible.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PREFIX = "brimful-scratch-"
 
 
 class Scratch:
-    """An empty directory of its own, until it is closed."""
+    """A new, empty directory, which `close` removes."""
 
     def __init__(self) -> None:
         _remove_leftovers()
@@ -43,12 +43,12 @@ def _locked_directory() -> tuple[Path, int]:
     """A new directory and the descriptor that holds its lock."""
     while True:
         path = Path(tempfile.mkdtemp(prefix=PREFIX))
-        # Until it is locked, another process may take it for a leftover.
+        # Until it is locked, another process may remove it as a leftover.
         try:
             lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         except FileNotFoundError:
             continue
-        # Some file systems have no locks. There a directory is removed only when it is closed.
+        # Some file systems have no locks. There only `close` removes a directory.
         with contextlib.suppress(OSError):
             fcntl.flock(lock, fcntl.LOCK_EX)
         if os.fstat(lock).st_nlink > 0:

@@ -59,7 +59,7 @@ class Commands(unittest.TestCase):
             plan.solve(5)  # type: ignore[arg-type]
 
     def test_what_another_host_cannot_do_is_the_same_exception_here(self) -> None:
-        # Ray brings it here by pickle.
+        # Ray transfers exceptions by pickle.
         for error in (brimful.HostError("no port is left", 3), brimful.UsageError("--rate 0", 2)):
             brought = pickle.loads(pickle.dumps(error))
             self.assertEqual((type(brought), str(brought)), (type(error), str(error)))

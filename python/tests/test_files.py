@@ -1,4 +1,4 @@
-"""Which files a fleet replaces, and which it leaves behind."""
+"""The files that a fleet replaces, and those that it leaves behind."""
 
 import os
 import signal
@@ -68,7 +68,7 @@ class Kept(unittest.TestCase):
             shard_records.prepare(self.directory)
         self.assertTrue(link.is_symlink())
         link.unlink()
-        # What is written first goes by another name, which may be a link as well.
+        # The file is first written under a temporary name, which may be a link as well.
         for name in (".brimful-shard-1.part", "shard-1.next"):
             (self.directory / name).symlink_to(self.outside)
         shard_records.write(self.directory, 1, b"{}")
@@ -105,7 +105,7 @@ class LeftOver(unittest.TestCase):
                 shards = Path(f"/proc/{driver.pid}/task/{driver.pid}/children").read_text().split()
                 self.assertEqual(len(shards), 2)
                 driver.send_signal(signal.SIGKILL)
-            # They stop by themselves; a zombie is one that has.
+            # The shards stop by themselves. A zombie has stopped.
             until(lambda: not any(is_running(pid) for pid in shards))
             self.assertEqual(len(list(self.directory.iterdir())), 3)
             with self.start(run.format(url, "300ms", None)) as driver:

@@ -1,4 +1,4 @@
-"""`scripts/licences`, which says what may be linked into the program that a wheel carries."""
+"""`scripts/licences`, which checks the licences of the code that is linked into the program."""
 
 import importlib.machinery
 import importlib.util
@@ -12,7 +12,7 @@ SCRIPT = SOURCE / "scripts" / "licences"
 
 
 def script():
-    """It, as a module; Python would keep what it compiles of it beside it."""
+    """The script as a module, without a bytecode file beside it."""
     loader = importlib.machinery.SourceFileLoader("licences", str(SCRIPT))
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader("licences", loader))
     writes, sys.dont_write_bytecode = sys.dont_write_bytecode, True

@@ -25,7 +25,7 @@
 #include "http_main.h"
 #include "mpm_common.h"
 
-/* The path of settings that name none, until configuration_ends has found one. */
+/* Stands for a missing path until configuration_ends replaces it by the default. */
 static const char by_default[] = "by default";
 
 /* ---- Directives, of the whole server ---- */

@@ -3,7 +3,7 @@
 #
 #   NGINX_BINARY  which nginx it is for, "nginx" by default
 #   NGINX_SOURCE  nginx's source of the same version; by default Debian's, from the package nginx-dev
-#   CFLAGS        are added when the module is compiled, but not when nginx's source is configured
+#   CFLAGS        compiler flags to add for the module, but not when nginx's source is configured
 #
 # Exit codes: 0 built, 2 usage, 3 something is missing.
 set -eu

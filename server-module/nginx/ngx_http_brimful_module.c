@@ -243,7 +243,7 @@ ngx_http_brimful_init_module(ngx_cycle_t *cycle)
         conf->settings.path = BRIMFUL_DEFAULT_PATH("nginx");
     }
     if (brimful_map(&ngx_http_brimful.memory, &conf->settings, why) != 0) {
-        /* Not a warning, which an error log of the default level does not have. */
+        /* Not a warning: an error log of the default level does not contain warnings. */
         ngx_log_error(NGX_LOG_ERR, cycle->log, 0, "brimful: %s; nginx goes on without it", why);
         return NGX_OK;
     }

@@ -1,5 +1,5 @@
 /*
- * What the tests of the recorder share: checks that are counted, and a directory to write to.
+ * Shared by the tests of the recorder: counted checks, and a directory to write to.
  */
 #ifndef BRIMFUL_CHECK_H
 #define BRIMFUL_CHECK_H
@@ -19,7 +19,7 @@ static unsigned checks, failures;
 
 static const char *directory;
 
-/* The path of a file in the directory; the same memory each time. */
+/* The path of a file in the directory, in a static buffer. */
 static const char *path_of(const char *name)
 {
     static char path[PATH_MAX];

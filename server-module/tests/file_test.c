@@ -1,6 +1,6 @@
 /*
- * Tests of how the recorder gets its file where something else has the name: prints what fails, and how many checks
- * there were. Wants a directory to write to: file_test DIR. Half of it needs root, who can act as another user.
+ * Tests of how the recorder creates its file where another file has the name. Prints what fails and the number of
+ * checks. The argument is a directory to write to: file_test DIR. Half of the checks need root, to act as another user.
  */
 #include <sys/wait.h>
 
@@ -86,7 +86,7 @@ static void sizes_are_those_that_were_checked(void)
     brimful_unmap(&other);
 }
 
-/* Whether a server of these settings gets a file of its own by that name. */
+/* Whether a server with these settings can create its file at that path. */
 static int gets_a_file(const struct brimful_settings *settings, char *why)
 {
     struct brimful_memory memory;
@@ -98,8 +98,9 @@ static int gets_a_file(const struct brimful_settings *settings, char *why)
            && unlink(settings->path) == 0;
 }
 
-/* The exit status of a child of another user that gets a file of its own by a name in the sticky directory, or is told
- * that it cannot. Names are relative, as that user need not be able to reach the directory. */
+/* Runs a child as another user that creates its file in the sticky directory, or, if `gets` is 0, must fail with the
+ * right message. Returns its exit status. The path is relative, because that user may not be able to reach the
+ * directory. */
 static int status_of_another_user(const char *path, int gets)
 {
     struct brimful_settings settings = settings_for("");

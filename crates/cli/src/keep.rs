@@ -1,4 +1,4 @@
-//! What a load has seen, kept outside its process while it lasts; and a shard that does not outlive its starter.
+//! The file of `--keep`, with the Record of a load so far; and shards that end when the process that started them ends.
 
 use crate::output::RewrittenFile;
 use anyhow::Context;
@@ -17,7 +17,7 @@ const EVERY: Duration = Duration::from_secs(1);
 /// How long before that the shards are asked for what they have: they give it when they are next awake.
 const ASKED_BEFORE: Duration = Duration::from_millis(150);
 
-/// A file that holds a whole Record at any time, once it holds one.
+/// A file that always contains a complete Record, once the first one is written.
 #[derive(Debug)]
 pub struct KeptFile(RewrittenFile);
 

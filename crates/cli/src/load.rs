@@ -71,7 +71,7 @@ pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
     let mut record = progress::during("load", plan.window, plan.live.as_deref(), load)?;
     record.objectives = judge_objectives(&record, &args.slo)?;
     record.calibration = found.and_then(|record| record.calibration);
-    // The Record first: nothing else can be made again without it.
+    // The Record is the main result, so it is delivered before everything else.
     let delivered = deliver_record(&record, &args.output, args.detail, out);
     let others = [
         kept.as_ref().map_or(Ok(()), |kept| kept.write(&record)),

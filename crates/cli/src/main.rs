@@ -84,10 +84,10 @@ fn run() -> ExitCode {
     ended(result)
 }
 
-/// Has a write beyond `ulimit -f` fail as any other does: its signal (SIGXFSZ) would end the process, and with it what was
-/// measured.
+/// Makes a write beyond `ulimit -f` fail like any other write. Otherwise its signal (SIGXFSZ) would end the process,
+/// and what was measured would be lost.
 fn survive_file_size_limit() {
-    // It fails for want of a descriptor only, which is said where one is needed.
+    // This fails only if no descriptor is left, which is reported where the next one is opened.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
 }
 

@@ -90,8 +90,8 @@ pub fn say(text: &str) {
     let _ = to_stderr(&shown(&fitted(&visible(text))));
 }
 
-/// Takes what became of the main output and of the others. All of them were tried: the first error is returned, and what is
-/// wrong with the others is said.
+/// Merges the results of the main output and of the others, all of which have been tried. Returns the first error and
+/// prints the other ones.
 pub fn first_failure<T>(
     main: anyhow::Result<T>,
     others: impl IntoIterator<Item = anyhow::Result<()>>,

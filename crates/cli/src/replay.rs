@@ -134,7 +134,8 @@ struct How {
 /// What came of it.
 struct Replayed {
     record: Record,
-    /// What was read for it; nothing if the run ended before its logs were, or they could not be read to their ends.
+    /// What was read from the logs; `None` if the run ended before the logs did, or they could not be read to their
+    /// ends.
     fed: Option<Fed>,
     /// Why the logs could not be read to their ends.
     unread: Option<LogError>,
@@ -318,7 +319,7 @@ fn read_twice(args: &ReplayArgs, flag: &str) -> anyhow::Result<()> {
 
 impl Replayed {
     /// # Errors
-    /// Where the logs could not be read to their ends: the rest was not replayed.
+    /// The logs could not be read to their ends, and the rest was not replayed.
     fn read_to_its_end(self) -> anyhow::Result<()> {
         self.unread.map_or(Ok(()), |error| Err(failed(error)))
     }

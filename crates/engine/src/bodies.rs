@@ -297,8 +297,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         self.hold();
     }
 
-    /// Ends the calls whose bodies cannot be read any more. Of HTTP/1 the connection goes with the call, as the server
-    /// waits for the rest.
+    /// Ends the calls whose bodies cannot be read any more. With HTTP/1 the connection is closed too, because the
+    /// server waits for the rest.
     pub(crate) fn end_unreadable(&mut self) {
         while let Some(call) = self.bodies.unreadable.pop() {
             let is_there = self.connections.get(call.slot).is_some_and(|c| c.phase == Phase::Open && c.bears(call));
@@ -357,7 +357,7 @@ mod tests {
         }
         assert_eq!(taken, content);
         assert!(bodies.bodies.is_empty() && bodies.error.is_none());
-        // Whoever shortens it during a run spoils the call.
+        // If the file is truncated during the run, the call fails.
         bodies.bodies.insert(7, Body { left: Left::File(&file, PIECE as u64), stamp: 1, waits: false });
         std::fs::write(&path, b"short").unwrap();
         assert!(bodies.take(7).is_none() && bodies.bodies.is_empty());

@@ -230,7 +230,7 @@ pub struct Connections<P> {
     without_socket: u64,
     /// Turns since it was known of all attempts that they have one.
     turns_unknown: u32,
-    /// Stamps that have been given out; they begin anew after 2³².
+    /// Number of stamps used so far; it wraps around at 2³².
     pub stamps: u32,
 }
 

@@ -366,10 +366,10 @@ where
 }
 
 impl Config {
-    /// Whether this process may have as many connections as the load has at once.
+    /// Checks that the descriptor limit allows the connections that the load has open at once.
     ///
     /// # Errors
-    /// [`EngineError::Descriptors`] where they cannot fit, whatever the server does.
+    /// [`EngineError::Descriptors`] if it does not.
     pub fn check_descriptors(&self, shards: u64) -> Result<(), EngineError> {
         host::raise_descriptor_limit();
         host::check_descriptors(self.connections.at_once, shards, self.engine == Engine::Uring)

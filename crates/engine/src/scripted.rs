@@ -166,7 +166,7 @@ fn ends(calls: usize, turns: impl IntoIterator<Item = Turn>) -> (Vec<End>, Shard
     ends_from(0, calls, turns)
 }
 
-/// The same by a shard that has given out so many stamps before.
+/// The same, by a shard that has used this many stamps before.
 fn ends_from(stamps: u32, calls: usize, turns: impl IntoIterator<Item = Turn>) -> (Vec<End>, ShardUse) {
     let address = SocketAddr::from(([127, 0, 0, 1], 1));
     let (version, close) = (brimful_http::Version::Http11, Close::Server);
@@ -226,7 +226,7 @@ fn what_has_not_come_when_all_is_read_is_overdue() {
     assert_eq!(part, [COMPLETED, COMPLETED, End::TimedOut]);
 }
 
-/// Each connection and each call takes a stamp.
+/// Each connection and each call uses one stamp.
 #[test]
 fn calls_are_told_apart_beyond_32_bits_of_stamps() {
     for before in [(1 << 31) - 1000, u32::MAX - 1000] {

@@ -195,7 +195,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Gives up the stream of a call, or has it wait no longer for one.
+    /// Resets the stream of a call, or removes the call from those that wait for a stream.
     pub(crate) fn give_up_stream(&mut self, armed: Armed, end: End) {
         let Armed { slot, stamp, stream } = armed;
         let Some(connection) = self.connections.get_mut(slot) else { return };

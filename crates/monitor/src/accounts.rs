@@ -116,7 +116,7 @@ impl Accounts {
         self.members.get(&pid).map(|member| member.program)
     }
 
-    /// The living processes of a program whose parents are not among them, in ascending order.
+    /// The running processes of a program whose parents do not belong to it, in ascending order.
     pub fn eldest(&self, program: usize) -> impl Iterator<Item = u32> {
         let descends = move |member: &Member| self.program_of(member.facts.parent) == Some(program);
         let eldest = self.members.iter().filter(move |(_, member)| member.program == program && !descends(member));

@@ -45,7 +45,8 @@ struct Place {
 /// before they are moved, each time with all that was announced before.
 ///
 /// # Errors
-/// [`MonitorError::OtherUser`], [`MonitorError::NoSuchCpu`], [`MonitorError::Affinity`] where it is not allowed, [`MonitorError::Announce`] with the
+/// [`MonitorError::OtherUser`], [`MonitorError::NoSuchCpu`], [`MonitorError::Affinity`] where it is not allowed,
+/// [`MonitorError::Announce`] with the
 /// error of `announce`.
 pub fn pin_tree(
     tree: &ProcessTree,

@@ -21,8 +21,8 @@ pub(crate) use connections::{Gauges, MAX_PORTS, PortGauges, own_network_namespac
 pub(crate) use requests::{CLASSES, PortTally, RequestProbe, SizeTally, TimesTally};
 pub(crate) use tasks::{TaskIterator, TaskRecord};
 
-/// A count in a variable that a program also subtracts from, or that the kernel keeps with a sign. Below zero, as between
-/// a subtraction on one CPU and the addition on another, it counts as zero and not as nearly 2⁶⁴.
+/// A counter that a program also subtracts from, or that the kernel keeps as a signed number. It can be below zero for
+/// a moment, between a subtraction on one CPU and the addition on another. It counts as zero then, not as nearly 2⁶⁴.
 fn at_least_zero(word: u64) -> u64 {
     word.cast_signed().max(0).cast_unsigned()
 }

@@ -1,8 +1,8 @@
 //! What was seen over a time of any length, in bounded memory.
 //!
-//! When [`MAX_SAMPLES`] are kept, or [`MAX_BYTES`], every two become one, and from then on twice as many as before.
-//! Counters lose nothing by that; of the accept queue the longest length is carried over. The first sample and the last
-//! are always kept.
+//! When [`MAX_SAMPLES`] or [`MAX_BYTES`] are reached, every two samples are merged into one, and from then on each
+//! sample that is kept covers twice as many. Counters lose nothing by that; of the accept queue the longest length is
+//! kept. The first sample and the last are always kept.
 
 use crate::group::Group;
 use crate::groups::Listed;
@@ -16,14 +16,15 @@ use std::collections::BTreeMap;
 
 /// Four minutes at four samples a second.
 const MAX_SAMPLES: usize = 1024;
-/// Memory of all samples, as [`size_of_all`] counts it. Machines of up to about 32 CPUs keep [`MAX_SAMPLES`] with that.
+/// The most bytes of all samples, as [`size_of_all`] counts them. It is enough for [`MAX_SAMPLES`] of a machine with up
+/// to about 32 CPUs.
 const MAX_BYTES: usize = 16 << 20;
 
 /// Samples, in the order of time.
 #[derive(Debug)]
 pub struct History {
     samples: Vec<Sample>,
-    /// Memory of all samples.
+    /// Bytes of all samples.
     bytes: usize,
     /// One of so many is kept.
     stride: u64,

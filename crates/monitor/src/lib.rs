@@ -164,9 +164,10 @@ pub enum MonitorError {
         /// What to do about it.
         remedy: String,
     },
-    /// A process that may not be the server's, and is another user's.
+    /// A process of another user, which only its name connects with the server.
     #[error(
-        "will not move process {pid}: it runs as uid {user}, and only its name, `{name}`, says that it is the server's; name          the server by its pid (--process {pid}) or its port"
+        "will not move process {pid}: it runs as uid {user}, and only its name, `{name}`, says that it is the \
+         server's; name the server by its pid (--process {pid}) or its port"
     )]
     OtherUser {
         /// The name that was asked for.

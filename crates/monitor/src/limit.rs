@@ -51,7 +51,8 @@ pub fn quota_period_s(cpus: f64) -> f64 {
 /// before.
 ///
 /// # Errors
-/// [`MonitorError::OtherUser`], [`MonitorError::Quota`] where it is not allowed, [`MonitorError::Announce`] with the error of `announce`.
+/// [`MonitorError::OtherUser`], [`MonitorError::Quota`] where it is not allowed, [`MonitorError::Announce`] with the
+/// error of `announce`.
 pub fn limit_tree(
     tree: &ProcessTree,
     cpus: f64,

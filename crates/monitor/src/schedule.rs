@@ -48,7 +48,7 @@ impl Intervals {
         Groups(self.0.map(|interval| interval.is_some()))
     }
 
-    /// Each once, though several groups may have it.
+    /// Each interval once, even if several groups share it.
     pub fn distinct(&self) -> impl Iterator<Item = Nanos> {
         let is_first = |&(index, interval): &(usize, Nanos)| !self.0[..index].contains(&Some(interval));
         let intervals = self.0.iter().enumerate().filter_map(|(index, interval)| Some((index, (*interval)?)));

@@ -1,9 +1,9 @@
-//! How much memory a sample occupies, so that a history of samples can have a budget of bytes.
+//! An upper bound of the memory that a sample occupies, so that a history of samples can have a budget of bytes.
 //!
-//! A walk by `serde` over all values, so that a new group is counted without code of its own. Each field and each element
+//! `serde` walks over all values, so that a new group is counted without code of its own. Each field and each element
 //! counts with its own size, on every level of nesting. The result is therefore at least what a sample occupies,
-//! half-empty vectors and tree nodes included, and at most about four times as much. Parts that samples share are counted
-//! in each.
+//! half-empty vectors and tree nodes included, and at most about four times as much. Parts that several samples share
+//! are counted in each of them.
 
 use serde::Serialize;
 use serde::ser::{
@@ -15,7 +15,7 @@ use std::fmt::Error;
 /// An upper bound of the bytes that a value occupies.
 pub(crate) fn size_of_all<T: Serialize>(value: &T) -> usize {
     let mut size = Size(size_of::<T>());
-    // Counting fails on nothing; a value that cannot be serialized would be refused where it is sent.
+    // Counting never fails. A value that cannot be serialized is refused where it is sent.
     let _ = value.serialize(&mut size);
     size.0
 }
@@ -30,7 +30,7 @@ impl Size {
     }
 }
 
-/// Values that own no memory besides their own size, which is counted where they lie.
+/// Values without memory on the heap: their size is counted by the value that contains them.
 macro_rules! inline {
     ($($method:ident($($value:ty),*);)+) => {
         $(fn $method(self, $(_: $value),*) -> Result<(), Error> {
@@ -163,7 +163,7 @@ parts! {
     SerializeTupleVariant serialize_field;
 }
 
-/// The same of parts that have names.
+/// The same for named parts.
 macro_rules! named_parts {
     ($($part:ident)+) => {
         $(impl $part for &mut Size {

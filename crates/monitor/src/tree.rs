@@ -63,8 +63,8 @@ enum Source {
 }
 
 impl ProcessTree {
-    /// Finds the processes of every selector; one without any is an error. Of processes that were named, those of other
-    /// users than the one whose process listens on one of `ports` are left out.
+    /// Finds the processes of every selector; a selector without a process is an error. If a process of a selected name
+    /// listens on one of `ports`, other users' processes of that name are left out.
     pub fn open(selectors: &[ProcessSelector], ports: &[u16]) -> Result<ProcessTree, MonitorError> {
         let tree = ProcessTree::watch(Path::new("/"), selectors, ports, &NetNamespace::Own, false)?;
         tree.require_all()?;
@@ -122,8 +122,8 @@ impl ProcessTree {
         self.accounts.pids().collect()
     }
 
-    /// An error if a process may be another user's than the server's: nothing but its name says that it is the server's,
-    /// and moving it would disturb that user.
+    /// Fails if a process belongs to another user and only its name connects it with the server. Moving it could
+    /// disturb that user.
     pub(crate) fn require_movable(&self) -> Result<(), MonitorError> {
         match self.selection.foreign(&self.accounts).next() {
             Some((name, pid, user)) => Err(MonitorError::OtherUser { name: name.to_owned(), pid, user }),

@@ -41,7 +41,7 @@ fn record_at(plan: &RunPlan, account: &Account, at: Nanos) -> Option<Record> {
             .map(|origin| ShardOrigin { lost_at_s: Some(at.as_secs_f64()), ..origin })
             .into_iter()
             .collect(),
-        // Of a shard, `lost_at_s` says it.
+        // For a shard, `lost_at_s` says the same.
         interrupted: plan.origin().is_none(),
         ..Facts::default()
     };

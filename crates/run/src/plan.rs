@@ -17,7 +17,7 @@ const TICKS: std::ops::RangeInclusive<Nanos> = Nanos::from_micros(100)..=Nanos::
 
 /// The most threads of a load.
 const MOST_THREADS: u64 = 1024;
-/// The most clients, S-Clients or users of a load: each takes memory before it does anything.
+/// The most clients, S-Clients or users of a load: memory for each is allocated before the load starts.
 const MOST_CLIENTS: u64 = 10_000_000;
 
 /// Everything that decides a run.
@@ -397,7 +397,7 @@ impl RunPlan {
     }
 }
 
-/// Clients, S-Clients or users of a load; 0 where calls come without.
+/// The number of clients, S-Clients or users of a load; 0 for a load without them.
 fn clients(load: &Load) -> u64 {
     match load {
         Load::Closed { clients, .. } => *clients,

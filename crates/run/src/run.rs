@@ -73,7 +73,7 @@ fn carry_out<const LOOKED_ON: bool, B: Observer + Send>(
 ) -> Result<(Record, B), RunError> {
     plan.validate()?;
     let mut config = plan.engine_config();
-    // Before there is a place in memory for each client.
+    // Check before memory is allocated for each client.
     config.check_descriptors(plan.threads)?;
     let requests = plan.requests()?;
     let extent = Extent { window: plan.window, calls: plan.calls };

@@ -36,7 +36,7 @@ pub(crate) const INTERRUPT: Signal = Signal::USR1;
 const NAMES: &str = "/run/netns";
 /// Attempts to lock the directory of names, which any user can keep locked.
 const LOCK_ATTEMPTS: usize = 20;
-/// A bed that removes the directory holds its lock for less than this.
+/// A test bed that removes the directory keeps it locked for less than this time.
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(5);
 /// Two signals within this time are one wish.
 const SAME_WISH: Duration = Duration::from_secs(1);
@@ -138,14 +138,14 @@ impl Names {
         for _ in 0..LOCK_ATTEMPTS {
             let _ = DirBuilder::new().mode(0o755 | Names::OURS).create(NAMES);
             let Ok(names) = File::open(NAMES) else { break };
-            // Another bed may just be removing it.
+            // Another test bed may be removing it at this moment.
             if flock(&names, FlockOperation::NonBlockingLockShared).is_err() {
                 std::thread::sleep(BETWEEN_ATTEMPTS);
             } else if Path::new(NAMES).exists() {
                 return Names(Some(names));
             }
         }
-        // Another user holds a lock on it, so no bed can remove it.
+        // Another user keeps it locked, so no test bed can remove it either.
         Names(None)
     }
 }

@@ -65,11 +65,12 @@ pub enum Process {
     Pareto(Hurst),
 }
 
-/// The most pieces of a rate curve per call, on average. More would take longer to walk along than a call may be late.
+/// The most pieces of a rate curve per call, on average. The search for the next arrival visits each piece; more of
+/// them would make calls late.
 const MOST_PIECES_PER_CALL: f64 = 20_000.0;
 
 impl Process {
-    /// Whether calls can be made in time: not where a rate curve changes far more often than calls are due.
+    /// Refuses a rate curve that changes far more often than calls are due: its calls would be late.
     fn check(&self, rate: f64) -> Result<(), ArrivalsError> {
         let pieces_per_s = match self {
             Process::Constant | Process::Poisson | Process::Uniform(_) | Process::OnOff(_) => 0.0,

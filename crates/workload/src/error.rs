@@ -46,9 +46,9 @@ pub enum ArrivalsError {
     TooSlow {
         /// Calls per second.
         rate: f64,
-        /// What changes the rate.
+        /// The arrival process.
         process: Box<Process>,
-        /// The lowest rate for it.
+        /// The lowest rate that this process can have.
         slowest: f64,
     },
     /// Steps that no load can be made of.

@@ -1,10 +1,10 @@
-"""One load by many shards: makes sure that they fit together, starts them at one instant, looks at them twice a second,
-keeps what each has seen, and merges it.
+"""One load by many shards: checks that they fit together, starts them at one instant, reads their Records twice
+a second, keeps them, and merges them.
 
-What a shard has seen is kept here, outside of it, once a second. So a shard that dies, a host that dies and one that is
-cut off lose less than their last two seconds: the Record says what was lost from when, and its verdict whether that
-matters. If this process dies, the shards stop, and the directory that was given for their Records has what they had
-seen.
+Each shard writes its Record once a second, and the driver keeps a copy. So when a shard or its host dies, or is cut
+off, less than its last two seconds are lost. The merged Record says from when on results are missing, and the verdict
+whether that matters. If this process dies, the shards stop, and their Records stay in the directory that the caller
+named.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from .client_limit import CALIBRATE, ONLY, ClientLimit, together
 from .clock import Offset, measure
 from .place import Description, Figures, Look, Place
 
-#: How often it looks at the shards. Each writes its Record once a second, of what it had seen 0.15 s before.
+#: How often the driver reads the shards' Records. A shard writes one each second, with its results of 0.15 s before.
 EVERY_S = 0.5
-#: How often the caller is told what they have seen.
+#: How often `on_second` is called.
 TOLD_S = 1.0
 #: A place that has not answered for so long is lost.
 PATIENCE_S = 10.0
@@ -152,9 +152,9 @@ class Driver:
         self.shards = [Shard(index, room) for index, room in enumerate(rooms, 1)]
         # A shard takes so long to get ready, and they share this host's CPUs where they are all here.
         self.lead_s = 1.0 + 0.1 * len(rooms) if lead_s is None else lead_s
-        #: Where the shards' Records are kept, if they are to outlive the load.
+        #: The caller's directory for the shards' Records, if there is one.
         self.directory = None if directory is None else Path(directory)
-        #: Where they are otherwise.
+        #: The temporary directory for them otherwise.
         self.scratch: Scratch | None = None
         self.on_second = on_second
         self.on_note = on_note
@@ -421,7 +421,7 @@ class Driver:
         return {shard.index: self.path(shard) for shard in self.shards if shard.has_record}
 
     def close(self) -> None:
-        """Ends whatever is left. The shards' Records stay in the directory that was given for them, and only there."""
+        """Ends the shards that still run. Their Records stay only in a directory that the caller named."""
         for shard in self.shards:
             if shard.lost is None:
                 try:

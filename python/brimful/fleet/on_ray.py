@@ -23,7 +23,7 @@ from .place import Place
 
 #: How the address of a client port begins.
 CLIENT = "ray://"
-#: Where each cluster has its token, in a file by the name of its address: below the home directory, beside Ray's own.
+#: The directory with one token file per cluster, named after the cluster's address; relative to the home directory.
 TOKENS = Path(".ray", "auth_tokens")
 #: So long Ray may take to find the hosts, which may have to be started first.
 READY_S = 60.0
@@ -154,8 +154,8 @@ def _connect(ray: Any, address: str) -> None:
 
 @contextlib.contextmanager
 def _in_root() -> Iterator[None]:
-    """Ray has its workers look for modules in the directory that this process is in when it connects, before all
-    others. That directory may be anybody's; the root directory is the administrator's."""
+    """Connects from the root directory. Ray's workers search for modules first in the working directory that this
+    process has when it connects. Other users may be able to write to that; only root can write to `/`."""
     here = os.getcwd()
     os.chdir("/")
     try:
@@ -165,10 +165,10 @@ def _in_root() -> Iterator[None]:
 
 
 def _use_token(address: str) -> None:
-    """Has Ray send the token of this client port, if there is one, and no other.
+    """Makes Ray send the token for this client port, if there is one, and no other token.
 
-    Ray itself knows one token, and sends it to every address once RAY_AUTH_MODE is `token`. Whoever listens at a mistyped
-    address could then use the cluster that the token is of."""
+    Ray itself knows one token, and sends it to every address if RAY_AUTH_MODE is `token`. A program that listens at a
+    mistyped address would receive it, and could use the cluster."""
     if not address.startswith(CLIENT):
         return
     file = _token_file(address)
@@ -195,7 +195,7 @@ def _use_token(address: str) -> None:
 
 
 def _token_file(address: str) -> Path | None:
-    """Where the token of a client port is kept, whether or not it has one; None where the address can name no file."""
+    """The path of the token file for a client port, which may not exist; None if the address cannot be a file name."""
     name = address.removeprefix(CLIENT).lower()
     is_plain = re.fullmatch(r"[0-9a-z.:_\[\]-]+", name) is not None and name.strip(".") != ""
     return Path.home() / TOKENS / name if address.startswith(CLIENT) and is_plain else None

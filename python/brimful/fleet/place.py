@@ -1,7 +1,7 @@
-"""Where one shard runs: this process, or an actor on another host. What it does is start `brimful load`, and look on.
+"""Where one shard runs: this process, or an actor on another host. It starts `brimful load` and observes it.
 
-The shard is a process of its own. It ends with this one, as its stdin does; and it keeps a Record of what it has seen
-in a file, whole at any time, which is handed on from here.
+The shard is a process of its own, which ends when its stdin is closed, so at the latest with this process. It writes
+its Record so far to a file, which is replaced as a whole each time; this process passes it on to the driver.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The directory of `fleet run --keep`: each shard's Record so far, whole at any time.
+"""The directory of `fleet run --keep`: each shard's Record so far. Each file is replaced as a whole.
 
-An earlier run's Records in it are replaced. Nothing else is removed or written over, whoever put it there: the user may
-name any directory, and one like /tmp is everybody's.
+Records of an earlier run are replaced. No other file is removed or overwritten: the user may name any directory, even
+one like /tmp that all users share.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ SCHEMA = "brimful.record/"
 
 
 def prepare(directory: Path) -> None:
-    """Makes the directory, and removes what an earlier run left there. It removes nothing where another file has the
-    name of a Record: that file would be lost, or merged."""
+    """Makes the directory, and removes what an earlier run left there. If another file has the name of a Record, it
+    removes nothing and raises: that file would be lost, or merged."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
         records = sorted(directory.glob(RECORDS))
@@ -42,14 +42,14 @@ def prepare(directory: Path) -> None:
 
 
 def path(directory: Path, index: int) -> Path:
-    """Where the Record of a shard is."""
+    """The path of a shard's Record."""
     return directory / RECORDS.replace("*", str(index))
 
 
 def write(directory: Path, index: int, record: bytes) -> None:
     """Replaces the Record of a shard."""
     unfinished = directory / UNFINISHED.replace("*", str(index))
-    # A link that somebody put there is no place to write to.
+    # Do not write through a link that another user may have put there.
     unfinished.unlink(missing_ok=True)
     with open(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666), "wb") as file:
         file.write(record)
@@ -57,7 +57,7 @@ def write(directory: Path, index: int, record: bytes) -> None:
 
 
 def _is_shards_record(path: Path) -> bool:
-    """Whether a run like this wrote it: the Record of the very shard that its name says."""
+    """Whether the file is the Record of the shard that its name says, so that an earlier run wrote it."""
     index = re.fullmatch(r"shard-([0-9]+)\.json", path.name)
     if index is None or not stat.S_ISREG(path.lstat().st_mode):
         return False

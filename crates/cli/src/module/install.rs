@@ -167,7 +167,7 @@ fn built(args: &InstallArgs, server: &dyn Server, scratch: &Scratch) -> anyhow::
     Ok(bytes)
 }
 
-/// What is going to be made.
+/// Lists in the manifest what is about to be made.
 fn plan(server: &dyn Server, module: &[u8], pieces: &[Piece], before: Option<&Manifest>, manifest: &mut Manifest) {
     let is_directory = |made: &&Made| matches!(made, Made::Directory { .. });
     let directories = journal::missing_directories(server.module()).into_iter().map(|path| Made::Directory { path });
@@ -180,8 +180,8 @@ fn plan(server: &dyn Server, module: &[u8], pieces: &[Piece], before: Option<&Ma
     manifest.by_hand = pieces.iter().filter_map(|piece| piece.by_hand.clone()).collect();
 }
 
-/// Makes it, with a manifest that is true before, meanwhile and afterwards: if this program is killed, what it has made
-/// by then can be removed, or installed again.
+/// Makes what the manifest lists. The manifest is correct before, during and after that: if this program is killed,
+/// what it has made so far can be removed, or installed again.
 fn put(
     server: &dyn Server,
     module: &[u8],

@@ -3,9 +3,9 @@
 //! A file is written beside its place and takes it when it is whole: a server that has the former one mapped keeps
 //! that. A journal that is dropped undoes everything, latest first; `keep` makes the changes final.
 //!
-//! A program that is killed undoes nothing. So the first file that it writes, the manifest, says what it is about to do,
-//! and is there as soon as any directory that it made for it: they are made beside their place, too. What a killed
-//! program left beside a place, `sweep` and `sweep_directories` remove.
+//! A program that is killed undoes nothing. So it first writes the manifest, which lists what it is about to make. The
+//! directories for the manifest are made under another name and appear together with it. `sweep` and
+//! `sweep_directories` remove what a killed program left under such other names.
 
 use anyhow::Context;
 use std::fs::{self, DirBuilder, OpenOptions, Permissions};
@@ -55,8 +55,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Writes a file, and makes the directories that it is in as far as they are missing: at no moment is there one of
-    /// them without the file.
+    /// Writes a file and makes its missing directories. None of these directories is ever visible without the file.
     pub fn write_with_directories(&mut self, path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
         let Some(top) = missing_directories(path).into_iter().next() else { return self.write(path, bytes) };
         let cannot = || format!("cannot make the directory {}", top.display());
@@ -131,7 +130,7 @@ impl Change {
     }
 }
 
-/// The directories that are missing for a file, the uppermost first.
+/// The directories of a path that do not exist yet, the uppermost first.
 pub fn missing_directories(path: &Path) -> Vec<PathBuf> {
     let mut missing: Vec<PathBuf> =
         path.ancestors().skip(1).take_while(|directory| !directory.is_dir()).map(Path::to_owned).collect();
@@ -139,8 +138,9 @@ pub fn missing_directories(path: &Path) -> Vec<PathBuf> {
     missing
 }
 
-/// Removes a file, and the directories from `top` on that were made for it, if nothing else is in them. They go at once:
-/// if this program is killed meanwhile, what is left is where `sweep_directories` looks for it.
+/// Removes a file, and the directories from `top` down that were made for it, if they contain nothing else. They are
+/// renamed first, so that they disappear at once: if this program is killed meanwhile, `sweep_directories` finds the
+/// rest.
 ///
 /// # Errors
 /// When the file cannot be removed.
@@ -159,7 +159,7 @@ pub fn remove_with_directories(path: &Path, top: Option<&Path>) -> io::Result<()
     fs::remove_file(path)?;
     let made = |directory: &&Path| top.is_some_and(|top| directory.starts_with(top));
     for directory in path.ancestors().skip(1).take_while(made) {
-        // Others may keep something in it.
+        // Other programs may keep files in it.
         if fs::remove_dir(directory).is_err() {
             break;
         }
@@ -169,11 +169,11 @@ pub fn remove_with_directories(path: &Path, top: Option<&Path>) -> io::Result<()
 
 /// Removes what a killed program left beside a file that it was writing.
 pub fn sweep(path: &Path) {
-    // Nothing is there as a rule.
+    // Usually nothing is there.
     let _ = fs::remove_file(beside(path));
 }
 
-/// Removes what a killed program left of a file and the directories that it was making or removing for it.
+/// Removes what a killed program left while it made or removed a file with its directories.
 pub fn sweep_directories(path: &Path) {
     sweep(path);
     for top in path.ancestors().skip(1) {
@@ -186,7 +186,7 @@ pub fn sweep_directories(path: &Path) {
     }
 }
 
-/// Removes directories that have nothing but this file in them; other things stay.
+/// Removes this file and the directories above it, up to `top`. Directories with other contents stay.
 fn clear(top: &Path, inside: &Path) {
     // Each of them may be missing.
     let _ = fs::remove_file(inside);
@@ -195,8 +195,8 @@ fn clear(top: &Path, inside: &Path) {
     }
 }
 
-/// The name by which a file or a directory is made before it takes its place. Servers do not read it: they include
-/// *.conf and *.load.
+/// The temporary name of a file or a directory until it is complete. Servers do not read files of such names: they
+/// include *.conf and *.load.
 fn beside(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".brimful-new");

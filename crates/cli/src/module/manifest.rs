@@ -29,11 +29,12 @@ pub struct Manifest {
     pub config: Option<PathBuf>,
     /// The shared memory, where one was named.
     pub memory: Option<PathBuf>,
-    /// It was written before the things were made, and they may not all be there: `made` has what an earlier
-    /// installation made as well.
+    /// The installation was not finished, so some files may be missing. `made` then also lists what an earlier
+    /// installation made.
     #[serde(default)]
     pub unfinished: bool,
-    /// What was made, in this order. A file that is about to be replaced is here twice.
+    /// What was made, in this order. A file that is about to be replaced is listed twice, with the old and the new
+    /// contents.
     pub made: Vec<Made>,
     /// What was asked to be written into the configuration by hand.
     pub by_hand: Vec<String>,
@@ -120,14 +121,14 @@ impl Manifest {
         self.made.iter().any(|made| made.path() == path)
     }
 
-    /// How something of ours is now.
+    /// The present state of a file, link or directory that the manifest lists.
     pub fn state(&self, path: &Path) -> Option<State> {
         let mut states = self.made.iter().filter(|made| made.path() == path).map(Made::state);
         let first = states.next()?;
         Some(states.find(|state| *state == State::AsMade).unwrap_or(first))
     }
 
-    /// The same with what another one has, before anything of this one is made.
+    /// This manifest as it is written before anything is made: unfinished, and with the entries of an earlier one.
     pub fn planned(&self, before: Option<&Manifest>) -> Manifest {
         let mut planned = Manifest { unfinished: true, ..self.clone() };
         let is_new = |made: &&Made| !self.made.contains(made);

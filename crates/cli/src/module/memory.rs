@@ -19,21 +19,22 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// When it is no such memory, or belongs to somebody else.
 pub fn switch(path: &Path, on: bool) -> anyhow::Result<bool> {
-    // Opened once: what was checked is what is written to, whatever takes its name meanwhile.
+    // Opened once, so that the file that was checked is the one that is written to, even if its name now leads
+    // elsewhere.
     let file = ModuleFile::open_to_switch(path).map_err(|error| failed(path, error))?;
     let was = file.header().map_err(|error| failed(path, error))?.enabled;
     file.set_enabled(on).with_context(|| format!("cannot write {}", path.display()))?;
     Ok(was)
 }
 
-/// Where a server has its memory if its configuration names no file: one that root starts, and any other
+/// Default paths of a server's shared memory: first that of a server that root starts, then that of any other
 /// (`BRIMFUL_DEFAULT_PATH` in place.h).
 pub fn default_places(kind: Kind) -> [PathBuf; 2] {
     let name = kind.name();
     [PathBuf::from(format!("/run/brimful/{name}")), PathBuf::from(format!("/dev/shm/brimful-{name}"))]
 }
 
-/// The one of these files that a server writes to; if there is none, the one that it is going to make.
+/// The default path that the server uses; if neither file exists, the one that it is going to create.
 pub fn chosen(places: [PathBuf; 2]) -> PathBuf {
     let [of_root, of_others] = places;
     match (is_trusted(&of_root), is_trusted(&of_others)) {
@@ -44,8 +45,8 @@ pub fn chosen(places: [PathBuf; 2]) -> PathBuf {
     }
 }
 
-/// Whether it is a server's memory that no third user can have put there: it belongs to root, to the caller, or to the
-/// user of the server that says it made it.
+/// Whether the file belongs to root, to the caller, or to the user of the server process that its header names.
+/// Otherwise a third user may have put it there.
 fn is_trusted(path: &Path) -> bool {
     let Ok(file) = ModuleFile::open(path) else { return false };
     let of_server = |pid: u32| fs::metadata(format!("/proc/{pid}")).is_ok_and(|process| process.uid() == file.owner());

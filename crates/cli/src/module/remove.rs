@@ -44,7 +44,7 @@ pub fn main(args: &RemoveArgs) -> anyhow::Result<Exit> {
             prefix: args.place.prefix.clone().or(manifest.prefix.clone()),
             config: args.place.config.clone().or(manifest.config.clone()),
         };
-        // It is going to be run.
+        // Check it before it is run.
         trust::check(&manifest.binary)?;
         server = find(args.server, &place)?;
         check_trust(&*server, &place, &noted)?;
@@ -61,7 +61,7 @@ pub fn main(args: &RemoveArgs) -> anyhow::Result<Exit> {
     if memory::is_one(&memory) && fs::remove_file(&memory).is_err() {
         say(&format!("{} cannot be removed; do it by hand", memory.display()));
     }
-    // Last: whatever ends this program before, it can be run again.
+    // The manifest goes last, so that an interrupted removal can be repeated.
     journal::remove_with_directories(&real(&noted), manifest.top().map(real).as_deref())
         .with_context(|| format!("cannot remove {}", noted.display()))?;
     print(&format!("{} is without the module\n", server.version()))?;
@@ -114,7 +114,7 @@ fn real(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// Takes away the files that still are what was made; where the rest is now.
+/// Removes the files that are unchanged since they were made. Returns where the changed ones are now.
 fn take_away(manifest: &Manifest, journal: &mut Journal) -> anyhow::Result<Vec<PathBuf>> {
     let mut kept = Vec::new();
     for made in manifest.made.iter().rev() {

@@ -139,11 +139,11 @@ pub fn config_in(prefix: &Path, names: &[&str]) -> anyhow::Result<PathBuf> {
     })
 }
 
-/// Refuses a server that another user could make run anything: what it reads when it tests its configuration, and the
-/// note of what was made, belong to root or the caller.
+/// Refuses a server if another user could make it run a program of that user's choice. What it reads when it tests its
+/// configuration, and the manifest `noted`, must belong to root or the caller.
 ///
 /// # Errors
-/// What belongs to whom, and what to do about it.
+/// Names the path, its owner, and what to do.
 pub fn check_trust(server: &dyn Server, place: &PlaceArgs, noted: &Path) -> anyhow::Result<()> {
     [server.module(), noted, server.config()].into_iter().chain(place.prefix.as_deref()).try_for_each(trust::check)
 }

@@ -41,7 +41,7 @@ const SOURCES: [(&str, &str); 23] = [
     source!("apache/worker.h"),
 ];
 
-/// How the names of scratch directories begin; the process id follows.
+/// Prefix of the names of scratch directories; the process id follows.
 const SCRATCH: &str = "brimful-module-";
 
 /// A directory that nobody else may enter, with the sources in it as they are in `server-module/`. Dropped, it is
@@ -88,7 +88,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Removes the scratch directories of programs that were killed, as far as they are the caller's.
+/// Removes the scratch directories of killed runs that belong to the caller.
 pub fn sweep() {
     let entries = fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten();
     for entry in entries {

@@ -1,9 +1,9 @@
-//! Whether a path can be trusted: before a server runs by what a file says, or a file is renamed because another one
-//! names it, nobody but root and the caller may have been able to write any of it.
+//! Checks whether a path can be trusted. Before a server runs according to a file, or a file is renamed because another
+//! one names it, nobody but root and the caller may have been able to write to it.
 //!
-//! That is so if root or the caller owns the file, and each directory and link on the way to it, and others can write
-//! to none of them. A sticky directory that others can write to, like /tmp, will do: there they cannot exchange what is
-//! not theirs.
+//! A path is trusted if root or the caller owns the file and each directory and link on the way to it, and other users
+//! can write to none of them. A sticky directory that others can write to, like /tmp, is accepted: there they cannot
+//! replace files of other users.
 
 use anyhow::Context;
 use rustix::process::{getegid, geteuid};
@@ -13,14 +13,14 @@ use std::io::ErrorKind;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
 
-/// Links on the way to a file; the kernel follows no more either (path_resolution(7)).
+/// The most links on the way to a file; it is the kernel's limit too (path_resolution(7)).
 const LINKS_MOST: usize = 40;
 const STICKY: u32 = 0o1000;
 
-/// Refuses a path that others could have written, as far as anything is there.
+/// Refuses a path that other users could have written to. Parts that do not exist are not checked.
 ///
 /// # Errors
-/// Which part of it is whose, and what to do about it.
+/// Names the part of the path, its owner, and what to do.
 pub fn check(path: &Path) -> anyhow::Result<()> {
     let whole = std::path::absolute(path).with_context(|| format!("no path: {}", path.display()))?;
     let mut ahead = parts(&whole);

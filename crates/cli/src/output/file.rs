@@ -1,9 +1,10 @@
 //! Files that are there whole or not at all.
 //!
-//! A file is opened before the run, so that a place that cannot be written is found out before it costs anything. It is written
-//! under another name beside its own (`partial.rs`), which it takes when it is whole: until then, and if there is no room for
-//! all of it, the former one stays as it is. What takes its place is what a redirection would have left: a symbolic link still leads to it, and
-//! mode and owner are the former's. A file of several names (hard links) is refused, for it would be parted from the others.
+//! A file is opened before the run, so that a place that cannot be written is an error before the run has cost
+//! anything. The content goes to a file under a temporary name beside it (`partial.rs`), which is renamed when it is
+//! complete. Until then, and if there is no room for all of it, the former file stays as it is. The result is what a
+//! redirection would have left: a symbolic link still leads to the file, and its mode and owner are unchanged. A file
+//! of several names (hard links) is refused, because the others would keep the old content.
 //!
 //! `-`, and whatever else stdout is, is stdout; devices and pipes are written as they are.
 
@@ -46,10 +47,10 @@ enum Place {
     Replacement(Replacement),
 }
 
-/// Who may read a file that is new.
+/// The users that may read a new file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Readers {
-    /// Whoever the umask allows.
+    /// All users that the umask allows.
     Umask,
     /// Only its owner.
     Owner,
@@ -62,7 +63,7 @@ pub struct StreamFile {
     place: Place,
 }
 
-/// A file whose content is replaced several times; at any time it is whole.
+/// A file whose content is replaced several times, each time as a whole.
 #[derive(Debug)]
 pub struct RewrittenFile {
     path: PathBuf,
@@ -116,7 +117,7 @@ impl StreamFile {
         Ok(StreamFile { path: path.to_owned(), place })
     }
 
-    /// Gives the file its name, also where `written` says that not all of it could be written.
+    /// Renames the file to its final name, even if `written` says that a part of it is missing.
     pub fn finish(self, written: io::Result<()>) -> anyhow::Result<()> {
         let StreamFile { path, place } = self;
         let named = if let Place::Replacement(replacement) = place { replacement.commit() } else { Ok(()) };
@@ -151,7 +152,7 @@ impl RewrittenFile {
         }
     }
 
-    /// Replaces its content. Another process is to read it, not one after a power failure: it need not be on the disk.
+    /// Replaces the content. Without fsync: the file has to survive this process, not a power failure.
     pub fn replace(&self, text: &str) -> anyhow::Result<()> {
         let replaced = Place::open(&self.path, Readers::Umask).and_then(|place| match place {
             Place::Replacement(mut replacement) => {

@@ -1,8 +1,8 @@
-//! `--prometheus`: the latest counters, for whoever fetches `/metrics`.
+//! `--prometheus`: serves the latest counters at `/metrics`.
 //!
-//! As much HTTP as that takes: one request per connection, and bounds on everything a stranger could draw out: the size of
-//! a request, its time, and how many there are at once. A sample is rendered once, however often it is fetched, and only for
-//! requests that ask for this host ([`hosts`]). The loop of the watch never waits for any of it.
+//! A minimal HTTP server: one request per connection, with limits on the size, the duration and the number of requests.
+//! A sample is rendered once, however often it is fetched, and only for requests whose `Host` is this host ([`hosts`]).
+//! The loop of the watch never waits for the exporter.
 
 mod crowd;
 mod hosts;
@@ -32,20 +32,20 @@ pub struct Exporter {
 #[derive(Default)]
 struct Latest {
     sample: Sample,
-    /// How many samples there have been.
+    /// Number of samples published so far.
     samples: u64,
 }
 
-/// What is served.
+/// The served pages.
 struct Pages {
     hosts: Hosts,
     latest: Arc<Mutex<Latest>>,
-    /// The metrics, and of how many samples.
+    /// The rendered metrics, with the value of `samples` that they were rendered at.
     rendered: RefCell<(u64, String)>,
 }
 
 impl Exporter {
-    /// Serves at an address, to requests that ask for one of this host's addresses or names, or for one of `names`.
+    /// Serves at an address. The `Host` of a request must be an IP address, a name of this host, or one of `names`.
     pub fn start(address: SocketAddr, names: &[String]) -> anyhow::Result<Exporter> {
         let listener = TcpListener::bind(address)
             .with_context(|| format!("cannot serve on {address}: choose another address with --prometheus"))?;
@@ -84,7 +84,7 @@ impl Pages {
         let latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
         if latest.samples != rendered.0 {
             let (sample, samples) = (latest.sample.clone(), latest.samples);
-            // The watch publishes meanwhile.
+            // The watch can publish the next sample meanwhile.
             drop(latest);
             *rendered = (samples, metrics::text(&sample));
         }

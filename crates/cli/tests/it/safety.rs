@@ -1,5 +1,5 @@
-//! Nothing that was measured is lost, and nobody else on the machine is let in: full disks, limits, killed processes, and
-//! other users who plant files, hold locks and squat on names. `make test-safety` runs these alone.
+//! Results survive full disks, limits and kills, and other users of the machine cannot interfere by planted files,
+//! locks or names. `make test-safety` runs these tests alone.
 
 mod limits;
 mod module_install;
@@ -14,10 +14,10 @@ use crate::program::{Done, Running, brimful, share_machine};
 use rustix::process::geteuid;
 use std::path::Path;
 
-/// Another user than the one that runs the tests.
+/// A user other than the one that runs the tests.
 const NOBODY: u32 = 65_534;
 
-/// Whether this process can act as several users; says so where it cannot.
+/// Whether this process can act as other users; prints that the test is left out if not.
 #[allow(clippy::disallowed_macros, reason = "a test that is left out says so")]
 fn is_root() -> bool {
     let root = geteuid().is_root();

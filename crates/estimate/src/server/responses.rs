@@ -121,8 +121,8 @@ impl Once {
     ) -> Result<ResponseFit, EstimateError> {
         let points: Vec<ResponsePoint> = places.values().filter_map(|at| self.response_point(at, facts)).collect();
         if points.is_empty() {
-            // Every call is answered sooner than a call holds what is full, as where answers to many clients come in bursts:
-            // no time is left that a call could spend elsewhere.
+            // Every response time is below the service time at the bottleneck, as when answers to many clients come in
+            // bursts. So no time is left that a call could spend elsewhere.
             let scv = beforehand.map_or(1.0, |beforehand| beforehand.scv);
             return Ok(ResponseFit { delay: 0.0, scv, basis: ScvBasis::TooFewPoints, scv_standard_error: None });
         }

@@ -1,4 +1,4 @@
-//! Models of servers by what calibration measured of them.
+//! Models of servers, estimated from what calibration measured.
 
 use brimful_estimate::{Block, Piece, Place, ServerFacts, ServerFit};
 use std::collections::BTreeMap;

@@ -169,8 +169,8 @@ fn square_microseconds(squares: u64) -> u64 {
     u64::try_from(scaled).unwrap_or(u64::MAX)
 }
 
-/// The sum of what each CPU has of an entry. One may have taken back what another has recorded: each number alone may
-/// be below zero, and wraps. The sum may be below zero while the programs are attached, and is zero then.
+/// The sum of an entry over all CPUs. One CPU may have subtracted what another has added, so a single number may be
+/// below zero, and wraps. The sum may be below zero too while the programs are attached; it is returned as zero then.
 fn total(copies: &[Vec<u8>]) -> io::Result<[u64; TALLY_WORDS]> {
     let mut sum = [0_u64; TALLY_WORDS];
     for copy in copies {

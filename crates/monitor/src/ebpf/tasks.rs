@@ -170,7 +170,7 @@ impl TaskRecord {
         let started = fields.nanos();
         let own = fields.counters();
         let waited = fields.nanos();
-        // The kernel keeps both with a sign.
+        // The kernel keeps both as signed numbers.
         let (threads, rss_pages) = (at_least_zero(fields.u64()), at_least_zero(fields.u64()));
         let process = ProcessRecord {
             threads,

@@ -19,7 +19,7 @@ pub enum ModuleFileError {
     /// It is a directory, a pipe, a device.
     #[error("it is no regular file: name the file that the server's `brimful` directive names")]
     Irregular,
-    /// Neither root nor the server's user owns it.
+    /// The file belongs to neither root nor the server's user.
     #[error(
         "it belongs to user {0}, neither to root nor to the server's user, so its figures cannot be trusted: remove it"
     )]
@@ -65,15 +65,15 @@ impl ModuleFile {
     /// Opens a file by its name. One that is a symbolic link is not followed.
     ///
     /// # Errors
-    /// It cannot be opened, or is something else.
+    /// The file cannot be opened, or is not a Server Module's.
     pub fn open(path: &Path) -> Result<ModuleFile, ModuleFileError> {
         ModuleFile::open_with(path, File::options().read(true))
     }
 
-    /// The same for [`ModuleFile::set_enabled`].
+    /// Opens the file for [`ModuleFile::set_enabled`] too.
     ///
     /// # Errors
-    /// It cannot be opened, or is something else.
+    /// The file cannot be opened, or is not a Server Module's.
     pub fn open_to_switch(path: &Path) -> Result<ModuleFile, ModuleFileError> {
         ModuleFile::open_with(path, File::options().read(true).write(true))
     }
@@ -105,7 +105,7 @@ impl ModuleFile {
         self.place
     }
 
-    /// The user that owns it.
+    /// The user that owns the file.
     pub fn owner(&self) -> u32 {
         self.owner
     }
@@ -115,7 +115,7 @@ impl ModuleFile {
     /// # Errors
     /// It cannot be written to.
     pub fn set_enabled(&self, on: bool) -> io::Result<()> {
-        // One word, which the server reads whole.
+        // One word, which the server reads atomically.
         self.file.write_all_at(&u32::from(on).to_ne_bytes(), header::ENABLED as u64)
     }
 

@@ -5,8 +5,8 @@
 //! of that, and then it has to be the one that is mapped. A server may have two files for a while: old workers go on
 //! with the one that a reload has replaced.
 //!
-//! Where the file is does not matter: in /run/brimful, /dev/shm or wherever the server's configuration says. Who owns it
-//! does: a file of neither root nor the server's user is not read.
+//! The file may be anywhere: in /run/brimful, in /dev/shm, or where the server's configuration says. Its owner matters:
+//! a file that belongs to neither root nor the server's user is not read.
 
 use super::file::{ModuleFile, ModuleFileError};
 use super::io::IoAccount;
@@ -291,8 +291,8 @@ pub(super) fn open_mapped(
     Err(last)
 }
 
-/// The users that a process of this directory may make files as: its own, and the owner of the directory. That is
-/// root, of the process's user namespace, where a worker has given up root's rights.
+/// The users that may own the files of a process: its effective user, and the owner of its directory in /proc. The
+/// latter is root of the process's user namespace if a worker has dropped root's rights.
 fn users(process: &Path) -> Vec<u32> {
     let status = fs::read_to_string(process.join("status")).unwrap_or_default();
     let owner = fs::metadata(process).ok().map(|metadata| metadata.uid());

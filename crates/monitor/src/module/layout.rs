@@ -194,7 +194,7 @@ pub struct Header {
     pub cpu_one_in: u32,
     /// How many requests or connections the server works on at a time at most; 0 if it has no such limit.
     pub workers_most: u32,
-    /// The process that made the file or took it last, by its id in the server's namespace.
+    /// The process that created the file or adopted it last, by its id in the server's PID namespace.
     pub master_pid: u32,
     /// Workers that found no slot.
     pub lost: u32,

@@ -40,7 +40,7 @@ pub(super) fn innermost_pid(status: &str) -> Option<u32> {
     status.lines().find_map(|line| line.strip_prefix("NSpid:")?.split_ascii_whitespace().next_back()?.parse().ok())
 }
 
-/// The user that the process acts as, of /proc/PID/status: the second of `Uid`.
+/// The effective user of a process, from /proc/PID/status: the second number of `Uid`.
 pub(super) fn effective_user(status: &str) -> Option<u32> {
     status.lines().find_map(|line| line.strip_prefix("Uid:")?.split_ascii_whitespace().nth(1)?.parse().ok())
 }

@@ -1,26 +1,26 @@
-//! Bounds of what the other side may send, so that it cannot fill this host's memory: on the values of one message, and
-//! on how fast samples come.
+//! Limits on what the other side may send, so that it cannot fill this host's memory: on the values of one message, and
+//! on the rate of samples.
 
 use super::broken::Broken;
 use crate::schedule::Intervals;
 use brimful_core::Nanos;
 use brimful_core::quantity::count;
 
-/// Objects and lists in one message. Each may become a structure of some hundred bytes, however short it is as text.
+/// The most objects and lists in one message. Even `{}` may become a structure of some hundred bytes in memory.
 /// A sample of 512 CPUs, 4,000 interfaces and a Server Module of 16 classes has fewer than 10,000.
 const MAX_OBJECTS: usize = 12_288;
-/// Values in one message, and so in any of its lists.
+/// The most values in one message, and so in any of its lists.
 const MAX_VALUES: usize = 131_072;
 
-/// Samples may come this many times faster than was asked: the two clocks and their grids differ.
+/// Samples may come this many times faster than requested, because the clocks of the two hosts differ.
 const FASTER: u64 = 2;
-/// Samples beyond that: those that waited on the way may come at once.
+/// Samples that may come in addition, because samples that were delayed on the network arrive together.
 const BURST: u64 = 20;
 
 /// Counts the values of a message before anything is allocated for them.
 ///
 /// # Errors
-/// There are too many; in words.
+/// A message about the limit that is exceeded.
 pub fn check(line: &[u8]) -> Result<(), String> {
     let (mut in_string, mut escaped) = (false, false);
     let (mut objects, mut separators) = (0, 0);
@@ -46,7 +46,7 @@ pub fn check(line: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// Counts samples against what was asked for.
+/// Compares the number of samples that arrived with the number that was requested.
 #[derive(Debug)]
 pub struct Pace {
     asked: Intervals,
@@ -55,15 +55,15 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Samples are asked for now, this often.
+    /// Starts to count: samples are requested at these intervals from `now` on.
     pub fn new(asked: Intervals, now: Nanos) -> Pace {
         Pace { asked, begun: now, samples: 0 }
     }
 
-    /// A sample has come.
+    /// Counts a sample that has arrived.
     ///
     /// # Errors
-    /// It is too early for it.
+    /// The samples come faster than is allowed.
     pub fn count(&mut self, now: Nanos) -> Result<(), Broken> {
         self.samples += 1;
         let elapsed = now - self.begun;
@@ -79,7 +79,7 @@ impl Pace {
         )))
     }
 
-    /// How many samples are due in this time: groups that are read equally often are in the same sample.
+    /// The number of samples due in this time. Groups that are read at the same interval share a sample.
     fn due_within(&self, elapsed: Nanos) -> u64 {
         let mut due = 0_u64;
         for interval in self.asked.distinct() {
@@ -124,7 +124,7 @@ mod tests {
         let mut asked = Intervals::every(second);
         asked.set(GroupName::Process, Some(Nanos::from_secs(5)));
         let mut pace = Pace::new(asked, start);
-        // All that became due while the way was blocked comes at once.
+        // All samples that became due while the network was blocked arrive at once.
         let late = start + Nanos::from_secs(60);
         assert!((0..73).all(|_| pace.count(late).is_ok()));
         let mut pace = Pace::new(asked, start);

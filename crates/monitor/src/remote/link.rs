@@ -216,7 +216,7 @@ impl Drop for Stream {
     }
 }
 
-/// A message, unless it has more values than any of this protocol.
+/// Parses a message, unless it has more values than the limits allow.
 fn parse<T: DeserializeOwned>(line: &[u8]) -> Result<T, Broken> {
     bounds::check(line).map_err(|what| foreign(line, &what))?;
     serde_json::from_slice(line).map_err(|error| foreign(line, &error))

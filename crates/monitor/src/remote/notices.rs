@@ -1,24 +1,24 @@
-//! Words on who comes and who goes. Anybody can connect, so what concerns those who have not shown that they know the
-//! token is limited: otherwise they could fill a log.
+//! Log lines about connections. Anybody can connect, so lines about clients that have not proved that they know the
+//! token are limited to one a second: otherwise they could fill a log.
 
 use crate::sys;
 use brimful_core::Nanos;
 use std::sync::{Mutex, PoisonError};
 
-/// Between two notices of strangers.
+/// The shortest time between two lines about strangers: clients that have not proved that they know the token.
 const APART: Nanos = Nanos::from_secs(1);
 
-/// Passes words on.
+/// Passes lines on to the log.
 pub struct Notices {
     tell: Box<dyn Fn(String) + Send + Sync>,
     strangers: Mutex<Strangers>,
 }
 
-/// Notices of strangers.
+/// The state of the limit on lines about strangers.
 #[derive(Default)]
 struct Strangers {
     not_before: Nanos,
-    /// How many were left out since the last one.
+    /// Number of lines left out since the last one.
     left_out: u64,
 }
 
@@ -27,13 +27,13 @@ impl Notices {
         Notices { tell: Box::new(tell), strangers: Mutex::default() }
     }
 
-    /// Concerns a client that knows the token.
+    /// Logs a line about a client that knows the token.
     pub fn of_client(&self, words: String) {
         (self.tell)(words);
     }
 
-    /// Concerns another connection. Of several within a second the first is passed on, and the next one after that
-    /// second says how many were not.
+    /// Logs a line about any other connection. Of several within a second only the first is logged; the next one after
+    /// that second says how many were left out.
     pub fn of_stranger(&self, words: String) {
         self.of_stranger_at(words, sys::now());
     }

@@ -129,7 +129,7 @@ fn accept(listener: &TcpListener, common: &Arc<Common>) {
     }
 }
 
-/// Lets in who knows the token, if there is a seat.
+/// Accepts a client that knows the token, if fewer than `CLIENTS` are connected.
 fn authenticate(socket: TcpStream, stranger: Stranger, common: &Common) -> Result<(Link, Seat), Broken> {
     let tls = common.acceptor.as_ref().map(Acceptor::connection).transpose()?;
     let mut link = Link::open(socket, tls, LONGEST_REQUEST)?;
@@ -148,7 +148,7 @@ fn authenticate(socket: TcpStream, stranger: Stranger, common: &Common) -> Resul
                  BRIMFUL_TOKEN",
             ));
         }
-        _ => return Err(refuse(&mut link, "nothing is told before hello")),
+        _ => return Err(refuse(&mut link, "the first message must be hello")),
     };
     let Some(client) = Seat::take(&common.clients, CLIENTS) else {
         return Err(refuse(&mut link, &format!("it samples for {CLIENTS} clients already: wait until one has ended")));
@@ -198,9 +198,9 @@ fn attend(link: &mut Link, peer: SocketAddr, common: &Common) -> Result<(), Brok
                 link.send(&Answer::Sample { sample, overhead: meter.overhead(sys::thread_cpu()), last })?;
                 (sampling, ended) = (None, true);
             }
-            (Heard::Nothing, None) => return Err(refuse(link, &format!("you have said nothing for {IDLE}"))),
+            (Heard::Nothing, None) => return Err(refuse(link, &format!("you have sent nothing for {IDLE}"))),
             (Heard::Message(Request::Hello { .. } | Request::Watch { .. } | Request::Stop {}), _) => {
-                return Err(refuse(link, "this was not the time for that message"));
+                return Err(refuse(link, "that message is not allowed at this point"));
             }
             (Heard::Stop, _) => return Err(refuse(link, "`brimful watch --serve` was ended there")),
         }

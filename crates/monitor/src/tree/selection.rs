@@ -39,9 +39,9 @@ pub(super) struct Selection {
     /// Where the ports are.
     netns: NetNamespace,
     choices: Vec<Choice>,
-    /// Who has the ports that are watched: names are compared with those.
+    /// The processes that listen on the watched ports: their users decide which processes of a name are selected.
     listeners: Listeners,
-    /// A name's user has become known, so that processes are to be looked at that were left out.
+    /// Whether a name's user has become known, so that processes that were left out must be looked at again.
     reconsiders: bool,
     /// Whom a port or a cgroup was just found to have, and by which selector; only those in no program yet. Holds until
     /// the next look at all processes: later, another process may be there under the same number.
@@ -52,7 +52,7 @@ pub(super) struct Selection {
 struct Choice {
     selector: ProcessSelector,
     holder: Option<Holder>,
-    /// Of a name.
+    /// The users of the name, if the selector is one.
     users: Users,
     search: Search,
     /// When somebody else is looked for.
@@ -76,7 +76,8 @@ pub(super) struct Port {
 }
 
 impl Selection {
-    /// `root` is where /proc and /sys are; who listens on `ports` says whose processes of a name are meant.
+    /// `root` contains /proc and /sys. The processes that listen on `ports` decide which user's processes of a name are
+    /// selected.
     pub fn new(root: &Path, selectors: &[ProcessSelector], netns: &NetNamespace, ports: &[u16]) -> Selection {
         let choice = |selector: &ProcessSelector| Choice {
             selector: selector.clone(),
@@ -133,7 +134,7 @@ impl Selection {
         &self.netns
     }
 
-    /// Whether a port or a cgroup has anybody new, or a name may have.
+    /// Whether a port or a cgroup has a new process, or a name may have one.
     pub fn has_found(&self) -> bool {
         self.reconsiders || !self.found.is_empty()
     }
@@ -178,8 +179,8 @@ impl Selection {
         sys::now() + sys::suspended() < started + EXECUTING && self.choices.iter().any(by_name)
     }
 
-    /// Members that nothing but a name ties to the server, with their users; and the name. What descends from another
-    /// member is the server's.
+    /// Other users' processes that only their name connects with the server: the name, the pid and the user. A process
+    /// that descends from another member counts as the server's.
     pub fn foreign<'s>(&'s self, accounts: &'s Accounts) -> impl Iterator<Item = (&'s str, u32, u32)> {
         self.choices
             .iter()
@@ -193,7 +194,7 @@ impl Selection {
             })
     }
 
-    /// What is to be said of other users' processes that have a name that was asked for.
+    /// Remarks for `sources` on other users' processes of a selected name.
     pub fn remarks(&self, accounts: &Accounts) -> Vec<String> {
         let mut remarks = Vec::new();
         for choice in &self.choices {

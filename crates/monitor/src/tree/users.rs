@@ -1,10 +1,10 @@
 //! The user of a process that was selected by its name. Any user can give a program the server's name, so a name alone
 //! does not make a process the server's.
 //!
-//! Where a process of that name listens on a watched port, its user is the server's: other users' processes of the name
-//! are left out. Where none does they are watched, and the sources name them; they are never moved to other CPUs or into
-//! another control group. Root's processes and those of the user who watches are trusted. A process counts as its real
-//! user's: the effective one can be a setuid program's. Source: proc_pid_status(5), credentials(7).
+//! If a process of that name listens on a watched port, its user is the server's, and other users' processes of the
+//! name are left out. If none listens, they are watched and the sources name them, but they are never moved to other
+//! CPUs or into another control group. Root's processes and those of the user who watches are trusted. The real user of
+//! a process counts, because the effective one can be a setuid program's. Source: proc_pid_status(5), credentials(7).
 
 use super::selection::{JOINING, Port, bears_name};
 use crate::procfs;
@@ -18,9 +18,9 @@ use std::fs;
 use std::path::Path;
 
 const ROOT: u32 = 0;
-/// Processes of one name that are remembered as left out.
+/// The most processes of one name that are remembered as left out.
 const MAX_LEFT_OUT: usize = 1024;
-/// Processes that one sentence names.
+/// The most processes that one remark lists.
 const MAX_NAMED: usize = 5;
 
 /// The processes that listen on the watched ports.
@@ -34,7 +34,7 @@ pub(super) struct Listeners {
 /// The users of the processes of one name.
 #[derive(Debug, Default)]
 pub(super) struct Users {
-    /// Of the processes of that name that listen on a watched port, as last known.
+    /// The users of the processes of that name that listen on a watched port, as last known.
     listening: Vec<u32>,
     /// Processes of other users by pid, with those users.
     left_out: RefCell<BTreeMap<u32, u32>>,
@@ -62,7 +62,7 @@ impl Listeners {
         true
     }
 
-    /// The users of those that have a name.
+    /// The users of the listening processes of this name.
     fn users_of(&self, proc: &Path, name: &str) -> Vec<u32> {
         let owners = self.ports.iter().flat_map(|port| port.owners.iter().copied());
         let mut users: Vec<u32> =
@@ -74,8 +74,8 @@ impl Listeners {
 }
 
 impl Users {
-    /// Takes over what was found of the listeners. True if other users' processes are admitted now. While nobody
-    /// listens, as when a server is started anew, the former users stay.
+    /// Updates the users of a name from the listening processes. True if other users' processes are admitted now. While
+    /// no process listens, as when a server restarts, the former users stay.
     pub fn learn(&mut self, listeners: &Listeners, proc: &Path, name: &str) -> bool {
         let listening = listeners.users_of(proc, name);
         let learns = !listening.is_empty() && listening != self.listening;
@@ -109,8 +109,8 @@ impl Users {
         user_of(proc, pid).filter(|&user| !is_trusted(user))
     }
 
-    /// Says which processes of a name are left out. `is_member` is true of those that are in a program all the same, like
-    /// a child of the server.
+    /// A remark on the processes of a name that are left out. `is_member` is true for those that belong to the program
+    /// for another reason, like a child of the server.
     pub fn left_out(&self, proc: &Path, name: &str, is_member: impl Fn(u32) -> bool) -> Option<String> {
         let mut left_out = self.left_out.borrow_mut();
         left_out.retain(|&pid, user| !is_member(pid) && user_of(proc, pid) == Some(*user));
@@ -119,7 +119,7 @@ impl Users {
     }
 }
 
-/// Says which processes were taken by their name alone.
+/// A remark on the processes that were selected by their name alone.
 pub(super) fn by_name_alone(name: &str, foreign: impl Iterator<Item = (u32, u32)>) -> Option<String> {
     let processes = listed(foreign)?;
     Some(format!(
@@ -128,7 +128,7 @@ pub(super) fn by_name_alone(name: &str, foreign: impl Iterator<Item = (u32, u32)
     ))
 }
 
-/// Processes with their users, in words; `None` of none.
+/// A list of processes with their users, as text; `None` if there are none.
 fn listed(processes: impl Iterator<Item = (u32, u32)>) -> Option<String> {
     let words: Vec<String> = processes.map(|(pid, user)| format!("pid {pid} of uid {user}")).collect();
     let named = words.iter().take(MAX_NAMED).cloned().collect::<Vec<_>>().join(", ");

@@ -1,4 +1,4 @@
-//! Other users' processes that are called like the server. Starting them takes root.
+//! Other users' processes with the server's name. The tests need root, to start them.
 
 use super::copy_of_sleep;
 use brimful_monitor::{MonitorConfig, MonitorError, ProcessSelector, ProcessTree, Sampler, online_cpus, pin_tree};
@@ -15,7 +15,7 @@ const NOBODY: u32 = 65534;
 const SOMEBODY: u32 = 65533;
 /// Two programs of one name: a server that listens on a port, and another user's.
 struct Namesakes {
-    /// Of 15 letters at most, and of one test.
+    /// At most 15 letters, and different in each test.
     name: &'static str,
     server: Child,
     other: Child,
@@ -24,7 +24,7 @@ struct Namesakes {
 }
 
 impl Namesakes {
-    /// The server is `user`'s, the other one nobody's; `None` where this user cannot start them.
+    /// Starts the server as `user` and the other program as nobody; `None` if this process may not do that.
     fn start(name: &'static str, user: u32) -> Option<Namesakes> {
         if !getuid().is_root() {
             eprintln!("LEFT OUT: processes of other users can be started by root only");
@@ -49,7 +49,7 @@ impl Namesakes {
         ProcessTree::open(&[ProcessSelector::Name(self.name.to_owned())], ports).unwrap()
     }
 
-    /// What the sources say of processes, with or without eBPF.
+    /// The pids, and what `sources` says of processes, with or without eBPF.
     fn source(&self, ports: &[u16], ebpf: bool) -> (Vec<u32>, String) {
         let processes = vec![ProcessSelector::Name(self.name.to_owned())];
         let config = MonitorConfig { processes, ports: ports.to_vec(), ebpf, ..MonitorConfig::default() };
@@ -68,7 +68,7 @@ impl Drop for Namesakes {
     }
 }
 
-/// A program that sleeps; what it holds as its input stays open meanwhile.
+/// A program that sleeps, and keeps its input open meanwhile.
 fn start(program: &Path, user: u32, input: Stdio) -> Child {
     Command::new(program).arg("600").uid(user).gid(user).stdin(input).spawn().unwrap()
 }

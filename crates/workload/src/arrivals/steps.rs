@@ -9,7 +9,7 @@ use std::ops::RangeInclusive;
 
 /// So many steps there may be.
 pub(super) const MOST: usize = 10;
-/// Rates other than zero are within this range: sums of products of others with times have no digits left, or no end.
+/// The range of rates other than zero. Outside of it, sums of rate times duration lose all precision, or overflow.
 pub(super) const RATES: RangeInclusive<f64> = 1e-9..=1e9;
 
 /// The parameters of `steps:RATE@TIME,…`: rates relative to one another, and how long each is kept. Over all of them

@@ -138,7 +138,7 @@ mod tests {
             prop_assert_eq!(process.to_string().parse(), Ok(process));
         }
 
-        /// Each is refused, or calls come of it.
+        /// Each process is refused, or makes calls.
         #[test]
         fn no_arrivals_hang(
             name in "uniform|steps|onoff|mmpp|selfsimilar",

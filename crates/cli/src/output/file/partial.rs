@@ -1,8 +1,8 @@
-//! A file under a hidden name beside its own, until it is whole.
+//! A file under a hidden temporary name beside its final one, until it is complete.
 //!
-//! The name is random, so that nobody can take it before. Whoever writes the file holds a lock on it (flock), which ends with
-//! the process: a partial file that nobody has locked is what a killed process left, and the next run that writes to the same
-//! place deletes it.
+//! The name is random, so that nobody can create the file in advance. The process that writes it keeps a lock on it
+//! (flock), which ends with the process. So a partial file without a lock is what a killed process left, and the next
+//! run that writes to the same place deletes it.
 
 use super::{Readers, refusal};
 use rustix::fs::{FlockOperation, Gid, Mode, OFlags, Uid, fchmod, fchown, flock, open};
@@ -19,21 +19,21 @@ use std::path::{Path, PathBuf};
 const SUFFIX: &str = ".partial";
 /// Attempts to find a name that is free.
 const ATTEMPTS: usize = 100;
-/// The longest name of a file.
+/// The longest file name, in bytes.
 const NAME_MAX: usize = 255;
 
-/// A file that will have this name.
+/// A file that will replace the one of this name.
 #[derive(Debug)]
 pub struct Replacement {
     file: File,
-    /// `None` once it has its own name.
+    /// The temporary name; `None` once the file is renamed.
     partial: Option<PathBuf>,
-    /// Its own name, after all links.
+    /// The final name, with all links resolved.
     name: PathBuf,
 }
 
 impl Replacement {
-    /// With mode and owner of the former file, or as the kernel makes new ones.
+    /// Creates the file under its temporary name, with mode and owner of the former file if there is one.
     pub fn create(name: PathBuf, former: Option<&Metadata>, readers: Readers) -> io::Result<Replacement> {
         delete_orphans(&name);
         let mode = if former.is_some() || readers == Readers::Owner { 0o600 } else { 0o666 };
@@ -43,7 +43,7 @@ impl Replacement {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
                 opened => opened?,
             };
-            // Another run may have taken it for an orphan before it was locked.
+            // Another run may have deleted it as an orphan before it was locked.
             let taken = flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK);
             if taken || file.metadata()?.nlink() == 0 {
                 continue;
@@ -68,18 +68,18 @@ impl Replacement {
         Ok(fchmod(&self.file, Mode::from_raw_mode(former.mode() & 0o7777))?)
     }
 
-    /// To be written.
+    /// The file, to write to.
     pub fn file(&mut self) -> &mut File {
         &mut self.file
     }
 
-    /// Gives the file its name once it is on the disk.
+    /// Renames the file to its final name after it is synced to disk.
     pub fn commit(self) -> io::Result<()> {
         self.file.sync_all()?;
         self.take_name()
     }
 
-    /// Gives the file its name.
+    /// Renames the file to its final name.
     pub fn take_name(mut self) -> io::Result<()> {
         if let Some(partial) = &self.partial {
             fs::rename(partial, &self.name)?;
@@ -105,8 +105,7 @@ fn beside(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// How all partial names of a file begin: with its name, or the beginning of a long one, for they may be no longer than any
-/// name may be.
+/// Prefix of all temporary names of a file: a dot and its name, which is cut where the result would exceed `NAME_MAX`.
 fn beginning(path: &Path) -> OsString {
     let own = path.file_name().unwrap_or_default().as_bytes();
     let mut name = OsString::from(".");
@@ -115,7 +114,7 @@ fn beginning(path: &Path) -> OsString {
     name
 }
 
-/// Deletes partial files of this name that no process writes any more. What cannot be deleted stays.
+/// Deletes partial files of this name that no process writes to any more. Errors are ignored.
 fn delete_orphans(name: &Path) {
     let beginning = beginning(name);
     let directory = name.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -129,7 +128,7 @@ fn delete_orphans(name: &Path) {
     }
 }
 
-/// Deletes it if it is this user's and nobody has locked it.
+/// Deletes a partial file if it belongs to this user and no process has locked it.
 fn delete_orphan(partial: &Path) -> io::Result<()> {
     let file = File::from(open(
         partial,

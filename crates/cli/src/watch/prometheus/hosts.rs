@@ -1,8 +1,8 @@
-//! The names by which a request may ask for this host.
+//! The values of `Host` that a request may have.
 //!
-//! A web page can make a browser on this host fetch from here under the page's own name, once that name resolves to this
-//! host's address (DNS rebinding), and read the answer. Such a request has the page's name in `Host`. An address cannot be
-//! rebound, so any address is accepted.
+//! A web page can point its own domain name at this host's address (DNS rebinding). A browser on this host then lets
+//! the page read what it fetches from here. Such a request has the page's domain name in `Host`, and is refused. An IP
+//! address cannot be rebound, so every IP address is accepted.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -31,7 +31,7 @@ impl Hosts {
         is_address || self.names().any(|accepted| accepted.eq_ignore_ascii_case(name))
     }
 
-    /// What to say of a request for another host.
+    /// The answer to a request for another host.
     pub fn refusal(&self) -> String {
         format!(
             "the request's Host is no name of this host: use an IP address, {}, or start brimful watch with \

@@ -1,4 +1,4 @@
-//! Numbers that no machine has room for, and arrivals that no machine can make.
+//! Values that need more memory than any machine has, and arrivals that take too long to generate.
 
 use crate::program::run;
 use brimful_testkit::RawServer;

@@ -1,4 +1,4 @@
-//! `brimful module install`, killed: what it leaves can be installed again, and removed.
+//! A killed `brimful module install`: the installation can be repeated or removed.
 
 use crate::module::{INCLUDING, apart_from_logs, built, module, prefix};
 use crate::program::{brimful, share_machine};
@@ -33,7 +33,8 @@ fn an_installation_that_is_killed_can_be_repeated_or_removed() {
     run_in(&scratch, &remove).exits(&[0]);
 
     for instant in 0..INSTANTS {
-        // Of two, one kills a first installation, one a second with other files; then of two, one is repeated.
+        // Every second trial kills a second installation with other files. Two of four repeat the installation
+        // afterwards.
         let (is_second, is_repeated) = (instant % 2 == 1, instant / 2 % 2 == 1);
         if is_second {
             run_in(&scratch, &install).exits(&[0]);

@@ -1,4 +1,4 @@
-//! The Server Module's file: another user of the machine may have put something in its place.
+//! The Server Module's file, where another user of the machine has put something in its place.
 
 use crate::module::built;
 use crate::program::{run, until};
@@ -17,12 +17,12 @@ fn requests(memory: &Path) -> Option<u64> {
     Some(ServerSample::from_bytes(&fs::read(memory).ok()?, Nanos::ZERO).ok()?.requests())
 }
 
-/// Removes a file when dropped, whatever becomes of the test.
+/// Removes a file when dropped, even if the test fails.
 struct Removed(PathBuf);
 
 impl Drop for Removed {
     fn drop(&mut self) {
-        // The test may not have come so far.
+        // The file may not exist: the test may have failed before it was created.
         let _ = fs::remove_file(&self.0);
     }
 }
@@ -55,7 +55,7 @@ fn a_file_or_link_that_nobody_planted_in_dev_shm_does_not_stop_recording() {
     }
 }
 
-/// A program that is told to end, and waited for, when dropped.
+/// A program that is terminated and waited for when dropped.
 struct Started(Child);
 
 impl Drop for Started {
@@ -66,8 +66,8 @@ impl Drop for Started {
     }
 }
 
-/// nginx as root starts it where /run is in memory, with a directive that names no file; `before` is done first, by a
-/// shell. Its own /run and /dev/shm are those of no other program.
+/// Starts nginx as `user`, with a directive that names no file, after a shell has run `before`. It has its own /run, in
+/// memory, and its own /dev/shm.
 fn nginx_of_its_own_run(directory: &Path, before: &str, user: u32) -> Started {
     fs::write(directory.join("module.so"), built()).unwrap();
     let place = directory.display();
@@ -89,7 +89,7 @@ fn nginx_of_its_own_run(directory: &Path, before: &str, user: u32) -> Started {
     Started(command.spawn().unwrap())
 }
 
-/// The file that this server writes to, by the name that it has here.
+/// Checks that this server counts into the file at `path`, a path in its own mount namespace.
 fn counts_into(started: &Started, directory: &Path, path: &str) {
     let socket = directory.join("socket");
     until(|| socket.exists());

@@ -1,4 +1,4 @@
-//! Names that somebody else has taken, and files that others may read.
+//! Output names that another user has already taken, and files that other users may read.
 
 use crate::documents;
 use crate::program::{Running, brimful, run, share_machine, until};

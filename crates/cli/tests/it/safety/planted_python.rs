@@ -1,5 +1,5 @@
-//! `brimful fleet` and `survey --shards` run Python. None of it may come from the directory in which the user happens
-//! to be: in `/tmp`, or in a checkout of somebody else's, others choose what is there.
+//! `brimful fleet` and `survey --shards` run Python. They must not load any of it from the working directory: in
+//! `/tmp`, or in somebody else's checkout, other users choose what is there.
 
 use crate::plan::{Files, word};
 use crate::program::{Done, Running, brimful, share_machine};

@@ -1,4 +1,4 @@
-//! Whatever else cannot be written or read, a load that ran ends with its Record.
+//! A load that ran ends with its Record, even if another file cannot be written or read.
 
 use crate::documents;
 use crate::program::{Done, Running, brimful, run, share_machine};
@@ -62,7 +62,7 @@ fn a_keep_directory_that_is_removed_during_the_load_leaves_the_record() {
     assert_eq!(record.counts.completed, 5);
 }
 
-/// A file of 1 MiB that a call later has 10 bytes.
+/// A file of 1 MiB, and a function that cuts it to 10 bytes during the load.
 fn shrinking(directory: &Path) -> (String, impl Fn() + Send + Sync + 'static) {
     let path = directory.join("body");
     fs::write(&path, vec![b'x'; 1 << 20]).unwrap();

@@ -1,4 +1,4 @@
-//! Another user beside a test bed. It takes what the test bed takes: root.
+//! A test bed beside another user of the machine. Needs root, as the test bed does.
 
 use crate::program::{Running, brimful, own_machine};
 use rustix::fs::{FlockOperation, flock};

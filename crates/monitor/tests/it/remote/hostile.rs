@@ -1,4 +1,4 @@
-//! A watching side that knows the token and means harm: its messages must not fill the load generator's memory.
+//! A malicious watching side that knows the token: its messages must not fill the load generator's memory.
 
 use super::{monotonic, remote, serve, watch, welcome};
 use brimful_core::Nanos;
@@ -12,12 +12,12 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How much the load generator may grow by what it receives.
+/// How much the load generator's memory may grow by the messages, in bytes.
 const MOST_MEMORY: u64 = 64 << 20;
-/// The longest message there is.
+/// The longest message of the protocol, in bytes.
 const LONGEST: usize = 4 << 20;
 
-/// The most memory this process has had, in bytes.
+/// The peak resident memory of this process, in bytes.
 fn high_water_mark() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
@@ -38,7 +38,8 @@ fn begin(socket: &mut TcpStream, token: &Token) {
     socket.write_all((clocks + watching + &sample("{}")).as_bytes()).unwrap();
 }
 
-/// What a run makes of a watching side that sends a line this often after a proper beginning, so far apart.
+/// The outcome of a run whose watching side begins correctly and then sends `line` `times` times, `apart` from each
+/// other.
 fn run(line: &Arc<str>, times: usize, interval: Nanos, apart: Duration) -> Server {
     let token = Token::generate().unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -49,7 +50,7 @@ fn run(line: &Arc<str>, times: usize, interval: Nanos, apart: Duration) -> Serve
     let hostile = thread::spawn(move || {
         let (mut socket, _) = listener.accept().unwrap();
         begin(&mut socket, &token);
-        // It fails as soon as the other side has had enough.
+        // This fails as soon as the other side closes the connection.
         for _ in 0..times {
             thread::sleep(apart);
             if socket.write_all(line.as_bytes()).is_err() {
@@ -68,8 +69,8 @@ fn run(line: &Arc<str>, times: usize, interval: Nanos, apart: Duration) -> Serve
     server
 }
 
-/// Groups with every collection of a sample, where `*` stands for its elements; and one element. `#` is a number that
-/// differs from element to element.
+/// Every collection of a sample: its groups, with `*` in place of the elements, and one element. `#` stands for a
+/// number that differs from element to element.
 const COLLECTIONS: [(&str, &str); 13] = [
     (r#"{"module":{"servers":[{"classes":[*]}]}}"#, "{}"),
     (r#"{"module":{"servers":[{"classes":[*]}]}}"#, "[]"),
@@ -88,7 +89,7 @@ const COLLECTIONS: [(&str, &str); 13] = [
 
 const DISK: &str = r##""#":{"reads":1,"blocks_read":1,"writes":1,"blocks_written":1,"busy_ms":1,"queued_ms":1}"##;
 
-/// Groups with as many elements as `count` in a collection, or as there is room for.
+/// Groups with `count` elements in a collection, or with fewer if the message would be too long.
 fn filled((groups, element): (&str, &str), count: usize) -> String {
     let mut elements = String::new();
     for number in 0..count {
@@ -104,7 +105,7 @@ fn filled((groups, element): (&str, &str), count: usize) -> String {
     groups.replace('*', &elements)
 }
 
-/// Does something with each of some lines. Memory is the process's, so each line gets a process of its own.
+/// Runs `body` with each line, in a process of its own: the peak memory is known only per process.
 fn alone(test: &str, lines: usize, line: impl Fn(usize) -> String, body: impl Fn(&Arc<str>)) {
     const CHILD: &str = "BRIMFUL_MONITOR_TEST_OF_MEMORY";
     if let Some(index) = std::env::var(CHILD).ok().and_then(|index| index.parse::<usize>().ok()) {
@@ -143,7 +144,7 @@ fn messages_within_the_bounds_do_not_fill_the_memory_together() {
     };
     alone("messages_within_the_bounds_do_not_fill_the_memory_together", COLLECTIONS.len() + 1, line, |line| {
         let before = high_water_mark();
-        // Not faster than was asked, so that all of them are kept.
+        // Not faster than requested, so that all of them are kept.
         let server = run(line, 16, Nanos::from_millis(10), Duration::from_millis(10));
         let (why, grown) = (&server.sources["monitor"], high_water_mark() - before);
         assert!(why.contains("the other side closed the connection"), "{why}");
