@@ -156,7 +156,7 @@ impl RewrittenFile {
     pub fn replace(&self, text: &str) -> anyhow::Result<()> {
         let replaced = Place::open(&self.path, Readers::Umask).and_then(|place| match place {
             Place::Replacement(mut replacement) => {
-                replacement.file().write_all(text.as_bytes()).and_then(|()| replacement.take_name())
+                replacement.file().write_all(text.as_bytes()).and_then(|()| replacement.rename_into_place())
             }
             Place::Stdout | Place::Stream(_) => Err(refusal("it has just become something other than a file")),
         });

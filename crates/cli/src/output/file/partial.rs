@@ -38,7 +38,7 @@ impl Replacement {
         delete_orphans(&name);
         let mode = if former.is_some() || readers == Readers::Owner { 0o600 } else { 0o666 };
         for _ in 0..ATTEMPTS {
-            let partial = beside(&name);
+            let partial = temporary_path(&name);
             let file = match OpenOptions::new().write(true).create_new(true).mode(mode).open(&partial) {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
                 opened => opened?,
@@ -50,14 +50,14 @@ impl Replacement {
             }
             let replacement = Replacement { file, partial: Some(partial), name };
             if let Some(former) = former {
-                replacement.become_like(former)?;
+                replacement.copy_mode_and_owner(former)?;
             }
             return Ok(replacement);
         }
         Err(refusal("no name for a partial file beside it is free"))
     }
 
-    fn become_like(&self, former: &Metadata) -> io::Result<()> {
+    fn copy_mode_and_owner(&self, former: &Metadata) -> io::Result<()> {
         let own = self.file.metadata()?;
         let changed = |own: u32, former: u32| (own != former).then_some(former);
         let (uid, gid) = (changed(own.uid(), former.uid()), changed(own.gid(), former.gid()));
@@ -76,11 +76,11 @@ impl Replacement {
     /// Renames the file to its final name after it is synced to disk.
     pub fn commit(self) -> io::Result<()> {
         self.file.sync_all()?;
-        self.take_name()
+        self.rename_into_place()
     }
 
     /// Renames the file to its final name.
-    pub fn take_name(mut self) -> io::Result<()> {
+    pub fn rename_into_place(mut self) -> io::Result<()> {
         if let Some(partial) = &self.partial {
             fs::rename(partial, &self.name)?;
         }
@@ -99,14 +99,14 @@ impl Drop for Replacement {
 }
 
 /// A hidden name in the same directory, so on the same file system.
-fn beside(path: &Path) -> PathBuf {
-    let mut name = beginning(path);
+fn temporary_path(path: &Path) -> PathBuf {
+    let mut name = name_prefix(path);
     name.push(format!("{:016x}{SUFFIX}", RandomState::new().hash_one(path)));
     path.with_file_name(name)
 }
 
 /// Prefix of all temporary names of a file: a dot and its name, which is cut where the result would exceed `NAME_MAX`.
-fn beginning(path: &Path) -> OsString {
+fn name_prefix(path: &Path) -> OsString {
     let own = path.file_name().unwrap_or_default().as_bytes();
     let mut name = OsString::from(".");
     name.push(OsStr::from_bytes(&own[..own.len().min(NAME_MAX - 2 - 16 - SUFFIX.len())]));
@@ -116,7 +116,7 @@ fn beginning(path: &Path) -> OsString {
 
 /// Deletes partial files of this name that no process writes to any more. Errors are ignored.
 fn delete_orphans(name: &Path) {
-    let beginning = beginning(name);
+    let beginning = name_prefix(name);
     let directory = name.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let found = entry.file_name();
@@ -153,18 +153,18 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let name = dir.path().join("a.json");
         let [orphan, victim, link] = ["orphan", "victim", "link"]
-            .map(|which| if which == "victim" { dir.path().join("victim") } else { beside(&name) });
+            .map(|which| if which == "victim" { dir.path().join("victim") } else { temporary_path(&name) });
         fs::write(&orphan, "of a killed run").unwrap();
         fs::write(&victim, "untouched").unwrap();
         symlink(&victim, &link).unwrap();
-        let others = [dir.path().join(".a.json.mine.partial"), beside(&dir.path().join("b.json"))];
+        let others = [dir.path().join(".a.json.mine.partial"), temporary_path(&dir.path().join("b.json"))];
         others.iter().for_each(|other| fs::write(other, "another's").unwrap());
         let being_written = Replacement::create(name.clone(), None, Readers::Umask).unwrap();
         let next = Replacement::create(name.clone(), None, Readers::Umask).unwrap();
         assert!(!orphan.exists() && fs::read_to_string(&victim).unwrap() == "untouched");
         assert!(fs::symlink_metadata(&link).is_ok() && others.iter().all(|other| other.exists()));
         for replacement in [being_written, next] {
-            replacement.take_name().unwrap();
+            replacement.rename_into_place().unwrap();
         }
         assert!(name.exists());
     }
@@ -172,6 +172,6 @@ mod tests {
     #[test]
     fn two_partial_names_of_a_file_differ() {
         let name = Path::new("/tmp/a.json");
-        assert_ne!(beside(name), beside(name));
+        assert_ne!(temporary_path(name), temporary_path(name));
     }
 }
