@@ -1,6 +1,6 @@
 //! What the tests see of each call, and that it adds up.
 
-use brimful_core::{ConnectionEnded, End, Event, Nanos, Observer, Outcome, ResponseSize, Retry, SessionEnded};
+use brimful_core::{ConnectionEnded, End, Event, Limit, Nanos, Observer, Outcome, ResponseSize, Retry, SessionEnded};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -72,6 +72,8 @@ impl Seen {
             End::StreamReset | End::GoneAway => true,
             End::Reset { sent } | End::ClosedOnReuse { sent } | End::Unfinished { sent } => sent,
             End::TlsFailed { sent, .. } => sent,
+            // Its head may have been sent; it counts as not sent.
+            End::ClientLimited(Limit::Body) => false,
             End::Abandoned | End::Refused | End::ClientLimited(_) => {
                 assert!(self.established.is_none(), "not connected after all: {self:?}");
                 false
