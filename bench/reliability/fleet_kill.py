@@ -23,9 +23,8 @@ import time
 from datetime import datetime
 from pathlib import Path
 
-from leftovers import MARK, groups_and_namespaces, processes, target
+from shared import MARK, ROOT, groups_and_namespaces, parser, processes, target
 
-ROOT = Path(__file__).resolve().parents[2]
 #: The latest kill, in seconds after the start of the command. Kills fall between the start of Python and some seconds
 #: into the load.
 LATEST_KILL_S = 8.0
@@ -63,12 +62,11 @@ def main() -> int:
 
 
 def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=" ".join((__doc__ or "").split("\n\n")[0].split()))
-    parser.add_argument("--build", type=Path, default=ROOT / "target" / "release", help="directory of the program")
-    parser.add_argument("--count", type=int, default=20, help="how many kills [default: %(default)s]")
-    parser.add_argument("--shards", type=int, default=2, help="of each fleet [default: %(default)s]")
-    parser.add_argument("--seed", type=int, default=secrets.randbits(32), help="of the instants [default: random]")
-    return parser.parse_args()
+    arguments = parser(__doc__)
+    arguments.add_argument("--count", type=int, default=20, help="how many kills [default: %(default)s]")
+    arguments.add_argument("--shards", type=int, default=2, help="of each fleet [default: %(default)s]")
+    arguments.add_argument("--seed", type=int, default=secrets.randbits(32), help="of the instants [default: random]")
+    return arguments.parse_args()
 
 
 def trial(

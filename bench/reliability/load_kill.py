@@ -22,9 +22,8 @@ import time
 from datetime import datetime
 from pathlib import Path
 
-from leftovers import MARK, groups_and_namespaces, processes, target
+from shared import MARK, groups_and_namespaces, parser, processes, target
 
-ROOT = Path(__file__).resolve().parents[2]
 LATEST_KILL_S = {"load": 4.0, "survey": 15.0}
 GRACE_S = 1.0
 MAX_AGE_S = 2.0
@@ -50,12 +49,11 @@ def main() -> int:
 
 
 def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=" ".join((__doc__ or "").split("\n\n")[0].split()))
-    parser.add_argument("--build", type=Path, default=ROOT / "target" / "release", help="directory of the program")
-    parser.add_argument("--count", type=int, default=50, help="how many kills [default: %(default)s]")
-    parser.add_argument("--kind", nargs="+", choices=LATEST_KILL_S, default=list(LATEST_KILL_S), help="of what")
-    parser.add_argument("--seed", type=int, default=secrets.randbits(32), help="of the instants [default: random]")
-    return parser.parse_args()
+    arguments = parser(__doc__)
+    arguments.add_argument("--count", type=int, default=50, help="how many kills [default: %(default)s]")
+    arguments.add_argument("--kind", nargs="+", choices=LATEST_KILL_S, default=list(LATEST_KILL_S), help="of what")
+    arguments.add_argument("--seed", type=int, default=secrets.randbits(32), help="of the instants [default: random]")
+    return arguments.parse_args()
 
 
 def trial(program: Path, kind: str, url: str, server: int, after_s: float) -> tuple[list[str], float | None]:

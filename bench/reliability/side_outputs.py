@@ -10,7 +10,6 @@ the load. The Record has to be on stdout, or in the file of --out where that is 
 tmpfs. Exits with 1 if a Record is missing.
 """
 
-import argparse
 import contextlib
 import http.server
 import json
@@ -24,7 +23,8 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from shared import parser
+
 CALLS = 200
 OUTPUTS = {"--trace": "trace", "--keep": "kept.json", "--hdr": "times.hgrm", "--html": "page.html", "--out": "record.json"}
 WAYS = ["full at 0 %", "full at 50 %", "full at 95 %", "EIO", "EFBIG", "directory removed"]
@@ -58,9 +58,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=" ".join((__doc__ or "").split("\n\n")[0].split()))
-    parser.add_argument("--build", type=Path, default=ROOT / "target" / "release", help="directory of the program")
-    program = parser.parse_args().build.resolve() / "brimful"
+    arguments = parser(__doc__)
+    program = arguments.parse_args().build.resolve() / "brimful"
     server = Server(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     url = f"http://127.0.0.1:{server.server_address[1]}/"

@@ -17,7 +17,8 @@ import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from shared import parser
+
 MAX_GROWTH_KB = 1024
 LOOK_EVERY_S = 1.0
 SESSIONS = """[[class]]
@@ -27,7 +28,7 @@ path = "/"
 [load.sessions]
 rate = {rate}
 calls = 5
-think = "20ms"
+think_s = 0.02
 """
 
 
@@ -47,7 +48,7 @@ def main() -> int:
                 "HTTP/1": [*load, "--rate", str(options.rate), "--timeout", "1s"],
                 "HTTP/2": [*load, "--rate", str(options.rate), "--timeout", "1s", "--http", "2"],
                 "sessions": [*load, "--workload", str(workload), "--timeout", "1s"],
-                "watch": [program, "watch", "--pid", str(server.pid), "-d", lasts, "--interval", "10ms", "--json"],
+                "watch": [program, "watch", "--process", str(server.pid), "-d", lasts, "--interval", "10ms", "--json"],
             }
             for name in options.load or commands:
                 wrong = soak(name, commands[name], Path(place, "record.json"), options.minutes * 60)
@@ -58,12 +59,11 @@ def main() -> int:
 
 
 def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=" ".join((__doc__ or "").split("\n\n")[0].split()))
-    parser.add_argument("--build", type=Path, default=ROOT / "target" / "release", help="directory of the program")
-    parser.add_argument("--minutes", type=float, default=120, help="of each load [default: %(default)s]")
-    parser.add_argument("--rate", type=int, default=50_000, help="calls per second [default: %(default)s]")
-    parser.add_argument("--load", nargs="+", choices=["HTTP/1", "HTTP/2", "sessions", "watch"], help="only these")
-    return parser.parse_args()
+    arguments = parser(__doc__)
+    arguments.add_argument("--minutes", type=float, default=120, help="of each load [default: %(default)s]")
+    arguments.add_argument("--rate", type=int, default=50_000, help="calls per second [default: %(default)s]")
+    arguments.add_argument("--load", nargs="+", choices=["HTTP/1", "HTTP/2", "sessions", "watch"], help="only these")
+    return arguments.parse_args()
 
 
 def soak(name: str, command: list[str], out: Path, lasts_s: float) -> str:
@@ -94,7 +94,7 @@ def soak(name: str, command: list[str], out: Path, lasts_s: float) -> str:
     account = ""
     if name != "watch":
         counts = json.loads(out.read_text())["counts"]
-        ended = sum(counts[key] for key in BEFORE_SENDING) + counts["sent"]
+        ended = sum(counts.get(key, 0) for key in BEFORE_SENDING) + counts["sent"]
         account = f"{counts['scheduled']:,} scheduled, {ended:,} accounted for, {counts['completed']:,} completed; "
         if ended != counts["scheduled"]:
             wrong.append("the calls do not add up")

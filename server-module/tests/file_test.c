@@ -76,7 +76,7 @@ static void sizes_are_those_that_were_checked(void)
     CHECK(brimful_map(&other, &settings, why) == 0);
     memset(&memory, 0, sizeof(memory));
     CHECK(brimful_map_old(&memory, &settings, why) == 0);
-    other.header->slots = UINT32_MAX; /* by whoever else has the file mapped, just after the check */
+    other.header->slots = UINT32_MAX; /* another process writes it just after the check */
     other.header->slot_size = UINT32_MAX;
     other.header->header_size = UINT32_MAX;
     brimful_sign(&memory, &settings);

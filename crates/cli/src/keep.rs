@@ -23,8 +23,8 @@ pub struct KeptFile(RewrittenFile);
 
 impl KeptFile {
     /// Makes sure that it can be written.
-    pub fn at(path: &Path) -> anyhow::Result<KeptFile> {
-        RewrittenFile::at(path, "--keep").map(KeptFile)
+    pub fn create(path: &Path) -> anyhow::Result<KeptFile> {
+        RewrittenFile::create(path, "--keep").map(KeptFile)
     }
 
     /// Writes a Record.

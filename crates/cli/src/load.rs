@@ -45,7 +45,7 @@ pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
     let out = OutFile::optional(args.output.out.as_deref(), "--out")?;
     let html = OutFile::optional(args.html.as_deref(), "--html")?;
     let hdr = args.hdr.open()?;
-    let kept = args.part.keep.as_deref().map(KeptFile::at).transpose()?;
+    let kept = args.part.keep.as_deref().map(KeptFile::create).transpose()?;
     let stop = progress::stop_flag()?;
     if args.part.until_stdin_ends {
         keep::stop_when_stdin_ends(&stop)?;
@@ -69,11 +69,12 @@ pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
         None => load(),
     };
     let mut record = progress::during("load", plan.window, plan.live.as_deref(), load)?;
-    record.objectives = judge_objectives(&record, &args.slo)?;
+    let judged = judge_objectives(&record, &args.slo).map(|objectives| record.objectives = objectives);
     record.calibration = found.and_then(|record| record.calibration);
     // The Record is the main result, so it is delivered before everything else.
     let delivered = deliver_record(&record, &args.output, args.detail, out);
     let others = [
+        judged.map_err(anyhow::Error::from),
         kept.as_ref().map_or(Ok(()), |kept| kept.write(&record)),
         trace.finish(),
         hdr.map_or(Ok(()), |file| file.write(&record)),

@@ -368,13 +368,6 @@ where
 impl Config {
     /// Checks that the descriptor limit allows the connections that the load has open at once.
     ///
-    /// # Errors
-    /// [`EngineError::Descriptors`] if it does not.
-    pub fn check_descriptors(&self, shards: u64) -> Result<(), EngineError> {
-        host::raise_descriptor_limit();
-        host::check_descriptors(self.connections.at_once, shards, self.engine == Engine::Uring)
-    }
-
     /// What the sockets of these shards have in common, and whether io_uring drives them.
     fn prepare<'a, W, R: Requests<'a>, O>(&self, shards: &[(W, R, O)]) -> Result<(Settings, bool), EngineError> {
         host::raise_descriptor_limit();

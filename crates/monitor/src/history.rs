@@ -1,8 +1,8 @@
 //! What was seen over a time of any length, in bounded memory.
 //!
-//! When [`MAX_SAMPLES`] or [`MAX_BYTES`] are reached, every two samples are merged into one, and from then on each
-//! sample that is kept covers twice as many. Counters lose nothing by that; of the accept queue the longest length is
-//! kept. The first sample and the last are always kept.
+//! When [`MAX_SAMPLES`] are reached, or [`MAX_BYTES`] of samples that another host sends, every two samples are merged
+//! into one, and from then on each sample that is kept covers twice as many. Counters lose nothing by that; of the accept
+//! queue the longest length is kept. The first sample and the last are always kept.
 
 use crate::group::Group;
 use crate::groups::Listed;
@@ -16,16 +16,16 @@ use std::collections::BTreeMap;
 
 /// Four minutes at four samples a second.
 const MAX_SAMPLES: usize = 1024;
-/// The most bytes of all samples, as [`size_of_all`] counts them. It is enough for [`MAX_SAMPLES`] of a machine with up
-/// to about 32 CPUs.
+/// The most bytes of all samples that another host has sent, as [`size_of_all`] counts them. It is enough for
+/// [`MAX_SAMPLES`] of a machine with up to about 32 CPUs.
 const MAX_BYTES: usize = 16 << 20;
 
 /// Samples, in the order of time.
 #[derive(Debug)]
 pub struct History {
     samples: Vec<Sample>,
-    /// Bytes of all samples.
-    bytes: usize,
+    /// Bytes of all samples, where they are limited.
+    bytes: Option<usize>,
     /// One of so many is kept.
     stride: u64,
     /// So many went into the last one that is kept.
@@ -46,29 +46,34 @@ pub(crate) struct Seen {
 
 impl Default for History {
     fn default() -> History {
-        History { samples: Vec::new(), bytes: 0, stride: 1, taken: 1 }
+        History { samples: Vec::new(), bytes: None, stride: 1, taken: 1 }
     }
 }
 
 impl History {
+    /// For samples that another host sends, which may be as large as it likes.
+    pub(crate) fn of_foreign_samples() -> History {
+        History { bytes: Some(0), ..History::default() }
+    }
+
     /// Adds the next sample.
     pub fn push(&mut self, sample: Sample) {
         if let [_, .., last] = self.samples.as_mut_slice()
             && self.taken < self.stride
         {
-            self.bytes -= size_of_all(last);
+            let before = self.bytes.map(|bytes| bytes - size_of_all(last));
             merge(last, sample);
-            self.bytes += size_of_all(last);
+            self.bytes = before.map(|bytes| bytes + size_of_all(last));
             self.taken += 1;
         } else if self.samples.len() == MAX_SAMPLES {
             self.thin();
             self.push(sample);
         } else {
-            self.bytes += size_of_all(&sample);
+            self.bytes = self.bytes.map(|bytes| bytes + size_of_all(&sample));
             self.samples.push(sample);
             self.taken = 1;
         }
-        while self.bytes > MAX_BYTES && self.samples.len() > 2 {
+        while self.bytes.is_some_and(|bytes| bytes > MAX_BYTES) && self.samples.len() > 2 {
             self.thin();
         }
     }
@@ -77,9 +82,7 @@ impl History {
     pub fn close(&mut self, sample: Sample) {
         match self.samples.as_mut_slice() {
             [.., before, last] if 2 * (sample.at - last.at).0 < (last.at - before.at).0 => {
-                self.bytes -= size_of_all(last);
                 merge(last, sample);
-                self.bytes += size_of_all(last);
             }
             _ => self.push(sample),
         }
@@ -120,7 +123,7 @@ impl History {
             }
             self.samples.push(kept);
         }
-        self.bytes = self.samples.iter().map(size_of_all).sum();
+        self.bytes = self.bytes.map(|_| self.samples.iter().map(size_of_all).sum());
         self.stride *= 2;
     }
 }

@@ -72,10 +72,7 @@ fn carry_out<const LOOKED_ON: bool, B: Observer + Send>(
     beside: impl Fn() -> B,
 ) -> Result<(Record, B), RunError> {
     plan.validate()?;
-    let mut config = plan.engine_config();
-    // Check before memory is allocated for each client.
-    config.check_descriptors(plan.threads)?;
-    let requests = plan.requests()?;
+    let (mut config, requests) = (plan.engine_config(), plan.requests()?);
     let extent = Extent { window: plan.window, calls: plan.calls };
     let names: Vec<String> = plan.workload.classes.iter().map(|class| class.name.clone()).collect();
     let window = plan.planned_window()?;

@@ -40,6 +40,7 @@ mod hdr_files;
 mod histogram;
 mod http2_errors;
 mod keeper;
+mod limited;
 mod live;
 mod merge;
 mod objectives;

@@ -4,7 +4,7 @@
 //!
 //! Each message has two parts: its first sentence says what happened, the rest what to do next.
 
-use crate::parts;
+use crate::{limited, parts};
 use brimful_core::Nanos;
 use brimful_core::account::Limited;
 use brimful_core::counts::Counts;
@@ -84,11 +84,6 @@ pub struct Evidence<'a> {
 pub fn judge(evidence: &Evidence<'_>) -> Verdict {
     let reason = |code, message| Reason { code, message };
     let counts = &evidence.totals.counts;
-    let Limited { descriptors, ports, memory, bodies } = evidence.limited;
-    let lacking = |n: u64, code, what: &str, remedy: &str| {
-        let message = format!("{} of {} calls could not begin: {what}. {remedy}.", count(n), count(counts.scheduled));
-        (n > 0).then(|| reason(code, message))
-    };
     let reasons = [
         panicked(evidence.generator).map(|message| reason(ReasonCode::GeneratorPanicked, message)),
         unbalanced(evidence).map(|message| reason(ReasonCode::Unbalanced, message)),
@@ -96,40 +91,15 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
         stalled(evidence).map(|message| reason(ReasonCode::GeneratorStalled, message)),
         busy(evidence).map(|message| reason(ReasonCode::GeneratorCpu, message)),
         beyond(evidence).map(|message| reason(ReasonCode::BeyondClientMax, message)),
-        lacking(
-            descriptors,
-            ReasonCode::Descriptors,
-            "the generator had no file descriptor left",
-            "Raise the limit with `ulimit -n`, or keep fewer connections open: lower --rate or --clients, shorten \
-             --timeout and --connect-timeout",
-        ),
-        lacking(
-            ports,
-            ReasonCode::Ports,
-            "this host had no local port left",
-            "Widen the range with `sysctl -w net.ipv4.ip_local_port_range='1024 65535'`, reuse connections (no \
-             --new-connection), lower --rate, or shorten --connect-timeout",
-        ),
-        lacking(
-            memory,
-            ReasonCode::Memory,
-            "the kernel had no memory left for another socket",
-            "Free memory or raise `sysctl net.ipv4.tcp_mem`, or keep fewer connections open: lower --rate or \
-             --clients, shorten --timeout and --connect-timeout",
-        ),
-        (bodies > 0).then(|| {
-            let why = evidence.generator.body_error.as_deref().unwrap_or("a file of `body_file` could not be read");
-            let message =
-                format!("{} of {} calls could not be sent whole: {why}.", count(bodies), count(counts.scheduled));
-            reason(ReasonCode::BodyFile, message)
-        }),
-        (evidence.interrupted && counts.completed == 0).then(|| {
-            let message = "The run was interrupted before any call was completed. Let it run longer.";
-            reason(ReasonCode::Interrupted, message.to_owned())
-        }),
-        parts::missing(evidence.shards, evidence.window).map(|message| reason(ReasonCode::ShardLost, message)),
     ];
     let mut reasons: Vec<Reason> = reasons.into_iter().flatten().collect();
+    reasons.extend(limited::reasons(evidence.limited, counts.scheduled, evidence.generator));
+    if evidence.interrupted && counts.completed == 0 {
+        let message = "The run was interrupted before any call was completed. Let it run longer.";
+        reasons.push(reason(ReasonCode::Interrupted, message.to_owned()));
+    }
+    let missing = parts::missing(evidence.shards, evidence.window);
+    reasons.extend(missing.map(|message| reason(ReasonCode::ShardLost, message)));
     reasons.extend(parts::doubts(evidence.shards, &reasons));
     Verdict {
         failing: Some(failing(counts, evidence.load)),

@@ -103,14 +103,21 @@ fn serve(connection: TcpStream, mut tls: ServerConnection, behaviour: &TlsBehavi
             wire.write_all(bytes)?;
             return wire.drain();
         }
-        Stream::new(&mut tls, &mut wire).write_all(&behaviour.response)?;
+        if behaviour.ending == Ending::AwaitNotify {
+            // Both leave in one write, so that the client has both at once however busy this host is.
+            tls.writer().write_all(&behaviour.response)?;
+        } else {
+            Stream::new(&mut tls, &mut wire).write_all(&behaviour.response)?;
+        }
         match behaviour.ending {
             Ending::KeepAlive => continue,
             Ending::InOrder | Ending::NotifyOnly | Ending::AwaitNotify | Ending::NotifyAndMore => {
                 tls.send_close_notify();
+                let mut records = Vec::new();
                 while tls.wants_write() {
-                    tls.write_tls(&mut wire)?;
+                    tls.write_tls(&mut records)?;
                 }
+                wire.write_all(&records)?;
             }
             Ending::Cut | Ending::Raw(_) => {}
         }

@@ -202,7 +202,7 @@ pub struct PartArgs {
     pub clock_ahead: Option<FleetClock>,
     /// Keep the Record of what has been seen so far in this file, once a second
     ///
-    /// And the whole Record in the end: it outlives this process, and `brimful merge` takes it.
+    /// And the whole Record in the end. The file outlives this process; `brimful merge` takes those of shards.
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub keep: Option<PathBuf>,
     /// Only find what this client can offer (--calibrate), for the load that shards are to make of it.

@@ -262,19 +262,19 @@ mod tests {
     }
 
     fn change_everything(journal: &mut Journal, directory: &Path) {
-        let at = |name: &str| directory.join(name);
-        journal.write(&at("old"), b"new text").unwrap();
-        journal.write(&at("new"), b"text").unwrap();
-        let deep = at("made/deep/file");
-        assert_eq!(missing_directories(&deep), [at("made"), at("made/deep")]);
+        let inside = |name: &str| directory.join(name);
+        journal.write(&inside("old"), b"new text").unwrap();
+        journal.write(&inside("new"), b"text").unwrap();
+        let deep = inside("made/deep/file");
+        assert_eq!(missing_directories(&deep), [inside("made"), inside("made/deep")]);
         journal.write_with_directories(&deep, b"first").unwrap();
         assert_eq!(missing_directories(&deep), Vec::<PathBuf>::new());
         journal.write_with_directories(&deep, b"in it").unwrap();
-        journal.link(&at("link"), Path::new("new")).unwrap();
-        journal.remove(&at("gone")).unwrap();
-        journal.remove(&at("gone link")).unwrap();
-        journal.remove(&at("never there")).unwrap();
-        journal.rename(&at("mine"), &at("mine.kept")).unwrap();
+        journal.link(&inside("link"), Path::new("new")).unwrap();
+        journal.remove(&inside("gone")).unwrap();
+        journal.remove(&inside("gone link")).unwrap();
+        journal.remove(&inside("never there")).unwrap();
+        journal.rename(&inside("mine"), &inside("mine.kept")).unwrap();
     }
 
     fn fill(directory: &Path) {
@@ -328,35 +328,35 @@ mod tests {
     #[test]
     fn what_a_killed_program_left_is_swept() {
         let directory = tempfile::tempdir().unwrap();
-        let at = |name: &str| directory.path().join(name);
-        let file = at("made/deep/file");
+        let inside = |name: &str| directory.path().join(name);
+        let file = inside("made/deep/file");
         for (made, written) in [("made.brimful-new", None), ("made.brimful-new/deep", Some("file"))] {
-            fs::create_dir_all(at(made)).unwrap();
-            written.into_iter().for_each(|name| fs::write(at(made).join(name), "half").unwrap());
+            fs::create_dir_all(inside(made)).unwrap();
+            written.into_iter().for_each(|name| fs::write(inside(made).join(name), "half").unwrap());
             sweep_directories(&file);
             assert_eq!(listing(directory.path()), Vec::<String>::new());
         }
-        fs::create_dir_all(at("made/deep")).unwrap();
-        fs::write(at("made/deep/file.brimful-new"), "half").unwrap();
+        fs::create_dir_all(inside("made/deep")).unwrap();
+        fs::write(inside("made/deep/file.brimful-new"), "half").unwrap();
         sweep_directories(&file);
-        assert_eq!(listing(&at("made/deep")), Vec::<String>::new());
+        assert_eq!(listing(&inside("made/deep")), Vec::<String>::new());
     }
 
     #[test]
     fn directories_go_only_if_nothing_else_is_in_them() {
         let directory = tempfile::tempdir().unwrap();
-        let at = |name: &str| directory.path().join(name);
-        let file = at("made/deep/file");
+        let inside = |name: &str| directory.path().join(name);
+        let file = inside("made/deep/file");
         let mut journal = Journal::default();
         journal.write_with_directories(&file, b"").unwrap();
         journal.keep();
-        remove_with_directories(&file, Some(&at("made"))).unwrap();
+        remove_with_directories(&file, Some(&inside("made"))).unwrap();
         assert_eq!(listing(directory.path()), Vec::<String>::new());
         let mut journal = Journal::default();
         journal.write_with_directories(&file, b"").unwrap();
         journal.keep();
-        fs::write(at("made/other"), "mine").unwrap();
-        remove_with_directories(&file, Some(&at("made"))).unwrap();
-        assert_eq!(listing(&at("made")), ["other mine"]);
+        fs::write(inside("made/other"), "mine").unwrap();
+        remove_with_directories(&file, Some(&inside("made"))).unwrap();
+        assert_eq!(listing(&inside("made")), ["other mine"]);
     }
 }

@@ -65,7 +65,9 @@ fn parts(path: &Path) -> Vec<OsString> {
 
 fn judge(path: &Path, found: &Metadata) -> anyhow::Result<()> {
     let place = path.display();
-    let (user, group, mode) = (geteuid().as_raw(), getegid().as_raw(), found.permissions().mode());
+    let user = geteuid().as_raw();
+    let group = getegid().as_raw();
+    let mode = found.permissions().mode();
     let owner = found.uid();
     anyhow::ensure!(
         owner == 0 || owner == user,
@@ -95,45 +97,45 @@ mod tests {
     #[test]
     fn what_others_can_write_is_refused() {
         let directory = tempfile::tempdir().unwrap();
-        let at = |name: &str| directory.path().join(name);
-        fs::create_dir(at("inner")).unwrap();
-        fs::write(at("inner/file"), "").unwrap();
-        symlink("inner", at("link")).unwrap();
-        let set = |name: &str, mode: u32| fs::set_permissions(at(name), Permissions::from_mode(mode)).unwrap();
+        let inside = |name: &str| directory.path().join(name);
+        fs::create_dir(inside("inner")).unwrap();
+        fs::write(inside("inner/file"), "").unwrap();
+        symlink("inner", inside("link")).unwrap();
+        let set = |name: &str, mode: u32| fs::set_permissions(inside(name), Permissions::from_mode(mode)).unwrap();
         for path in ["inner/file", "link/file", "link/../inner/file", "inner/none", "none/at/all"] {
-            assert_eq!(complaint(&at(path)), "");
+            assert_eq!(complaint(&inside(path)), "");
         }
         for name in ["inner", "inner/file"] {
             set(name, 0o777);
             for path in ["inner/file", "link/file"] {
-                let said = complaint(&at(path));
+                let said = complaint(&inside(path));
                 assert!(said.contains("other users can write to") && said.contains(&format!("{name}, and")), "{said}");
             }
             set(name, 0o755);
         }
         set("inner", 0o1777);
-        assert_eq!(complaint(&at("link/file")), "");
-        symlink(at("round"), at("round")).unwrap();
-        assert!(complaint(&at("round")).contains("more than 40 links"));
+        assert_eq!(complaint(&inside("link/file")), "");
+        symlink(inside("round"), inside("round")).unwrap();
+        assert!(complaint(&inside("round")).contains("more than 40 links"));
     }
 
     #[test]
     #[allow(clippy::disallowed_macros, reason = "a test that is left out says so")]
     fn what_another_user_owns_is_refused() {
         let directory = tempfile::tempdir().unwrap();
-        let at = |name: &str| directory.path().join(name);
-        fs::create_dir(at("theirs")).unwrap();
-        fs::write(at("file"), "").unwrap();
-        symlink(at("file"), at("theirs/link")).unwrap();
-        symlink("theirs/link", at("mine")).unwrap();
-        if chown(at("theirs"), Some(65_534), None).is_err() {
+        let inside = |name: &str| directory.path().join(name);
+        fs::create_dir(inside("theirs")).unwrap();
+        fs::write(inside("file"), "").unwrap();
+        symlink(inside("file"), inside("theirs/link")).unwrap();
+        symlink("theirs/link", inside("mine")).unwrap();
+        if chown(inside("theirs"), Some(65_534), None).is_err() {
             eprintln!("LEFT OUT: only root can give a directory to another user");
             return;
         }
-        assert!(complaint(&at("mine")).contains("theirs belongs to user 65534"), "{}", complaint(&at("mine")));
-        chown(at("theirs"), Some(0), None).unwrap();
-        assert_eq!(complaint(&at("mine")), "");
-        lchown(at("theirs/link"), Some(65_534), None).unwrap();
-        assert!(complaint(&at("mine")).contains("theirs/link belongs to user 65534"));
+        assert!(complaint(&inside("mine")).contains("theirs belongs to user 65534"), "{}", complaint(&inside("mine")));
+        chown(inside("theirs"), Some(0), None).unwrap();
+        assert_eq!(complaint(&inside("mine")), "");
+        lchown(inside("theirs/link"), Some(65_534), None).unwrap();
+        assert!(complaint(&inside("mine")).contains("theirs/link belongs to user 65534"));
     }
 }

@@ -15,7 +15,7 @@ use crate::exit::UsageError;
 use anyhow::Context;
 use brimful_core::panics;
 use brimful_core::text::visible;
-use partial::Replacement;
+use partial::{Replacement, delete_orphans};
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::os::fd::AsFd;
@@ -60,7 +60,8 @@ enum Readers {
 #[derive(Debug)]
 pub struct StreamFile {
     path: PathBuf,
-    place: Place,
+    /// `None` is stdout.
+    file: Option<File>,
 }
 
 /// A file whose content is replaced several times, each time as a whole.
@@ -68,6 +69,10 @@ pub struct StreamFile {
 pub struct RewrittenFile {
     path: PathBuf,
     flag: &'static str,
+    /// Its name, after all links.
+    name: PathBuf,
+    /// The file that it replaced first.
+    former: Option<Metadata>,
 }
 
 impl OutFile {
@@ -111,40 +116,46 @@ impl OutFile {
 }
 
 impl StreamFile {
-    /// Opens the file that `flag` names. Where it is new, only its owner may read it.
+    /// Opens the file that `flag` names, and gives it that name at once: what a killed process has written remains. Only its
+    /// owner may read a new file.
     pub fn create(path: &Path, flag: &str) -> anyhow::Result<StreamFile> {
-        let place = Place::open(path, Readers::Owner).with_context(|| cannot_write(path, flag))?;
-        Ok(StreamFile { path: path.to_owned(), place })
+        let opened = Place::open(path, Readers::Owner).and_then(|place| match place {
+            Place::Stdout => Ok(None),
+            Place::Stream(file) => Ok(Some(file)),
+            Place::Replacement(replacement) => replacement.rename_into_place().map(Some),
+        });
+        let file = opened.with_context(|| cannot_write(path, flag))?;
+        Ok(StreamFile { path: path.to_owned(), file })
     }
 
-    /// Renames the file to its final name, even if `written` says that a part of it is missing.
+    /// Adds the file's name to an error in writing it.
     pub fn finish(self, written: io::Result<()>) -> anyhow::Result<()> {
-        let StreamFile { path, place } = self;
-        let named = if let Place::Replacement(replacement) = place { replacement.commit() } else { Ok(()) };
-        written.and(named).with_context(|| format!("cannot write all of {}: choose a place with room", path.display()))
+        written.with_context(|| format!("cannot write all of {}: choose a place with room", self.path.display()))
     }
 }
 
 impl Write for StreamFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match &mut self.place {
-            Place::Stdout => io::stdout().write(bytes),
-            Place::Stream(file) => file.write(bytes),
-            Place::Replacement(replacement) => replacement.file().write(bytes),
+        match &mut self.file {
+            None => io::stdout().write(bytes),
+            Some(file) => file.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        if let Place::Stdout = self.place { io::stdout().flush() } else { Ok(()) }
+        self.file.as_mut().map_or_else(|| io::stdout().flush(), Write::flush)
     }
 }
 
 impl RewrittenFile {
     /// Makes sure that the file that `flag` names can be replaced.
-    pub fn at(path: &Path, flag: &'static str) -> anyhow::Result<RewrittenFile> {
-        let file = RewrittenFile { path: path.to_owned(), flag };
+    pub fn create(path: &Path, flag: &'static str) -> anyhow::Result<RewrittenFile> {
         match Place::open(path, Readers::Umask).with_context(|| cannot_write(path, flag))? {
-            Place::Replacement(_) => Ok(file),
+            Place::Replacement(replacement) => {
+                let name = replacement.name().to_owned();
+                let former = fs::metadata(&name).ok();
+                Ok(RewrittenFile { path: path.to_owned(), flag, name, former })
+            }
             Place::Stdout | Place::Stream(_) => {
                 Err(UsageError(format!("{} is no file that can be replaced: name a file with {flag}", path.display()))
                     .into())
@@ -154,13 +165,12 @@ impl RewrittenFile {
 
     /// Replaces the content. Without fsync: the file has to survive this process, not a power failure.
     pub fn replace(&self, text: &str) -> anyhow::Result<()> {
-        let replaced = Place::open(&self.path, Readers::Umask).and_then(|place| match place {
-            Place::Replacement(mut replacement) => {
-                replacement.file().write_all(text.as_bytes()).and_then(|()| replacement.rename_into_place())
-            }
-            Place::Stdout | Place::Stream(_) => Err(refusal("it has just become something other than a file")),
+        let replacement = Replacement::create(self.name.clone(), self.former.as_ref(), Readers::Umask);
+        let replaced = replacement.and_then(|mut replacement| {
+            replacement.file().write_all(text.as_bytes())?;
+            replacement.rename_into_place()
         });
-        replaced.with_context(|| cannot_write(&self.path, self.flag))
+        replaced.map(drop).with_context(|| cannot_write(&self.path, self.flag))
     }
 }
 
@@ -174,6 +184,7 @@ impl Place {
         let former = match OpenOptions::new().write(true).open(path) {
             Ok(former) => former,
             Err(error) if error.kind() == ErrorKind::NotFound && fs::symlink_metadata(path).is_err() => {
+                delete_orphans(path);
                 return Replacement::create(path.to_owned(), None, readers).map(Place::Replacement);
             }
             Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -196,6 +207,7 @@ impl Place {
         if (found.dev(), found.ino()) != (metadata.dev(), metadata.ino()) {
             return Err(refusal("it has just become another file"));
         }
+        delete_orphans(&name);
         Replacement::create(name, Some(&metadata), readers).map(Place::Replacement)
     }
 }

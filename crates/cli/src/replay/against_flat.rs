@@ -3,7 +3,7 @@
 use super::{How, ReplayArgs, length, plan, rate_of, read_twice, replayed};
 use crate::exit::{self, Exit, UsageError};
 use crate::load::deliver_record;
-use crate::output::{OutFile, print, print_document, say};
+use crate::output::{OutFile, first_failure, print, print_document, say};
 use brimful_core::Nanos;
 use brimful_core::record::Record;
 use brimful_core::workload::Load;
@@ -34,7 +34,8 @@ pub fn main(args: &ReplayArgs) -> anyhow::Result<Exit> {
     let first = replayed(args, first_plan, How { flattened: None, most: u64::MAX, lasts }, &stop)?;
     first.account(args);
     let (false, Some(fed)) = (first.record.interrupted, &first.fed) else {
-        return deliver_record(&first.record, &args.output, args.detail, out);
+        let delivered = deliver_record(&first.record, &args.output, args.detail, out);
+        return first_failure(delivered, [first.read_to_its_end()]);
     };
     let rate = rate_of(fed.calls, fed.last, FLAG)?;
     if !args.output.quiet {
@@ -46,7 +47,8 @@ pub fn main(args: &ReplayArgs) -> anyhow::Result<Exit> {
         return Ok(Exit::Interrupted);
     }
     let flat = replayed(args, flat_plan, How { flattened: Some(rate), most: fed.calls, lasts }, &stop)?;
-    deliver_pair(args, &first.record, &flat.record, out.zip(flat_out))
+    let delivered = deliver_pair(args, &first.record, &flat.record, out.zip(flat_out));
+    first_failure(delivered, [flat.read_to_its_end()])
 }
 
 /// Where the Records go: that of the flat run beside the other, `a.flat.json` beside `a.json`.

@@ -123,7 +123,7 @@ impl Once {
         if points.is_empty() {
             // Every response time is below the service time at the bottleneck, as when answers to many clients come in
             // bursts. So no time is left that a call could spend elsewhere.
-            let scv = beforehand.map_or(1.0, |beforehand| beforehand.scv);
+            let scv = beforehand.map_or(1.0, |known| known.scv);
             return Ok(ResponseFit { delay: 0.0, scv, basis: ScvBasis::TooFewPoints, scv_standard_error: None });
         }
         if let Some(Beforehand { scv, apart, is_measured: true }) = beforehand {

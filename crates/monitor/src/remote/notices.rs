@@ -6,7 +6,7 @@ use brimful_core::Nanos;
 use std::sync::{Mutex, PoisonError};
 
 /// The shortest time between two lines about strangers: clients that have not proved that they know the token.
-const APART: Nanos = Nanos::from_secs(1);
+const STRANGER_INTERVAL: Nanos = Nanos::from_secs(1);
 
 /// Passes lines on to the log.
 pub struct Notices {
@@ -28,23 +28,23 @@ impl Notices {
     }
 
     /// Logs a line about a client that knows the token.
-    pub fn of_client(&self, words: String) {
+    pub fn log_client(&self, words: String) {
         (self.tell)(words);
     }
 
     /// Logs a line about any other connection. Of several within a second only the first is logged; the next one after
     /// that second says how many were left out.
-    pub fn of_stranger(&self, words: String) {
-        self.of_stranger_at(words, sys::now());
+    pub fn log_stranger(&self, words: String) {
+        self.log_stranger_at(words, sys::now());
     }
 
-    fn of_stranger_at(&self, words: String, now: Nanos) {
+    fn log_stranger_at(&self, words: String, now: Nanos) {
         let mut strangers = self.strangers.lock().unwrap_or_else(PoisonError::into_inner);
         if now < strangers.not_before {
             strangers.left_out += 1;
             return;
         }
-        strangers.not_before = now + APART;
+        strangers.not_before = now + STRANGER_INTERVAL;
         match std::mem::take(&mut strangers.left_out) {
             0 => (self.tell)(words),
             1 => (self.tell)(format!("{words} (1 connection before it is not listed)")),
@@ -64,8 +64,8 @@ mod tests {
         let notices = Notices::new(move |words| drop(said.send(words)));
         let start = Nanos::from_secs(5);
         for ms in [0, 1, 999, 1000, 1500, 2000, 9000] {
-            notices.of_stranger_at(format!("stranger {ms}"), start + Nanos::from_millis(ms));
-            notices.of_client(format!("client {ms}"));
+            notices.log_stranger_at(format!("stranger {ms}"), start + Nanos::from_millis(ms));
+            notices.log_client(format!("client {ms}"));
         }
         let all: Vec<String> = hears.try_iter().collect();
         let (clients, strangers): (Vec<_>, Vec<_>) = all.iter().partition(|words| words.starts_with("client"));

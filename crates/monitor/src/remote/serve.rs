@@ -114,16 +114,16 @@ fn accept(listener: &TcpListener, common: &Arc<Common>) {
                     Ok((mut link, _client)) => {
                         let ended = attend(&mut link, peer, &common);
                         let words = ended.map_or_else(|Broken(why)| why, |()| "done".to_owned());
-                        common.notices.of_client(format!("{peer}: {words}"));
+                        common.notices.log_client(format!("{peer}: {words}"));
                     }
-                    Err(Broken(why)) => common.notices.of_stranger(format!("{peer}: {why}")),
+                    Err(Broken(why)) => common.notices.log_stranger(format!("{peer}: {why}")),
                 }
             })
             .map_err(|error| error.to_string())
         });
         if let Err(why) = started {
             // No descriptor or thread is free: the connection stays in the queue, and must not keep this thread busy.
-            common.notices.of_stranger(format!("cannot accept a connection: {why}"));
+            common.notices.log_stranger(format!("cannot accept a connection: {why}"));
             let _ = sys::wait(&mut fds[..1], sys::now() + Nanos::from_millis(100));
         }
     }
@@ -185,7 +185,7 @@ fn attend(link: &mut Link, peer: SocketAddr, common: &Common) -> Result<(), Brok
                 let sources = meter.sources();
                 link.send(&Answer::Watching { every: protocol::by_group(intervals), sources })?;
                 link.send(&Answer::Sample { sample, overhead: meter.overhead(sys::thread_cpu()), last: None })?;
-                common.notices.of_client(format!("{peer} watches"));
+                common.notices.log_client(format!("{peer} watches"));
                 sampling = Some((meter, schedule));
             }
             (Heard::Nothing, Some((meter, schedule))) => {

@@ -35,7 +35,6 @@ pub struct Replacement {
 impl Replacement {
     /// Creates the file under its temporary name, with mode and owner of the former file if there is one.
     pub fn create(name: PathBuf, former: Option<&Metadata>, readers: Readers) -> io::Result<Replacement> {
-        delete_orphans(&name);
         let mode = if former.is_some() || readers == Readers::Owner { 0o600 } else { 0o666 };
         for _ in 0..ATTEMPTS {
             let partial = temporary_path(&name);
@@ -68,6 +67,11 @@ impl Replacement {
         Ok(fchmod(&self.file, Mode::from_raw_mode(former.mode() & 0o7777))?)
     }
 
+    /// Its final name.
+    pub fn name(&self) -> &Path {
+        &self.name
+    }
+
     /// The file, to write to.
     pub fn file(&mut self) -> &mut File {
         &mut self.file
@@ -76,16 +80,17 @@ impl Replacement {
     /// Renames the file to its final name after it is synced to disk.
     pub fn commit(self) -> io::Result<()> {
         self.file.sync_all()?;
-        self.rename_into_place()
+        self.rename_into_place().map(drop)
     }
 
-    /// Renames the file to its final name.
-    pub fn rename_into_place(mut self) -> io::Result<()> {
+    /// Renames the file to its final name. Returns it, still locked, for those who go on writing.
+    pub fn rename_into_place(mut self) -> io::Result<File> {
+        let file = self.file.try_clone()?;
         if let Some(partial) = &self.partial {
             fs::rename(partial, &self.name)?;
         }
         self.partial = None;
-        Ok(())
+        Ok(file)
     }
 }
 
@@ -115,7 +120,7 @@ fn name_prefix(path: &Path) -> OsString {
 }
 
 /// Deletes partial files of this name that no process writes to any more. Errors are ignored.
-fn delete_orphans(name: &Path) {
+pub fn delete_orphans(name: &Path) {
     let beginning = name_prefix(name);
     let directory = name.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
@@ -159,7 +164,9 @@ mod tests {
         symlink(&victim, &link).unwrap();
         let others = [dir.path().join(".a.json.mine.partial"), temporary_path(&dir.path().join("b.json"))];
         others.iter().for_each(|other| fs::write(other, "another's").unwrap());
+        delete_orphans(&name);
         let being_written = Replacement::create(name.clone(), None, Readers::Umask).unwrap();
+        delete_orphans(&name);
         let next = Replacement::create(name.clone(), None, Readers::Umask).unwrap();
         assert!(!orphan.exists() && fs::read_to_string(&victim).unwrap() == "untouched");
         assert!(fs::symlink_metadata(&link).is_ok() && others.iter().all(|other| other.exists()));

@@ -2,6 +2,7 @@
 
 use crate::documents;
 use crate::program::{Done, Running, brimful, run, share_machine};
+use crate::small_disk::Small;
 use brimful_core::record::{ReasonCode, Record};
 use brimful_testkit::http2::{answer, frame, http2_server, settings};
 use brimful_testkit::{RawServer, with_length};
@@ -133,6 +134,29 @@ fn a_file_size_limit_leaves_the_record_on_stdout() {
     assert_eq!(record.counts.completed, 200);
     assert!(!Path::new(&out).exists(), "half a Record has no name");
     assert_eq!(fs::metadata(&trace).unwrap().len(), 8 * 1024);
+}
+
+/// A log on stdin is read while it is replayed, and files of its answers' sizes are made for the server.
+#[test]
+fn a_replay_that_cannot_make_all_files_leaves_the_record_and_says_why() {
+    let _machine = share_machine();
+    let place = Small::mount("64k");
+    let directory = tempfile::tempdir().unwrap();
+    let log = directory.path().join("access.log");
+    let line = |second: u32, bytes: u32| {
+        format!("127.0.0.1 - - [01/Mar/2026:10:00:{second:02} +0000] \"GET / HTTP/1.1\" 200 {bytes} \"-\" \"-\"\n")
+    };
+    // Requests are read some lines and some seconds of the log ahead, to be sorted.
+    fs::write(&log, (0..400).map(|n| line(n / 20, 100)).collect::<String>() + &line(40, 1 << 20)).unwrap();
+    let server = RawServer::content_length("hello");
+    let root = place.path().to_str().unwrap();
+    let replay = brimful(&["replay", "-", &server.url(), "--json", "--speed", "10x", "--fileset", root]);
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "log=$1; shift; exec \"$0\" \"$@\" < \"$log\""]).arg(replay.get_program()).arg(&log);
+    shell.args(replay.get_args());
+    let done = Running::start(shell).finish();
+    let record = record_beside_error(done, 3, "No space left on device");
+    assert!(record.counts.completed > 0, "{:?}", record.counts);
 }
 
 #[test]

@@ -1,12 +1,22 @@
-"""Finds what a command left behind: processes, control groups, network namespaces. Also starts a server to load."""
+"""What the scripts share: arguments, a server to load, and what a command has left behind."""
 
+import argparse
 import contextlib
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+ROOT = Path(__file__).resolve().parents[2]
+
 #: An environment variable that a command passes on to all processes it starts. Its value differs in each trial.
 MARK = "BRIMFUL_RELIABILITY"
+
+
+def parser(doc: str | None) -> argparse.ArgumentParser:
+    """With the argument that all have; `doc` is the script's docstring."""
+    parser = argparse.ArgumentParser(description=" ".join((doc or "").split("\n\n")[0].split()))
+    parser.add_argument("--build", type=Path, default=ROOT / "target" / "release", help="directory of the program")
+    return parser
 
 
 def processes(mark: str) -> list[str]:
