@@ -11,6 +11,16 @@ ROOT = Path(__file__).resolve().parents[2]
 #: An environment variable that a command passes on to all processes it starts. Its value differs in each trial.
 MARK = "BRIMFUL_RELIABILITY"
 
+#: The counts of calls that ended before anything was sent.
+BEFORE_SENDING = [
+    "client_limited",
+    "abandoned",
+    "refused",
+    "reset_before_sending",
+    "tls_failed_before_sending",
+    "unsent_at_end",
+]
+
 
 def parser(doc: str | None) -> argparse.ArgumentParser:
     """With the argument that all have; `doc` is the script's docstring."""
@@ -49,3 +59,8 @@ def target(program: Path) -> Iterator[tuple[str, int]]:
             yield url, process.pid
         finally:
             process.terminate()
+
+
+def calls_ended(counts: dict[str, int]) -> int:
+    """How many calls of a Record ended, sent or not. It must equal those that were scheduled."""
+    return counts["sent"] + sum(counts.get(key, 0) for key in BEFORE_SENDING)

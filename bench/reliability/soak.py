@@ -17,7 +17,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from shared import parser
+from shared import calls_ended, parser
 
 MAX_GROWTH_KB = 1024
 LOOK_EVERY_S = 1.0
@@ -94,7 +94,7 @@ def soak(name: str, command: list[str], out: Path, lasts_s: float) -> str:
     account = ""
     if name != "watch":
         counts = json.loads(out.read_text())["counts"]
-        ended = sum(counts.get(key, 0) for key in BEFORE_SENDING) + counts["sent"]
+        ended = calls_ended(counts)
         account = f"{counts['scheduled']:,} scheduled, {ended:,} accounted for, {counts['completed']:,} completed; "
         if ended != counts["scheduled"]:
             wrong.append("the calls do not add up")
@@ -104,17 +104,6 @@ def soak(name: str, command: list[str], out: Path, lasts_s: float) -> str:
         flush=True,
     )
     return "; ".join(wrong)
-
-
-#: The counts of calls that ended before anything was sent.
-BEFORE_SENDING = [
-    "client_limited",
-    "abandoned",
-    "refused",
-    "reset_before_sending",
-    "tls_failed_before_sending",
-    "unsent_at_end",
-]
 
 
 def look(pid: int) -> tuple[int, int] | None:
