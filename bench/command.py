@@ -20,7 +20,7 @@ TARGET = Path(os.environ.get("CARGO_TARGET_DIR", BENCH.parent / "target"))
 
 
 def parser(name: str, doc: str, built: str, out: str) -> argparse.ArgumentParser:
-    """With the arguments that all have; `built`: the programs needed; `out`: where results go if not told."""
+    """A parser with the arguments that all have. `built`: the programs needed. `out`: the default directory of results."""
     parser = argparse.ArgumentParser(prog=name, description=" ".join(doc.split("\n\n")[0].split()))
     parser.add_argument("--build", type=Path, default=TARGET / "release", help=f"directory of {built}")
     parser.add_argument("--out", type=Path, help=f"file for the results [default: {out}]")
@@ -73,7 +73,7 @@ def rounded(value: object) -> object:
 
 
 def say(line: str) -> None:
-    """To whoever waits; standard output is for the tables."""
+    """Prints progress to standard error; standard output is for the tables."""
     print(line, file=sys.stderr, flush=True)
 
 

@@ -73,7 +73,7 @@ def rounds(bed: Bed, log: Log, sessions: bool, cpus: set[int]) -> tuple[dict[str
 
 
 def last_cpus(most: int) -> set[int]:
-    """So many of those that there are, from the last one on: the first one has most interrupts."""
+    """This many of the CPUs, counted from the last: the first one handles most interrupts."""
     return set(sorted(os.sched_getaffinity(0))[-most:])
 
 

@@ -20,7 +20,7 @@ from .subjects import Subject
 LIMIT_S = 300
 # Who warms a server up, and for how long at most.
 WARM_UP_CLIENTS, WARM_UP_S = 8, 30
-# How long a survey that was told to end may take to put the server back and to write what it has.
+# How long an interrupted survey may take to restore the server and to write what it measured.
 PARTING_S = 15
 
 

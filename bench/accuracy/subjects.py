@@ -134,7 +134,7 @@ class Subject:
     commands: Callable[[Place], list[list[str]]]
     path: str = "/"
     headers: tuple[str, ...] = ()
-    # So many requests before the first that counts: a compiler at run time is done then, and caches are filled.
+    # Requests sent before the measurement: by then a just-in-time compiler is done and caches are full.
     warm_up: int = 5000
 
     def missing(self) -> str | None:
@@ -244,7 +244,7 @@ def on_uvicorn(place: Place) -> list[list[str]]:
 
 def on_go(place: Place) -> list[list[str]]:
     def build(directory: Path) -> list[str]:
-        # `env`: no other compiler is to be fetched, and nothing of this is the product's.
+        # `env`: Go must not download another compiler, and nothing of this belongs to the product.
         return ["env", "GOTOOLCHAIN=local", program("go"), "build", "-o", str(directory), str(SOURCES / "rows.go")]
 
     return [[str(built("rows.go", output([program("go"), "version"]), build) / "rows"), str(place.port)]]

@@ -1,4 +1,4 @@
-"""One repetition with one server: what it can bear, runs it bears easily, the model made of these, and what that predicts.
+"""One repetition with one server: its capacity, runs well below it, the model of these, and what the model predicts.
 
 The capacity of each mix is measured twice, before the runs and after them, by clients that leave the server no pause. Where
 other work takes the server's CPU away meanwhile, requests per second say little of the server; requests per CPU second, which
@@ -114,7 +114,7 @@ def compare(calibration: dict, shares: dict[str, float], measured: Sequence[dict
 
 
 def demands(calibration: dict, before: dict, after: dict) -> dict:
-    """Each demand found beside what the server itself booked meanwhile: what it was told to burn, and handling the request."""
+    """Each estimated demand, beside what the server itself counted: the CPU time it was set to burn, and handling the request."""
     model = calibration["model"]
     found = {}
     for c, kind in enumerate(model["classes"]):

@@ -1,4 +1,4 @@
-"""The command: measures what it is told (default: everything), writes the tables and draws the pictures."""
+"""The command: measures what the arguments name (default: everything), writes the tables and draws the pictures."""
 
 import argparse
 import contextlib

@@ -78,7 +78,7 @@ def between(before, after, server_cpu, client_cpu):
 
 
 def busy(seconds, proc=Path("/proc")):
-    """How many CPUs are busy on average for so long."""
+    """How many CPUs are busy on average over this time."""
     before = cpus(proc)
     time.sleep(seconds)
     after = cpus(proc)

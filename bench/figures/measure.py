@@ -39,7 +39,7 @@ class Lab:
         return testbed(self.server_cpu, self.client_cpu, self.server_sysctls, self.client_sysctls, self.steered)
 
     def load(self, arguments, seconds):
-        """The command line of a load that lasts so long."""
+        """The command line of a load of this duration."""
         cpu = str(self.client_cpu)
         return [self.brimful, "load", *arguments, "-d", f"{seconds:g}s", "--cpus", cpu, "--json", "--quiet", URL]
 
@@ -47,7 +47,7 @@ class Lab:
 def point(lab, server, arguments, warm_up, window, lasting=None):
     """Loads a server; returns a table row of the rates within the window, and the Record of the whole run.
 
-    A load `lasting` so many seconds then ends by itself, so that the Record has the fate of every call. Else it is
+    A load of `lasting` seconds then ends by itself, so that the Record has the fate of every call. Else it is
     interrupted after the window: the last calls of an overload need not be waited for.
     """
     with lab.bed() as (server_host, client_host):

@@ -83,7 +83,7 @@ def parse() -> argparse.Namespace:
         "--merge",
         type=command.positive,
         action="append",
-        help=f"so many Records (repeatable) [default: {MERGED}; try 10000]",
+        help=f"number of Records (repeatable) [default: {MERGED}; try 10000]",
     )
     parser.add_argument("--shards", type=command.positive, action="append", help=f"(repeatable) [default: {SHARDS}]")
     parser.add_argument("--address", help="merge as a tree of tasks of this Ray cluster as well, like auto")

@@ -18,7 +18,7 @@ from brimful.fleet.place import Place
 from . import largest as largest_load
 from . import offsets as clock_offsets
 
-#: What a Record has that is merged: of a run of so many seconds it has 300 intervals.
+#: Length in seconds of the runs whose Records are merged: each Record has 300 intervals.
 CLASSES = 20
 SECONDS = 600
 #: Records that one task merges.
@@ -102,7 +102,7 @@ def offsets(options: argparse.Namespace, directory: Path) -> list[dict]:
 
 
 def largest(options: argparse.Namespace, directory: Path) -> list[dict]:
-    """The largest load of so many shards, predicted from one's calibration, and found."""
+    """The largest load of this many shards: predicted from the calibration of one, and measured."""
     return largest_load.largest(options.shards, options.quick, lambda cpu: target(cpu, "page=0us"))
 
 
@@ -131,7 +131,7 @@ def of_one_shard(options: argparse.Namespace, directory: Path) -> dict:
 
 
 def copies(one: dict, number: int, directory: Path) -> list[Path]:
-    """The same as so many shards."""
+    """The same load, split into this many shards."""
     files = []
     for index in range(1, number + 1):
         one["shards"][0] |= {"index": index, "of": number}
@@ -202,7 +202,7 @@ def cpu_us(words: Sequence[str], looks: bool) -> float:
 
 @contextlib.contextmanager
 def target(cpu: int | None = None, service: str = "page=20us") -> Iterator[str]:
-    """The reference server on a free port, on one CPU if it is told which."""
+    """The reference server on a free port, on this CPU if one is named."""
     command = [brimful.binary(), "target", "--listen", "127.0.0.1:0", "--with-parent", "--service", service]
     command += [] if cpu is None else ["--cpus", str(cpu), "--workers", "1"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:

@@ -15,9 +15,9 @@ from brimful import fleet
 #: Loads to try, as shares of the prediction.
 SHARES, QUICK_SHARES = (0.1, 0.2, 0.35, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2), (0.2,)
 DURATION, QUICK_DURATION = "3s", "500ms"
-#: A load that was valid once of so many tries can be made: what else spoke against it was the host.
+#: A load that was valid once in this many tries is possible: the host disturbed the other tries.
 TRIES = 3
-#: So many loads in a row that could not be made end the search.
+#: The search ends after this many invalid loads in a row.
 MISSES = 2
 
 

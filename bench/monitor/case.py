@@ -19,7 +19,7 @@ class Figure:
     unit: str
     required: float | None = None
     aim: float | None = None
-    # A ratio that is to be large.
+    # A ratio that should be large.
     at_least: bool = False
 
     def meets(self, value: float, bound: float | None) -> bool:
@@ -28,7 +28,7 @@ class Figure:
 
 @dataclass
 class Outcome:
-    """What was measured. Everything is kept as it is to be printed; `raw` is what it was computed from."""
+    """What was measured. Everything is kept as it will be printed; `raw` is what it was computed from."""
 
     measured: dict[str, Estimate] = field(default_factory=dict)
     tables: list[dict] = field(default_factory=list)

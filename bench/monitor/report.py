@@ -18,7 +18,7 @@ def header(document: dict) -> str:
 
 
 def case_text(case: Case, result: dict) -> str:
-    """One case: its tables, and what is to be said of them."""
+    """One case: its tables, and the remarks on them."""
     lines = [f"## {case.title} ({case.name})"]
     if error := result.get("error"):
         return "\n".join([*lines, "", f"not measured: {error}"])

@@ -86,7 +86,7 @@ def outside(bed: Bed, shape: str, port: int, samples: int) -> dict[str, float | 
     clocks are first read, and they are read between two samples.
     """
     lasting = START_S + samples + 3
-    # Ours reads every thread; pidstat does so when told to.
+    # Ours reads every thread; pidstat does so if asked.
     threads = ["-t"] if shape == "threads" else []
     flags = ["--process", NAME, "--port", port, "--interval", "1s", "--duration", f"{lasting:g}s"]
     commands = {

@@ -97,7 +97,7 @@ def compared(shared: Shared, readings: Readings) -> Iterator[Line]:
         try:
             value = theirs.value(readings)
         except KeyError as absent:
-            yield Line(tool, ours, float("nan"), False, f"not told: {absent}")
+            yield Line(tool, ours, float("nan"), False, f"not measured: {absent}")
             continue
         # Both may round the same way.
         slack = theirs.rounded + EDGE_EVENTS * shared.event(readings.seconds)
@@ -152,7 +152,7 @@ def now(metric: str, differs: str = "", **labels: str) -> Theirs:
 
 
 def pidstat(column: str, scale: float = 1, rounded: float = 0.005) -> Theirs:
-    """Of all the processes that it was told."""
+    """The sum over the processes that it was given."""
     return Theirs(lambda r: scale * sum(r.pidstat[column].values()), scale * rounded * 2)
 
 

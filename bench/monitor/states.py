@@ -25,7 +25,7 @@ from .tools import missing
 
 PORT = 8080
 SOCKETS = 10_000
-# Where the clients are, and how many connections make so many sockets there.
+# Where the clients are, and how many connections make that number of sockets there.
 LAYOUTS = {"half": SOCKETS // 2, "all": SOCKETS}
 WORDS = {"half": "clients on the same host", "all": "clients elsewhere"}
 EXPORTER_PORT = 9100

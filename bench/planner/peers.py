@@ -1,7 +1,7 @@
 """Other people's solvers: where they are, and how they are asked.
 
 Each runs in an interpreter of its own, which stays, since to start one takes seconds: it reads a request per line and
-writes an answer per line, timed by its own CPU clock. One that takes too long is ended and begun anew.
+writes an answer per line, timed by its own CPU clock. One that takes too long is ended and started again.
 """
 
 import json

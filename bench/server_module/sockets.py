@@ -30,7 +30,7 @@ CLIENTS = 64
 LOOK_S = 0.004
 # Loading takes the kernel and libbpf some tenths of a second; the first slices find cold caches.
 LOADING_S = 3.0
-# Before programs are seen to be attached and after they are seen to be gone, the kernel works on it.
+# The kernel attaches programs before they are visible, and detaches them after they have disappeared.
 COMING_AND_GOING_S = 0.03
 DEFAULT, CONTROL = "attached", "nothing attached"
 
@@ -100,7 +100,7 @@ def watch(bed: Bed, port: int) -> Iterator[subprocess.Popen]:
 
 
 def look(pid: int, seconds: float) -> list[Look]:
-    """At a watch and at the traffic, every few milliseconds for so long."""
+    """Looks at a watch and at the traffic every few milliseconds, for this time."""
     looks, ends = [], time.monotonic() + seconds
     while (now := time.monotonic()) < ends:
         looks.append(Look(now, is_attached(pid), Traffic.now().bytes))

@@ -59,7 +59,7 @@ class Slice:
 
 
 def measure(server: Server, load: Load, seconds: float, slice_s: float, name: str) -> dict[str, list[list[Slice]]]:
-    """Quartets for so long, of the module and of the control."""
+    """Quartets of the module and of the control, for this time."""
     number = max(round(seconds / (len(PATTERNS[0]) * (slice_s + SETTLE_S))), 4 * len(TURNS))
     switches: dict[str, Callable[[bool], None]] = {
         MODULE: server.memory.switch,

@@ -59,7 +59,7 @@ def ratio(
 
 
 def lateness(rate: int, requirements: tuple[Requirement, ...]) -> Case:
-    """Ten connections, for those that must be told how many."""
+    """Ten connections, for generators that need a number."""
     return Case(
         f"lateness-{rate // 1000}k",
         f"lateness at {rate:,}/s, seen from outside",

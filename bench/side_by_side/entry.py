@@ -1,4 +1,4 @@
-"""A generator as one case runs it: the command line, and what is to be known of it."""
+"""A generator as one case runs it: its command line and its properties."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

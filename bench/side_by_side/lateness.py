@@ -9,7 +9,7 @@ generator.
 
 A generator that spreads its rate over connections (wrk2, h2load) has one schedule per connection, each begun at its own
 time; it is judged by these, each fitted for itself. One that leaves requests out, instead of making them late, falls
-further and further behind; how many are missing is told beside the lateness.
+further and further behind; how many are missing is printed beside the lateness.
 
 Times are in nanoseconds of CLOCK_MONOTONIC, lateness in microseconds.
 """
@@ -28,7 +28,7 @@ ON_TIME = 1
 
 
 def measure(stamps: Path, rate: float, connections: int | None, seconds: float) -> dict[str, float]:
-    """The lateness of one run, whose rate was spread over so many connections (None: one schedule for all)."""
+    """The lateness of one run whose rate was spread over this number of connections (None: one schedule for all)."""
     arrivals = read(stamps)
     if connections is None:
         schedules: Iterable[Sequence[int]] = [[at for at, _ in arrivals]]

@@ -23,7 +23,7 @@ from .tools import Failed, Programs
 SCRIPTS = Path(__file__).parent / "scripts"
 # How often a running generator's memory is read.
 PERIOD_S = 0.2
-# Connection attempts per second of the server that is to be overloaded: the one of Banga & Druschel (1997), Figure 7.
+# Connection attempts per second of the overloaded server: the one of Banga & Druschel (1997), Figure 7.
 SLOW_PER_SECOND = 130
 # How long the holding server waits with its answers, and brimful's clients with their next calls. brimful spreads their
 # first calls over the think time: all have connected before the first is answered, and when the last is answered the
@@ -236,7 +236,7 @@ def held(bench: Bench, case: Case, entry: Entry, _seconds: int) -> dict:
 
 
 def held_kib(bench: Bench, case: Case, entry: Entry, number: int) -> int:
-    """Resident memory with so many connections open, each of which has had its answer."""
+    """Resident memory with this many connections open, after each has had its answer."""
     server = bench.start(case.server)
     # Ample time to connect them all and to wait for the answers.
     setting = Setting(server.port, 3 * (HOLD_S + THINK_S), number)

@@ -1,4 +1,4 @@
-"""An ASGI application without a framework: 100 rows as JSON, made anew for every request."""
+"""An ASGI application without a framework: 100 rows as JSON, built for every request."""
 
 import json
 

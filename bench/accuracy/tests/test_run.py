@@ -1,4 +1,4 @@
-"""Who comes when, what is kept, and that every server can be told from the others."""
+"""The order of the servers, what is kept, and that every server has a name of its own."""
 
 import json
 import tempfile

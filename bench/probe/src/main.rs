@@ -3,7 +3,7 @@
 //! `brimful watch` does.
 //!
 //! Times are in microseconds and contain one reading of that clock, a system call of about a microsecond. *eBPF* is the
-//! monitor as it is, *plain* the same told to do without eBPF.
+//! monitor as it is, *plain* the same without eBPF.
 #![forbid(unsafe_code)]
 
 mod proc_net_tcp;

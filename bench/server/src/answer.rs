@@ -125,7 +125,7 @@ impl Answering {
         })
     }
 
-    /// Serves until told to stop; returns the stamps as bytes.
+    /// Serves until it is stopped; returns the stamps as bytes.
     pub(crate) fn run(mut self) -> io::Result<Vec<u8>> {
         let mut events = [const { MaybeUninit::<Event>::uninit() }; EVENTS];
         while !self.counters.stop.load(Ordering::Relaxed) {
@@ -254,7 +254,7 @@ impl Answering {
         put(connection, &unsent, unsent.len()) && self.wait(connection)
     }
 
-    /// Sees to it that the next event is the one wanted.
+    /// Ensures that the next event is the one wanted.
     fn wait(&self, connection: &mut Connection) -> bool {
         let blocked = !connection.unsent.is_empty();
         if blocked != std::mem::replace(&mut connection.blocked, blocked) {

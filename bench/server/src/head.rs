@@ -5,7 +5,7 @@
 pub(crate) enum Persistence {
     /// It stays open, as HTTP/1.1 has it.
     Keep,
-    /// It stays open because an HTTP/1.0 client asked for it, and wants to be told.
+    /// It stays open because an HTTP/1.0 client asked for it; the answer must confirm that.
     KeepAsked,
     Close,
 }

@@ -44,7 +44,7 @@ enum Args {
     },
     /// Never accepts, and has its accept queue filled from the start: every attempt to connect is ignored
     Full,
-    /// Accepts one connection at a time, at most so many in a second, and answers one request on each
+    /// Accepts one connection at a time, at most this many per second, and answers one request on each
     Slow {
         /// Connections per second
         #[arg(long)]
@@ -98,7 +98,7 @@ fn run(args: &Args) -> io::Result<()> {
     Ok(())
 }
 
-/// A thread that serves, and returns its notes, if it makes any, when it is told to stop.
+/// A thread that serves, and returns its notes, if it makes any, when it is stopped.
 type Server = JoinHandle<Vec<u8>>;
 
 fn serve(listener: OwnedFd, mode: Mode, counters: &'static Counters) -> io::Result<Server> {

@@ -19,7 +19,7 @@ HEADER_SIZE = 896
 
 
 def memory(classes: list[str], workers: list[list[int]]) -> bytes:
-    """Each worker has so many requests of each class, a microsecond each in every phase. The last of each of the first
+    """Each worker has this number of requests of each class, a microsecond each in every phase. The last of each of the first
     class is in no sums yet."""
     slot_size = -(-(SLOT.size + PENDING_MOST * PENDING.size + len(classes) * CLASS_BYTES) // 128) * 128
     head = HEADER.pack(MAGIC, 4, HEADER_SIZE, slot_size, len(workers) + 1, len(classes), 1, 16, 0, 7, 2, 0, b"test")

@@ -12,7 +12,7 @@ from ..webstone import FILES, files, inverse
 
 
 def quartets(number: int, cost: float) -> list[list[Slice]]:
-    """The module costs so many percent of throughput."""
+    """The module costs this percentage of throughput."""
     slower = {True: 1 - cost / 100, False: 1.0}
     return [
         [

@@ -11,7 +11,7 @@ use std::io::{self, Read, Write, stdin};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// So many lines tell how long one is on average.
+/// How many lines the average length of a line is measured on.
 const SAMPLE: u64 = 20_000;
 
 /// What to write. What is not said is as [`LogShape::default`] has it.
@@ -19,7 +19,7 @@ const SAMPLE: u64 = 20_000;
 #[serde(deny_unknown_fields)]
 struct Request {
     path: PathBuf,
-    /// About so many; or `lines`, exactly.
+    /// Approximate size in bytes; `lines` is exact.
     bytes: Option<u64>,
     lines: Option<u64>,
     urls: Option<u32>,

@@ -24,9 +24,9 @@ use std::process::ExitCode;
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Request {
-    /// Solve a model so many times.
+    /// Number of times to solve a model.
     Solve { model: Model, method: String, repetitions: usize },
-    /// Solve it along a range so many times.
+    /// Number of times to solve it along a range.
     Curve { model: Model, change: String, repetitions: usize },
     /// Simulate it.
     Simulate { model: Model, events: u64, seed: u64 },
@@ -91,7 +91,7 @@ fn cpu_s() -> f64 {
     spent.tv_sec as f64 + spent.tv_nsec as f64 * 1e-9
 }
 
-/// The most memory that this process ever had. What its parent is told also counts what the parent itself had.
+/// Peak memory of this process. What wait4 reports to its parent includes the parent's own memory.
 fn peak_rss_kib() -> Option<u64> {
     let status = read_to_string("/proc/self/status").ok()?;
     status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?.trim().strip_suffix(" kB")?.parse().ok()
