@@ -143,7 +143,7 @@ function utilization(survey: Survey): Chart {
   };
 }
 
-/** The server seen from outside: what so many clients, each calling again as soon as it is answered, get done. */
+/** The server seen from outside: the throughput of this many clients, each calling again as soon as it is answered. */
 function byClients(survey: Survey): Chart {
   const calibrated = survey.throughput_by_clients ?? [];
   const later = survey.levels.filter((l) => l.role === "past_saturation" && l.clients != null && l.throughput.measured != null);
@@ -167,7 +167,7 @@ function byClients(survey: Survey): Chart {
     id: "clients",
     title: "Throughput by clients at once",
     reading:
-      "So many clients, each calling again as soon as it is answered. Where more of them get no more done, the server is full; that level is what the model predicts as saturation. Bars are 95\u202f% intervals by the blocks of calibration.",
+      "Throughput of this many clients, each calling again as soon as it is answered. Where more of them get no more done, the server is full; that level is what the model predicts as saturation. Bars are 95\u202f% intervals by the blocks of calibration.",
     summary: `Chart: throughput of ${clients.map((n) => count(n)).join(", ")} clients at once; predicted saturation ${rate(saturation)}.`,
     legend: [entry("calibration", "measured, calibration"), later.length > 0 ? entry("past_saturation", "measured after the prediction") : null],
     points: clients.length,

@@ -7,13 +7,13 @@ import { facts, planPage } from "./plan/parts.ts";
 import type { Chart } from "./plot.ts";
 import { figures, table, words } from "./table.ts";
 
-/** A percentile is shown where at least so many are above it. */
+/** A percentile is shown if at least this many values are above it. */
 const BEYOND = 10;
 
 /** Percentiles by the names of their fields. */
 const SHARES = { p50: 0.5, p90: 0.9, p99: 0.99, p999: 0.999 } as const;
 
-/** What is known of `key` from so many: a percentile of too few is not. */
+/** The figure `key` of a summary of `count` values, or nothing if it is a percentile of too few. */
 function known(key: string, value: number, of: number): number | null {
   const share = SHARES[key as keyof typeof SHARES];
   return share === undefined || Math.round(of * (1 - share)) >= BEYOND ? value : null;
@@ -217,7 +217,7 @@ interface OfSessions {
   outcome: string;
   what: string;
   summary: SessionSummary;
-  /** Of so many. */
+  /** A share of this total. */
   sessions: number;
   format: Format;
 }

@@ -45,7 +45,7 @@ export interface Expectation {
   between: [number, number] | null;
 }
 
-/** One shape per role, in a box of −6…6: told apart without colour. */
+/** One shape per role, in a box of −6…6: distinguishable without colour. */
 const SHAPES: Record<Role, string> = {
   calibration: "M-4.2,0a4.2,4.2 0 1,0 8.4,0a4.2,4.2 0 1,0 -8.4,0Z",
   held_out: "M0,-5.8L5.8,0L0,5.8L-5.8,0Z",
@@ -201,7 +201,7 @@ function withRoom(u: uPlot, splits: number[], texts: string[], scale: string): s
   return texts.map((text, i) => (shown[i] && i % every === 0 ? text : ""));
 }
 
-/** Where a logarithmic axis with room for so many words is labelled: at the powers of ten, and at 2 and 5 where those are few. */
+/** The labels of a logarithmic axis with room for this many: at the powers of ten, and at 2 and 5 where those are few. */
 export function decades(low: number, high: number, room: number): number[] {
   const [first, last] = [Math.floor(Math.log10(low)), Math.ceil(Math.log10(high))];
   const steps = last - first > 4 || 3 * Math.log10(high / low) > room ? [1] : [1, 2, 5];

@@ -66,7 +66,7 @@ function bursts({ burstiness }: Profile): string {
   return `a ${number(a)}, b ${number(b)} in epochs of ${seconds(epoch_s)}; the busiest has ${number(peak_to_mean)} times the mean`;
 }
 
-/** Minutes and hours are told of short logs, days of long ones. */
+/** Short logs are described in minutes and hours, long ones in days. */
 function moment(span: number): Format {
   return (s) => {
     if (s === null || s === undefined) return NONE;
@@ -93,11 +93,11 @@ function arrivals({ arrivals: { rates, from, step_s }, peak }: Profile): Chart {
 function sizes({ sizes: { complementary, tail } }: Profile): Chart | null {
   const points = complementary.filter(([size, share]) => size! > 0 && share! > 0) as [number, number][];
   if (points.length < 2) return null;
-  const told = tail ? ` From ${bytes(tail.from_bytes)} on it falls like a power of the size, of index ${number(tail.index)} (${range(tail.interval95 as [number, number], number)}); below 2, a few large answers decide.` : "";
+  const tailNote = tail ? ` From ${bytes(tail.from_bytes)} on it falls like a power of the size, of index ${number(tail.index)} (${range(tail.interval95 as [number, number], number)}); below 2, a few large answers decide.` : "";
   return lines({
     id: "sizes",
-    title: "Answers larger than so many bytes",
-    reading: `A straight line on these axes is a heavy tail.${told}`,
+    title: "Answers larger than a size",
+    reading: `A straight line on these axes is a heavy tail.${tailNote}`,
     summary: `Chart: the share of answers that are larger, at ${points.length} sizes.`,
     x: { title: "size", values: points.map(([size]) => size), format: bytes, tick: byteTick, log: true },
     y: { title: "share of answers", format: percent },
@@ -202,7 +202,7 @@ function urls({ popularity: { urls, concentration }, requests }: Profile): HTMLE
   const some = concentration.map(([n, share]) => `${count(n)}: ${percent(share)}`).join(", ");
   return section(
     "URLs",
-    `Share of requests for the so many most popular ones: ${some}.`,
+    `Share of requests for the most popular ones: ${some}.`,
     table("urls", "URLs", [
       words("url", "URL", (row: PopularUrl) => row.url),
       words("method", "method", (row: PopularUrl) => row.method),

@@ -55,11 +55,11 @@ function notices(survey: Survey): HTMLElement[] {
     // Why it stopped is among the verdict's reasons, as a rule.
     const isTold = survey.verdict.reasons.some(({ message }) => message.includes(reason));
     const lacking = missing(survey);
-    const told = [
+    const notices = [
       isTold ? null : h("p", {}, h("strong", {}, `The survey stopped at ${level}: `), reason),
       lacking.length > 0 ? h("p", { "data-key": "missing" }, `Missing: ${lacking.join(", ")}.`) : null,
     ].filter((part) => part !== null);
-    if (told.length > 0) boxes.push(h("div", { class: "notice", "data-key": "stopped" }, ...told));
+    if (notices.length > 0) boxes.push(h("div", { class: "notice", "data-key": "stopped" }, ...notices));
   }
   return boxes;
 }

@@ -18,7 +18,7 @@ interface Box {
 const LINE = 16;
 const taken = new WeakMap<uPlot, Box[]>();
 
-/** Nothing stands in the plot: it is being drawn anew. */
+/** The plot is empty because it is being drawn again. */
 export function clear(u: uPlot): void {
   taken.set(u, []);
 }

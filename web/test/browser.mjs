@@ -21,7 +21,7 @@ after(async () => {
   rmSync(scratch, { recursive: true, force: true });
 });
 
-/** Opens a report from a file, with `before` run in it first, runs `check`, and sees to it that the page was silent and fetched nothing. */
+/** Opens a report from a file, with `before` run in it first, runs `check`, and checks that the page logged nothing and fetched nothing. */
 export async function withReport(survey, { viewport = { width: 1100, height: 900 }, colorScheme = "light", before }, check) {
   const json = typeof survey === "string" ? survey : JSON.stringify(survey);
   const file = join(scratch, `${reports++}.html`);

@@ -25,7 +25,7 @@ test("its charts and tables are its own figures", async () => {
   });
 });
 
-test("sessions are told by what became of them", async () => {
+test("sessions are listed by outcome", async () => {
   const { sessions } = example;
   assert.ok(sessions.completed > 0 && sessions.failed > 0);
   await withReport(example, {}, async (page) => {
@@ -40,7 +40,7 @@ test("sessions are told by what became of them", async () => {
   });
 });
 
-test("errors that are fast are told from pages", async () => {
+test("fast errors are listed apart from pages", async () => {
   const times = (p50) => ({ ...example.response_time_us, count: 1000, p50 });
   const status_classes = {
     "5xx": { count: 1000, response_time_us: times(400), service_time_us: times(390) },

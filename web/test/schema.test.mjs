@@ -22,6 +22,6 @@ test("every schema is one", () => {
 
 test("the page's types are those of the schemas", () => {
   for (const name of DOCUMENTS) {
-    assert.equal(readFileSync(place(name), "utf8"), types(name), `${name}: \`npm --prefix web run types\` writes it anew`);
+    assert.equal(readFileSync(place(name), "utf8"), types(name), `${name}: \`npm --prefix web run types\` rewrites it`);
   }
 });

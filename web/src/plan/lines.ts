@@ -116,7 +116,7 @@ export function day(seconds: number | null | undefined): string {
   return seconds === null || seconds === undefined ? NONE : new Date(seconds * 1000).toISOString().slice(0, 10);
 }
 
-/** At most so many rows make a table that can be read: their places, evenly spread. */
+/** The indices of evenly spread rows: a table with more than this many cannot be read. */
 export function sample(length: number, most = 200): number[] {
   const every = Math.max(1, Math.ceil(length / most));
   return Array.from({ length: Math.ceil(length / every) }, (_, i) => i * every);
