@@ -53,7 +53,7 @@ __all__ = [
     "watch",
 ]
 
-# As an exception's name is shown, and as it is caught.
+# Under this name the exceptions are shown and caught.
 for _kind in (BrimfulError, HostError, Interrupted, UsageError):
     _kind.__module__ = __name__
 
@@ -72,7 +72,7 @@ def load(
     seed: int | None = None,
     **flags: Any,
 ) -> Record:
-    """Generates one load and measures what becomes of it.
+    """Generates one load and measures it.
 
     `rate` is in calls per second; times are written as on the command line, like "500ms". `flags` are those of
     `brimful load`: `new_connection=True`, `header=["Accept: text/html"]`, `watch=True`.
@@ -89,7 +89,7 @@ def survey(
     on_line: Callable[[str], None] | None = None,
     **flags: Any,
 ) -> Survey:
-    """Finds out what a server can take: some two minutes. `on_line` is told meanwhile what is being done.
+    """Measures how much traffic a server can take, in some two minutes. `on_line` receives each line of progress.
 
     `flags` are those of `brimful survey`.
     """
@@ -106,7 +106,7 @@ def watch(
     duration: str | None = None,
     **flags: Any,
 ) -> Server:
-    """Watches a server for a time: its programs, its port, the network and the machine; one interval unless told.
+    """Watches a server for a time: its programs, its port, the network and the machine. The default is one interval.
 
     `flags` are those of `brimful watch`.
     """
@@ -116,7 +116,7 @@ def watch(
 
 
 def characterize(*logs: Path, **flags: Any) -> Profile:
-    """What access logs say of a site's traffic, and the Workload that has it.
+    """Describes a site's traffic from its access logs, and makes the Workload that has it.
 
     `flags` are those of `brimful characterize`.
     """
@@ -124,7 +124,7 @@ def characterize(*logs: Path, **flags: Any) -> Profile:
 
 
 def merge(*records: "Path | Mapping[str, Any] | Record", lost: Sequence[int] = ()) -> Record:
-    """The Records of the shards of one load as the Record of that load, exactly.
+    """Merges the Records of the shards of one load. The result is exact.
 
     Of the shards in `lost` nothing was seen.
     """

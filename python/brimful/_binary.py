@@ -1,4 +1,4 @@
-"""The program `brimful` that this package brings, and running it.
+"""Finds and runs the program `brimful` of this package.
 
 Everything that is measured or computed happens in a process of its own. So the interpreter's lock is never held
 meanwhile, the host process's limits and signal handlers are left alone, and what goes wrong there takes nothing down
@@ -19,16 +19,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-#: For tests and for who builds it: another binary than the package's.
+#: Names another binary than the package's, for tests and for development.
 VARIABLE = "BRIMFUL_BINARY"
 
 
 class BrimfulError(Exception):
-    """What brimful could not do, and what to do next."""
+    """An error of brimful: what failed, and what to do next."""
 
     def __init__(self, message: str, exit_code: int) -> None:
         super().__init__(message)
-        #: As the command line has it.
+        #: The exit code of the command.
         self.exit_code = exit_code
 
     def __reduce__(self) -> "tuple[type[BrimfulError], tuple[str, int]]":
@@ -41,11 +41,11 @@ class UsageError(BrimfulError, ValueError):
 
 
 class HostError(BrimfulError, OSError):
-    """Something that this host lacks or does not allow, or a server that is not there (exit code 3)."""
+    """This host lacks or forbids something, or the server does not answer (exit code 3)."""
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C; what was measured until then is kept."""
+    """Ctrl-C. What was measured until then is kept."""
 
     #: The document of the run that was interrupted, if there is one.
     result: object | None = None
@@ -53,12 +53,12 @@ class Interrupted(KeyboardInterrupt):
 
 @dataclass(frozen=True)
 class Ended:
-    """How the program ended, and what it said."""
+    """The exit code and the output of the program."""
 
     code: int
     stdout: str
     stderr: str
-    #: Whether it was by Ctrl-C here.
+    #: Whether Ctrl-C in this process ended it.
     interrupted: bool
 
 
@@ -81,12 +81,12 @@ def find() -> str:
 
 @functools.cache
 def version() -> str:
-    """What it calls itself, like `brimful 0.1.0`."""
+    """Returns the version line, such as `brimful 0.1.0`."""
     return subprocess.run([find(), "--version"], capture_output=True, text=True, check=True).stdout.strip()
 
 
 def run(words: Sequence[str], on_line: Callable[[str], None] | None = None) -> Ended:
-    """Runs it to its end. `on_line` is called, in a thread, with each line that it says on stderr meanwhile.
+    """Runs the program to its end. A thread calls `on_line` with each line of its stderr.
 
     After Ctrl-C the program is asked to stop and to tell what it has; after another it is killed.
     """
@@ -111,7 +111,7 @@ def run(words: Sequence[str], on_line: Callable[[str], None] | None = None) -> E
                 process.wait()
                 raise
             interrupted = True
-            # On a terminal it has heard of it already, and takes the second for the same wish.
+            # On a terminal the program has received Ctrl-C already. It ignores the second.
             process.send_signal(signal.SIGINT)
         except BaseException:
             process.kill()
@@ -123,7 +123,7 @@ def run(words: Sequence[str], on_line: Callable[[str], None] | None = None) -> E
 
 
 def error(ended: Ended) -> BrimfulError:
-    """What it failed with, as an exception."""
+    """Returns the exception for a failed command."""
     lines = [line for line in ended.stderr.splitlines() if line.strip()]
     first = next((index for index, line in enumerate(lines) if line.startswith("error:")), 0)
     message = "\n".join(lines[first:]).removeprefix("error:").strip()

@@ -1,4 +1,4 @@
-"""A command as a call: arguments become flags, and the document that it writes a result."""
+"""Runs a command like a function: arguments become flags, and the document it writes is the result."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ._scratch import Scratch
 
 D = TypeVar("D", bound=Document)
 
-#: Exit codes with which a command has done its job, and tells so in its document.
+#: Exit codes of a command that has done its job and written its document.
 DONE = (0, 1, 3, 4)
 
 
 def words(flags: Mapping[str, Any]) -> list[str]:
-    """The flags of a command line: `calls_per_connection=3` is `--calls-per-connection=3`.
+    """Makes the flags of a command line: `calls_per_connection=3` becomes `--calls-per-connection=3`.
 
     >>> words({"rate": 1000, "new_connection": True, "insecure": False, "header": ["A: b", "C: d"], "seed": None})
     ['--rate=1000', '--new-connection', '--header=A: b', '--header=C: d']
@@ -92,7 +92,7 @@ def _content(path: Path) -> str | None:
 
 @contextlib.contextmanager
 def files(documents: Sequence[Any], suffix: str = ".json") -> Iterator[list[str]]:
-    """Names of files with these documents: paths are taken as they are, all else is written."""
+    """Returns paths of files with these documents. Paths stay as they are; other documents are written to files."""
     with Scratch() as directory:
         yield [_file(document, Path(directory, f"{number}{suffix}")) for number, document in enumerate(documents, 1)]
 

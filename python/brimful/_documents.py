@@ -1,4 +1,4 @@
-"""What all documents have in common: reading them, and showing them."""
+"""The base of all documents: reads and shows them."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ T = TypeVar("T", bound="Part")
 
 
 class Part:
-    """A part of a document: a dataclass, whose names have their units in them."""
+    """A part of a document: a dataclass. The names of its fields contain their units."""
 
     @classmethod
     def from_json(cls: type[T], value: dict[str, Any]) -> T:
-        """Reads it. What a newer brimful has added is passed over here, and kept in the whole document's `source`."""
+        """Reads it from JSON. Fields of newer versions are ignored here, and kept in the document's `source`."""
         return typing.cast(T, _read(cls, value))
 
 
 class Document(Part):
-    """A document that a command has written, with what the command said of it."""
+    """A document that a command has written, with the command's output."""
 
-    #: All of it as JSON has it: nothing is lost in it.
+    #: The whole document as parsed JSON.
     source: typing.ClassVar[dict[str, Any]] = {}
     #: What the command printed.
     text: typing.ClassVar[str] = ""
-    #: The report's page, where the command makes one.
+    #: The report's page, if the command makes one.
     page: typing.ClassVar[str | None] = None
-    #: How the command ended: 0 well; 1 an objective was missed; 4 the generator was the limit. The others are
-    #: exceptions.
+    #: The exit code of the command: 0 success; 1 an objective was missed; 4 the generator was the limit. All other codes
+    #: raise exceptions.
     exit_code: typing.ClassVar[int] = 0
 
     @classmethod
@@ -56,15 +56,14 @@ class Document(Part):
         return self.text or repr(self)
 
     def _repr_html_(self) -> str:
-        """For notebooks: the report's own page, or the text where there is none."""
+        """Shows the report's page in notebooks, or the text if there is none."""
         if self.page is None:
             return f"<pre>{html.escape(str(self))}</pre>"
         attributes = 'style="width:100%;height:44em;border:0" sandbox="allow-scripts"'
         return f'<iframe {attributes} srcdoc="{html.escape(self.page)}"></iframe>'
 
     def rows(self) -> list[dict[str, Any]]:
-        """The intervals of its course, each with all its numbers; those of a part have the part's name before their
-        own."""
+        """Returns the intervals, each with all its numbers. A number of a part is named after the part and itself."""
         return [_flat(interval) for interval in self.source.get("intervals") or []]
 
     def to_arrow(self) -> Any:
@@ -77,7 +76,7 @@ class Document(Part):
 
 
 def _complete(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """With every column in every row: what is absent in one is null."""
+    """Returns the rows with the same columns: a value that a row lacks is null."""
     columns = dict.fromkeys(key for row in rows for key in row)
     return [{key: row.get(key) for key in columns} for row in rows]
 
@@ -94,14 +93,14 @@ def _flat(value: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 @functools.cache
 def _fields(cls: Any) -> list[tuple[str, str, Any]]:
-    """Attribute, key and type of each."""
+    """Returns attribute, JSON key and type of each field."""
     hints = typing.get_type_hints(cls)
     fields = dataclasses.fields(cls)
     return [(field.name, field.metadata.get("key", field.name), hints[field.name]) for field in fields]
 
 
 def _read(kind: Any, value: Any) -> Any:
-    """The value as its type says; what is not as the type says is left as it is."""
+    """Converts a value to its type. A value of another type stays as it is."""
     if isinstance(kind, str):
         return value
     if isinstance(kind, type) and issubclass(kind, Part):

@@ -1,4 +1,4 @@
-"""The planner: a queueing model solved, changed, calibrated, and held against what is to come. As `brimful plan`.
+"""The planner, like `brimful plan`: solves, changes and calibrates queueing models, and forecasts with them.
 
 >>> model = {
 ...     "stations": [{"name": "cpu", "type": "queue", "servers": 1, "scheduling": "ps"}],
@@ -24,12 +24,12 @@ from ._command import call, files
 from .documents import Calibration, Forecast, Record, Site, Solution, WhatIf
 from .documents.model import Model
 
-#: A model: the file, its JSON, a Model, or what `calibrate` found.
+#: A model: a path, its JSON, a Model, or the result of `calibrate`.
 ModelLike = Union[str, "os.PathLike[str]", Mapping[str, Any], Model, Calibration]
 
 
 def solve(model: ModelLike, *, method: str = "auto", **flags: Any) -> Solution:
-    """Solves it: throughputs per second, times in seconds.
+    """Solves a model. Throughputs are per second, times in seconds.
 
     `flags` are those of `brimful plan solve`.
     """
@@ -38,7 +38,7 @@ def solve(model: ModelLike, *, method: str = "auto", **flags: Any) -> Solution:
 
 
 def what_if(model: ModelLike, *changes: str, **flags: Any) -> WhatIf:
-    """Solves it before and after changes, each like `page.rate=1.5x`.
+    """Solves a model before and after changes, each like `page.rate=1.5x`.
 
     `flags` are those of `brimful plan what-if`, `slo=["page:p99<50ms"]` among them.
     """
@@ -47,7 +47,7 @@ def what_if(model: ModelLike, *changes: str, **flags: Any) -> WhatIf:
 
 
 def calibrate(*records: "str | os.PathLike[str] | Mapping[str, Any] | Record", **flags: Any) -> Calibration:
-    """The model of the server that these runs loaded and watched.
+    """Makes the model of the server that these runs loaded and watched.
 
     `flags` are those of `brimful plan calibrate`.
     """
@@ -56,12 +56,12 @@ def calibrate(*records: "str | os.PathLike[str] | Mapping[str, Any] | Record", *
 
 
 def calibrate_site(log: "Sequence[str | os.PathLike[str]]", **flags: Any) -> Site:
-    """The model of a site by its access logs and the utilizations that its operator recorded: `utilization=FILE`."""
+    """Makes the model of a site from its access logs and recorded utilizations (`utilization=FILE`)."""
     return call(Site, ["plan", "calibrate"], [], {"log": list(log), **flags}, json_flag=True)
 
 
 def forecast(*series: "str | os.PathLike[str]", model: ModelLike | None = None, **flags: Any) -> Forecast:
-    """What the arrivals in these files will be, and when they are too many for the model.
+    """Forecasts the arrivals in these files, and when they exceed the capacity of the model.
 
     `flags` are those of `brimful plan forecast`.
     """
@@ -73,5 +73,5 @@ def forecast(*series: "str | os.PathLike[str]", model: ModelLike | None = None, 
 
 
 def _model(model: ModelLike) -> Any:
-    """What holds the model."""
+    """Returns the model itself."""
     return model.source["model"] if isinstance(model, Calibration) else model

@@ -2,5 +2,5 @@
 wheel."""
 import signal
 
-# Whoever starts the tests in the background has them ignore it, and those that are interrupted would wait for ever.
+# A shell that starts the tests in the background makes them ignore SIGINT. Tests of interrupts would never end.
 signal.signal(signal.SIGINT, signal.default_int_handler)

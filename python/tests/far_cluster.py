@@ -56,13 +56,13 @@ def cut_off(directory: Path, url: str, address: str, host: str) -> None:
     kept = directory / "cut-off"
     cut: list[str] = []
 
-    def told(figures: fleet.Figures, there: int) -> None:
+    def on_second(figures: fleet.Figures, there: int) -> None:
         if not cut and len(list(kept.glob("shard-*.json"))) == 2:
             cut.append(host)
             subprocess.run(["ip", "netns", "exec", host, "ip", "link", "set", "wan", "down"], check=True)
 
     outcome = fleet.run(
-        url, shards=2, address=address, rate=100, duration="20s", seed=3, directory=kept, on_second=told
+        url, shards=2, address=address, rate=100, duration="20s", seed=3, directory=kept, on_second=on_second
     )
     outcome.record.save(directory / "cut-off.json")
 
@@ -104,7 +104,7 @@ def as_host(name: str, flags: list[str], directory: Path) -> list[str]:
 
 def with_clock_ahead(directory: Path, ahead_ns: int) -> dict[str, str]:
     """The environment of programs to which the wall clock is ahead: a time namespace shifts all clocks but that one. To
-    Python it is `time.time_ns`; brimful is told instants that are over sooner."""
+    Python it is `time.time_ns`; brimful is given instants that have passed."""
     place = directory / "ahead"
     place.mkdir()
     (place / "sitecustomize.py").write_text(

@@ -61,9 +61,9 @@ class Commands(unittest.TestCase):
     def test_what_another_host_cannot_do_is_the_same_exception_here(self) -> None:
         # Ray transfers exceptions by pickle.
         for error in (brimful.HostError("no port is left", 3), brimful.UsageError("--rate 0", 2)):
-            brought = pickle.loads(pickle.dumps(error))
-            self.assertEqual((type(brought), str(brought)), (type(error), str(error)))
-            self.assertEqual(brought.exit_code, error.exit_code)
+            restored = pickle.loads(pickle.dumps(error))
+            self.assertEqual((type(restored), str(restored)), (type(error), str(error)))
+            self.assertEqual(restored.exit_code, error.exit_code)
 
     def test_ctrl_c_ends_a_load_and_keeps_what_it_has_seen(self) -> None:
         with target("--service", "page=100us") as url:

@@ -74,7 +74,7 @@ class Fleet(unittest.TestCase):
         killed = threading.Event()
         rooms = [LocalRoom() for _ in range(2)]
 
-        def told(figures: Figures, there: int) -> None:
+        def on_second(figures: Figures, there: int) -> None:
             # It has been heard of, so that something is there to be kept.
             if figures.t_s > 1.0 and not killed.is_set():
                 killed.set()
@@ -83,7 +83,7 @@ class Fleet(unittest.TestCase):
 
         with target(*SERVICE) as url:
             load = Load(["--rate=100", "--duration=6s", url], seed=1)
-            outcome = Driver(rooms, load, directory=self.directory / "kept", on_second=told).run()
+            outcome = Driver(rooms, load, directory=self.directory / "kept", on_second=on_second).run()
         record = outcome.record
         first, second = record.shards
         self.assertIsNone(first.lost_at_s)
@@ -108,25 +108,25 @@ class Fleet(unittest.TestCase):
 
     def test_a_shard_that_is_no_longer_heard_of_is_lost(self) -> None:
         rooms = [LocalRoom(), CutOff(after=6)]
-        patience, fleet.driver.PATIENCE_S = fleet.driver.PATIENCE_S, 1.5
+        patience, fleet.driver.ANSWER_TIMEOUT_S = fleet.driver.ANSWER_TIMEOUT_S, 1.5
         try:
             with target(*SERVICE) as url:
                 record = Driver(rooms, Load(["--rate=100", "--duration=6s", url], seed=1)).run().record
         finally:
-            fleet.driver.PATIENCE_S = patience
+            fleet.driver.ANSWER_TIMEOUT_S = patience
         self.assertTrue(record.shards[1].lost_at_s > 0)
         self.assertFalse(record.verdict.valid)
 
     def test_abort_reaches_all_at_once(self) -> None:
         stop, stopped_at = threading.Event(), []
 
-        def told(figures: Figures, there: int) -> None:
+        def on_second(figures: Figures, there: int) -> None:
             if figures.completed and not stop.is_set():
                 stopped_at.append(time.monotonic())
                 stop.set()
 
         with target(*SERVICE) as url:
-            outcome = fleet.run(url, shards=2, rate=100, duration="10m", on_second=told, stop=stop)
+            outcome = fleet.run(url, shards=2, rate=100, duration="10m", on_second=on_second, stop=stop)
         self.assertTrue(outcome.record.interrupted)
         self.assertTrue(all(part.lost_at_s is None for part in outcome.record.shards))
         self.assertLess(time.monotonic() - stopped_at[0], 60)
@@ -202,7 +202,7 @@ class Fleet(unittest.TestCase):
         self.assertEqual(refused.returncode, 2)
         self.assertIn("error: --shard is for one process", refused.stderr)
         self.assertEqual(limit_only.returncode, 2)
-        self.assertIn("could not find what it can offer: a fleet finds what its hosts can offer for a load", limit_only.stderr)
+        self.assertIn("could not measure its limit: a fleet finds what its hosts can offer for a load", limit_only.stderr)
 
     def test_a_load_beyond_what_the_shards_can_offer_together_is_invalid(self) -> None:
         flags = ["--rate=500k", "--duration=200ms", "--timeout=500ms", "--json", "--calibrate"]
@@ -211,7 +211,7 @@ class Fleet(unittest.TestCase):
             done = subprocess.run(command, capture_output=True, text=True)
         record = json.loads(done.stdout)
         first, second = done.stderr.splitlines()[:2]
-        self.assertIn("what the shards can offer before they are the limit themselves", first)
+        self.assertIn("measuring the largest load that the shards can generate", first)
         # On a busy machine the limit may be anything, so it is not asserted but used.
         each = float(re.search(r": ([0-9,]+)/s.* by each of 2$", second)[1].replace(",", ""))  # In whole calls.
         self.assertAlmostEqual(record["generator"]["max_rate"], 2 * each, delta=2)
@@ -233,7 +233,7 @@ class Fleet(unittest.TestCase):
         shard = driver.words(driver.shards[1], 10**18)
         self.assertIn("--client-max=30000.000", shard)
         self.assertNotIn("--calibrate", shard)
-        with self.assertRaisesRegex(FleetError, "shard 1/1 on c could not find what it can offer: nothing listens there"):
+        with self.assertRaisesRegex(FleetError, "shard 1/1 on c could not measure its limit: nothing listens there"):
             Driver([Finds("c", None, said="error: nothing listens there")], load).client_limit()
 
 

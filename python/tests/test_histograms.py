@@ -44,7 +44,7 @@ class Histograms(unittest.TestCase):
         times = read["response_time_us"]
         self.assert_percentiles(record, lambda percent: times.get_value_at_percentile(percent) / 1e3, 0.001)
         self.assertAlmostEqual(times.get_mean_value() / 1e3 / record.response_time_us.mean, 1, delta=0.001)
-        # Each row has the value, in milliseconds, that so many do not exceed.
+        # Each row has a value in milliseconds, and the number of values that do not exceed it.
         rows = {}
         for line in path.read_text().splitlines()[2:]:
             if not line.startswith("#"):

@@ -89,7 +89,7 @@ class OnRay(unittest.TestCase):
         self.cluster.wait_for_nodes()
         dead = []
 
-        def told(figures: fleet.Figures, there: int) -> None:
+        def on_second(figures: fleet.Figures, there: int) -> None:
             if figures.t_s > 1.0 and not dead:
                 dead.append(True)
                 self.cluster.remove_node(third, allow_graceful=False)
@@ -97,7 +97,7 @@ class OnRay(unittest.TestCase):
         with target("--service", "page=100us") as url:
             # A shard takes all of the third node, so one of the two is there.
             outcome = fleet.run(
-                url, shards=3, address=self.cluster.address, rate=120, duration="20s", on_second=told, cpus_per_shard=2
+                url, shards=3, address=self.cluster.address, rate=120, duration="20s", on_second=on_second, cpus_per_shard=2
             )
         lost = [part for part in outcome.record.shards if part.lost_at_s is not None]
         self.assertEqual(len(lost), 1)
@@ -107,13 +107,13 @@ class OnRay(unittest.TestCase):
     def test_an_actor_that_is_killed_is_lost_and_its_process_with_it(self) -> None:
         killed = []
 
-        def told(figures: fleet.Figures, there: int) -> None:
+        def on_second(figures: fleet.Figures, there: int) -> None:
             if figures.t_s > 1.0 and not killed:
                 killed.append(actor_pid())
                 os.kill(killed[0], signal.SIGKILL)
 
         with target("--service", "page=100us") as url:
-            outcome = fleet.run(url, shards=2, address=self.cluster.address, rate=100, duration="8s", on_second=told)
+            outcome = fleet.run(url, shards=2, address=self.cluster.address, rate=100, duration="8s", on_second=on_second)
         self.assertEqual(sum(part.lost_at_s is not None for part in outcome.record.shards), 1)
 
     def test_a_host_without_the_package_is_said(self) -> None:

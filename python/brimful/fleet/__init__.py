@@ -48,16 +48,16 @@ def run(
     stop: threading.Event | None = None,
     **flags: Any,
 ) -> Outcome:
-    """Makes one load from `shards` shards.
+    """Runs one load that is split into `shards` shards.
 
-    `rate`, `clients` and the other `flags` are those of `brimful load`, and say the whole load. With `address` (of a
-    Ray cluster, like `auto`, `10.0.0.1:6379` or `ray://10.0.0.1:10001`) there are `shards_per_node` on each node, and
-    nodes are waited for if the cluster `scales`; without one they are processes here, kept on `cpus` in turn.
-    `source_ips` are for the shards in turn. The objectives `slo` are the whole load's. They begin `lead_s` seconds
-    after they were started. Their own Records are kept in `directory`, one file each, while they run and thereafter.
-    `on_second` is told each second what they have seen, and how many are still there. With `calibrate=True` what they
-    can offer together is found beforehand, and `on_note` is told; a load beyond that is invalid. Once `stop` is set
-    they all stop, and what they saw is the result.
+    `rate`, `clients` and the other `flags` are those of `brimful load`; they describe the whole load. With `address` (a
+    Ray cluster, such as `auto`, `10.0.0.1:6379` or `ray://10.0.0.1:10001`) each node runs `shards_per_node` shards, and
+    a cluster that `scales` starts nodes. Without `address` the shards are processes of this host, on `cpus` in turn.
+    `source_ips` go to the shards in turn. `slo` are objectives of the whole load. The load starts `lead_s` seconds
+    after the shards were asked to. Each shard's own Record is kept in `directory`, during the load and after it.
+    `on_second` receives the figures of all shards and the number of shards that are there, once a second.
+    `calibrate=True` first measures the largest load that the shards can generate, and reports it to `on_note`; a larger
+    load is invalid. When `stop` is set, all shards stop, and the result is what they have measured.
     """
     return run_words(
         [*words(flags), "--", url],
@@ -98,7 +98,7 @@ def run_words(
     on_note: Callable[[str], None] | None,
     stop: threading.Event | None = None,
 ) -> Outcome:
-    """The same, with URL and flags as they stand on the command line of `brimful load`."""
+    """Runs the load of a command line: `words` are the URL and flags of `brimful load`."""
     line, files = list(line), {}
     if workload is not None:
         files["workload.toml"] = _text(Path(workload))
@@ -121,7 +121,7 @@ def run_words(
 def rooms(
     address: str | None, shards: int, shards_per_node: int, cpus_per_shard: float, scales: bool
 ) -> Iterator[Sequence[Room]]:
-    """Places for so many shards."""
+    """Returns places for this number of shards."""
     if shards < 1 or shards_per_node < 1:
         raise UsageError("a fleet has one shard or more: give --shards and --shards-per-node at least 1", 2)
     if address is None:

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from .. import _binary
 from . import Figures, Outcome, rooms, run_words
-from .crew import Crew, own_stdout, tell
+from .crew import Crew, own_stdout, send
 from .driver import figures_line
 
-#: What a fleet gives each shard by itself.
+#: Flags that the driver sets for each shard.
 OWN = ("--shard", "--start-at", "--clock-ahead", "--keep", "--until-stdin-ends", "--client-limit-only", "--client-max")
 
 
@@ -45,7 +45,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog="All other flags are those of `brimful load`, and say the whole load: --rate, --duration, --header …",
         allow_abbrev=False,
     )
-    # The URL is among what is passed on: only `load` knows which of its flags have a value.
+    # The URL is passed on with the flags: only `load` knows which of its flags have a value.
     _add_shards(run)
     add = run.add_argument
     add("--workload", type=Path, metavar="FILE", help="request classes and their mix, from a TOML file here")
@@ -66,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--json", action="store_true", help="print the whole Record as JSON, and nothing else")
     add("-o", "--out", type=Path, metavar="FILE", help="write the Record to a file as well")
     add("-q", "--quiet", action="store_true", help="no progress on stderr")
-    # What `brimful survey --shards N` starts.
+    # `brimful survey --shards N` starts this.
     _add_shards(commands.add_parser("crew", allow_abbrev=False))
     return parser
 
@@ -84,7 +84,7 @@ def _add_shards(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace, flags: list[str]) -> Outcome:
-    def told(figures: Figures, there: int) -> None:
+    def on_second(figures: Figures, there: int) -> None:
         if not options.quiet:
             print(figures_line(figures, there, options.shards), file=sys.stderr)
 
@@ -106,13 +106,13 @@ def _run(options: argparse.Namespace, flags: list[str]) -> Outcome:
         slo=options.slo,
         lead_s=options.lead,
         directory=options.keep,
-        on_second=told,
+        on_second=on_second,
         on_note=note,
     )
 
 
 def _serve(options: argparse.Namespace, flags: list[str]) -> int:
-    """As long as there are orders; what speaks against beginning is an answer as well."""
+    """Serves a survey until stdin ends. An error at the start is an answer as well."""
     answers = own_stdout()
     try:
         with rooms(
@@ -121,7 +121,7 @@ def _serve(options: argparse.Namespace, flags: list[str]) -> int:
             crew = Crew(places, flags, source_ips=options.source_ip, cpus=options.cpus, lead_s=options.lead)
             crew.serve(sys.stdin, answers)
     except _binary.BrimfulError as error:
-        tell(answers, {"error": str(error), "usage": error.exit_code == 2})
+        send(answers, {"error": str(error), "usage": error.exit_code == 2})
     except BrokenPipeError:
         return 1
     return 0

@@ -1,8 +1,8 @@
-"""What the shards of a load can offer before they are the limit (`--calibrate`; Banga & Druschel 1997, §4.3).
+"""The largest load that shards can generate before they are the limit (`--calibrate`; Banga & Druschel 1997, §4.3).
 
-One shard of each host finds it beforehand, alone there: others would take the CPUs that the server which answers it
-runs on. All shards of a host are taken to be like that one; those that share a CPU share what it can offer, and the
-whole can offer what they can together.
+Before the load, one shard of each host measures it while no other runs: other shards would use the CPUs of the server
+that answers it. All shards of a host are assumed equal. Shards on one CPU share its limit, and the limit of the load is
+the sum.
 """
 
 from __future__ import annotations
@@ -12,31 +12,33 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-#: The flag of `brimful load`, and what makes it end then.
+#: The flag of `brimful load` that measures its limit, and the one that makes it end after that.
 CALIBRATE, ONLY = "--calibrate", "--client-limit-only"
 
 
 @dataclass(frozen=True)
 class ClientLimit:
-    """As a Record has it (`calibration`)."""
+    """The limit of one shard or of several, as in a Record (`calibration`)."""
 
     #: Calls per second; None if a shard was its own limit at every load tried.
     max_rate: float | None
-    #: Whether it may be higher: what answered fell short before the shard did.
+    #: Whether the limit may be higher: the server that answered was full before the shard was.
     lower_bound: bool = False
     #: Whether the second generator had no CPU of its own.
     second_shares_cpus: bool = False
 
     @staticmethod
-    def of(record: bytes | None) -> "ClientLimit":
-        """What the Record of `brimful load --calibrate` says; nothing where there is none."""
-        found = (json.loads(record).get("calibration") if record else None) or {}
+    def from_record(record: bytes | None) -> "ClientLimit":
+        """Reads it from a Record of `brimful load --calibrate`. Without a Record it is unknown."""
+        calibration = (json.loads(record).get("calibration") if record else None) or {}
         return ClientLimit(
-            found.get("max_rate"), found.get("lower_bound", False), found.get("second_shares_cpus", False)
+            calibration.get("max_rate"),
+            calibration.get("lower_bound", False),
+            calibration.get("second_shares_cpus", False),
         )
 
     def of_each(self, shards: int, cpus: int) -> "ClientLimit":
-        """For each of so many shards on so many CPUs, of one of which this is the limit of a shard.
+        """Returns the limit of each of `shards` that share `cpus`. `self` is the limit of a shard that runs alone.
 
         >>> ClientLimit(30_000.0).of_each(shards=3, cpus=2).max_rate
         20000.0
@@ -45,7 +47,7 @@ class ClientLimit:
         return self if self.max_rate is None else dataclasses.replace(self, max_rate=share * self.max_rate)
 
     def flags(self) -> list[str]:
-        """Of a shard for which it holds."""
+        """Returns the flags that give a shard its limit."""
         return [] if self.max_rate is None else [f"--client-max={self.max_rate:.3f}"]
 
     def __str__(self) -> str:
@@ -54,7 +56,7 @@ class ClientLimit:
 
 
 def together(limits: Iterable[ClientLimit]) -> ClientLimit:
-    """Of shards that make one load.
+    """Returns the limit of all shards of one load.
 
     >>> print(together([ClientLimit(30_000.0), ClientLimit(12_000.0, lower_bound=True)]))
     42,000/s and more

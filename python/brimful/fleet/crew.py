@@ -1,8 +1,8 @@
-"""`brimful fleet crew`: a fleet that makes one load after another, for a survey that measures a server by them.
+"""`brimful fleet crew`: a fleet that runs one load after another for a survey.
 
-It is asked by a line of JSON on stdin and answers by one on stdout (crates/run/src/crew.rs is the other side): first,
-when it is ready, and then for each load with its Record, or with what the shards can offer. A line `stop` ends the load
-under way; the end of stdin all.
+It reads orders from stdin and answers on stdout, a line of JSON each (crates/run/src/crew.rs is the other side). The
+first answer says that it is ready. Then each order is answered with the load's Record, or with the limit of the shards.
+The line `stop` ends the current load, and the end of stdin ends the fleet.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from .. import _binary
 from .client_limit import ClientLimit
 from .driver import Driver, Load, Room
 
-#: Loads are short: their ends are looked for so often.
-EVERY_S = 0.2
+#: How often the driver looks at the shards. The loads are short.
+LOOK_INTERVAL_S = 0.2
 
 
 class Crew:
-    """Shards that are there for one load after another."""
+    """Shards that run one load after another."""
 
     def __init__(
         self,
@@ -41,14 +41,14 @@ class Crew:
         self.limits: dict[str, ClientLimit] = {}
 
     def serve(self, orders: TextIO, answers: TextIO) -> None:
-        """Until there are no more orders."""
+        """Obeys orders until stdin ends."""
         threading.Thread(target=self.listen, args=(orders,), daemon=True).start()
-        tell(answers, {})
+        send(answers, {})
         while (order := self.orders.get()) is not None:
-            tell(answers, answer(lambda order=order: self.obey(json.loads(order))))
+            send(answers, answer(lambda order=order: self.obey(json.loads(order))))
 
     def listen(self, orders: TextIO) -> None:
-        """Puts orders in a row. A stop is for what is under way, and so is the end."""
+        """Queues orders. `stop` and the end of stdin stop the current load."""
         for line in orders:
             if line.strip() == "stop":
                 self.stop.set()
@@ -59,7 +59,7 @@ class Crew:
         self.orders.put(None)
 
     def obey(self, order: Mapping[str, Any]) -> dict[str, Any]:
-        """One load; or what the shards can offer, for loads like that."""
+        """Runs one load, or measures the limit of the shards for such loads."""
         load = Load(
             words=["--workload={workload.toml}", *order["flags"], *self.words],
             seed=order["seed"],
@@ -72,32 +72,32 @@ class Crew:
             load,
             lead_s=self.lead_s,
             stop=self.stop,
-            every_s=EVERY_S,
+            every_s=LOOK_INTERVAL_S,
             leaves_rooms=True,
             limits=self.limits,
         )
         if order.get("calibrate"):
             limit = driver.client_limit()
-            # Of a lower bound nobody knows what is beyond: there each shard is judged by its own lateness.
+            # A lower bound says nothing about higher loads. There each shard judges itself by its lateness.
             self.limits = {boot: known for boot, known in driver.limits.items() if not known.lower_bound}
             return {"calibration": dataclasses.asdict(limit) | {"curve": []}}
         return {"record": driver.run().record.source}
 
 
 def answer(obey: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """What became of it, as the other side reads it."""
+    """Returns the answer to an order: its result, or the error."""
     try:
         return obey()
     except _binary.BrimfulError as error:
         return {"error": str(error), "usage": error.exit_code == 2}
 
 
-def tell(answers: TextIO, what: Mapping[str, Any]) -> None:
+def send(answers: TextIO, what: Mapping[str, Any]) -> None:
     answers.write(json.dumps(what) + "\n")
     answers.flush()
 
 
 def own_stdout() -> TextIO:
-    """For answers alone: what else is printed, as by Ray, goes to stderr."""
+    """Returns stdout for the answers, and redirects all other output, such as Ray's, to stderr."""
     answers, sys.stdout = sys.stdout, sys.stderr
     return answers

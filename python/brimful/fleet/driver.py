@@ -28,45 +28,45 @@ from .client_limit import CALIBRATE, ONLY, ClientLimit, together
 from .clock import Offset, measure
 from .place import Description, Figures, Look, Place
 
-#: How often the driver reads the shards' Records. A shard writes one each second, with its results of 0.15 s before.
-EVERY_S = 0.5
+#: How often the driver reads the shards' Records. A shard writes its Record every second, 0.15 s after that second's end.
+LOOK_INTERVAL_S = 0.5
 #: How often `on_second` is called.
-TOLD_S = 1.0
-#: A place that has not answered for so long is lost.
-PATIENCE_S = 10.0
-#: How often it is looked whether a shard has found what it can offer.
-FINDING_S = 0.2
-#: After a stop that long is waited for what shards have to tell.
-STOPPING_S = 10.0
-#: Exit codes of a shard that has made its load, and of one that cannot.
+REPORT_INTERVAL_S = 1.0
+#: A place that has not answered for this time is lost.
+ANSWER_TIMEOUT_S = 10.0
+#: How often the driver checks whether a shard has measured its limit.
+LIMIT_INTERVAL_S = 0.2
+#: How long the driver waits for the last results of stopped shards.
+STOP_TIMEOUT_S = 10.0
+#: Exit codes of a shard that has run its load, and of one that could not.
 ENDED, REFUSED = (0, 1, 3, 4, 130), (2, 3)
 
 
 class Pending(Protocol):
-    """An answer that is under way."""
+    """An answer that has been requested."""
 
     def get(self, timeout_s: float) -> Any:
-        """The answer; TimeoutError if it has not come by then, Lost if it never will."""
+        """Returns the answer. Raises TimeoutError if it does not come in this time, and Lost if it never will."""
         ...
 
 
 class Room(Protocol):
-    """A `Place`, wherever that is."""
+    """A `Place` on this host or on another."""
 
     def ask(self, method: str, *arguments: Any) -> Pending:
-        """Calls one of its methods."""
+        """Calls a method of the place."""
         ...
 
     def give_up(self) -> None:
-        """Lets go of it: it has been lost."""
+        """Releases a place that is lost."""
 
 
 class Lost(Exception):
-    """A place is no more."""
+    """A place is gone: its process or its host has ended."""
 
 
 class FleetError(_binary.BrimfulError):
-    """A fleet that does not fit together, or that could not begin."""
+    """The shards do not fit together, or could not start."""
 
     def __init__(self, message: str, exit_code: int = 3) -> None:
         super().__init__(message, exit_code)
@@ -74,38 +74,38 @@ class FleetError(_binary.BrimfulError):
 
 @dataclass
 class Load:
-    """What the shards are to make together."""
+    """The load that the shards generate together."""
 
-    #: URL and flags of `brimful load`, as on its command line; `{NAME}` in them is the file of that name. `--calibrate`
-    #: has what the shards can offer found beforehand.
+    #: URL and flags of `brimful load`, as on its command line; `{NAME}` in them is the path of that file. With
+    #: `--calibrate` the limit of the shards is measured first.
     words: Sequence[str]
     seed: int
-    #: Files that every shard needs, by name.
+    #: The contents of the files that every shard needs, by name.
     files: Mapping[str, str] = field(default_factory=dict)
-    #: Addresses to connect from, in turn: one CIDR for each shard.
+    #: Addresses to connect from: one CIDR per shard, in turn.
     source_ips: Sequence[str] = ()
-    #: CPUs for the shards, in turn: for those on one host.
+    #: CPUs for the shards of one host, one per shard, in turn.
     cpus: Sequence[int] = ()
-    #: Objectives of the whole, like `p99<50ms`.
+    #: Objectives of the merged load, such as `p99<50ms`.
     slo: Sequence[str] = ()
 
 
 @dataclass
 class Outcome:
-    """What became of a load."""
+    """The results of a load."""
 
-    #: The whole.
+    #: The merged Record.
     record: Record
-    #: Each shard's own Record, by its index from 1, where a directory for them was given; those that were lost have
-    #: what was seen until then.
+    #: The file of each shard's own Record, by the shard's index from 1, if a directory for them was given. The Record of
+    #: a lost shard ends where it was lost.
     shards: dict[int, Path]
-    #: Seconds from the call to the instant at which all were to begin.
+    #: Seconds from the call to the scheduled start of all shards.
     start_s: float
 
 
 @dataclass
 class Shard:
-    """One of them, as it is seen from here."""
+    """What the driver knows about one shard."""
 
     index: int
     room: Room
@@ -141,16 +141,16 @@ class Driver:
         on_second: Callable[[Figures, int], None] | None = None,
         on_note: Callable[[str], None] | None = None,
         stop: threading.Event | None = None,
-        every_s: float = EVERY_S,
+        every_s: float = LOOK_INTERVAL_S,
         leaves_rooms: bool = False,
         limits: dict[str, ClientLimit] | None = None,
     ) -> None:
         self.load = load
         self.flags = [word for word in load.words if word != CALIBRATE]
-        #: What a shard can offer, by its host's boot.
+        #: The limit of a shard by the boot id of its host.
         self.limits = limits or {}
         self.shards = [Shard(index, room) for index, room in enumerate(rooms, 1)]
-        # A shard takes so long to get ready, and they share this host's CPUs where they are all here.
+        # Starting a shard takes this long. Shards on one host share its CPUs while they start.
         self.lead_s = 1.0 + 0.1 * len(rooms) if lead_s is None else lead_s
         #: The caller's directory for the shards' Records, if there is one.
         self.directory = None if directory is None else Path(directory)
@@ -160,13 +160,13 @@ class Driver:
         self.on_note = on_note
         self.stop = stop or threading.Event()
         self.every_s = every_s
-        #: For another load, unless they are lost.
+        #: Whether the places stay open for another load, unless they are lost.
         self.leaves_rooms = leaves_rooms
         self.began = time.monotonic()
 
     def run(self) -> Outcome:
-        """Runs it to its end. After Ctrl-C, or when `stop` is set, the shards stop and what they have seen is the
-        result."""
+        """Runs the load to its end. After Ctrl-C, or when `stop` is set, the shards stop, and the result is what they have
+        measured."""
         if self.directory is None:
             self.scratch = Scratch()
         else:
@@ -175,10 +175,10 @@ class Driver:
         try:
             self.get_ready()
             if CALIBRATE in self.load.words and not self.limits:
-                self.find_limits()
+                self.measure_limits()
             start_s = self.start()
             try:
-                self.look_on()
+                self.observe()
             except KeyboardInterrupt:
                 interrupted = True
                 self.finish()
@@ -192,13 +192,13 @@ class Driver:
             raise stopped
         return outcome
 
-    # Before it begins.
+    # Before the load.
 
     def get_ready(self) -> None:
-        """Makes sure that all places are there, fit together, and what their clocks show."""
+        """Checks that all places answer and have the same version, and measures their clocks."""
         of = len(self.shards)
         for shard, answer in self.ask_all("describe"):
-            shard.description = self.need(shard, answer, "is not there")
+            shard.description = self.require(shard, answer, "is not there")
         own = _binary.version()
         other = [shard for shard in self.shards if shard.description and shard.description.version != own]
         if other:
@@ -213,7 +213,7 @@ class Driver:
         self.measure_clocks()
 
     def measure_clocks(self) -> None:
-        """One measurement for each host."""
+        """Measures the clock of each host once."""
         offsets = {Place().describe().boot: Offset()}
         for shard in self.shards:
             assert shard.description is not None
@@ -221,107 +221,107 @@ class Driver:
             if boot not in offsets:
                 offsets[boot] = measure(functools.partial(self.clock_of, shard))
             shard.offset = offsets[boot]
-            if shard.offset.is_hopeless:
+            if shard.offset.is_too_large:
                 raise FleetError(
                     f"the clock of {shard.description.host} is {shard.offset.ahead_ns / 1e9:+.0f} s off this host's: set it, "
                     "like `chronyc makestep`, and see that it is kept right"
                 )
 
     def clock_of(self, shard: Shard) -> int:
-        """What its host's clock shows."""
-        shown: int = self.need(shard, shard.room.ask("clock"), "is not there")
+        """Returns the clock of a shard's host, in nanoseconds since 1970."""
+        shown: int = self.require(shard, shard.room.ask("clock"), "is not there")
         return shown
 
-    # What they can offer.
+    # The limit of the shards.
 
     def client_limit(self) -> ClientLimit:
-        """Finds what the shards can offer together, and makes no load."""
+        """Measures the largest load that the shards can generate together, and runs no load."""
         try:
             self.get_ready()
-            self.find_limits()
+            self.measure_limits()
             return self.limit()
         finally:
             self.close()
 
-    def find_limits(self) -> None:
-        """By one shard of each host."""
+    def measure_limits(self) -> None:
+        """Measures the limit of one shard on each host."""
         firsts: dict[str, Shard] = {}
         for shard in self.shards:
             firsts.setdefault(self.boot(shard), shard)
-        self.note_that("what the shards can offer before they are the limit themselves (some 10 s)")
+        self.report("measuring the largest load that the shards can generate (some 10 s)")
         for shard in firsts.values():
             words = [*self.own_words(shard), CALIBRATE, ONLY, "--out={kept}", *without_watching(self.flags)]
-            self.need(shard, shard.room.ask("start", words, self.load.files), "cannot start")
+            self.require(shard, shard.room.ask("start", words, self.load.files), "cannot start")
         for boot, shard in firsts.items():
-            found = ClientLimit.of(self.ended(shard).kept)
+            limit = ClientLimit.from_record(self.ended(shard).kept)
             assert shard.description is not None
             here = sum(self.boot(other) == boot for other in self.shards)
             cpus = len(set(self.load.cpus)) or shard.description.cpus
-            self.limits[boot] = found.of_each(here, cpus)
-            self.note_that(f"  {shard.description.host}: {self.limits[boot]} by each of {here}")
+            self.limits[boot] = limit.of_each(here, cpus)
+            self.report(f"  {shard.description.host}: {self.limits[boot]} by each of {here}")
 
     def limit(self) -> ClientLimit:
-        """Of all together."""
+        """Returns the limit of all shards together."""
         return together(self.limits[self.boot(shard)] for shard in self.shards)
 
     def ended(self, shard: Shard) -> Look:
-        """How a shard that makes no part of the load has ended, and the last that it has kept."""
+        """Waits for the end of a shard that measures its limit. Returns how it ended, with the last Record it kept."""
         kept: bytes | None = None
         while True:
-            look: Look = self.need(shard, shard.room.ask("look"), "is gone")
-            # What is handed on once is not handed on again, and a shard writes it before it ends.
+            look: Look = self.require(shard, shard.room.ask("look"), "is gone")
+            # A place hands on each Record once, and a shard writes its last one before it ends.
             kept = look.kept or kept
             if look.code is not None:
                 look = dataclasses.replace(look, kept=kept)
                 break
-            if self.stop.wait(FINDING_S):
+            if self.stop.wait(LIMIT_INTERVAL_S):
                 shard.room.ask("stop")
-                time.sleep(FINDING_S)
-        self.need(shard, shard.room.ask("close"), "is gone")
+                time.sleep(LIMIT_INTERVAL_S)
+        self.require(shard, shard.room.ask("close"), "is gone")
         if look.code not in ENDED or (look.code in REFUSED and look.kept is None):
-            raise self.could_not(shard, "find what it can offer", look)
+            raise self.refusal(shard, "measure its limit", look)
         return look
 
-    def could_not(self, shard: Shard, what: str, look: Look) -> FleetError:
-        """Why a shard has refused."""
+    def refusal(self, shard: Shard, what: str, look: Look) -> FleetError:
+        """Returns the error that a shard ended with."""
         code = look.code if look.code in REFUSED else REFUSED[-1]
         said = _binary.error(_binary.Ended(code, "", look.said, False))
         return FleetError(f"{shard.name(len(self.shards))} could not {what}: {said}", code)
 
     def boot(self, shard: Shard) -> str:
-        """Which host it is on."""
+        """Returns the boot id of a shard's host."""
         assert shard.description is not None
         return shard.description.boot
 
-    def note_that(self, text: str) -> None:
+    def report(self, text: str) -> None:
         if self.on_note is not None:
             self.on_note(text)
 
-    # Begins.
+    # Starting the load.
 
     def start(self) -> float:
-        """Tells all when to begin; returns in how many seconds from the call that was."""
+        """Sends all shards the start time. Returns the seconds from the call of `run` to that time."""
         at_ns = time.time_ns() + int(self.lead_s * 1e9)
         begins = time.monotonic() + self.lead_s
         pending = [(shard, shard.room.ask("start", self.words(shard, at_ns), self.load.files)) for shard in self.shards]
         for shard, answer in pending:
-            self.need(shard, answer, "cannot start")
+            self.require(shard, answer, "cannot start")
             shard.heard_at = time.monotonic()
         return begins - self.began
 
     def words(self, shard: Shard, at_ns: int) -> list[str]:
-        """The command line of one."""
+        """Returns the command line of a shard of the load."""
         words = [*self.own_words(shard), f"--shard={shard.index}/{len(self.shards)}", "--keep={kept}"]
         words.append(f"--start-at={at_ns // 10**9}.{at_ns % 10**9:09}")
         if shard.offset != Offset():
             words.append(f"--clock-ahead={shard.offset.flag()}")
         if self.limits and self.boot(shard) in self.limits:
             words += self.limits[self.boot(shard)].flags()
-        # The server is watched once.
+        # Only one shard watches the server.
         return [*words, *(self.flags if shard.index == 1 else without_watching(self.flags))]
 
     def own_words(self, shard: Shard) -> list[str]:
-        """Where it is, whatever it does."""
+        """Returns the flags that a shard has in every run: its seed, address and CPU."""
         turn = shard.index - 1
         words = ["load", "--quiet", f"--seed={self.load.seed}", "--until-stdin-ends"]
         if self.load.source_ips:
@@ -330,12 +330,12 @@ class Driver:
             words.append(f"--cpus={self.load.cpus[turn % len(self.load.cpus)]}")
         return words
 
-    # Goes on.
+    # During the load.
 
-    def look_on(self) -> None:
-        """Until all are over."""
+    def observe(self) -> None:
+        """Reads the shards' Records until all shards have ended."""
         due = time.monotonic()
-        told = due
+        reported_at = due
         while not all(shard.is_over for shard in self.shards):
             due = max(due + self.every_s, time.monotonic())
             if self.stop.wait(max(0.0, due - time.monotonic())):
@@ -343,15 +343,15 @@ class Driver:
                 return
             self.look(self.every_s)
             self.fail_if_none_began()
-            if self.on_second is not None and due >= told + TOLD_S:
-                told = due
+            if self.on_second is not None and due >= reported_at + REPORT_INTERVAL_S:
+                reported_at = due
                 self.on_second(self.figures(), sum(shard.lost is None for shard in self.shards))
 
     def finish(self) -> None:
-        """Stops all, and hears what they have to tell."""
+        """Stops all shards, and reads their last results."""
         for shard in self.running():
             shard.room.ask("stop")
-        until = time.monotonic() + STOPPING_S
+        until = time.monotonic() + STOP_TIMEOUT_S
         while self.running() and time.monotonic() < until:
             time.sleep(0.05)
             self.look(0.5)
@@ -359,10 +359,10 @@ class Driver:
             shard.lost = "it did not stop"
 
     def look(self, timeout_s: float) -> None:
-        """At all, at once; who does not answer in time may do so the next time."""
+        """Asks all shards at once. One that does not answer in time is read at the next look."""
         until = time.monotonic() + timeout_s
         for shard in self.running():
-            # What a slow host has been asked it is not asked again.
+            # A host that has not answered yet is not asked again.
             shard.pending = shard.pending or shard.room.ask("look")
         for shard in self.running():
             try:
@@ -370,14 +370,14 @@ class Driver:
                 self.note(shard, shard.pending.get(max(0.0, until - time.monotonic())))
                 shard.pending = None
             except TimeoutError:
-                if time.monotonic() > shard.heard_at + PATIENCE_S:
-                    shard.lost = f"nothing was heard of it for {PATIENCE_S:.0f} s"
+                if time.monotonic() > shard.heard_at + ANSWER_TIMEOUT_S:
+                    shard.lost = f"nothing was heard of it for {ANSWER_TIMEOUT_S:.0f} s"
                     shard.room.give_up()
             except Lost as lost:
                 shard.lost = str(lost)
 
     def note(self, shard: Shard, look: Look) -> None:
-        """Keeps what was seen."""
+        """Stores what a shard answered."""
         shard.heard_at = time.monotonic()
         shard.code, shard.said = look.code, look.said
         shard.figures = look.figures or shard.figures
@@ -390,34 +390,34 @@ class Driver:
             shard.lost = f"it failed with exit code {look.code}"
 
     def fail_if_none_began(self) -> None:
-        """A shard that refuses its command line, or whose host cannot make the load, is no loss but a mistake."""
+        """Raises if a shard refused its command line or its host cannot run the load. Such a shard is not lost."""
         for shard in self.shards:
             if shard.code in REFUSED and not shard.has_record:
-                raise self.could_not(shard, "begin", Look(shard.code, said=shard.said))
+                raise self.refusal(shard, "begin", Look(shard.code, said=shard.said))
 
     def figures(self) -> Figures:
-        """Of all shards together."""
+        """Returns the figures of all shards together."""
         return sum((shard.figures for shard in self.shards if shard.figures), Figures())
 
-    # Ends.
+    # The end.
 
     def merge(self) -> Record:
-        """The Record of the whole."""
+        """Merges the Records of the shards."""
         files = [str(path) for path in self.files().values()]
         if not files:
             reasons = "; ".join(f"{shard.name(len(self.shards))}: {shard.lost}" for shard in self.shards if shard.lost)
-            raise FleetError(f"no shard has seen anything ({reasons or 'they were stopped before that'}): run it again")
+            raise FleetError(f"no shard has any results ({reasons or 'they were stopped before that'}): run it again")
         lost = [shard.index for shard in self.shards if not shard.has_record]
         try:
             return call(Record, ["merge", "--quiet"], files, {"lost": lost, "slo": list(self.load.slo)})
         except _binary.Interrupted as interrupted:
-            # That the load was, which its Record says; not the merging.
+            # The load was interrupted, as its Record says; the merge was not.
             if isinstance(interrupted.result, Record):
                 return interrupted.result
             raise
 
     def files(self) -> dict[int, Path]:
-        """What each shard has seen."""
+        """Returns the files of the shards' Records, by index."""
         return {shard.index: self.path(shard) for shard in self.shards if shard.has_record}
 
     def close(self) -> None:
@@ -449,8 +449,8 @@ class Driver:
     def ask_all(self, method: str) -> list[tuple[Shard, Pending]]:
         return [(shard, shard.room.ask(method)) for shard in self.shards]
 
-    def need(self, shard: Shard, answer: Pending, what: str) -> Any:
-        """An answer without which nothing can begin."""
+    def require(self, shard: Shard, answer: Pending, what: str) -> Any:
+        """Waits for an answer without which the load cannot start."""
         try:
             return answer.get(60.0)
         except (Lost, TimeoutError) as error:
@@ -458,7 +458,7 @@ class Driver:
 
 
 def without_watching(words: Sequence[str]) -> list[str]:
-    """The flags that are not about watching the server.
+    """Removes the flags that make `brimful load` watch the server.
 
     >>> without_watching(["--watch", "--rate=5", "--process", "nginx", "--watch-from=h:1", "--token-file", "t"])
     ['--rate=5']
@@ -478,7 +478,7 @@ def without_watching(words: Sequence[str]) -> list[str]:
 
 
 def figures_line(figures: Figures, there: int, of: int) -> str:
-    """What is told each second."""
+    """Returns the line of progress that is printed each second."""
     failed = f", {figures.failed:,} failed" if figures.failed else ""
     p99 = "" if figures.p99_us is None else f"; 99 % within {figures.p99_us / 1e3:.3g} ms"
     lost = "" if there == of else f"; {of - there} of {of} shards lost"

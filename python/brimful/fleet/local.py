@@ -11,7 +11,7 @@ from .place import Place
 
 @dataclass(frozen=True)
 class Here:
-    """An answer that is there already."""
+    """An answer that has already come."""
 
     value: Any = None
     problem: str | None = None

@@ -1,6 +1,6 @@
 """Shards as actors of a Ray cluster, on hosts of their own. Nothing listens beyond what Ray itself opens.
 
-Ray decides where; a placement group sees to it that the hosts are different ones (STRICT_SPREAD), with so many shards
+Ray decides where; a placement group ensures that the hosts differ (STRICT_SPREAD), with the same number of shards
 on each as were asked for.
 """
 
@@ -25,22 +25,22 @@ from .place import Place
 CLIENT = "ray://"
 #: The directory with one token file per cluster, named after the cluster's address; relative to the home directory.
 TOKENS = Path(".ray", "auth_tokens")
-#: So long Ray may take to find the hosts, which may have to be started first.
+#: How long Ray may take to find the hosts, some of which it may have to start.
 READY_S = 60.0
-#: And so long a host may take to accept a connection.
+#: How long a host may take to accept a connection.
 REACH_S = 10.0
-#: A cluster's client port makes a process for whoever connects, by a fork beside gRPC's threads, of which some of a
-#: hundred crash (ray-project/ray issue 63202): it says so in these words, and a further one is tried.
+#: A cluster's client port forks a process for each connection while gRPC's threads run. A few of a hundred such
+#: processes crash (ray-project/ray issue 63202). Ray reports that in these words, and the connection is tried again.
 CRASHED = "Starting Ray client server failed", "Proxy failed to Connect to backend"
 TRIES = 3
-#: What Python says on a host without this package, somewhere in what Ray makes of it; and what such a host has.
+#: Python's error on a host without this package, which Ray's message contains, and our explanation of it.
 MISSING = "No module named 'brimful'"
 NO_PACKAGE = "no Python package `brimful`: `pip install brimful` there, for the Python that Ray runs with"
 
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer of an actor."""
+    """The answer of an actor."""
 
     reference: Any
 
@@ -84,8 +84,8 @@ def rooms(
     scales: bool = False,
     ready_s: float = READY_S,
 ) -> Iterator[list[RayRoom]]:
-    """As many places as there are shards, on the hosts of the cluster at this address. One that `scales` starts hosts
-    when they are asked for."""
+    """Returns a place for each shard, on the hosts of the cluster at this address. A cluster that `scales` starts hosts
+    on request."""
     ray = _connected(address)
     from ray.util.placement_group import placement_group, remove_placement_group
     from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
@@ -202,14 +202,14 @@ def _token_file(address: str) -> Path | None:
 
 
 def _reach(address: str) -> None:
-    """Whether anything listens there; Ray itself asks for minutes, and then ends this process."""
+    """Whether anything listens there. Ray itself tries for minutes, and then ends this process."""
     host, colon, port = address.removeprefix(CLIENT).rpartition(":")
     if colon and port.isdigit():
         socket.create_connection((host.strip("[]"), int(port)), REACH_S).close()
 
 
 def _check(ray: Any, sizes: list[int], shards: int, cpus: float, scales: bool) -> None:
-    """Whether there are hosts enough at all, unless the cluster scales by itself: it is then waited for."""
+    """Raises if the cluster has too few hosts and does not scale by itself."""
     nodes = [node for node in ray.nodes() if node["Alive"]]
     large = [node for node in nodes if node["Resources"].get("CPU", 0) >= max(sizes) * cpus]
     if len(large) >= len(sizes) or scales:
@@ -228,6 +228,6 @@ def _wanted(sizes: list[int], shards: int, cpus: float) -> str:
 
 
 def _first_line(error: BaseException) -> str:
-    """What it says in short; a line that announces others is followed by the last of them."""
+    """Shortens an error message: its first line, and the last line if the first one announces more."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
     return f"{lines[0]} {lines[-1]}" if lines[0].endswith(":") and len(lines) > 1 else lines[0]

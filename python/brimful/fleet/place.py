@@ -20,16 +20,16 @@ from typing import Any
 from .. import _binary
 from .._scratch import Scratch
 
-#: So much of what a shard says on stderr is told: its end.
+#: How many bytes of a shard's stderr are reported, counted from the end.
 MOST_SAID = 4_000
 
 
 @dataclass(frozen=True)
 class Description:
-    """A place and its host."""
+    """Describes a place and its host."""
 
     host: str
-    #: The same for all places on a host, and for no other host.
+    #: The boot id: the same for all places of one host, and different on all others.
     boot: str
     pid: int
     version: str
@@ -38,29 +38,29 @@ class Description:
 
 @dataclass(frozen=True)
 class Look:
-    """What is seen of a shard at an instant."""
+    """The state of a shard at one instant."""
 
-    #: How it ended; None while it runs.
+    #: Its exit code; None while it runs.
     code: int | None
-    #: Its Record so far, where that is another than at the last look.
+    #: Its Record so far, if it has changed since the last look.
     kept: bytes | None = None
-    #: What it says on stderr.
+    #: The end of its stderr.
     said: str = ""
-    #: Figures of that Record, for who looks on.
+    #: Figures of that Record, for the progress line.
     figures: "Figures | None" = None
 
 
 @dataclass(frozen=True)
 class Figures:
-    """What a shard, or several, have seen so far."""
+    """The results so far of one shard or of several."""
 
     t_s: float = 0.0
     scheduled: int = 0
     completed: int = 0
     failed: int = 0
-    #: Of the last whole interval.
+    #: Calls completed per second in the last whole interval.
     completed_per_s: float = 0.0
-    #: Of the last whole interval: the slowest shard's.
+    #: 99th percentile in the last whole interval; of several shards the largest.
     p99_us: float | None = None
 
     def __add__(self, other: "Figures") -> "Figures":
@@ -76,7 +76,7 @@ class Figures:
 
     @staticmethod
     def of(record: Mapping[str, Any]) -> "Figures":
-        """Those of a Record."""
+        """Reads the figures of a Record."""
         counts, whole = record["counts"], record["intervals"][:-1] or record["intervals"]
         last = whole[-1] if whole else {}
         length_s = last.get("length_s") or 1.0
@@ -93,15 +93,15 @@ class Figures:
 
 @dataclass
 class Place:
-    """Room for one shard."""
+    """A place runs one shard."""
 
     scratch: Scratch | None = None
     process: "subprocess.Popen[bytes] | None" = None
-    #: Of the kept file, when it was last handed on.
+    #: Identifies the kept file that was handed on last.
     seen: tuple[int, int] = (0, 0)
 
     def describe(self) -> Description:
-        """What it is."""
+        """Describes this place."""
         boot = Path("/proc/sys/kernel/random/boot_id")
         return Description(
             host=socket.gethostname(),
@@ -112,11 +112,11 @@ class Place:
         )
 
     def clock(self) -> int:
-        """Its host's clock: nanoseconds since 1970."""
+        """Returns the host's clock, in nanoseconds since 1970."""
         return time.time_ns()
 
     def start(self, words: Sequence[str], files: Mapping[str, str]) -> int:
-        """Starts `brimful` with these words, `{NAME}` in them being the file of that name. Returns its pid."""
+        """Starts `brimful` with these arguments, in which `{NAME}` becomes the path of that file. Returns its pid."""
         self.scratch = Scratch()
         names = {"kept": str(self._kept())}
         for name, content in files.items():
@@ -130,16 +130,16 @@ class Place:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=said,
-                # Ctrl-C is for who started it all, who then asks each shard to stop.
+                # Ctrl-C goes to the driver, which then asks each shard to stop.
                 start_new_session=True,
             )
         return self.process.pid
 
     def look(self) -> Look:
-        """How it is."""
+        """Returns the state of the shard."""
         if self.process is None:
             return Look(code=None)
-        # In this order: what it kept before it ended is then seen.
+        # In this order, the last Record that it kept is not missed.
         code = self.process.poll()
         kept = self._changed()
         figures = None
@@ -147,17 +147,17 @@ class Place:
             try:
                 figures = Figures.of(json.loads(kept))
             except (ValueError, KeyError, TypeError):
-                # The merge says what is wrong with it.
+                # The merge reports what is wrong with it.
                 figures = None
         return Look(code=code, kept=kept, said=self._tail(), figures=figures)
 
     def stop(self) -> None:
-        """Asks it to stop; it then tells what it has."""
+        """Asks the shard to stop; it then writes its last Record."""
         if self.process is not None and self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
 
     def close(self) -> None:
-        """Ends it, whatever it does, and forgets its files."""
+        """Kills the shard if it still runs, and removes its files."""
         if self.process is not None:
             self.process.kill()
             self.process.wait()
