@@ -8,6 +8,7 @@ mod module_remove;
 mod names;
 mod planted_python;
 mod side_outputs;
+mod strings;
 mod test_bed;
 
 use crate::program::{Done, Running, brimful, share_machine};

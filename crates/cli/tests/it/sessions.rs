@@ -104,7 +104,7 @@ fn what_does_not_go_with_sessions_is_said() {
     load(&["--pipeline", "2"]).fails(2, "leave out --pipeline");
     for (text, message) in [
         ("rate = 2\nthink_s = \"weibull:1\"", "`weibull:1` is not a distribution: write a number, exponential:MEAN"),
-        ("rate = 2\nbursts = \"geometric:0\"", "its mean is a number of 1 or more"),
+        ("rate = 2\nbursts = \"geometric:0\"", "its mean is a number from 1 to 1e15"),
         ("rate = 2\nusers = 2", "sessions need either a rate"),
         ("rate = 2\narrivals = \"sometimes\"", "`sometimes` is not an arrival process"),
         ("rate = 0", "a rate of sessions is above zero"),

@@ -18,6 +18,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use written::Written;
 
+/// Upper bound of means, coefficients of variation and values. Larger ones make draws overflow to infinity.
+const MAX_VALUE: f64 = 1e15;
+
 /// A distribution of numbers that are not negative; the unit is that of the field.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "Written", into = "Written")]
@@ -125,18 +128,18 @@ impl Spread {
     /// # Errors
     /// [`SpreadError::Impossible`] when no distribution has these parameters.
     pub fn validate(&self) -> Result<(), SpreadError> {
-        let not_negative = |value: f64| value.is_finite() && value >= 0.0;
-        let positive = |value: f64| value.is_finite() && value > 0.0;
+        let not_negative = |value: f64| (0.0..=MAX_VALUE).contains(&value);
+        let positive = |value: f64| value > 0.0 && value <= MAX_VALUE;
         let why = match self {
             Spread::Constant(mean) | Spread::Exponential { mean } if !not_negative(*mean) => {
-                "its mean is a number of zero or more"
+                "its mean is a number from 0 to 1e15"
             }
-            Spread::Geometric { mean } if !(mean.is_finite() && *mean >= 1.0) => "its mean is a number of 1 or more",
+            Spread::Geometric { mean } if !(1.0..=MAX_VALUE).contains(mean) => "its mean is a number from 1 to 1e15",
             Spread::Lognormal { mean, .. } | Spread::Pareto { mean, .. } if !positive(*mean) => {
-                "its mean is a number above zero"
+                "its mean is a number above zero, at most 1e15"
             }
             Spread::Lognormal { cv, .. } if !not_negative(*cv) => {
-                "its coefficient of variation is a number of zero or more"
+                "its coefficient of variation is a number from 0 to 1e15"
             }
             Spread::Pareto { tail, .. } if !(tail.is_finite() && *tail > 1.0) => {
                 "its tail is above 1, or it would have no mean"
@@ -154,10 +157,10 @@ impl Spread {
         };
         // Not a number is less than nothing, nor more.
         let rise = points.iter().zip(points.iter().skip(1)).all(|(a, b)| a[0] <= b[0] && a[1] <= b[1]);
-        let bounded = points.iter().all(|[_, value]| value.is_finite() && *value >= 0.0);
+        let bounded = points.iter().all(|[_, value]| (0.0..=MAX_VALUE).contains(value));
         match (ends, rise && bounded) {
             (false, _) => Err(self.impossible("the first probability is 0 and the last 1")),
-            (_, false) => Err(self.impossible("probabilities rise, and so do values, which are zero or more")),
+            (_, false) => Err(self.impossible("probabilities rise, and so do values, which are from 0 to 1e15")),
             (true, true) => Ok(()),
         }
     }
