@@ -4,7 +4,7 @@
 .DELETE_ON_ERROR:
 # cargo and vite use all cores by themselves, and the order of the checks is meant: cheap ones first.
 .NOTPARALLEL:
-.PHONY: help setup demo build deb wheel web test lint bench bench-monitor bench-calibration bench-accuracy bench-planner bench-accesslog bench-server-module bench-fleet bench-router bench-reliability test-safety fmt clean tools rules
+.PHONY: help setup demo build deb wheel web check test test-long lint bench bench-monitor bench-calibration bench-accuracy bench-planner bench-accesslog bench-server-module bench-fleet bench-router bench-reliability test-safety fmt clean tools rules
 
 # rustup's default place, for shells that have not read its profile.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -20,6 +20,7 @@ help: ## Print this list
 
 setup: ## Install what building and testing need (Debian packages; see scripts/setup.sh)
 	scripts/setup.sh test
+	@test ! -t 1 || test -e .git/hooks/commit-msg || echo "To have commit messages checked: ln -s ../../scripts/commit-msg .git/hooks/"
 
 demo: build ## Build brimful and survey the built-in reference server
 	$(TARGET_DIR)/release/brimful survey --demo
@@ -35,8 +36,16 @@ wheel: $(PAGE) ## Make a wheel of the release build and the Python package (need
 
 web: $(PAGE) ## Build the report page, which the binary embeds
 
-test: setup $(PAGE) ## Run every check and every test, and name what failed
+check: lint ## Run the checks and the tests that need neither root nor a server: minutes from a warm build
+	cargo test --locked --workspace --lib --bins --exclude brimful-monitor --exclude brimful-testbed
+	cargo test --locked --package brimful-report --package brimful-forecast --package brimful-stats --test it
+	cd web && node --test test/schema.test.mjs
+
+test: setup $(PAGE) ## Run every check and every test but the long ones, and name what failed
 	scripts/test
+
+test-long: setup $(PAGE) ## Run what takes long and rarely fails: the wheel, fleets on Ray, short soaks, more random cases
+	scripts/test-long
 
 test-safety: setup $(PAGE) ## Test that results survive and other users cannot interfere (part of `make test`)
 	cargo test --locked --workspace --test it safety::
@@ -85,6 +94,7 @@ tools:
 	scripts/setup.sh build
 
 rules:
+	scripts/check-words
 	scripts/check-unsafe
 	scripts/check-dependencies
 	cargo fmt --all --check
