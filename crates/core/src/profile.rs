@@ -56,7 +56,7 @@ pub struct Profile {
     /// Time that those behind it took, where the log has it.
     pub upstream_s: Option<Times>,
     /// The classes of request in the peak window.
-    pub classes: Vec<Class>,
+    pub classes: Vec<LogClass>,
     /// How the classes were made, and why so many.
     pub classes_by: String,
     /// The index of dispersion of arrivals in the peak window, by length of the epoch.
@@ -76,7 +76,7 @@ pub struct Profile {
     /// Relative standard error of both estimates.
     pub unique_error: f64,
     /// How requests concentrate on URLs.
-    pub popularity: Popularity,
+    pub popularity: UrlPopularity,
     /// Requests of robots, by what they call themselves.
     pub robots: Robots,
     /// What clients do, one after another.
@@ -238,7 +238,7 @@ pub struct Times {
 
 /// A class of request.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Class {
+pub struct LogClass {
     /// Its name.
     pub name: String,
     /// What belongs to it, for people: `1 – 4,372 bytes`.
@@ -306,7 +306,7 @@ pub struct Hurst {
 
 /// How requests concentrate.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Popularity {
+pub struct UrlPopularity {
     /// s of Zipf's law: the n-th most popular URL is asked for as n^−s.
     pub zipf: Option<f64>,
     /// R² of that, over the logarithms of rank and count.

@@ -18,7 +18,7 @@ pub use connections::{AcceptQueue, Connections, Listener, Port, State};
 pub use interval::{LogLine, ServerInterval};
 pub use kernel::{BLOCK_BYTES, Core, CpuShares, Disk, Interrupts, Kernel, Memory, OTHER_WORK, Paging, Pressure, Stall};
 pub use module::{CpuDemand, CpuParts, Elapsed, Module, ModuleClass, ModuleServer, Phases, Sampled};
-pub use network::{Network, Tcp, Traffic};
+pub use network::{Network, NetworkTraffic, Tcp};
 pub use process::{CpuQuota, Program, Programs};
 pub use socket::{SocketClass, SocketPort, SocketRequests};
 
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn traffic_that_is_not_known_is_read_back_so() {
-        let traffic = Traffic { rx_bytes_per_s: 5.0, ..Traffic::default() };
+        let traffic = NetworkTraffic { rx_bytes_per_s: 5.0, ..NetworkTraffic::default() };
         for all in [None, Some(traffic)] {
             let network = Network { all, queue_overflows_per_s: Some(1.0), ..Network::default() };
             let text = serde_json::to_string(&network).unwrap();

@@ -11,9 +11,9 @@ pub struct Network {
     /// All interfaces together, loopback included. What passes through two interfaces, like a bridge and its port,
     /// counts twice.
     #[serde(flatten)]
-    pub all: Option<Traffic>,
+    pub all: Option<NetworkTraffic>,
     /// Each interface by name; without those that came, went or began to count anew.
-    pub interfaces: BTreeMap<String, Traffic>,
+    pub interfaces: BTreeMap<String, NetworkTraffic>,
     /// Packets that the kernel dropped because a CPU's receive queue was full, whole machine.
     pub queue_overflows_per_s: Option<f64>,
     /// TCP of this namespace.
@@ -22,7 +22,7 @@ pub struct Network {
 
 /// Traffic of network interfaces, per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Traffic {
+pub struct NetworkTraffic {
     /// Packets received.
     pub rx_packets_per_s: f64,
     /// Packets sent.
