@@ -5,7 +5,7 @@ use crate::judge;
 use brimful_core::Nanos;
 use brimful_core::quantity;
 use brimful_core::survey::{Comparison, Demand, Level, Role, SCHEMA, Stopped, Survey};
-use brimful_core::workload::Class;
+use brimful_core::workload::RequestClass;
 use brimful_estimate::ServerFit;
 use brimful_estimate::server::OPERATING;
 
@@ -72,7 +72,7 @@ fn stopped(halt: &Halt, step: &str) -> Stopped {
 fn demands(setup: &Setup, found: &Found) -> Vec<Demand> {
     let Some(fit) = &found.fit else { return Vec::new() };
     let classes = || setup.workload.classes.iter().enumerate();
-    let held = |(index, class): (usize, &Class)| {
+    let held = |(index, class): (usize, &RequestClass)| {
         let held = fit.held(index)?;
         Some(Demand {
             station: fit.bottleneck().to_owned(),
@@ -85,7 +85,7 @@ fn demands(setup: &Setup, found: &Found) -> Vec<Demand> {
     classes().filter_map(|class| demand(fit, found, class)).chain(classes().filter_map(held)).collect()
 }
 
-fn demand(fit: &ServerFit, found: &Found, (index, class): (usize, &Class)) -> Option<Demand> {
+fn demand(fit: &ServerFit, found: &Found, (index, class): (usize, &RequestClass)) -> Option<Demand> {
     let fitted = fit.demands.get(index)?;
     Some(Demand {
         station: fit.station().to_owned(),

@@ -6,7 +6,7 @@ use brimful_core::quantity;
 use brimful_core::record::{ClassRecord, Reason, ReasonCode, Record, Verdict};
 use brimful_core::server::{CpuShares, OTHER_WORK};
 use brimful_core::survey::{Comparison, Level, LevelClass, Percentiles, Role};
-use brimful_core::workload::{Class, Load, Workload};
+use brimful_core::workload::{Load, RequestClass, Workload};
 use brimful_estimate::inside::threads;
 use brimful_estimate::{
     Answered, Expected, Inside, Observed, Piece, Place, Prediction, ProgramSeen, Spread, Unmatched, Workers, stretches,
@@ -36,12 +36,12 @@ pub(crate) struct Trial {
 
 impl Trial {
     /// By its Record, of a workload of these classes.
-    pub fn new(record: Record, classes: &[Class]) -> Trial {
+    pub fn new(record: Record, classes: &[RequestClass]) -> Trial {
         Trial::warmed_up(record, classes, Nanos::ZERO)
     }
 
     /// The same, of a load that found the server idle and of which the first moment is not to count.
-    pub fn warmed_up(record: Record, classes: &[Class], warm_up: Nanos) -> Trial {
+    pub fn warmed_up(record: Record, classes: &[RequestClass], warm_up: Nanos) -> Trial {
         let names = classes.iter().map(|class| class.name.clone()).collect();
         let classes: Vec<Option<&ClassRecord>> = classes.iter().map(|class| record.classes.get(&class.name)).collect();
         let warm_up = warm_up.as_secs_f64();
