@@ -13,7 +13,7 @@ TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 PAGE := web/dist/report.html
 # npm writes this file at the end of an installation.
 MODULES := web/node_modules/.package-lock.json
-WEB_SOURCES := $(shell find web \( -name node_modules -o -name dist -o -name test \) -prune -o -type f -print)
+WEB_SOURCES := $(shell find web \( -name node_modules -o -name dist -o -name test -o -name documents \) -prune -o -type f -print)
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-20s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))

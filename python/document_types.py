@@ -1,11 +1,12 @@
-"""Writes the dataclasses of the documents from their JSON Schemas, which the Rust types are written to.
+"""Generates the dataclasses of the documents from their JSON Schemas, which are generated from the Rust types.
 
     python3 python/document_types.py            writes brimful/documents/
     python3 python/document_types.py --check    exits 1 if that would change anything
 
-A schema is what may be read: a field that may be left out is None where it is. Names carry their units, as in the
-documents; those that Python cannot have as names have a key beside them. What several schemas define alike is written
-once, to brimful/documents/common.py.
+A schema describes what may be read: a field that a document leaves out is None. Names carry their units, as in the
+documents; a key that is no Python name is kept in the field's metadata.
+
+The result is committed, unlike the page's types: the package runs from a checkout as it is, with PYTHONPATH=python.
 """
 
 import json
@@ -38,10 +39,10 @@ DOCUMENTS = {
 
 
 def main() -> int:
-    schemas = {name: json.loads((SCHEMAS / f"{name}.schema.json").read_text()) for name in DOCUMENTS}
-    common = alike(schemas.values())
+    schemas = {name: read_schema(name) for name in DOCUMENTS}
+    common = read_schema("common")["$defs"]
     texts = {f"{name.replace('-', '_')}.py": module(name, schema, common) for name, schema in schemas.items()}
-    front_of_common = '"""What several documents have. Written by document_types.py from schema/."""'
+    front_of_common = '"""Parts that several documents share. Written by document_types.py from schema/."""'
     texts["common.py"] = source(front_of_common, common, [])
     texts["__init__.py"] = front()
     if "--check" in sys.argv[1:]:
@@ -53,6 +54,10 @@ def main() -> int:
     for name, text in texts.items():
         (PACKAGE / name).write_text(text)
     return 0
+
+
+def read_schema(name: str) -> dict:
+    return json.loads((SCHEMAS / f"{name}.schema.json").read_text())
 
 
 def is_current(path: Path, text: str) -> bool:
@@ -67,26 +72,13 @@ def front() -> str:
     return "\n".join(lines) + "\n"
 
 
-def alike(schemas: Iterable[dict]) -> dict[str, dict]:
-    """The definitions that several schemas have, the same in each, down to all that they refer to."""
-    found: dict[str, list[dict]] = {}
-    for schema in schemas:
-        for name, definition in schema.get("$defs", {}).items():
-            found.setdefault(name, []).append(definition)
-    same = {name: all_[0] for name, all_ in found.items() if len(all_) > 1 and all(one == all_[0] for one in all_)}
-    while apart := [name for name, definition in same.items() if references(definition) - set(same)]:
-        for name in apart:
-            del same[name]
-    return dict(sorted(same.items()))
-
-
 def references(schema: object) -> set[str]:
-    """Names of the definitions that a schema names anywhere."""
-    return set(re.findall(r'"\$ref": "#/\$defs/([^"]+)"', json.dumps(schema)))
+    """The names of the definitions that a schema refers to, at any depth."""
+    return set(re.findall(r'"\$ref": "[^"]*#/\$defs/([^"]+)"', json.dumps(schema)))
 
 
 def module(name: str, schema: dict, common: dict[str, dict]) -> str:
-    definitions = {key: value for key, value in schema.get("$defs", {}).items() if key not in common}
+    definitions = schema.get("$defs", {})
     used = references([definitions, schema["properties"]]) & set(common)
     document = dataclass(DOCUMENTS[name], schema, "Document")
     return source(f'"""Written by document_types.py from schema/{name}.schema.json."""', definitions, used, document)
@@ -164,7 +156,7 @@ def type_of(schema: dict | bool) -> str:
     if isinstance(schema, bool) or set(schema) <= {"description"}:
         return "Any"
     if "$ref" in schema:
-        return schema["$ref"].removeprefix("#/$defs/")
+        return schema["$ref"].rpartition("/")[2]
     if "const" in schema:
         return f"Literal[{json.dumps(schema['const'])}]"
     if "enum" in schema:

@@ -1,5 +1,5 @@
 // The page of a profile: when requests come, how large their answers are, what is asked for most, and the classes.
-import type { Class, Dispersion, PopularUrl, Profile, Times } from "./documents/profile.ts";
+import type { LogClass, Dispersion, PopularUrl, Profile, Times } from "./documents/profile.ts";
 import { h } from "./dom.ts";
 import { count, date, number, percent, rate, range, seconds, NONE, type Format } from "./format.ts";
 import { section, type Page } from "./page.ts";
@@ -161,16 +161,16 @@ function week({ arrivals: { by_weekday_and_hour: grid } }: Profile): HTMLElement
 function classes({ classes, classes_by }: Profile): HTMLElement | null {
   if (classes.length === 0) return null;
   const columns = [
-    words("name", "class", (row: Class) => row.name),
-    words("range", "range", (row: Class) => row.range),
-    figures("requests", "requests", (row: Class) => row.share_requests, percent),
-    figures("bytes", "data", (row: Class) => row.share_bytes, percent),
-    figures("mean", "mean bytes", (row: Class) => row.mean_bytes, bytes),
-    figures("urls", "URLs", (row: Class) => row.unique_urls, count),
-    figures("service", "service time", (row: Class) => row.mean_service_s, seconds),
-    words("derived", "derived from", (row: Class) => row.derived_from),
+    words("name", "class", (row: LogClass) => row.name),
+    words("range", "range", (row: LogClass) => row.range),
+    figures("requests", "requests", (row: LogClass) => row.share_requests, percent),
+    figures("bytes", "data", (row: LogClass) => row.share_bytes, percent),
+    figures("mean", "mean bytes", (row: LogClass) => row.mean_bytes, bytes),
+    figures("urls", "URLs", (row: LogClass) => row.unique_urls, count),
+    figures("service", "service time", (row: LogClass) => row.mean_service_s, seconds),
+    words("derived", "derived from", (row: LogClass) => row.derived_from),
   ];
-  const bar = (row: Class, value: number, colour: string) => ({ name: row.name, parts: [{ name: "share", value, colour }], text: percent(value) });
+  const bar = (row: LogClass, value: number, colour: string) => ({ name: row.name, parts: [{ name: "share", value, colour }], text: percent(value) });
   return section(
     "Classes",
     `Of the peak window, ${classes_by}.`,

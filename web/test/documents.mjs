@@ -4,9 +4,12 @@ import { readFileSync } from "node:fs";
 import Ajv2020 from "ajv/dist/2020.js";
 
 const ajv = new Ajv2020({ allErrors: true, strict: false, validateFormats: false });
+ajv.addSchema(schemaOf("common"), "common.schema.json");
 
 /** A JSON file, by its path from this directory. */
-export const read = (path) => JSON.parse(readFileSync(new URL(path, import.meta.url), "utf8"));
+export function read(path) {
+  return JSON.parse(readFileSync(new URL(path, import.meta.url), "utf8"));
+}
 
 /** What is wrong with a schema; null if it is one. */
 export const wrongSchema = (kind) => (ajv.validateSchema(schemaOf(kind)) ? null : ajv.errors);

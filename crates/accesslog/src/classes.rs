@@ -10,7 +10,7 @@
 mod partition;
 
 use crate::profile::{ClassBy, Keyed, Options, SizeCount, TopUrl, Window};
-use brimful_core::profile::{Class, PopularUrl};
+use brimful_core::profile::{LogClass, PopularUrl};
 use brimful_core::quantity::{count, grouped, percent};
 use brimful_estimate::cluster_sizes;
 use partition::{Atom, explained, partition};
@@ -30,7 +30,7 @@ pub const EMPTY: &str = "empty";
 const URLS: usize = 200;
 
 /// The classes of what was requested in the window, and how they were made.
-pub fn classes(window: &Window, options: &Options) -> (Vec<Class>, String) {
+pub fn classes(window: &Window, options: &Options) -> (Vec<LogClass>, String) {
     match options.class_by {
         ClassBy::Size => by_size(window, options.classes),
         ClassBy::Url(_) => by_key(window, "by URL"),
@@ -39,7 +39,7 @@ pub fn classes(window: &Window, options: &Options) -> (Vec<Class>, String) {
     }
 }
 
-fn by_size(window: &Window, wanted: Option<usize>) -> (Vec<Class>, String) {
+fn by_size(window: &Window, wanted: Option<usize>) -> (Vec<LogClass>, String) {
     let sizes: Vec<SizeCount> = window.sizes.sorted().into_iter().filter(|size| size.bytes > 0).collect();
     let atoms = atoms(&sizes);
     let empty = usize::from(window.zero_length > 0);
@@ -90,11 +90,11 @@ fn atoms(sizes: &[SizeCount]) -> Vec<Atom> {
     atoms
 }
 
-fn empty_class(window: &Window, all: &[&TopUrl]) -> Class {
+fn empty_class(window: &Window, all: &[&TopUrl]) -> LogClass {
     // What was counted before the URL was listed is of others.
     let weigh = |url: &TopUrl| url.requests.saturating_sub(url.requests_error + url.bodies);
     let (service, timed) = window.zero_service;
-    Class {
+    LogClass {
         name: EMPTY.to_owned(),
         range: "no body".to_owned(),
         derived_from: "answers without a body".to_owned(),
@@ -104,12 +104,12 @@ fn empty_class(window: &Window, all: &[&TopUrl]) -> Class {
         unique_urls: all.iter().filter(|url| weigh(url) > 0).count() as u64,
         urls: popular(all.iter().map(|url| (*url, weigh(url), 0.0))),
         mean_service_s: mean_seconds(service, timed),
-        ..Class::default()
+        ..LogClass::default()
     }
 }
 
-fn size_class(window: &Window, sizes: &[SizeCount], atoms: &[Atom], all: &[&TopUrl], is_last: bool) -> Class {
-    let (Some(first), Some(last)) = (atoms.first(), atoms.last()) else { return Class::default() };
+fn size_class(window: &Window, sizes: &[SizeCount], atoms: &[Atom], all: &[&TopUrl], is_last: bool) -> LogClass {
+    let (Some(first), Some(last)) = (atoms.first(), atoms.last()) else { return LogClass::default() };
     let members = &sizes[first.first..=last.last];
     let (from, to) = (members.first().map_or(0, |size| size.bytes), members.last().map_or(0, |size| size.bytes));
     let requests: u64 = members.iter().map(|size| size.count).sum();
@@ -131,7 +131,7 @@ fn size_class(window: &Window, sizes: &[SizeCount], atoms: &[Atom], all: &[&TopU
     } else {
         format!("{} – {} bytes", count(from), count(to))
     };
-    Class {
+    LogClass {
         name: if is_last && to > from { format!("from-{from}") } else { format!("{from}-{to}") },
         range,
         derived_from,
@@ -147,18 +147,18 @@ fn size_class(window: &Window, sizes: &[SizeCount], atoms: &[Atom], all: &[&TopU
     }
 }
 
-fn by_key(window: &Window, how: &str) -> (Vec<Class>, String) {
-    let mut found: Vec<Class> = window.keyed.iter().map(|(key, keyed)| key_class(window, key, keyed)).collect();
+fn by_key(window: &Window, how: &str) -> (Vec<LogClass>, String) {
+    let mut found: Vec<LogClass> = window.keyed.iter().map(|(key, keyed)| key_class(window, key, keyed)).collect();
     found.sort_by(|a, b| b.requests.cmp(&a.requests).then_with(|| a.name.cmp(&b.name)));
     (found, how.to_owned())
 }
 
-fn key_class(window: &Window, key: &str, keyed: &Keyed) -> Class {
+fn key_class(window: &Window, key: &str, keyed: &Keyed) -> LogClass {
     let mean = keyed.bytes as f64 / (keyed.requests.max(1)) as f64;
     let moment = keyed.bytes_squared / keyed.requests.max(1) as f64;
     let urls = keyed.urls.sorted();
     let mean_of = |url: &TopUrl| url.bytes as f64 / url.requests.saturating_sub(url.requests_error).max(1) as f64;
-    Class {
+    LogClass {
         name: key.to_owned(),
         range: key.to_owned(),
         derived_from: format!("{} to {} bytes", grouped(keyed.least as f64), grouped(keyed.most as f64)),

@@ -5,7 +5,7 @@
 //! held against neither. Rates, mix and dispersion are those of the peak windows, the rest is of the whole logs.
 
 use crate::classes::EMPTY;
-use brimful_core::profile::{Class, Dispersion, Profile, Sessions, Times};
+use brimful_core::profile::{Dispersion, LogClass, Profile, Sessions, Times};
 use std::collections::BTreeSet;
 
 /// Rates, relative: what a load generator and the ends of a window leave of a rate, and less than one quiet minute in
@@ -129,12 +129,13 @@ impl Pair<'_> {
 
     /// Each class's share of the requests and of the data.
     fn classes(self) -> Vec<Difference> {
-        type Share = fn(&Class) -> f64;
+        type Share = fn(&LogClass) -> f64;
         let (before, after) = (&self.before.classes, &self.after.classes);
         let requests = total(before).min(total(after));
         // What has no classes at all does not know them; what lacks one of them has none of its requests.
-        let share =
-            |of: &[Class], class: Option<&Class>, share: Share| (!of.is_empty()).then(|| class.map_or(0.0, share));
+        let share = |of: &[LogClass], class: Option<&LogClass>, share: Share| {
+            (!of.is_empty()).then(|| class.map_or(0.0, share))
+        };
         let shares: [(&str, Share); 2] =
             [("requests", |class| class.share_requests), ("data", |class| class.share_bytes)];
         let pairs = class_pairs(before, after);
@@ -218,8 +219,11 @@ fn share_difference(name: &str, before: Option<f64>, after: Option<f64>, request
 
 /// Which class is which: by name; by order where names differ and there are as many, as those of sizes are named by
 /// sizes that hardly any two logs have. That of answers without a body is itself in any log.
-fn class_pairs<'a>(before: &'a [Class], after: &'a [Class]) -> Vec<(String, Option<&'a Class>, Option<&'a Class>)> {
-    let named = |classes: &'a [Class], name: &str| classes.iter().find(|class| class.name == name);
+fn class_pairs<'a>(
+    before: &'a [LogClass],
+    after: &'a [LogClass],
+) -> Vec<(String, Option<&'a LogClass>, Option<&'a LogClass>)> {
+    let named = |classes: &'a [LogClass], name: &str| classes.iter().find(|class| class.name == name);
     let [with_body, other_with_body] = [before, after].map(|all| all.iter().filter(|class| class.name != EMPTY));
     let has_all = with_body.clone().all(|class| named(after, &class.name).is_some());
     let mut pairs = Vec::new();
@@ -243,7 +247,7 @@ fn per_second(dispersion: &[Dispersion]) -> Option<Dispersion> {
     dispersion.iter().copied().find(|dispersion| (dispersion.epoch_s - EPOCH_S).abs() < 1e-6)
 }
 
-fn total(classes: &[Class]) -> u64 {
+fn total(classes: &[LogClass]) -> u64 {
     sum(classes.iter().map(|class| &class.requests))
 }
 
@@ -258,11 +262,11 @@ fn ratio(part: f64, whole: f64) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brimful_core::profile::{Peak, Popularity, Sizes};
+    use brimful_core::profile::{Peak, Sizes, UrlPopularity};
     use std::collections::BTreeMap;
 
-    fn class(name: &str, requests: u64, share_requests: f64, share_bytes: f64) -> Class {
-        Class { name: name.to_owned(), requests, share_requests, share_bytes, ..Class::default() }
+    fn class(name: &str, requests: u64, share_requests: f64, share_bytes: f64) -> LogClass {
+        LogClass { name: name.to_owned(), requests, share_requests, share_bytes, ..LogClass::default() }
     }
 
     fn counts(counts: &[(&str, u64)]) -> BTreeMap<String, u64> {
@@ -288,7 +292,7 @@ mod tests {
             status: counts(&[("0", 10), ("200", 8_990), ("304", 900), ("404", 100)]),
             methods: counts(&[("GET", 9_800), ("POST", 190), ("PATCH", 10)]),
             zero_length: counts(&[("not_modified", 900), ("not_found", 100)]),
-            popularity: Popularity { zipf: Some(1.0), ..Popularity::default() },
+            popularity: UrlPopularity { zipf: Some(1.0), ..UrlPopularity::default() },
             sessions: Some(Sessions {
                 length_s: times(300.0),
                 requests: times(8.0),
@@ -381,7 +385,7 @@ mod tests {
 
     #[test]
     fn classes_are_compared_by_name_else_by_order() {
-        let with = |classes: Vec<Class>| Profile { classes, ..a_profile() };
+        let with = |classes: Vec<LogClass>| Profile { classes, ..a_profile() };
         let other_order = with(vec![class("large", 2_000, 0.2, 0.7), class("small", 8_000, 0.8, 0.3)]);
         assert_eq!(apart(&a_profile(), &other_order), [""; 0]);
         let renamed = with(vec![class("a", 8_000, 0.8, 0.3), class("b", 2_000, 0.2, 0.7)]);

@@ -136,7 +136,7 @@ fn write(path: &Path, bytes: u64) -> std::io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brimful_core::workload::{Class, Url};
+    use brimful_core::workload::{RequestClass, Url};
 
     fn workload(urls: &[(&str, f64, Option<u64>)]) -> Workload {
         let mut workload = Workload::single("GET", "");
@@ -145,7 +145,7 @@ mod tests {
             weight: *weight,
             bytes: *bytes,
         };
-        workload.classes[0] = Class { urls: urls.iter().map(url).collect(), ..workload.classes[0].clone() };
+        workload.classes[0] = RequestClass { urls: urls.iter().map(url).collect(), ..workload.classes[0].clone() };
         workload
     }
 

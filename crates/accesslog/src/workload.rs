@@ -13,9 +13,9 @@ use crate::LogError;
 use crate::classes::EMPTY;
 use arrivals::{Fitted, fit};
 use brimful_core::Rate;
-use brimful_core::profile::{Class as Seen, PopularUrl, Profile};
+use brimful_core::profile::{LogClass as Seen, PopularUrl, Profile};
 use brimful_core::url::encode_non_ascii;
-use brimful_core::workload::{Class, Load, Url, Workload};
+use brimful_core::workload::{Load, RequestClass, Url, Workload};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// URLs of a class that are listed at most; for the others stand so many at most, unless they have less than this
@@ -57,7 +57,7 @@ pub struct Chosen {
 /// [`LogError::NoRequests`] when nothing in it can be requested, or when sessions were asked for that it does not have.
 pub fn workload(profile: &Profile, coming: Coming) -> Result<Chosen, LogError> {
     let mut names = BTreeSet::new();
-    let mut classes: Vec<Class> = Vec::new();
+    let mut classes: Vec<RequestClass> = Vec::new();
     for seen in profile.classes.iter().filter(|class| class.share_requests > 0.0) {
         let made = if seen.name == EMPTY { without_body(profile, seen) } else { vec![with_body(seen)] };
         classes.extend(made.into_iter().filter(|class| names.insert(class.name.clone())));
@@ -83,12 +83,12 @@ fn load(profile: &Profile, coming: Coming) -> Result<(Load, String), LogError> {
 }
 
 /// Answers that have a body, by GET: what else a class was asked for with, changes something on most servers.
-fn with_body(seen: &Seen) -> Class {
+fn with_body(seen: &Seen) -> RequestClass {
     let urls = seen.urls.iter().filter(|url| url.method.is_empty() || url.method == "GET").take(URLS);
     let mut found: Vec<Url> = urls.enumerate().map(|(index, url)| requested(seen, index, url)).collect();
     let others = others(seen, &found);
     found.extend(others);
-    Class { urls: found, ..class(&seen.name, seen.share_requests) }
+    RequestClass { urls: found, ..class(&seen.name, seen.share_requests) }
 }
 
 /// What stands for the URLs that are not listed: files of such a size that the mean of the class holds.
@@ -140,7 +140,7 @@ fn is_requestable(url: &str) -> bool {
 }
 
 /// By the reasons that the log gives.
-fn without_body(profile: &Profile, seen: &Seen) -> Vec<Class> {
+fn without_body(profile: &Profile, seen: &Seen) -> Vec<RequestClass> {
     let all: u64 = profile.zero_length.values().sum();
     let share = |reason: &str| profile.zero_length.get(reason).map_or(0.0, |n| *n as f64 / all.max(1) as f64);
     let (head, absent) = (share("head"), share("not_found"));
@@ -150,16 +150,16 @@ fn without_body(profile: &Profile, seen: &Seen) -> Vec<Class> {
     if !is_rare(head) {
         rest -= head;
         let head = class("empty-head", seen.share_requests * head);
-        made.push(Class { method: "HEAD".to_owned(), urls: existing(seen, "head"), ..head });
+        made.push(RequestClass { method: "HEAD".to_owned(), urls: existing(seen, "head"), ..head });
     }
     if !is_rare(absent) {
         rest -= absent;
-        made.push(Class { path: ABSENT.to_owned(), ..class("empty-not-found", seen.share_requests * absent) });
+        made.push(RequestClass { path: ABSENT.to_owned(), ..class("empty-not-found", seen.share_requests * absent) });
     }
     if rest > 1e-9 {
         let unchanged = class("empty-not-modified", seen.share_requests * rest);
         let headers = BTreeMap::from([("If-None-Match".to_owned(), "*".to_owned())]);
-        made.push(Class { headers, urls: existing(seen, "not-modified"), ..unchanged });
+        made.push(RequestClass { headers, urls: existing(seen, "not-modified"), ..unchanged });
     }
     made
 }
@@ -174,10 +174,10 @@ fn existing(seen: &Seen, name: &str) -> Vec<Url> {
     found
 }
 
-fn class(name: &str, weight: f64) -> Class {
+fn class(name: &str, weight: f64) -> RequestClass {
     let mut classes = Workload::single("GET", "").classes;
     let class = classes.remove(0);
-    Class { name: name.to_owned(), weight, ..class }
+    RequestClass { name: name.to_owned(), weight, ..class }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use crate::exit::UsageError;
 use brimful_core::template::is_template;
 use brimful_core::workload::{
-    Class, Expect, FileSet, ListedRequest, Order, Popularity, Sha256, Statuses, Workload, WorkloadError,
+    Expect, FileSet, ListedRequest, Order, Popularity, RequestClass, Sha256, Statuses, Workload, WorkloadError,
 };
 use brimful_run::RunPlan;
 use clap::Args;
@@ -114,7 +114,7 @@ impl ChooserArgs {
     }
 
     /// What a class says itself, it knows better.
-    fn expect(&self, class: &mut Class) {
+    fn expect(&self, class: &mut RequestClass) {
         let Expect { status, length, sha256 } = class.expect.take().unwrap_or_default();
         let expect = Expect {
             status: self.expect_status.clone().or(status),
@@ -144,12 +144,12 @@ fn read_file(name: &str) -> io::Result<Vec<u8>> {
 }
 
 /// A class for each that the requests name.
-fn of_requests(file: &str, like: &[Class]) -> anyhow::Result<Vec<Class>> {
+fn of_requests(file: &str, like: &[RequestClass]) -> anyhow::Result<Vec<RequestClass>> {
     let named = |error: &dyn std::fmt::Display| UsageError(format!("--requests-file {file}: {error}"));
     let bytes = read_file(file).map_err(|error| named(&error))?;
     let classes = ListedRequest::classes(&bytes).map_err(|error| named(&error))?;
     let Some(like) = like.first() else { return Ok(Vec::new()) };
-    let class = |(name, weight)| Class {
+    let class = |(name, weight)| RequestClass {
         name,
         weight,
         path: String::new(),

@@ -198,7 +198,7 @@ fn plan(args: &ReplayArgs) -> anyhow::Result<RunPlan> {
     plan.workload = Workload {
         classes: CLASSES
             .iter()
-            .map(|name| brimful_core::workload::Class { name: (*name).to_owned(), ..class.clone() })
+            .map(|name| brimful_core::workload::RequestClass { name: (*name).to_owned(), ..class.clone() })
             .collect(),
         load: Some(Load::Log(log)),
         tls: plan.workload.tls.take(),

@@ -1,10 +1,11 @@
-//! An `Account`, all that the shards of a run saw of its calls, as its Record holds it: enough to have it back exactly,
-//! so that Records of shards can be merged and derived anew. Histograms are base64 of compressed HdrHistogram V2; those of
-//! earlier versions were not compressed, and are read as well.
+//! The serialised form of an `Account`, which is everything that the shards of a run observed of its calls. A Record
+//! contains it, so that Records of shards can be merged and derived again exactly.
+//!
+//! Histograms are base64 of compressed HdrHistogram V2. The uncompressed histograms of earlier versions are read as
+//! well.
 
-use crate::counts::{Counts, Traffic};
+use crate::counts::{Counts, WireBytes};
 use crate::http2::Http2Error;
-use crate::record::NotFollowed;
 use crate::tls::TlsFault;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,56 +14,70 @@ use std::collections::BTreeMap;
 /// The whole Account.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PackedAccount {
-    /// For how long load was to be offered, in nanoseconds; `None` when that was not known beforehand.
+    /// Planned length of the offered window, in nanoseconds; `None` if it was not known before the run.
     pub window_ns: Option<u64>,
-    /// In the workload's order.
+    /// The request classes, in the workload's order.
     pub classes: Vec<PackedClass>,
-    /// From the start of an attempt to its establishment; `None` where there is none, like all times.
+    /// Time from the start of a connection attempt to its establishment. This and all other times are `None` where
+    /// nothing was timed.
     pub connect_time: Option<PackedTimes>,
-    /// From the establishment of a connection to the end of its TLS handshake.
+    /// Time from the establishment of a connection to the end of its TLS handshake.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handshake_time: Option<PackedTimes>,
-    /// Calls that TLS failed, by why.
+    /// Calls that failed because of TLS, by fault.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tls_faults: BTreeMap<TlsFault, u64>,
-    /// The error codes that a server of HTTP/2 sent.
+    /// HTTP/2 error codes that the server sent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub http2_errors: Vec<Http2Error>,
-    /// Calls by the server's addresses, where these are told apart: their counts and response times.
+    /// Counts and response times by server address, where the server has several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<PackedClass>,
     /// Calls that were completed within the window.
     pub completed_in_window: u64,
-    /// What this host had no means for.
+    /// Calls that this host lacked the resources for.
     pub limited: Limited,
     /// Length of an interval in seconds, a power of two from 1/32 on.
     pub interval_s: f64,
-    /// The course of the run, up to its last event.
+    /// The intervals of the run, up to the last that has an event.
     pub intervals: Vec<PackedInterval>,
-    /// Calls completed in each five seconds of the window, up to the last that has one.
+    /// Calls completed in each five seconds of the window, up to the last completed call.
     pub replies: Vec<u64>,
     /// Length of a batch in nanoseconds, a power of two.
     pub batch_ns: u64,
-    /// Response times by when their calls ended, up to the last batch that has one.
+    /// Batches of response times, by the time at which their calls ended, up to the last batch that is not empty.
     pub batches: Vec<PackedBatch>,
-    /// Its sessions, if it has any.
+    /// The sessions, if the workload has any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sessions: Option<PackedSessions>,
-    /// What became of redirects, where they are followed.
+    /// Outcomes of redirects, if the run follows them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redirects: Option<PackedRedirects>,
 }
 
-/// What became of redirects, as in `Redirects`.
+/// Outcomes of redirects, as in `Redirects`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PackedRedirects {
-    /// The calls that followed one.
+    /// The calls that followed a redirect.
     pub followed: PackedClass,
-    /// The redirects that none followed.
+    /// The redirects that were not followed.
     pub not_followed: NotFollowed,
 }
 
-/// What became of the sessions of a run, as in `SessionFigures`. Whole numbers are distributed as if they were
+/// Redirects that were not followed, by reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NotFollowed {
+    /// The redirect leads to another server, or to this one by another scheme or port.
+    pub elsewhere: u64,
+    /// The limit of redirects in a row was reached.
+    pub too_many: u64,
+    /// Following the redirect would have required sending the request's content again.
+    pub content: u64,
+    /// The redirect names no target, or its target is not a URL.
+    pub nowhere: u64,
+}
+
+/// Outcomes of the sessions of a run, as in `SessionFigures`. Distributions of counts are stored as if the counts were
 /// nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PackedSessions {
@@ -72,50 +87,50 @@ pub struct PackedSessions {
     pub failed: u64,
     /// Sessions that had not ended when the run did.
     pub in_progress: u64,
-    /// Calls of one session.
+    /// Calls of a session.
     pub calls: Option<PackedTimes>,
-    /// Bursts of one session.
+    /// Bursts of a session.
     pub bursts: Option<PackedTimes>,
-    /// From a session's first due time to its last answer.
+    /// Time from the due time of a session's first call to its last answer.
     pub lifetime: Option<PackedTimes>,
-    /// Connections that were established for one session.
+    /// Connections that were established for a session.
     pub connections: Option<PackedTimes>,
-    /// Calls of one session that failed.
+    /// Calls of a failed session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_calls: Option<PackedTimes>,
-    /// Bursts of such a session.
+    /// Bursts of a failed session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_bursts: Option<PackedTimes>,
-    /// From such a session's first due time to the end of its last call.
+    /// Time from the due time of a failed session's first call to the end of its last call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_lifetime: Option<PackedTimes>,
-    /// Connections that were established for such a session.
+    /// Connections that were established for a failed session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_connections: Option<PackedTimes>,
 }
 
-/// What became of the calls of one class.
+/// Counts and times of the calls of one class, with the fields of `ClassRecord`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PackedClass {
-    /// The class.
+    /// Name of the class.
     pub name: String,
-    /// As in `ClassRecord`, as are the others.
+    /// Calls by outcome.
     pub counts: Counts,
-    /// From due to the last byte.
+    /// Time from when a call was due to its last byte.
     pub response_time: Option<PackedTimes>,
-    /// From the first byte sent to the last byte received.
+    /// Time from the first byte sent to the last byte received.
     pub service_time: Option<PackedTimes>,
-    /// From the first byte sent to the first byte received.
+    /// Time from the first byte sent to the first byte received.
     pub first_byte: Option<PackedTimes>,
-    /// From due to the moment the generator acted.
+    /// Time from when a call was due to when the generator began it.
     pub lateness: Option<PackedTimes>,
-    /// Bytes on the wire, heads included.
-    pub bytes: Traffic,
+    /// Bytes on the wire, including heads.
+    pub bytes: WireBytes,
     /// Whole responses by status code.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub status_codes: BTreeMap<String, u64>,
-    /// `response_time` and `service_time` by status class, and the times of unexpected responses. Left out where all
-    /// responses were expected and of one class.
+    /// `response_time` and `service_time` by status class, and the times of unexpected responses. Left out if all
+    /// responses were expected and of one status class.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub status_times: Vec<PackedStatusTimes>,
 }
@@ -125,68 +140,70 @@ pub struct PackedClass {
 pub struct PackedStatusTimes {
     /// `1xx`, `2xx`, `3xx`, `4xx` (all but 429), `429` or `5xx`.
     pub status: String,
-    /// Whether they are completed calls, and in `response_time`; false for unexpected responses.
+    /// Whether these responses were expected: they are then completed calls, and their times are in the class's
+    /// `response_time` as well.
     pub expected: bool,
-    /// As in `PackedClass`.
+    /// Time from when a call was due to its last byte.
     pub response_time: Option<PackedTimes>,
-    /// As in `PackedClass`.
+    /// Time from the first byte sent to the last byte received.
     pub service_time: Option<PackedTimes>,
 }
 
 /// A distribution of at least one time, in nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PackedTimes {
-    /// From 1 ns to an hour, three digits.
+    /// Histogram from 1 ns to an hour, with three significant digits.
     pub histogram: String,
-    /// Of all times.
+    /// Sum of the times.
     pub sum: Whole,
-    /// Of the squares of all times.
+    /// Sum of the squares of the times.
     pub sum_of_squares: Whole,
-    /// The shortest.
+    /// The shortest time.
     pub min: u64,
-    /// The longest.
+    /// The longest time.
     pub max: u64,
 }
 
-/// One interval of the course of a run.
+/// One interval of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PackedInterval {
-    /// Calls due in it.
+    /// Calls due in the interval.
     pub offered: u64,
-    /// Calls first sent in it.
+    /// Calls first sent in the interval.
     pub sent: u64,
-    /// Calls completed in it.
+    /// Calls completed in the interval.
     pub completed: u64,
-    /// Calls that failed in it.
+    /// Calls that failed in the interval.
     pub errors: u64,
-    /// Response times of those completed, if there were any: in microseconds, from 1 to a minute, two digits.
+    /// Histogram of the response times of the completed calls, if there were any: from 1 µs to a minute, in
+    /// microseconds, with two significant digits.
     pub response_us: Option<String>,
 }
 
 /// The response times of one batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PackedBatch {
-    /// How many.
+    /// Number of response times.
     pub count: u64,
-    /// In nanoseconds.
+    /// Sum of the response times, in nanoseconds.
     pub sum: Whole,
 }
 
-/// Calls that the generator's host had no means for, by what was lacking. Together they are `Counts::client_limited`.
+/// Calls that the generator's host lacked the resources for, by resource. Their sum is `Counts::client_limited`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Limited {
-    /// For want of a file descriptor.
+    /// Calls that got no file descriptor.
     pub descriptors: u64,
-    /// For want of a local port.
+    /// Calls that got no local port.
     pub ports: u64,
-    /// For want of socket memory.
+    /// Calls that got no socket memory.
     pub memory: u64,
-    /// The file with the request's body could not be read.
+    /// Calls whose request body could not be read from its file.
     #[serde(default)]
     pub bodies: u64,
 }
 
-/// A whole number that may be too large for a number of JSON: its decimal digits in a string.
+/// A whole number that may be too large for a JSON number; it is serialised as a string of decimal digits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]

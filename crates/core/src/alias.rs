@@ -1,25 +1,25 @@
-//! Draws one of many things by weight in constant time: the alias method (Walker 1977), its table built in one pass
+//! Draws one of many items by weight in constant time: the alias method (Walker 1977), with its table built in one pass
 //! (Vose 1991).
 //!
-//! A draw takes one uniform number, so whoever passes over draws passes over as many numbers. A thing takes eight bytes,
-//! and its share is kept to a 2⁻³² part of an even share; what weighs nothing is never drawn.
+//! A draw uses one uniform number, so skipping n draws means skipping n numbers. An item takes eight bytes of the
+//! table. Its share is exact to 2⁻³² of an even share; items of weight zero are never drawn.
 
-/// A table to draw from.
+/// An alias table: items to draw by weight.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Alias(Vec<Entry>);
 
-/// One column of the table: it stands for two things.
+/// One column of the table, shared by two items.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Entry {
-    /// The share of the column that is its own thing's, in 2⁻³².
+    /// Share of the column that belongs to the item of the same index, in units of 2⁻³²; `u32::MAX` means all of it.
     own: u32,
-    /// Whose the rest is.
+    /// Index of the item that the rest belongs to.
     other: u32,
 }
 
 impl Alias {
-    /// Things of these weights, in any scale; `None` where nothing can be drawn by them: none at all, one that is
-    /// negative or no number, or nothing but zeros.
+    /// A table of items with these weights, in any scale. `None` if there is no weight above zero, or one that is
+    /// negative or not finite.
     pub fn new(weights: &[f64]) -> Option<Alias> {
         let total: f64 = weights.iter().sum();
         let valid = total.is_finite() && total > 0.0 && weights.iter().all(|weight| *weight >= 0.0);
@@ -28,16 +28,16 @@ impl Alias {
         }
         let mut shares: Vec<f64> = weights.iter().map(|weight| weight / total * weights.len() as f64).collect();
         let heaviest = (0..weights.len()).max_by(|a, b| weights[*a].total_cmp(&weights[*b])).unwrap_or(0) as u32;
-        // What is left over when one of the two runs out is as good as an even share, but for rounding.
-        let left_over = |index: usize| match weights[index] {
+        // A column that remains when `below` or `above` runs out belongs to its own item, but for rounding errors.
+        let unshared = |index: usize| match weights[index] {
             0.0 => Entry { own: 0, other: heaviest },
             _ => Entry { own: u32::MAX, other: index as u32 },
         };
-        let mut entries: Vec<Entry> = (0..weights.len()).map(left_over).collect();
+        let mut entries: Vec<Entry> = (0..weights.len()).map(unshared).collect();
         let (mut below, mut above): (Vec<usize>, Vec<usize>) =
             (0..weights.len()).partition(|index| shares[*index] < 1.0);
         while let (Some(small), Some(large)) = (below.pop(), above.pop()) {
-            // What is not a whole share is filled up by one that is more.
+            // An item above an even share fills the column of an item below it.
             entries[small] = Entry { own: (shares[small] * 2f64.powi(32)) as u32, other: large as u32 };
             shares[large] -= 1.0 - shares[small];
             if shares[large] < 1.0 { below.push(large) } else { above.push(large) }
@@ -45,9 +45,9 @@ impl Alias {
         Some(Alias(entries))
     }
 
-    /// The thing that the number `u`, uniform on [0, 1), stands for: its place among the weights.
+    /// The index of the item drawn by `u`, a uniform number on [0, 1).
     #[inline]
-    pub fn at(&self, u: f64) -> usize {
+    pub fn index_at(&self, u: f64) -> usize {
         let place = u * self.0.len() as f64;
         let index = (place as usize).min(self.0.len().saturating_sub(1));
         let Some(entry) = self.0.get(index) else { return 0 };
@@ -55,12 +55,12 @@ impl Alias {
         if (within as u32) < entry.own || entry.own == u32::MAX { index } else { entry.other as usize }
     }
 
-    /// How many things.
+    /// Number of items.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Never: nothing cannot be drawn.
+    /// Always false: a table has at least one item.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The share of each thing, exactly: what the columns give it.
+    /// The share of each item that the columns amount to.
     fn shares(alias: &Alias) -> Vec<f64> {
         let mut shares = vec![0.0; alias.len()];
         for (index, entry) in alias.0.iter().enumerate() {
@@ -100,7 +100,7 @@ mod tests {
         fn numbers_at_the_ends_draw_what_weighs_something(weights in prop::collection::vec(prop_oneof![Just(0.0), Just(1.0)], 1..50), u in 0.0..1.0f64) {
             let Some(alias) = Alias::new(&weights) else { return Ok(()) };
             for u in [0.0, u, 1.0 - f64::EPSILON / 2.0, 1.0] {
-                prop_assert_eq!(weights[alias.at(u)], 1.0);
+                prop_assert_eq!(weights[alias.index_at(u)], 1.0);
             }
         }
     }
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn columns_are_where_the_numbers_say() {
         let alias = Alias::new(&[1.0, 3.0]).unwrap();
-        let drawn: Vec<usize> = (0..1000).map(|i| alias.at((f64::from(i) + 0.5) / 1000.0)).collect();
+        let drawn: Vec<usize> = (0..1000).map(|i| alias.index_at((f64::from(i) + 0.5) / 1000.0)).collect();
         assert_eq!(drawn.iter().filter(|index| **index == 0).count(), 250);
     }
 

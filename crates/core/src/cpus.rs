@@ -1,22 +1,22 @@
-//! Lists of CPUs as the kernel writes them, and as people do: `0-3,7`.
+//! Lists of CPUs in the notation of the kernel and of users: `0-3,7`.
 
 use crate::units::ParseUnitError;
 use std::fmt;
 use std::str::FromStr;
 
-/// Above every CPU's number: no kernel is built for more.
-const BEYOND: usize = 8192;
+/// Upper bound of CPU numbers: no Linux kernel supports more CPUs.
+const MAX_CPUS: usize = 8192;
 
-/// CPUs by their numbers. One that was read has each once, in the order in which they were named.
+/// Numbers of CPUs. A parsed list contains each number once, in the order of the text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CpuList(pub Vec<usize>);
 
 impl FromStr for CpuList {
     type Err = ParseUnitError;
 
-    /// `0`, `0,2-3`; no list is empty.
+    /// Parses `0` or `0,2-3`; an empty list is an error.
     fn from_str(text: &str) -> Result<CpuList, ParseUnitError> {
-        let number = |text: &str| text.trim().parse::<usize>().ok().filter(|cpu| *cpu < BEYOND);
+        let number = |text: &str| text.trim().parse::<usize>().ok().filter(|cpu| *cpu < MAX_CPUS);
         let mut cpus = Vec::new();
         for item in text.split(',') {
             let (first, last) = item.split_once('-').unwrap_or((item, item));
@@ -26,8 +26,8 @@ impl FromStr for CpuList {
                 what: "list of CPUs",
                 example: "0 or 0,2-3",
             })?;
-            let former = cpus.len();
-            cpus.extend((first..=last).filter(|cpu| !cpus[..former].contains(cpu)).collect::<Vec<_>>());
+            let new: Vec<usize> = (first..=last).filter(|cpu| !cpus.contains(cpu)).collect();
+            cpus.extend(new);
         }
         Ok(CpuList(cpus))
     }

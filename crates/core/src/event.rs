@@ -1,5 +1,5 @@
-//! Where the three parts of a load generator meet: a [`Workload`] decides what is due and when, the engine does it, an
-//! [`Observer`] measures it. They know nothing of one another but these types (Mosberger & Jin 1998, §3).
+//! The interface between the three parts of a load generator: a [`Workload`] decides which call is due and when, the
+//! engine makes it, an [`Observer`] measures it. They share only these types (Mosberger & Jin 1998, §3).
 //!
 //! Every instant is in [`Nanos`] since the start of the run, on `CLOCK_MONOTONIC`.
 
@@ -11,7 +11,7 @@ use crate::units::Nanos;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ClassId(pub u16);
 
-/// What is sent, as whoever renders a run's requests knows it: for fixed requests their index.
+/// Identifies the request to send for the code that renders a run's requests; for fixed requests, their index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RequestId(pub u64);
 
@@ -19,92 +19,92 @@ pub struct RequestId(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SessionId(pub u32);
 
-/// How a session went, as the workload knows it.
+/// The workload's account of a session that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionOutcome {
-    /// When its first call was due.
+    /// When the session's first call was due.
     pub began: Nanos,
-    /// When its last call ended.
+    /// When the session's last call ended.
     pub ended: Nanos,
-    /// Calls that were handed out.
+    /// Number of calls that became due.
     pub calls: u32,
-    /// Bursts that were begun.
+    /// Number of bursts that began.
     pub bursts: u32,
-    /// A call of it failed, which ended it.
+    /// Whether a failed call ended the session.
     pub failed: bool,
-    /// It had begun before the run did: what it did then is not in these figures.
+    /// Whether the session was already under way when the run began. The figures do not include its earlier calls.
     pub from_before: bool,
 }
 
 /// A session that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionEnded {
-    /// Which.
+    /// The session.
     pub session: SessionId,
-    /// How it went.
+    /// The workload's account of it.
     pub outcome: SessionOutcome,
-    /// Connections that were established for it.
+    /// Number of connections that were established for it.
     pub connections: u32,
 }
 
-/// A connection that was established and is closed.
+/// A connection that was established and has been closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectionEnded {
-    /// When its attempt began.
+    /// When the connection attempt began.
     pub attempted: Nanos,
-    /// When it was closed.
+    /// When the connection was closed.
     pub ended: Nanos,
-    /// Whole responses that were received on it.
+    /// Number of complete responses that were received on it.
     pub responses: u32,
 }
 
-/// How large a whole response was, in bytes.
+/// Size of a complete response, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResponseSize {
-    /// Of the head, those of informational responses before it included.
+    /// Bytes of the head, including the heads of informational responses before it.
     pub head: u64,
-    /// Of the content; what frames it is not counted.
+    /// Bytes of the content, excluding its framing.
     pub body: u64,
 }
 
-/// One call, as the workload wants it.
+/// One call that the workload makes due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallSpec {
-    /// What it is reported as.
+    /// The class that it is reported under.
     pub class: ClassId,
-    /// What is sent.
+    /// The request to send.
     pub request: RequestId,
-    /// Whose it is, if it is part of a session.
+    /// The session that it is part of, if any.
     pub session: Option<SessionId>,
 }
 
 impl CallSpec {
-    /// A call of a class whose request bears the class's own number, of no session.
+    /// A call outside any session whose request has the number of its class.
     pub fn of_class(class: ClassId) -> CallSpec {
         CallSpec { class, request: RequestId(u64::from(class.0)), session: None }
     }
 }
 
-/// A workload's answer to "what now?".
+/// A workload's answer to [`Workload::next`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// This call is due, or overdue; `due` comes from the schedule, never from the clock.
     Due {
         /// When the schedule wants the call to begin.
         due: Nanos,
-        /// What to request.
+        /// The call to make.
         call: CallSpec,
     },
-    /// The same of a call that was due before, and could not be made as its session had no connection left for it.
+    /// This call was due earlier, but had to wait because its session had no free connection.
     Waited {
-        /// When the schedule wanted the call to begin: it is answered so much later.
+        /// When the schedule wanted the call to begin. Its response time starts here.
         due: Nanos,
-        /// When it could begin: the generator is late from then on only.
+        /// When a connection became free for the call. The generator's lateness starts here.
         ready: Nanos,
-        /// What to request.
+        /// The call to make.
         call: CallSpec,
     },
-    /// Nothing is due before this instant, unless an outcome brings something sooner.
+    /// Nothing is due before this instant, unless the outcome of a call makes something due sooner.
     NotBefore(Nanos),
     /// Nothing is due until a call in flight ends.
     WaitForOutcome,
@@ -112,197 +112,199 @@ pub enum Next {
     Done,
 }
 
-/// Decides what is due and when. Pure: it is told the time and never asks for it.
+/// Decides which call is due and when. A workload never reads a clock: its caller passes the time.
 pub trait Workload {
-    /// What to do at `now`, with `in_flight` calls of this shard not yet ended. Asked again until nothing is due.
+    /// The next step at `now`, with `in_flight` calls of this shard not yet ended. The engine calls this until nothing
+    /// is due.
     fn next(&mut self, now: Nanos, in_flight: usize) -> Next;
 
-    /// A connection attempt of this shard has been established; S-Clients begin their next one here.
+    /// Called when a connection of this shard has been established. S-Clients begin their next attempt here.
     fn on_established(&mut self, _at: Nanos) {}
 
-    /// A call has ended; a closed workload schedules its successor here.
+    /// Called when a call has ended. A closed workload schedules its successor here.
     fn on_outcome(&mut self, _outcome: &Outcome) {}
 
-    /// How this session went, if no call of it is under way or still to come: its connections are closed then. Asked
-    /// after each of its calls has ended, and answered once.
+    /// The outcome of this session, if it has no call in flight or still to come; the engine then closes its
+    /// connections. Called after each call of the session has ended; returns `Some` once per session.
     fn session_ended(&mut self, _session: SessionId) -> Option<SessionOutcome> {
         None
     }
 
-    /// Whether a session that goes on wants its connections closed until its next call is due. Asked after each of its
-    /// calls has ended.
+    /// Whether an unfinished session wants its connections closed until its next call is due. Called after each call of
+    /// the session has ended.
     fn closes_between_bursts(&self, _session: SessionId) -> bool {
         false
     }
 
-    /// Sessions that have begun and not ended. Asked when the run is over.
+    /// Number of sessions that have begun and not ended. Called when the run is over.
     fn sessions_in_progress(&self) -> u64 {
         0
     }
 }
 
-/// What happens to one call, in order. A call that fails skips what it did not reach; the last event is always `Ended`.
+/// The events of one call, in order. A call that fails skips those that it did not reach; the last event is always
+/// `Ended`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Event {
-    /// The schedule brought the call.
+    /// The schedule made the call due.
     Scheduled {
-        /// Its class.
+        /// The call's class.
         class: ClassId,
-        /// When the schedule wanted it to begin.
+        /// When the schedule wanted the call to begin.
         due: Nanos,
     },
-    /// It could begin, having been due before: it has waited for a connection, its session's or any. Left out where it
-    /// did not.
+    /// The call could begin after it had waited for a connection. Only calls that waited have this event.
     Ready {
-        /// When.
+        /// When the call could begin.
         at: Nanos,
     },
-    /// The generator began to act on it: its lateness is counted from when it was due, or ready if that was later.
+    /// The generator began the call. Its lateness is counted from when it was due, or ready if that was later.
     Begun {
-        /// When.
+        /// When the generator began it.
         at: Nanos,
     },
-    /// It goes to this of the server's addresses, numbered in the order of [`Observer::on_address`]. The last of these
-    /// events counts. Left out where the server has one address.
+    /// The call goes to this address of the server. If it has several of these events, the last one counts. Left out if
+    /// the server has one address.
     Routed {
-        /// Number of the address.
+        /// Number of the address, in the order of [`Observer::on_address`].
         address: u16,
     },
-    /// A connection attempt began for it.
+    /// A connection attempt began for the call.
     ConnectStarted {
-        /// When.
+        /// When the attempt began.
         at: Nanos,
     },
-    /// Its connection was established.
+    /// The call's connection was established.
     Established {
-        /// When.
+        /// When it was established.
         at: Nanos,
     },
-    /// Its connection is secured: the TLS handshake, which began when it was established, is over.
+    /// The TLS handshake of the call's connection, which began when it was established, has ended.
     Secured {
-        /// When.
+        /// When the handshake ended.
         at: Nanos,
-        /// Whether an earlier session was resumed.
+        /// Whether it resumed an earlier TLS session.
         resumed: bool,
     },
     /// The first byte of the request was handed to the kernel.
     Sent {
-        /// When.
+        /// When it was handed over.
         at: Nanos,
     },
     /// The first byte of the response was read.
     FirstByte {
-        /// When.
+        /// When it was read.
         at: Nanos,
     },
-    /// Empty lines came before its response, where none belongs, and were skipped. Left out where there was none.
+    /// Empty lines before the response, where HTTP allows none, were skipped.
     EmptyLines {
-        /// How many.
+        /// Number of empty lines, at least one.
         lines: u32,
     },
-    /// The call is sent again, on another connection or stream. What follows is of the new try.
+    /// The call is sent again, on another connection or stream. Later events are of this retry.
     Retried {
-        /// Why.
+        /// Why the call is sent again.
         why: Retry,
     },
-    /// The call is over.
+    /// The call has ended.
     Ended(Outcome),
 }
 
 /// Why a call is sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retry {
-    /// It ended by [`End::ClosedOnReuse`].
+    /// The earlier attempt ended by [`End::ClosedOnReuse`].
     ClosedOnReuse,
-    /// HTTP/2: the server refused its stream (`REFUSED_STREAM`, or a GOAWAY that leaves it out), and so has done
-    /// nothing about it (RFC 9113 §8.7).
+    /// HTTP/2: the server refused the stream (`REFUSED_STREAM`, or a GOAWAY that excludes it), and so did not process
+    /// the request (RFC 9113 §8.7).
     RefusedStream,
 }
 
 /// How a call ended. A failed request is data, not an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// Which call.
+    /// The call.
     pub call: CallSpec,
     /// When the schedule wanted it to begin.
     pub due: Nanos,
     /// When it ended.
     pub at: Nanos,
-    /// How.
+    /// How it ended.
     pub end: End,
     /// Bytes of the request that were sent.
     pub bytes_sent: u64,
-    /// Bytes of the response that were received, head included.
+    /// Bytes of the response that were received, including the head.
     pub bytes_received: u64,
 }
 
 /// The ways a call can end; together they account for every scheduled call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// A whole response arrived, whatever its status.
+    /// A complete response arrived, whatever its status.
     Completed {
         /// The HTTP status code.
         status: u16,
     },
-    /// A whole response arrived, and it is not what was expected: another status, length or content.
+    /// A complete response arrived whose status, length or content is not the expected one.
     Unexpected {
         /// The HTTP status code.
         status: u16,
     },
-    /// No connection within the connect timeout: the attempt was given up and its port freed (Banga & Druschel 1997, §4.2).
+    /// No connection within the connect timeout: the attempt was abandoned and its port freed (Banga & Druschel 1997,
+    /// §4.2).
     Abandoned,
-    /// The attempt was answered with a refusal (RST, or an ICMP unreachable).
+    /// The connection attempt was refused (RST, or an ICMP unreachable).
     Refused,
-    /// The connection was closed or reset before the response was whole.
+    /// The connection was closed or reset before the response was complete.
     Reset {
         /// Whether any byte of the request had been sent.
         sent: bool,
     },
-    /// The same before any byte of the response, on a connection that had answered before or had been idle: the server
-    /// had probably closed it while the request was on its way (RFC 9112 §9.5).
+    /// The connection was closed or reset before any byte of the response, and had been used or idle before: the server
+    /// probably closed it while the request was on its way (RFC 9112 §9.5).
     ClosedOnReuse {
         /// Whether any byte of the request had been sent.
         sent: bool,
     },
-    /// Sent, but no whole response within the response timeout.
+    /// The request was sent, but no complete response arrived within the response timeout.
     TimedOut,
-    /// What arrived is not HTTP.
+    /// The bytes that arrived are not HTTP.
     Malformed,
-    /// HTTP/2: the server gave the call's stream up before the response was whole (RST_STREAM).
+    /// HTTP/2: the server reset the call's stream before the response was complete (RST_STREAM).
     StreamReset,
-    /// HTTP/2: the server goes away and has not looked at the call (GOAWAY).
+    /// HTTP/2: the server closed the connection without processing the call (GOAWAY).
     GoneAway,
-    /// The TLS handshake failed, or the TLS stream broke its rules.
+    /// The TLS handshake failed, or the TLS stream violated the protocol.
     TlsFailed {
         /// Whether any byte of the request had been sent.
         sent: bool,
-        /// Why.
+        /// Why TLS failed.
         why: TlsFault,
     },
-    /// This host had no descriptor, port or memory left for it, or could not read its body: the generator's failure, not
-    /// the server's. It counts as not sent, even if its head was.
+    /// This host had no descriptor, port or memory for the call, or could not read its body: the generator failed, not
+    /// the server. The call counts as not sent, even if its head was.
     ClientLimited(Limit),
-    /// The run ended first.
+    /// The run ended before the call did.
     Unfinished {
         /// Whether any byte of the request had been sent.
         sent: bool,
     },
 }
 
-/// Why a redirect was not followed, in a run that follows them.
+/// Why a redirect was not followed, in a run that follows redirects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Unfollowed {
-    /// It leads to another server, or to this one by another scheme or port.
+    /// The redirect leads to another server, or to this one by another scheme or port.
     Elsewhere,
-    /// As many as are followed have been, one after another.
+    /// The limit of redirects in a row was reached.
     TooMany,
-    /// The request's content would have to be sent once more.
+    /// Following the redirect would require sending the request's content again.
     Content,
-    /// Where it leads is not said, or no URL.
+    /// The redirect names no target, or its target is not a URL.
     Nowhere,
 }
 
-/// What the generator's host lacked for a call.
+/// The resource that the generator's host lacked for a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Limit {
     /// File descriptors (`EMFILE`, `ENFILE`).
@@ -311,66 +313,66 @@ pub enum Limit {
     Ports,
     /// Socket memory (`ENOBUFS`, `ENOMEM`).
     Memory,
-    /// The rest of a request's body: the file that it is read from cannot be read any more.
+    /// The rest of a request's body: its file can no longer be read.
     Body,
 }
 
-/// Measures. One per shard, merged after the run, so that nothing is shared while it lasts.
+/// Measures the calls of one shard. Each shard has its own observer, and they are merged after the run, so that shards
+/// share nothing.
 pub trait Observer {
-    /// What the observer remembers of one call between its events; the engine keeps it beside the call.
+    /// The observer's state of one call between its events; the engine stores it beside the call.
     type PerCall: Default;
 
-    /// One event of one call.
+    /// Called for each event of each call.
     fn on(&mut self, call: &mut Self::PerCall, event: &Event);
 
-    /// Whether it looks at what is sent and received: of HTTP/2 that has to be written for it, as text in the way of HTTP/1.
-    /// One that does not is not shown it by HTTP/2.
+    /// Whether this observer reads requests and responses. HTTP/2 messages have to be rendered as text for it, in the
+    /// form of HTTP/1; without this they are not, and `on_request` and `on_bytes` are not called for HTTP/2.
     fn reads_messages(&self) -> bool {
         false
     }
 
-    /// These bytes are the request of a call, which is being sent, but for a body from a file. A call that is sent once more
-    /// begins anew.
+    /// Called with the bytes of a call's request when it is sent, without a body that is read from a file. Called again
+    /// if the call is retried.
     fn on_request(&mut self, _call: &mut Self::PerCall, _bytes: &[u8]) {}
 
-    /// The next piece of its body, from a file.
+    /// Called with each piece of a request body that is read from a file.
     fn on_body_piece(&mut self, _call: &mut Self::PerCall, _bytes: &[u8]) {}
 
-    /// These bytes of its response were read; all of them together are the response. Of HTTP/2, heads and content are shown,
-    /// without what frames them.
+    /// Called with each piece of a response, in order. Of HTTP/2, these are heads and content without frames.
     fn on_bytes(&mut self, _call: &mut Self::PerCall, _bytes: &[u8]) {}
 
-    /// It leads elsewhere, and is not followed. Only in a run that follows redirects.
+    /// Called when a redirect is not followed, in a run that follows redirects.
     fn on_unfollowed(&mut self, _why: Unfollowed) {}
 
-    /// Its response is whole.
+    /// Called when a call's response is complete.
     fn on_response(&mut self, _call: &mut Self::PerCall, _size: &ResponseSize) {}
 
-    /// HTTP/2: the server has sent this error code, and perhaps a text that says why.
+    /// HTTP/2: called when the server has sent an error code, with its explanatory text, which may be empty.
     fn on_http2_error(&mut self, _frame: Http2Frame, _code: u32, _text: &[u8]) {}
 
-    /// The server has this address, and calls go to it from now on. Told of each, in the order of their numbers, where
-    /// there are several or may be.
+    /// Called for each address of the server before the first call to it, in the order of their numbers, if there may
+    /// be several.
     fn on_address(&mut self, _address: &str) {}
 
-    /// A connection is closed. All of them are when the run is over.
+    /// Called when an established connection has been closed; at the end of the run, all are closed.
     fn on_connection(&mut self, _connection: &ConnectionEnded) {}
 
-    /// A session has ended.
+    /// Called when a session has ended.
     fn on_session(&mut self, _session: &SessionEnded) {}
 
-    /// The run is over, and so many sessions that had begun had not ended. Told once.
+    /// Called once, at the end of the run, with the number of sessions that had begun and not ended.
     fn on_sessions_in_progress(&mut self, _sessions: u64) {}
 
-    /// Lets others look on, about ten times a second and at the end of the run. Called where the shard comes by anyway, between
-    /// calls; must take no longer than some microseconds and wait for nobody.
+    /// Publishes a snapshot for other threads. Called between calls about ten times a second, and at the end of the
+    /// run. Must take no more than a few microseconds and never block.
     fn publish(&mut self, _now: Nanos) {}
 
-    /// Takes in what another shard's observer has seen. Associative and commutative.
+    /// Adds the observations of another shard's observer. Associative and commutative.
     fn merge(&mut self, other: Self);
 }
 
-/// Two observers at once.
+/// Two observers that receive the same events.
 impl<A: Observer, B: Observer> Observer for (A, B) {
     type PerCall = (A::PerCall, B::PerCall);
 
@@ -444,7 +446,7 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     }
 }
 
-/// Nobody looks on.
+/// The observer that records nothing.
 impl Observer for () {
     type PerCall = ();
 

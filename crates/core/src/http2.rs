@@ -12,7 +12,7 @@ pub enum Http2Frame {
     /// The server ends the connection.
     #[serde(rename = "GOAWAY")]
     Goaway,
-    /// The server gives a stream up.
+    /// The server resets a stream.
     #[serde(rename = "RST_STREAM")]
     RstStream,
 }

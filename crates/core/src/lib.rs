@@ -26,6 +26,7 @@ pub mod csv;
 pub mod event;
 pub mod http2;
 pub mod model;
+pub mod moments;
 pub mod number;
 pub mod panics;
 pub mod pem;

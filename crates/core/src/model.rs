@@ -1,5 +1,6 @@
 //! The `Model` document (JSON or TOML): a queueing network. Times are seconds, rates are per second.
 
+use crate::number::is_default;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -8,25 +9,26 @@ use serde::{Deserialize, Serialize};
 pub struct Model {
     /// Where requests spend time.
     pub stations: Vec<Station>,
-    /// Who visits.
-    pub classes: Vec<Class>,
-    /// Service demand in seconds, stations × classes: total time one request of the class needs at the station.
+    /// Classes of requests that visit the stations.
+    pub classes: Vec<ModelClass>,
+    /// Service demands in seconds, stations × classes: the total time that one request of the class needs at the
+    /// station.
     pub demands: Vec<Vec<f64>>,
-    /// Half widths of the demands' 95 % confidence intervals in seconds, stations × classes, as calibration found them. Empty,
-    /// or 0 where one is not known: it is then taken as exact.
+    /// Half widths of the demands' 95 % confidence intervals in seconds, stations × classes, from calibration. A demand
+    /// whose half width is missing or 0 is treated as exact.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub demand_ci95_half_width: Vec<Vec<f64>>,
-    /// How the errors of the classes' demands at one station hang together: stations × classes × classes, correlation
-    /// coefficients as calibration found them. Empty: they are independent. Those of two stations always are.
+    /// Correlation coefficients of the errors of the classes' demands at each station, stations × classes × classes,
+    /// from calibration. If empty, the errors are independent; errors of different stations always are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub demand_correlation: Vec<Vec<Vec<f64>>>,
-    /// Classes whose demands at a station are known only together. Their rates keep these proportions.
+    /// Classes whose demands at a station are known only together. Their rates must keep the measured proportions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub joint_demands: Vec<JointDemand>,
 }
 
-/// Classes that were measured only together: their demands at the station come from that of their mean request by a rule
-/// of proportion, which holds while they come in these proportions.
+/// Classes that were measured only together. Their demands at the station are derived from the demand of their mean
+/// request by a proportional rule, which is valid only for the measured shares.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JointDemand {
@@ -34,7 +36,7 @@ pub struct JointDemand {
     pub station: String,
     /// The classes' names, at least two.
     pub classes: Vec<String>,
-    /// The classes' shares of the requests among them; together 1.
+    /// Share of each class in the requests of these classes; the sum is 1.
     pub shares: Vec<f64>,
 }
 
@@ -57,38 +59,41 @@ pub struct Station {
     /// The order of service.
     #[serde(default)]
     pub scheduling: Scheduling,
-    /// Squared coefficient of variation of the service times of each class by itself; 1 is exponential, 0 deterministic. What
-    /// all classes together come to follows from their demands and rates. Processor sharing does not feel it.
+    /// Squared coefficient of variation of the service times within each class; 1 is exponential, 0 deterministic. That
+    /// of all classes together follows from their demands and rates. It has no effect under processor sharing.
     #[serde(default = "exponential")]
     pub scv: f64,
-    /// In place of `scv`: that of the service times of all requests together, at the rates of the open classes. At least
-    /// what the classes' unequal demands come to by themselves.
+    /// Squared coefficient of variation of the service times of all requests together, at the rates of the open
+    /// classes; replaces `scv`. It is at least that of the classes' mean demands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_scv: Option<f64>,
-    /// Share of the station's capacity that other work takes (between 0 and 1), as calibration measured it.
+    /// Share of the station's capacity that other work uses (between 0 and 1), from calibration.
     #[serde(default)]
     pub background: f64,
-    /// What a request costs more, or less, while the servers are partly idle; the demands are then those at saturation.
+    /// Additional (or, if negative, saved) cost of a request while the servers are partly idle; the demands are then
+    /// those at saturation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_cost: Option<IdleCost>,
 }
 
-/// How the demands of a queue depend on its load: on average a request of each class that visits needs `seconds`·I^`power`
-/// more than its demand, with I the share (0 to 1) of the station's capacity that nobody uses, neither requests nor other
-/// work. Above 0 it is paid by those who find servers idle: at one server and power 1, all of it by each of them, and
-/// nothing by who waits (Welch 1964). Below 0 all requests pay alike.
+/// Dependence of a queue's demands on its load. On average, a request of each visiting class needs `seconds`·I^`power`
+/// more than its demand, where I is the idle share (0 to 1) of the station's capacity, used neither by requests nor by
+/// other work.
+///
+/// If `seconds` is positive, only requests that find idle servers pay the extra cost. With one server and power 1, each
+/// of them pays all of it, and requests that wait pay nothing (Welch 1964). If it is negative, all requests save alike.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IdleCost {
-    /// In seconds, at an idle station, and as variable as service is. Above 0 for a server that has to wake up; below, where
-    /// requests get in one another's way, and cost less the fewer there are.
+    /// Extra cost at an idle station, in seconds, with the variability of service. Positive for a server that has to
+    /// wake up; negative if concurrent requests slow each other down, so that a request costs less under light load.
     pub seconds: f64,
-    /// How fast it fades as the load grows: 1 with the idleness, 2 with its square, and so on up to 4.
+    /// Exponent of the idle share, 1 to 4: the extra cost falls with the idle share, with its square, and so on.
     pub power: u32,
 }
 
 impl Default for Station {
-    /// One exponential server that does nothing else, without a name.
+    /// One exponential server without a name and without other work.
     fn default() -> Self {
         Self {
             name: String::new(),
@@ -108,10 +113,10 @@ impl Default for Station {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum StationKind {
-    /// They do.
+    /// Requests queue for the servers.
     #[default]
     Queue,
-    /// They do not: each is delayed by its demand and by no other.
+    /// Each request is delayed by its own demand and never queues.
     Delay,
 }
 
@@ -122,22 +127,23 @@ pub enum Scheduling {
     /// Processor sharing: product form, whatever the distribution of service times.
     #[default]
     Ps,
-    /// First come, first served: all classes wait alike.
+    /// First come, first served: the wait is the same for all classes.
     Fcfs,
-    /// The most urgent class first, but whoever is in service is served to the end (head of the line). First come, first
-    /// served among equals.
+    /// The most urgent class first, without interrupting a request in service (head of the line). First come, first
+    /// served within a class.
     Priority,
-    /// The same, but who is more urgent interrupts; the interrupted resumes where it was (preemptive resume).
+    /// The most urgent class first, interrupting less urgent requests, which resume where they stopped (preemptive
+    /// resume).
     Preemptive,
 }
 
 /// One class of request.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Class {
+pub struct ModelClass {
     /// Its name.
     pub name: String,
-    /// Whether its requests come from outside.
+    /// Whether its requests arrive from outside the network.
     #[serde(rename = "type")]
     pub kind: ClassKind,
     /// Arrivals per second of an open class.
@@ -149,16 +155,16 @@ pub struct Class {
     /// Think time of a closed class, in seconds.
     #[serde(default)]
     pub think: f64,
-    /// Urgency at stations that serve by priority: the smaller, the sooner.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    /// Urgency at stations that serve by priority; smaller numbers are served first.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub priority: u32,
 }
 
-/// Whether a class is fed from outside.
+/// Whether the requests of a class arrive from outside the network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ClassKind {
-    /// Requests arrive at a rate, whatever the server does.
+    /// Requests arrive at a rate that is independent of the server.
     #[default]
     Open,
     /// A fixed number of customers circulate.
@@ -171,9 +177,4 @@ fn one() -> u32 {
 
 fn exponential() -> f64 {
     1.0
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref)] // serde hands over a reference.
-fn is_zero(priority: &u32) -> bool {
-    *priority == 0
 }

@@ -1,18 +1,26 @@
-//! Numbers from outside, held to what they may be.
+//! Checks of numbers from outside, and of those that documents leave out.
 
-/// A number that cannot be.
+/// A number that is out of its range.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{what} is {value}; it must be {need}")]
 pub struct NumberError {
-    /// Which number.
+    /// The number's meaning.
     pub what: String,
-    /// What it was.
+    /// The number.
     pub value: f64,
-    /// What it may be.
+    /// The condition that it violates.
     pub need: &'static str,
 }
 
-/// `value`, if it is finite and not negative.
+/// Whether a value is its type's default: such a field may be left out of a document.
+pub fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+/// Returns `value` if it is finite and not negative.
+///
+/// # Errors
+/// If it is not; `what` names the number in the message.
 pub fn non_negative(value: f64, what: impl FnOnce() -> String) -> Result<f64, NumberError> {
     if value.is_finite() && value >= 0.0 {
         return Ok(value);
@@ -20,7 +28,10 @@ pub fn non_negative(value: f64, what: impl FnOnce() -> String) -> Result<f64, Nu
     Err(NumberError { what: what(), value, need: "finite and not negative" })
 }
 
-/// `value`, if it is finite and positive.
+/// Returns `value` if it is finite and positive.
+///
+/// # Errors
+/// If it is not; `what` names the number in the message.
 pub fn positive(value: f64, what: impl FnOnce() -> String) -> Result<f64, NumberError> {
     if value.is_finite() && value > 0.0 {
         return Ok(value);

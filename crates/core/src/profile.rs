@@ -1,49 +1,49 @@
-//! The profile of a site's traffic, as `brimful characterize` finds it in access logs. Shares are 0..1, times that end in
-//! `_s` are seconds, rates are per second.
+//! The `Profile` document: a site's traffic, as `brimful characterize` derives it from access logs. Shares are between
+//! 0 and 1, times that end in `_s` are seconds, rates are per second.
 
 use crate::workload::Workload;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// `schema` of a profile.
+/// The value of [`Profile::schema`].
 pub const SCHEMA: &str = "brimful.profile/1";
 
-/// The whole document.
+/// The profile of a site's traffic.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Profile {
     /// [`SCHEMA`].
     pub schema: String,
-    /// The program that made it.
+    /// The version of brimful that made it.
     pub brimful_version: String,
     /// The command line, without credentials.
     pub command: Vec<String>,
-    /// What was read.
+    /// The files and streams that were read.
     pub sources: Vec<Source>,
-    /// The format of most lines, by name.
+    /// Name of the format of most lines.
     pub format: String,
-    /// Every format that lines were read with.
+    /// All formats of the lines, with their shares.
     pub formats: Vec<FormatShare>,
-    /// The first line of that format, read out field by field.
+    /// The fields of the first line of the most frequent format.
     #[serde(default)]
     pub format_sample: Vec<FieldSample>,
-    /// What became of the lines.
+    /// Lines by outcome.
     pub lines: Lines,
-    /// The first request, RFC 3339.
+    /// Time of the first request, RFC 3339.
     pub from: String,
-    /// The last one.
+    /// Time of the last request, RFC 3339.
     pub to: String,
-    /// The zone that hours and days are counted in.
+    /// The time zone of hours and days.
     pub timezone: String,
-    /// How many.
+    /// Number of requests.
     pub requests: u64,
-    /// Of all answers.
+    /// Bytes of all answers.
     pub bytes: u64,
-    /// The busiest window; what classes, burstiness and the Workload are of.
+    /// The busiest window. Classes, burstiness and the workload describe this window.
     pub peak: Peak,
-    /// Requests per second and their course.
+    /// Requests per second over time.
     pub arrivals: Arrivals,
-    /// Requests by status; `"0"` has none.
+    /// Requests by status; `"0"` stands for lines without a status.
     pub status: BTreeMap<String, u64>,
     /// Requests by method.
     pub methods: BTreeMap<String, u64>,
@@ -51,45 +51,45 @@ pub struct Profile {
     pub zero_length: BTreeMap<String, u64>,
     /// Bytes of answers that have a body.
     pub sizes: Sizes,
-    /// Time that the server took, where the log has it.
+    /// Service time of the server, if the log contains it.
     pub service_s: Option<Times>,
-    /// Time that those behind it took, where the log has it.
+    /// Service time of upstream servers, if the log contains it.
     pub upstream_s: Option<Times>,
-    /// The classes of request in the peak window.
-    pub classes: Vec<Class>,
-    /// How the classes were made, and why so many.
+    /// The request classes of the peak window.
+    pub classes: Vec<LogClass>,
+    /// The method that formed the classes, and the reason for their number.
     pub classes_by: String,
     /// The index of dispersion of arrivals in the peak window, by length of the epoch.
     pub dispersion: Vec<Dispersion>,
     /// Menascé and Almeida's a and b in the peak window.
     pub burstiness: Option<Burstiness>,
-    /// The Hurst parameter of arrivals in the peak window; `None` where there is not enough data.
+    /// The Hurst parameter of arrivals in the peak window; `None` if there are too few data.
     pub hurst: Option<Hurst>,
-    /// Why there is none.
+    /// Why `hurst` is missing.
     pub hurst_missing: Option<String>,
-    /// Times between requests, in the order of the log.
+    /// Times between successive requests, in the order of the log.
     pub interarrival_s: Option<Times>,
-    /// Distinct URLs, without their queries' order being looked at; an estimate.
+    /// Number of distinct URLs, ignoring the order of query parameters; an estimate.
     pub unique_urls: u64,
-    /// Distinct clients; an estimate.
+    /// Number of distinct clients; an estimate.
     pub unique_clients: u64,
     /// Relative standard error of both estimates.
     pub unique_error: f64,
-    /// How requests concentrate on URLs.
-    pub popularity: Popularity,
-    /// Requests of robots, by what they call themselves.
+    /// Concentration of requests on URLs.
+    pub popularity: UrlPopularity,
+    /// Requests of robots, by their user agents.
     pub robots: Robots,
-    /// What clients do, one after another.
+    /// Sessions of clients.
     pub sessions: Option<Sessions>,
-    /// The load that has this traffic.
+    /// A workload with the traffic of this profile.
     pub workload: Option<Workload>,
-    /// Why calls come in it as they do.
+    /// Why the workload has its arrival process.
     pub workload_arrivals_why: String,
-    /// What to know before these figures are used, one sentence each.
+    /// Caveats about these figures, one sentence each.
     pub notes: Vec<String>,
 }
 
-/// One file or stream.
+/// One file or stream that was read.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Source {
     /// Its path, or `-`.
@@ -98,105 +98,105 @@ pub struct Source {
     pub lines: u64,
     /// Bytes read from it, after decompression.
     pub bytes: u64,
-    /// Why it was not read to its end, if it was not.
+    /// Why reading stopped before the end, if it did.
     pub cut_short: Option<String>,
 }
 
-/// A format, and the share of lines that it reads.
+/// A log format, and the share of the lines that match it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FormatShare {
-    /// Its name, or the format string that was given.
+    /// Name of the format, or the user's format string.
     pub name: String,
-    /// Of the lines that were parsed, 0..1.
+    /// Share of the parsed lines, 0 to 1.
     pub share: f64,
 }
 
-/// A field of a line of a log, as it was read.
+/// A parsed field of a log line.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FieldSample {
-    /// What the field is: `client`, `host`, `time`, `method`, `target`, `protocol`, `status`, `bytes`, `took`,
+    /// Meaning of the field: `client`, `host`, `time`, `method`, `target`, `protocol`, `status`, `bytes`, `took`,
     /// `upstream took`, `referer` or `agent`.
     pub field: String,
-    /// Its value; long ones are cut.
+    /// Value of the field; a long value is truncated.
     pub value: String,
 }
 
-/// `read = parsed + malformed + filtered`.
+/// Lines by outcome: `read = parsed + malformed + filtered`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Lines {
-    /// All; what `wc -l` says, plus one for a last line without newline.
+    /// Number of lines: that of `wc -l`, plus one for a last line without newline.
     pub read: u64,
-    /// Requests that the profile is of.
+    /// Lines whose requests the profile describes.
     pub parsed: u64,
-    /// Lines that are not of the format.
+    /// Lines that do not match any format.
     pub malformed: u64,
-    /// Lines that were left out: directives, empty lines, and what a filter excluded.
+    /// Lines that were left out: directives, empty lines, and those that a filter excluded.
     pub filtered: u64,
-    /// The first malformed ones.
+    /// The first malformed lines.
     pub first_malformed: Vec<MalformedLine>,
-    /// Requests that came before one above them in the log.
+    /// Requests that are older than a request above them in the log.
     pub out_of_order: u64,
 }
 
-/// A line that is not of the format.
+/// A line that does not match any format.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MalformedLine {
-    /// In which file.
+    /// The file.
     pub file: String,
-    /// Which line of it, from 1.
+    /// Number of the line, from 1.
     pub line: u64,
-    /// Where in the line, in bytes from 1.
+    /// Position of the mismatch in the line, in bytes from 1.
     pub column: u64,
-    /// What should have been there.
+    /// What was expected at that position.
     pub expected: String,
-    /// The line's beginning, with what a terminal would obey escaped.
+    /// The beginning of the line, with control characters escaped.
     pub text: String,
 }
 
 /// The busiest window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Peak {
-    /// When it begins, RFC 3339.
+    /// Start of the window, RFC 3339.
     pub from: String,
-    /// How long it is.
+    /// Length of the window.
     pub seconds: u64,
-    /// Requests per second in it.
+    /// Requests per second in the window.
     pub rate: f64,
-    /// Requests in it.
+    /// Requests in the window.
     pub requests: u64,
-    /// Whether it was given, and not found.
+    /// Whether the user chose the window.
     pub given: bool,
 }
 
 /// Requests by time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Arrivals {
-    /// Requests per second, from the first to the last.
+    /// Mean requests per second, from the first request to the last.
     pub mean_rate: f64,
     /// Requests in the busiest second.
     pub busiest_second: u64,
     /// Requests in the busiest minute.
     pub busiest_minute: u64,
-    /// When the first step of `rates` begins, RFC 3339.
+    /// Start of the first step of `rates`, RFC 3339.
     pub from: String,
     /// Length of a step of `rates`: a whole number of minutes.
     pub step_s: u64,
-    /// Mean rate in each step, one after another.
+    /// Mean rate in each step, in order of time.
     pub rates: Vec<f64>,
     /// Requests by hour of the day, 24.
     pub by_hour: Vec<u64>,
     /// Requests by weekday, Monday first, 7.
     pub by_weekday: Vec<u64>,
-    /// Mean rate by weekday and hour, 7 × 24; 0 where the log does not reach.
+    /// Mean rate by weekday and hour, 7 × 24; 0 outside the time that the log covers.
     pub by_weekday_and_hour: Vec<Vec<f64>>,
 }
 
 /// Bytes of answers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sizes {
-    /// How many answers have a body.
+    /// Number of answers with a body.
     pub responses: u64,
-    /// Mean bytes of these.
+    /// Mean bytes of these answers.
     pub mean: f64,
     /// Percentiles in bytes: `"50"`, `"90"`, `"95"`, `"99"`, `"99.9"`.
     pub percentiles: BTreeMap<String, f64>,
@@ -204,64 +204,64 @@ pub struct Sizes {
     pub max: u64,
     /// Share of answers with more bytes than this: pairs of bytes and share, for a chart on logarithmic axes.
     pub complementary: Vec<(f64, f64)>,
-    /// Index of the tail, where it falls like a power of the size.
+    /// The tail, if it is a power law.
     pub tail: Option<Tail>,
 }
 
 /// A tail that falls like size^−index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Tail {
-    /// α; below 2 the variance has no bound.
+    /// The index α; if it is below 2, the variance is infinite.
     pub index: f64,
-    /// Its 95 % interval.
+    /// 95 % confidence interval of the index.
     pub interval95: [f64; 2],
-    /// From so many bytes on.
+    /// Size at which the tail begins.
     pub from_bytes: u64,
-    /// How many answers that are.
+    /// Number of answers in the tail.
     pub responses: u64,
 }
 
 /// A distribution of times.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Times {
-    /// How many.
+    /// Number of times.
     pub samples: u64,
-    /// Their mean.
+    /// Mean.
     pub mean: f64,
     /// Squared coefficient of variation.
     pub scv: f64,
     /// Percentiles: `"50"`, `"90"`, `"95"`, `"99"`.
     pub percentiles: BTreeMap<String, f64>,
-    /// The longest.
+    /// Maximum.
     pub max: f64,
 }
 
-/// A class of request.
+/// A class of similar requests in the log.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Class {
-    /// Its name.
+pub struct LogClass {
+    /// Name of the class.
     pub name: String,
-    /// What belongs to it, for people: `1 – 4,372 bytes`.
+    /// The requests that belong to it, for people: `1 – 4,372 bytes`.
     pub range: String,
-    /// How it came about: `from the spanning tree's cluster 1`.
+    /// Origin of the class: `from the spanning tree's cluster 1`.
     pub derived_from: String,
-    /// Requests.
+    /// Number of requests.
     pub requests: u64,
-    /// Of all requests.
+    /// Share of all requests.
     pub share_requests: f64,
-    /// Of all bytes.
+    /// Share of all bytes.
     pub share_bytes: f64,
-    /// Of an answer.
+    /// Mean bytes of an answer.
     pub mean_bytes: f64,
-    /// Smallest and largest answer.
+    /// Bytes of the smallest and of the largest answer.
     pub bytes_range: [u64; 2],
     /// Squared coefficient of variation of the answers' bytes.
     pub bytes_scv: f64,
-    /// Distinct URLs; an estimate.
+    /// Number of distinct URLs; an estimate.
     pub unique_urls: u64,
-    /// Its most popular URLs, with what of its requests they are and how large.
+    /// Its most popular URLs, with their requests and sizes.
     pub urls: Vec<PopularUrl>,
-    /// Mean time that the server took, where the log has it.
+    /// Mean service time of the server, if the log contains it.
     pub mean_service_s: Option<f64>,
 }
 
@@ -270,63 +270,63 @@ pub struct Class {
 pub struct Dispersion {
     /// Length of an epoch.
     pub epoch_s: f64,
-    /// How many there are.
+    /// Number of epochs.
     pub epochs: u64,
-    /// Variance over mean; 1 for Poisson arrivals.
+    /// Variance divided by mean of the counts; 1 for Poisson arrivals.
     pub index: f64,
-    /// Its 95 % interval.
+    /// 95 % confidence interval of the index.
     pub interval95: [f64; 2],
 }
 
-/// Menascé & Almeida (1998): epochs with more arrivals than the mean.
+/// Burstiness by the epochs with more arrivals than the mean (Menascé & Almeida 1998).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Burstiness {
     /// Length of an epoch.
     pub epoch_s: f64,
-    /// Mean rate of the epochs above the mean, over the mean.
+    /// Mean rate of the epochs above the mean, divided by the mean rate.
     pub a: f64,
-    /// Their share of all epochs.
+    /// Share of the epochs that are above the mean.
     pub b: f64,
-    /// The largest count over the mean one.
+    /// Largest count of an epoch, divided by the mean count.
     pub peak_to_mean: f64,
 }
 
-/// Long-range dependence.
+/// Long-range dependence of arrivals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Hurst {
-    /// H; 0.5 without, towards 1 with.
+    /// The Hurst parameter H: 0.5 without long-range dependence, nearer to 1 the stronger it is.
     pub value: f64,
-    /// Its 95 % interval.
+    /// 95 % confidence interval of H.
     pub interval95: [f64; 2],
-    /// Length of the shortest scale that it rests on.
+    /// Shortest time scale of the estimate.
     pub from_s: f64,
-    /// Length of the longest.
+    /// Longest time scale of the estimate.
     pub to_s: f64,
 }
 
-/// How requests concentrate.
+/// Concentration of requests on URLs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Popularity {
-    /// s of Zipf's law: the n-th most popular URL is asked for as n^−s.
+pub struct UrlPopularity {
+    /// Exponent s of Zipf's law: requests for the n-th most popular URL are proportional to n^−s.
     pub zipf: Option<f64>,
-    /// R² of that, over the logarithms of rank and count.
+    /// R² of the fit to Zipf's law, on logarithms of rank and count.
     pub zipf_fit: Option<f64>,
-    /// Share of requests for the so many most popular URLs: pairs of their number and the share.
+    /// Pairs of a number of most popular URLs and their share of the requests.
     pub concentration: Vec<(u64, f64)>,
-    /// The most popular ones, exact or with the error that they have.
+    /// The most popular URLs, with exact counts or error bounds.
     pub urls: Vec<PopularUrl>,
 }
 
-/// A URL.
+/// A popular URL.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PopularUrl {
     /// Path and query, as in the log.
     pub url: String,
-    /// The method that it is mostly asked for with.
+    /// The method of most of its requests.
     pub method: String,
-    /// How often.
+    /// Number of requests; an upper bound.
     pub requests: u64,
-    /// It may have been as much less often.
+    /// Error bound: the true number may be lower by this.
     pub requests_error: u64,
     /// Mean bytes of its answers.
     pub mean_bytes: f64,
@@ -337,33 +337,33 @@ pub struct PopularUrl {
 pub struct Robots {
     /// `keep`, `drop` or `only`.
     pub policy: String,
-    /// How many, whatever became of them.
+    /// Number of requests of robots, whether kept or dropped.
     pub requests: u64,
     /// Bytes of their answers.
     pub bytes: u64,
 }
 
-/// What clients do, one request after another.
+/// Sessions: sequences of requests of one client.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sessions {
-    /// A pause as long as this ends one.
+    /// A pause of at least this length ends a session.
     pub gap_s: f64,
-    /// A pause as short as this goes on with a burst: a page and what it embeds.
+    /// A pause of at most this length continues a burst, which is a page and its embedded objects.
     pub burst_gap_s: f64,
-    /// How many.
+    /// Number of sessions.
     pub sessions: u64,
-    /// New ones per second.
+    /// New sessions per second.
     pub rate: f64,
-    /// Requests of one.
+    /// Requests of a session.
     pub requests: Times,
-    /// From its first request to its last.
+    /// Time from a session's first request to its last.
     pub length_s: Times,
-    /// Bursts of one.
+    /// Bursts of a session.
     pub bursts: Times,
     /// Requests of a burst.
     pub requests_per_burst: Times,
-    /// Between two bursts.
+    /// Time between two bursts.
     pub think_s: Times,
-    /// Sessions that were ended by force because too many were open at once.
+    /// Sessions that were ended early because too many were open at once.
     pub cut_short: u64,
 }

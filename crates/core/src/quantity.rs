@@ -1,10 +1,11 @@
-//! Numbers as people read them: three significant digits, thousands grouped, a true minus, and a space before the unit.
+//! Formats numbers for people: three significant digits, grouped thousands, a true minus sign, and a space before the
+//! unit.
 //!
-//! This is for people's eyes only. What is read back has [`Nanos`](crate::Nanos)' own spelling (`500ms`), or JSON's.
+//! Programs cannot parse these. Text that is parsed again uses the format of [`Nanos`](crate::Nanos) (`500ms`) or JSON.
 
 const MINUS: &str = "\u{2212}";
 
-/// Three significant digits or decimals: `1,235`, `37.0`, `0.123`; millions as `1.23M`.
+/// A number with three significant digits or decimals: `1,235`, `37.0`, `0.123`; millions as `1.23M`.
 pub fn number(x: f64) -> String {
     let size = x.abs();
     if size >= 999_999.5 {
@@ -13,7 +14,7 @@ pub fn number(x: f64) -> String {
     if size >= 99.95 {
         return grouped(x);
     }
-    // 9.996 has one digit before the point, but 10.0 is what three digits make of it.
+    // 9.996 rounds to 10.0 with three digits, so the bounds lie below the powers of ten.
     let decimals = if size >= 9.995 {
         1
     } else if size >= 0.9995 || size == 0.0 {
@@ -37,12 +38,12 @@ pub fn grouped(x: f64) -> String {
     text
 }
 
-/// So many things: `27,000`.
+/// A count: `27,000`.
 pub fn count(n: u64) -> String {
     grouped(n as f64)
 }
 
-/// So many things, by the name of one of them: `1 call`, `27,000 calls`, `3 processes`.
+/// A count with its noun, given in the singular: `1 call`, `27,000 calls`, `3 processes`.
 pub fn counted(n: u64, thing: &str) -> String {
     let ending = match thing {
         _ if n == 1 => "",
@@ -52,7 +53,7 @@ pub fn counted(n: u64, thing: &str) -> String {
     format!("{} {thing}{ending}", count(n))
 }
 
-/// `1.23`, `12.3`, `123`: for columns of a fixed width, as small numbers get no further digits.
+/// A number for a column of fixed width: `1.23`, `12.3`, `123`. Numbers below one have two decimals, too.
 pub fn three_digits(x: f64) -> String {
     match x {
         x if x < 9.995 => format!("{x:.2}"),
@@ -61,7 +62,7 @@ pub fn three_digits(x: f64) -> String {
     }
 }
 
-/// At most seven characters, for columns: `0`, `0.50`, `12,345`, `1.23M`. Not for what is below zero.
+/// A number of at most seven characters, for columns: `0`, `0.50`, `12,345`, `1.23M`. It must not be negative.
 pub fn short(x: f64) -> String {
     match x {
         0.0 => "0".to_owned(),
@@ -72,12 +73,12 @@ pub fn short(x: f64) -> String {
     }
 }
 
-/// Per second: `1,235/s`.
+/// A rate per second: `1,235/s`.
 pub fn rate(per_s: f64) -> String {
     number(per_s) + "/s"
 }
 
-/// Seconds in the unit that keeps the number at or above one: `1.23 ms`.
+/// A time in the largest unit in which it is at least one: `1.23 ms`.
 pub fn seconds(s: f64) -> String {
     match s.abs() {
         0.0 => "0 s".to_owned(),
@@ -88,7 +89,7 @@ pub fn seconds(s: f64) -> String {
     }
 }
 
-/// Bytes, in powers of 1000: `12.3 kB`.
+/// A size in bytes, with prefixes of powers of 1,000: `12.3 kB`.
 pub fn bytes(bytes: f64) -> String {
     match bytes.abs() {
         size if size < 9999.5 => grouped(bytes) + " B",
@@ -98,29 +99,29 @@ pub fn bytes(bytes: f64) -> String {
     }
 }
 
-/// A share: `73.2 %`, and without a decimal from 100 % on.
+/// A share with one decimal, from 100 % on without: `73.2 %`.
 pub fn percent(share: f64) -> String {
     let decimals = if share.abs() >= 0.9995 { 0 } else { 1 };
     signed_minus(format!("{:.decimals$} %", 100.0 * share))
 }
 
-/// A share in a sentence: `73 %`, and below one percent with a decimal: `0.4 %`.
+/// A share for a sentence, without decimals except below one percent: `73 %`, `0.4 %`.
 pub fn whole_percent(share: f64) -> String {
     let decimals = if (0.0005..0.0095).contains(&share.abs()) { 1 } else { 0 };
     signed_minus(format!("{:.decimals$} %", 100.0 * share))
 }
 
-/// A share that is small as a rule: `0.12 %`.
+/// A small share with two decimals: `0.12 %`.
 pub fn small_percent(share: f64) -> String {
     signed_minus(format!("{:.2} %", 100.0 * share))
 }
 
-/// A difference, with its sign: `+950`.
+/// A difference with its sign: `+950`.
 pub fn signed_number(x: f64) -> String {
     plus(x).to_owned() + &number(x)
 }
 
-/// A change or an error, with its sign: `+2.1 %`.
+/// A relative change or error with its sign: `+2.1 %`.
 pub fn signed_percent(share: f64) -> String {
     plus(share).to_owned() + &percent(share)
 }

@@ -1,11 +1,12 @@
-//! The `Record`: what one run offered, what became of it, and what the server's kernel saw on the same clock.
+//! The `Record` document: the load that one run offered, its outcome, and the monitor's observations on the same clock.
 //!
 //! The field names are an interface that scripts rely on. Times are microseconds where the name ends in `_us`, seconds
 //! where it ends in `_s`; rates are per second; CPU shares are fractions between 0 and 1.
 
 use crate::account::PackedAccount;
-use crate::counts::{Counts, Traffic};
+use crate::counts::{Counts, WireBytes};
 use crate::http2::Http2Error;
+use crate::number::is_default;
 use crate::server::{HostProbe, Server};
 use crate::tls::{TlsFailure, TlsSpoken};
 use crate::workload::Workload;
@@ -13,8 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-pub use crate::slo::Objective;
-pub use crate::status::StatusTimes;
+pub use crate::account::NotFollowed;
 
 /// The value of [`Record::schema`].
 pub const SCHEMA: &str = "brimful.record/1";
@@ -28,16 +28,17 @@ pub struct Record {
     pub started_at: String,
     /// `CLOCK_MONOTONIC` at the start, in nanoseconds: anchors every `t_s` of this Record on that host's clock.
     pub started_monotonic_ns: u64,
-    /// From the start to the end of the last call.
+    /// Time from the start of the run to the end of its last call.
     pub duration_s: f64,
-    /// The window in which load was offered; every rate is over this window. An open load of a number of calls lasts until the
-    /// next call would have been due, a closed one until its last call has ended.
+    /// Length of the window in which load was offered; every rate is over this window. If the load is a number of
+    /// calls, the window of an open load ends when the next call would have been due, that of a closed load when the
+    /// last call ends.
     pub window_s: f64,
-    /// The command line; of a load that was made in parts, the first one's.
+    /// The command line; for a load made in parts, that of the first part.
     pub command: Vec<String>,
     /// The URL, as resolved.
     pub target: String,
-    /// The load that was made: what was requested, in which mix, and how calls came. Secrets are left out.
+    /// The workload of the run: its requests, their mix and their arrivals. Secrets are left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload: Option<Workload>,
     /// Seed of all randomness.
@@ -48,108 +49,108 @@ pub struct Record {
     pub verdict: Verdict,
     /// Per second, over `window_s`.
     pub rates: Rates,
-    /// What became of every scheduled call.
+    /// Scheduled calls by outcome.
     pub counts: Counts,
-    /// Whole responses by status code, like `"503": 12`; unexpected ones among them.
+    /// Complete responses by status code, like `"503": 12`, including unexpected ones.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub status_codes: BTreeMap<String, u64>,
-    /// Times of whole responses by status class: `1xx` to `5xx`, and `429`, which is part of `4xx` as well. Unexpected
-    /// responses are among them, which `response_time_us` leaves out.
+    /// Times of complete responses by status class: `1xx` to `5xx`, and `429`, which is part of `4xx` as well. They
+    /// include unexpected responses, which `response_time_us` does not.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub status_classes: BTreeMap<String, StatusTimes>,
-    /// From due to the last byte.
+    /// Time from when a call was due to its last byte.
     pub response_time_us: Option<Summary>,
     /// Half width of the 95 % confidence interval of the mean response time, by batch means.
     pub response_mean_ci95_us: Option<f64>,
-    /// From the first byte sent to the last byte received.
+    /// Time from the first byte sent to the last byte received.
     pub service_time_us: Option<Summary>,
-    /// From the start of an attempt to its establishment.
+    /// Time from the start of a connection attempt to its establishment.
     pub connect_time_us: Option<Summary>,
-    /// From the establishment of a connection to the end of its TLS handshake; left out where there is no TLS.
+    /// Time from the establishment of a connection to the end of its TLS handshake; left out without TLS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handshake_time_us: Option<Summary>,
-    /// From the first byte sent to the first byte received.
+    /// Time from the first byte sent to the first byte received.
     pub first_byte_us: Option<Summary>,
-    /// From due to the moment the generator acted.
+    /// Time from when a call was due to when the generator began it.
     pub lateness_us: Option<Summary>,
-    /// The version of HTTP that was spoken: `1.0`, `1.1` or `2`. Absent from Records of versions that did not say.
+    /// The HTTP version of the run: `1.0`, `1.1` or `2`. Absent from Records of older versions of brimful.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http: Option<String>,
-    /// What client and server agreed on in the handshake before the run, where there is TLS and one succeeded.
+    /// TLS parameters that client and server negotiated in the handshake before the run, if one succeeded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsSpoken>,
-    /// Why calls failed that TLS failed, if any did.
+    /// Calls that failed because of TLS, by fault.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tls_failures: Vec<TlsFailure>,
-    /// The error codes that a server of HTTP/2 sent, and what it said with them.
+    /// HTTP/2 error codes that the server sent, and the texts it sent with them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub http2_errors: Vec<Http2Error>,
-    /// An `http://` URL was loaded where the server speaks TLS: nothing but errors came, and a handshake after them worked.
+    /// Whether the URL is `http://` but the port speaks TLS: all calls failed, and a TLS handshake after them
+    /// succeeded.
     #[serde(default, skip_serializing_if = "crate::tls::is_false")]
     pub wants_tls: bool,
-    /// Bytes on the wire, heads included; those of TLS itself are not.
-    pub bytes: Traffic,
+    /// Bytes on the wire, including heads but not the overhead of TLS.
+    pub bytes: WireBytes,
     /// Throughput sampled every five seconds (Mosberger & Jin 1998, §3.2).
     pub reply_rate: ReplyRate,
-    /// The same, per request class.
+    /// Results by request class.
     pub classes: BTreeMap<String, ClassRecord>,
-    /// The server's addresses, where the URL's host has several or is a name that was looked up again when a connection
-    /// failed.
+    /// Results by address of the server, if the URL's host has several addresses or was resolved again after a
+    /// connection failed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<AddressRecord>,
-    /// What became of its sessions, if it has any.
+    /// Outcomes of the sessions, if the workload has any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sessions: Option<SessionFigures>,
-    /// What became of redirects, where they are followed.
+    /// Outcomes of redirects, if the run follows them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redirects: Option<Redirects>,
-    /// The course of the run.
+    /// The run in intervals of equal length.
     pub intervals: Vec<Interval>,
-    /// The histograms behind the summaries, values in `hdr_value_unit`: base64 of compressed HdrHistogram V2, as other
-    /// tools read it (Records of earlier versions hold it uncompressed). Where responses were of several status classes,
-    /// each has one of its own, like `response_time_us.5xx`.
+    /// The histograms behind the summaries, with values in `hdr_value_unit`: base64 of compressed HdrHistogram V2, the
+    /// format of other tools (uncompressed in Records of earlier versions). If responses were of several status
+    /// classes, each class has its own histogram, like `response_time_us.5xx`.
     pub hdr: BTreeMap<String, String>,
     /// The unit of the values inside `hdr`: nanoseconds.
     pub hdr_value_unit: String,
-    /// What the load cost the host that made it.
+    /// Resources that the load took on the host that generated it.
     pub generator: Generator,
-    /// What the monitor saw, if one was running.
+    /// The monitor's observations of the server, if a monitor was running.
     pub server: Option<Server>,
-    /// The objectives that were given, and whether they were met. A load that was made in parts has those that it was merged
-    /// with.
+    /// The objectives of the run, and whether they were met. For a load made in parts, those given when it was merged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub objectives: Vec<Objective>,
-    /// How [`Generator::max_rate`] was found, if this command found it.
+    /// The measurement of [`Generator::max_rate`], if this command made it.
     pub calibration: Option<ClientCalibration>,
-    /// Which parts of a load this is, where it was made in parts.
+    /// The parts of the load, if it was made in parts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shards: Vec<ShardOrigin>,
-    /// Everything that was seen of the calls, so that Records of shards can be merged exactly.
+    /// Everything that was observed of the calls, so that Records of shards can be merged exactly.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<PackedAccount>,
 }
 
-/// One part of a load: what one process made of it.
+/// One part of a load that several processes generated.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ShardOrigin {
-    /// Which part, from 1.
+    /// Number of the part, from 1.
     pub index: u64,
-    /// Of how many.
+    /// Number of parts.
     pub of: u64,
-    /// The host that made it.
+    /// The host that generated the part.
     pub host: String,
-    /// How long after the agreed instant it began, by its own host's clock; `None` where none was agreed.
+    /// Delay of the part's start after the agreed instant, by its own host's clock; `None` if no instant was agreed.
     pub offset_us: Option<f64>,
-    /// Seconds after the start at which its process was lost, if it was; nothing of it is known after that.
+    /// Time after the start at which the part's process was lost, if it was; nothing later is known of the part.
     pub lost_at_s: Option<f64>,
-    /// How far its host's clock was ahead of the one by which the instant was agreed on (behind, if negative), where that was
-    /// measured. It was taken off when the load began, and is not in `offset_us`.
+    /// By how much the host's clock was ahead of the clock that set the agreed instant, if that was measured; negative
+    /// if it was behind. The start was corrected by this, so `offset_us` does not contain it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_ahead_us: Option<f64>,
-    /// How far off that may be.
+    /// Bound of the error of `clock_ahead_us`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_error_us: Option<f64>,
-    /// What speaks against this part by itself, once it is one of several. That of the whole need not show it.
+    /// Reasons not to trust this part alone. The verdict of the whole load need not contain them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<Reason>,
 }
@@ -158,44 +159,44 @@ pub struct ShardOrigin {
 /// valid measurement of a failing server.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
-    /// True when there are no reasons against it: what was measured is the server, not the generator.
+    /// Whether there are no reasons against the run: it measured the server, not the generator.
     pub valid: bool,
-    /// Whether more calls failed than were completed, or none was completed; those that this host had no means for do not
-    /// count, nor do the attempts that S-Clients abandon, which is how they overload a server. Absent where the verdict is not
-    /// of one run.
+    /// Whether more calls failed than were completed, or none was completed. Calls that this host lacked the resources
+    /// for do not count; nor do attempts that S-Clients abandon, which is how they overload a server. Absent if the
+    /// verdict is not of a single run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failing: Option<bool>,
-    /// The share of the scheduled calls that failed, however, or were refused by their answer: 5xx or 429, where the
-    /// Workload expects no particular status. Absent where there was no call, and like `failing`.
+    /// Share of the scheduled calls that failed, or whose answer was 5xx or 429 although the workload expects no
+    /// particular status. Absent if no call was scheduled, and wherever `failing` is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_share: Option<f64>,
-    /// The calls in `error_share` that are no failures: whole answers of 5xx or 429. Left out where there is none.
-    #[serde(default, skip_serializing_if = "is_none_counted")]
+    /// Calls of `error_share` that are complete answers of 5xx or 429, not failures. Left out if zero.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub error_answers: u64,
-    /// Why not valid.
+    /// The reasons why the run is not valid.
     pub reasons: Vec<Reason>,
 }
 
 /// One reason not to trust a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reason {
-    /// For scripts.
+    /// Identifier of the reason, for scripts.
     pub code: ReasonCode,
-    /// For people: what happened and what to do next.
+    /// Text for people: what happened and what to do next.
     pub message: String,
 }
 
-/// The reasons a script can tell apart.
+/// Identifier of a reason not to trust a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReasonCode {
     /// Calls began too long after they were due.
     GeneratorLate,
-    /// The generator's threads had no time left.
+    /// The generator's threads were busy all the time.
     GeneratorCpu,
-    /// The generator stood still for a part of the run.
+    /// The generator was stalled for part of the run.
     GeneratorStalled,
-    /// A thread of the generator panicked, a defect of brimful: its part of the load ended then.
+    /// A thread of the generator panicked, which is a defect of brimful: its part of the load ended early.
     GeneratorPanicked,
     /// The generator ran out of file descriptors.
     Descriptors,
@@ -203,73 +204,65 @@ pub enum ReasonCode {
     Ports,
     /// The generator ran out of socket memory.
     Memory,
-    /// A file with a request's body could not be read during the run.
+    /// The file of a request body could not be read during the run.
     BodyFile,
-    /// More was asked of the generator than it was found to be able to do.
+    /// The offered load exceeds the highest rate that the client was measured to generate.
     BeyondClientMax,
-    /// A part of the load was lost, or began when others had long begun: not all of the load was there all the time.
+    /// A part of the load was lost, or began much later than the others, so the load was not complete all the time.
     ShardLost,
-    /// The calls do not add up: the generator counted one twice, or lost one.
+    /// The counts of calls do not add up: the generator lost a call or counted one twice.
     Unbalanced,
     /// The user ended the run early.
     Interrupted,
-    /// The server stopped answering in the middle.
+    /// The server stopped answering during the run.
     ServerDied,
-    /// Something else kept the server's CPUs busy.
+    /// Other programs used the server's CPUs.
     OtherWork,
-    /// A survey could not be finished.
+    /// A survey could not be completed.
     Incomplete,
-    /// So many calls of a survey's level failed that the rest says little about the server.
+    /// Too many calls of a survey's level failed for its measurements to describe the server.
     ServerErrors,
-    /// The server limits the rate of its clients (429), and a survey's calls were more than that.
+    /// The server limits the rate of its clients (429), and the survey's calls exceeded the limit.
     RateLimited,
-    /// A CPU quota stopped the server's processes while a survey measured them.
+    /// A CPU quota throttled the server's processes while a survey measured them.
     Throttled,
-    /// The server became faster or slower in the course of a survey's calibration.
+    /// The server became faster or slower during a survey's calibration.
     ServerChanged,
-    /// What a survey measured is far from what its model predicted. The measurements hold.
+    /// The survey's measurements are far from its predictions. The measurements are valid.
     ModelRefuted,
 }
 
 /// Rates per second over the offered window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rates {
-    /// Calls the schedule asked for.
+    /// Calls that the schedule made due.
     pub offered: f64,
-    /// Calls of which a byte was sent.
+    /// Calls of which at least one byte was sent.
     pub sent: f64,
     /// Connection attempts.
     pub connect_attempts: f64,
     /// Connections established.
     pub established: f64,
-    /// TLS handshakes that succeeded; left out where there is none, as is the next.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    /// TLS handshakes that succeeded. Left out if zero.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub handshakes: f64,
-    /// Those of them that resumed an earlier session.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    /// Handshakes that resumed an earlier TLS session. Left out if zero.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub handshakes_resumed: f64,
-    /// Whole responses received inside the window.
+    /// Complete responses received inside the window.
     pub completed: f64,
-}
-
-fn is_zero(rate: &f64) -> bool {
-    *rate == 0.0
-}
-
-fn is_none_counted(count: &u64) -> bool {
-    *count == 0
 }
 
 /// A distribution of times, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
-    /// How many.
+    /// Number of times.
     pub count: u64,
-    /// Exact.
+    /// Mean, exact.
     pub mean: f64,
-    /// Exact.
+    /// Minimum, exact.
     pub min: f64,
-    /// Median; this and the other quantiles are within 0.1 %.
+    /// Median. All quantiles are within 0.1 %.
     pub p50: f64,
     /// 90th percentile.
     pub p90: f64,
@@ -279,7 +272,7 @@ pub struct Summary {
     pub p99: f64,
     /// 99.9th percentile.
     pub p999: f64,
-    /// Exact.
+    /// Maximum, exact.
     pub max: f64,
     /// Standard deviation.
     pub stddev: f64,
@@ -288,18 +281,50 @@ pub struct Summary {
 /// Replies per second, one sample per five seconds of the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReplyRate {
-    /// How many whole samples.
+    /// Number of samples of a whole five seconds.
     pub samples: u64,
-    /// Lowest.
+    /// Lowest sample.
     pub min: Option<f64>,
-    /// Mean.
+    /// Mean of the samples.
     pub mean: Option<f64>,
-    /// Highest.
+    /// Highest sample.
     pub max: Option<f64>,
     /// Standard deviation; needs two samples.
     pub stddev: Option<f64>,
     /// Half width of the 95 % confidence interval of the mean (Student's t); needs two samples.
     pub ci95_half_width: Option<f64>,
+}
+
+/// Complete responses of one status class.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StatusTimes {
+    /// Number of responses.
+    pub count: u64,
+    /// Time from when a call was due to its last byte.
+    pub response_time_us: Option<Summary>,
+    /// Time from the first byte sent to the last byte received.
+    pub service_time_us: Option<Summary>,
+}
+
+/// The result of an objective of a run, like `p99<50ms`. An objective is about expected answers: those of the statuses that
+/// the workload expects, or else any but 5xx and 429. Every other answer and every failed call counts as slower than any
+/// limit.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Objective {
+    /// The objective, as it was written.
+    pub objective: String,
+    /// The measured time, in seconds; `None` if too few calls were answered as expected for such a time to exist.
+    pub measured_s: Option<f64>,
+    /// Whether the objective is met.
+    pub met: bool,
+    /// Share of its calls that were not answered as expected: they failed, or the answer was 5xx, 429 or another status
+    /// than the workload expects. It excludes calls that this host lacked the resources for, or that the end of the run cut
+    /// off. Absent if there were no calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_share: Option<f64>,
+    /// Text for people: the calls that were not answered as expected, if any, and what they mean for the objective.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
 }
 
 /// One request class of a run.
@@ -316,7 +341,7 @@ pub struct ClassRecord {
     /// As in [`Record::lateness_us`].
     pub lateness_us: Option<Summary>,
     /// As in [`Record::bytes`].
-    pub bytes: Option<Traffic>,
+    pub bytes: Option<WireBytes>,
     /// As in [`Record::status_codes`].
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub status_codes: BTreeMap<String, u64>,
@@ -325,53 +350,41 @@ pub struct ClassRecord {
     pub status_classes: BTreeMap<String, StatusTimes>,
 }
 
-/// What became of the calls that went to one address of the server.
+/// Results of the calls to one address of the server.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AddressRecord {
     /// The address and port, like `192.0.2.7:443`.
     pub address: String,
     /// Connections that were established.
     pub connections: u64,
-    /// Calls that went there.
+    /// Calls to this address.
     pub calls: u64,
-    /// The same, as a share of the calls of all addresses.
+    /// Calls to this address as a share of the calls to all addresses.
     pub share: f64,
     /// Calls that were completed.
     pub completed: u64,
-    /// Calls that failed, those that found no connection among them.
+    /// Calls that failed, including those that could not connect.
     pub failed: u64,
-    /// From due to the last byte.
+    /// Time from when a call was due to its last byte.
     pub response_time_us: Option<Summary>,
 }
 
-/// What became of redirects, in a run that follows them.
+/// Outcomes of redirects, in a run that follows them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Redirects {
-    /// The calls that followed one, up to several after one another. They are in no other figure of the Record: neither
-    /// in its counts and rates nor in its classes. Their response time is from when the first call was due.
+    /// The calls that followed redirects. No other figure of the Record includes them: neither counts and rates nor
+    /// classes. Their response time starts when the redirected call was due.
     pub followed: ClassRecord,
-    /// The redirects that none followed.
+    /// The redirects that were not followed.
     pub not_followed: NotFollowed,
 }
 
-/// Redirects that were not followed, by why.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct NotFollowed {
-    /// They lead to another server, or to this one by another scheme or port.
-    pub elsewhere: u64,
-    /// They came after as many as are followed.
-    pub too_many: u64,
-    /// The content of the request would have had to be sent once more.
-    pub content: u64,
-    /// Where they lead was not said, or no URL.
-    pub nowhere: u64,
-}
-
-/// What became of the sessions of a run. The distributions are of those that began within the run and completed in it,
-/// and apart of those that failed: where sessions last long against the run, these are the shorter ones.
+/// Outcomes of the sessions of a run. The distributions describe the sessions that began and completed within the run
+/// and, separately, those that began and failed in it. If sessions are long compared with the run, the longer ones are
+/// missing from both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionFigures {
-    /// Sessions of which a call was made: `completed + failed + in_progress`.
+    /// Sessions that made a call: `completed + failed + in_progress`.
     pub started: u64,
     /// Sessions whose last call was completed.
     pub completed: u64,
@@ -379,135 +392,136 @@ pub struct SessionFigures {
     pub failed: u64,
     /// Sessions that had not ended when the run did.
     pub in_progress: u64,
-    /// Sessions that began, per second over [`Record::window_s`]; those under way when the run began among them.
+    /// Sessions that began, per second over [`Record::window_s`], including those already under way when the run began.
     pub rate: f64,
-    /// Calls of one session.
+    /// Calls of a session.
     pub calls: Option<SessionSummary>,
-    /// Bursts of one session.
+    /// Bursts of a session.
     pub bursts: Option<SessionSummary>,
-    /// Seconds from a session's first due time to its last answer; none above an hour.
+    /// Time from the due time of a session's first call to its last answer; at most an hour.
     pub lifetime_s: Option<SessionSummary>,
-    /// Connections that were established for one session.
+    /// Connections that were established for a session.
     pub connections: Option<SessionSummary>,
-    /// Calls of one session that began within the run and failed, the failed ones among them.
+    /// Calls of a failed session, including the failed calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_calls: Option<SessionSummary>,
-    /// Bursts of such a session, the one that it failed in among them.
+    /// Bursts of a failed session, including the burst in which it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_bursts: Option<SessionSummary>,
-    /// Seconds from such a session's first due time to the end of its last call; none above an hour.
+    /// Time from the due time of a failed session's first call to the end of its last call; at most an hour.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_lifetime_s: Option<SessionSummary>,
-    /// Connections that were established for such a session.
+    /// Connections that were established for a failed session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_connections: Option<SessionSummary>,
 }
 
-/// How one figure differs from session to session.
+/// Distribution of one figure over the sessions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionSummary {
-    /// Exact.
+    /// Mean, exact.
     pub mean: f64,
-    /// Median; this and the other quantiles are within 0.1 %.
+    /// Median. All quantiles are within 0.1 %.
     pub p50: f64,
     /// 90th percentile.
     pub p90: f64,
     /// 99th percentile.
     pub p99: f64,
-    /// Exact.
+    /// Maximum, exact.
     pub max: f64,
 }
 
-/// One stretch of the run; all stretches of a run are equally long.
+/// One interval of the run; all intervals of a run have the same length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Interval {
-    /// Its beginning, seconds after the start.
+    /// Start of the interval, in seconds after the start of the run.
     pub t_s: f64,
-    /// Its length.
+    /// Length of the interval.
     pub length_s: f64,
-    /// Calls due in it.
+    /// Calls due in the interval.
     pub offered: u64,
-    /// Calls first sent in it.
+    /// Calls first sent in the interval.
     pub sent: u64,
-    /// Calls completed in it.
+    /// Calls completed in the interval.
     pub completed: u64,
-    /// Calls that failed in it.
+    /// Calls that failed in the interval.
     pub errors: u64,
-    /// Median response time of those completed.
+    /// Median response time of the completed calls.
     pub p50_us: Option<f64>,
-    /// 99th percentile of the same.
+    /// 99th percentile of the response time of the completed calls.
     pub p99_us: Option<f64>,
 }
 
-/// What the load cost the host that made it.
+/// Resources that the load took on the host that generated it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Generator {
     /// CPU time, exact.
     pub cpu_s: Option<f64>,
-    /// Of that, in user mode, as the kernel's ticks sampled it; `None` when they were too few to tell.
+    /// CPU time in user mode, as the kernel's ticks sampled it; `None` if there were too few ticks.
     pub cpu_user_s: Option<f64>,
-    /// Of that, in the kernel, likewise.
+    /// CPU time in the kernel, as the kernel's ticks sampled it; `None` if there were too few ticks.
     pub cpu_system_s: Option<f64>,
-    /// Share of the threads' time in which they had work to do (waiting and spinning excluded): the busiest thread's.
+    /// Share of its time for which the busiest thread had work to do, excluding waiting and spinning.
     pub busy: f64,
-    /// The longest that a thread was kept from its work: it neither waited nor got on with what was due, but was stopped or
-    /// had no CPU.
+    /// Longest time for which a thread was neither waiting nor working because it was stopped or had no CPU.
     pub longest_gap_s: Option<f64>,
-    /// Threads, one shard each.
+    /// Number of threads, one shard each.
     pub threads: u64,
-    /// Most connections open at once, over all threads.
+    /// Highest number of connections open at once, over all threads.
     pub max_open_connections: u64,
-    /// Which I/O engine ran.
+    /// Name of the I/O engine.
     pub engine: String,
-    /// Calls began only once in so many seconds, and so up to that late, if that was asked for.
+    /// If calls were to begin only at ticks, the time between two ticks. Calls were late by up to this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tick_s: Option<f64>,
-    /// The highest rate this client was found to offer without being the limit itself, if that was measured.
+    /// Highest rate that this client was measured to generate without being the limit, if that was measured.
     pub max_rate: Option<f64>,
-    /// What its host kept from it.
+    /// CPU time that the host withheld from the generator.
     #[serde(default)]
     pub host: HostContention,
-    /// How fast its first CPU was right before the load began; of a load that was made in parts, the slowest part's. `None`
-    /// in Records from before there was such a probe.
+    /// Speed of the generator's first CPU right before the load began; for a load made in parts, that of the slowest
+    /// part. `None` in Records from versions without this probe.
     #[serde(default)]
     pub host_probe: Option<HostProbe>,
-    /// Messages of its threads that panicked. Their calls are counted up to then, and the other threads went on.
+    /// Messages of the threads that panicked. Their calls are counted up to the panic; the other threads continued.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub panics: Vec<String>,
-    /// The first request body that could not be read from its file during the run, and why.
+    /// The first request body that could not be read from its file during the run, with the error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body_error: Option<String>,
 }
 
-/// What a host kept from the generator during the run, from its kernel's accounts. What the kernel does not say is absent.
+/// CPU time that the host withheld from the generator during the run, as its kernel accounts it. A figure that the
+/// kernel does not provide is absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostContention {
-    /// Time for which a thread was ready to run and something else had the CPU: the thread's that waited longest.
+    /// Time for which a thread was ready to run while the CPU ran something else; the largest of all threads.
     pub cpu_wait_s: Option<f64>,
-    /// Time for which a CPU quota of the generator's control group, or of one above it, stopped the group; summed over CPUs.
+    /// Time for which a CPU quota of the generator's control group, or of one above it, throttled the group; summed
+    /// over CPUs.
     pub throttled_s: Option<f64>,
     /// Share of the time of the generator's CPUs that the hypervisor gave to other guests.
     pub steal: Option<f64>,
 }
 
-/// What this client can offer: the largest load of which a server answers as much when it comes from one generator as when
-/// it comes from two, half from each (Banga & Druschel 1997, §4.3). Loads and throughputs are calls per second, or connection
-/// attempts per second for S-Clients.
+/// Measurement of the largest load that this client can generate: the largest at which the server's throughput is the
+/// same whether one generator makes the load or two make half of it each (Banga & Druschel 1997, §4.3). Loads and
+/// throughputs are calls per second, or connection attempts per second for S-Clients.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClientCalibration {
-    /// That load; `None` when the client was its own limit at every load tried.
+    /// That load; `None` if the client was the limit at every load tried.
     pub max_rate: Option<f64>,
-    /// Whether the maximum may be higher: the built-in server that answered fell short before the client did.
+    /// Whether the maximum may be higher: the built-in server reached its own limit before the client did.
     pub lower_bound: bool,
-    /// Whether the second generator had to share CPUs with the first or with the server, for want of free ones. Its help is then
-    /// smaller than another host's would be, and the client's own lateness and CPU time decide more.
+    /// Whether the second generator shared CPUs with the first or with the server because no others were free. It then
+    /// adds less than another host would, so the client's own lateness and CPU time weigh more in the result.
     pub second_shares_cpus: bool,
-    /// Every load tried, in increasing order; one that was tried again is there twice.
+    /// Every load tried, in increasing order; a load that was tried again appears twice.
     pub curve: Vec<ClientLevel>,
 }
 
 impl ClientCalibration {
-    /// Beyond which the client is the limit, where that was found: of a lower bound nobody knows.
+    /// The load above which the client is the limit; `None` if only a lower bound of it is known.
     pub fn limit(&self) -> Option<f64> {
         self.max_rate.filter(|_| !self.lower_bound)
     }
@@ -518,35 +532,35 @@ impl ClientCalibration {
 pub struct ClientLevel {
     /// The load.
     pub load: f64,
-    /// Pairs of runs: one with one generator, one with two.
+    /// Pairs of runs, each of one run with one generator and one with two.
     pub pairs: u64,
     /// Throughput with one generator.
     pub one: f64,
-    /// Its standard deviation.
+    /// Standard deviation of `one`.
     pub one_stddev: Option<f64>,
     /// Throughput with two generators.
     pub two: f64,
-    /// Its standard deviation.
+    /// Standard deviation of `two`.
     pub two_stddev: Option<f64>,
     /// Half width of the 95 % confidence interval of `two − one`, from the differences within pairs.
     pub difference_ci95_half_width: Option<f64>,
-    /// Why the client was held to be the limit at this load; `None` where it was not.
+    /// Why the client was judged the limit at this load; `None` if it was not.
     pub limited: Option<String>,
 }
 
 impl Verdict {
-    /// A verdict from what speaks against the run.
+    /// A verdict with these reasons, valid if there are none.
     pub fn from_reasons(reasons: Vec<Reason>) -> Verdict {
         Verdict { valid: reasons.is_empty(), reasons, ..Verdict::default() }
     }
 }
 
 impl ShardOrigin {
-    /// On how many hosts several parts were made, and how many seconds apart they began at most, with what is not known of
-    /// two hosts' clocks. `None` where no start was agreed on.
+    /// The number of hosts that generated the parts, and an upper bound of the seconds between the starts of any two
+    /// parts, including the uncertainty of two hosts' clocks. `None` if fewer than two parts have an agreed start.
     pub fn start_skew(shards: &[ShardOrigin]) -> Option<(usize, f64)> {
         let hosts: BTreeSet<&str> = shards.iter().map(|shard| shard.host.as_str()).collect();
-        // One that was lost has not said.
+        // A lost part has reported no offset.
         let mut began: Vec<f64> = shards.iter().filter_map(|shard| shard.offset_us).collect();
         let mut errors: Vec<f64> = shards.iter().map(|shard| shard.clock_error_us.unwrap_or(0.0)).collect();
         began.sort_by(f64::total_cmp);

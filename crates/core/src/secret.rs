@@ -1,20 +1,20 @@
-//! What must not stand in a document, because documents are passed on: credentials.
+//! Masks credentials, which must not appear in documents because users pass documents on.
 
 use std::borrow::Cow;
 
-/// Stands where a secret stood.
+/// Replaces a secret.
 pub const MASK: &str = "•••";
 
 /// Header fields whose values are credentials wherever they are used.
 const HEADERS: [&str; 5] = ["authorization", "proxy-authorization", "cookie", "x-api-key", "x-auth-token"];
 
-/// Whether the value of this header field is a secret: by its name, or because it is one of `others`.
+/// Whether the value of this header field is a secret, because its name is a known one or one of `others`.
 pub fn is_header(name: &str, others: &[String]) -> bool {
     let mut secret = HEADERS.into_iter().chain(others.iter().map(String::as_str));
     secret.any(|secret| secret.trim().eq_ignore_ascii_case(name.trim()))
 }
 
-/// A URL, or words with one in them, without the user's name and password.
+/// A URL, or a text with one in it, with its user name and password masked.
 pub fn without_credentials(text: &str) -> Cow<'_, str> {
     let start = text.find("://").map_or(0, |at| at + 3);
     let rest = &text[start..];

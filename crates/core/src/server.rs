@@ -1,10 +1,10 @@
-//! What the monitor saw of a server: the figures of one stretch of time, be it a whole run (`Record.server`), the second
-//! between two lines of `brimful watch`, or one line of a group's log.
+//! The monitor's figures of a server over an interval: a whole run (`Record.server`), the second between two lines of
+//! `brimful watch`, or one line of a group's log.
 //!
 //! Four groups, as in WebMonitor's Kernel Module (Almeida, Almeida & Yates 1997, Table 2): [`Kernel`], [`Program`],
-//! [`Network`] and [`Connections`]; its Server Module: [`Module`]; and for any other server [`SocketRequests`]. Rates are
-//! means over the stretch, `…_per_s`; shares lie between 0 and 1; anything else is as at the end of the stretch. What the
-//! kernel does not tell is `null`, never zero, and [`Server::sources`] says why.
+//! [`Network`] and [`Connections`]; its Server Module: [`Module`]; and for any other server [`SocketRequests`]. Rates,
+//! `…_per_s`, are means over the interval; shares lie between 0 and 1; other figures are those at the end of the
+//! interval. A figure that the kernel does not provide is `null`, never zero, and [`Server::sources`] says why.
 
 mod connections;
 mod interval;
@@ -18,7 +18,7 @@ pub use connections::{AcceptQueue, Connections, Listener, Port, State};
 pub use interval::{LogLine, ServerInterval};
 pub use kernel::{BLOCK_BYTES, Core, CpuShares, Disk, Interrupts, Kernel, Memory, OTHER_WORK, Paging, Pressure, Stall};
 pub use module::{CpuDemand, CpuParts, Elapsed, Module, ModuleClass, ModuleServer, Phases, Sampled};
-pub use network::{Network, Tcp, Traffic};
+pub use network::{Network, NetworkTraffic, Tcp};
 pub use process::{CpuQuota, Program, Programs};
 pub use socket::{SocketClass, SocketPort, SocketRequests};
 
@@ -26,15 +26,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What the monitor saw of a server over a run.
+/// The monitor's figures of a server over a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Server {
-    /// Where each kind of figures comes from, or `none: …` with the reason and what to do about it.
+    /// The source of each kind of figures, or `none: …` with the reason and what to do about it.
     pub sources: BTreeMap<String, String>,
-    /// What watching cost.
+    /// Cost of monitoring.
     pub overhead: Overhead,
-    /// How the server's clock was brought to the generator's, if the server is on another host.
+    /// Offset between the server's and the generator's clocks, if the server is on another host.
     pub clock: Option<ClockOffset>,
     /// The machine.
     #[serde(flatten)]
@@ -46,31 +46,32 @@ pub struct Server {
     /// The server's ports.
     #[serde(flatten)]
     pub connections: Connections,
-    /// What the Server Module saw from inside the server, if it is loaded there.
+    /// Figures of the Server Module, if the server has loaded it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub module: Option<Module>,
-    /// Requests as the server's sockets show them, if that was asked for.
+    /// Requests observed on the server's sockets, if that was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests: Option<SocketRequests>,
-    /// How fast the server's host was when `brimful watch` began there.
+    /// Speed of the server's host when `brimful watch` began there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host_probe: Option<HostProbe>,
-    /// The course of the run.
+    /// The run in intervals.
     pub intervals: Vec<ServerInterval>,
 }
 
-/// How fast one CPU of a host was at one moment, in some ten milliseconds of its time. Both figures swing when neighbours
-/// share the cache, the core or the clock frequency: runs are comparable where these are.
+/// Speed of one CPU of a host, measured for about ten milliseconds. Both figures vary when neighbours share the cache,
+/// the core or the clock frequency. Runs are comparable if their probes are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostProbe {
-    /// Integer operations, each of which needs the result of the one before: millions per second.
+    /// Integer operations, each of which depends on the result of the previous one, in millions per second.
     pub arithmetic_mops: f64,
-    /// Reads at random places of 16 MiB, each at a place that the one before tells: millions per second.
+    /// Reads from random addresses in 16 MiB, each at an address that the previous read returned, in millions per
+    /// second.
     pub memory_mreads: f64,
 }
 
 impl HostProbe {
-    /// The lower figure of either kind.
+    /// The lower of each of the two figures.
     pub fn slower(self, other: HostProbe) -> HostProbe {
         HostProbe {
             arithmetic_mops: self.arithmetic_mops.min(other.arithmetic_mops),
@@ -79,23 +80,23 @@ impl HostProbe {
     }
 }
 
-/// What watching cost.
+/// Cost of monitoring.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Overhead {
-    /// CPU time of the monitor's thread; of `brimful watch` all of it.
+    /// CPU time of the monitor's thread, or of all of `brimful watch`.
     pub monitor_cpu_s: f64,
     /// CPU time of one sample, in microseconds.
     pub per_sample_us: f64,
-    /// How many samples were taken.
+    /// Number of samples taken.
     pub samples: u64,
 }
 
 /// The offset between two hosts' monotonic clocks, measured by exchanges of their readings (Cristian 1989).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClockOffset {
-    /// The server's clock less the generator's, in seconds.
+    /// The server's clock minus the generator's, in seconds.
     pub offset_s: f64,
-    /// The offset is within this of the truth: half the shortest round trip, and half the drift seen over the run.
+    /// Bound of the error of the offset: half the shortest round trip, plus half the drift observed over the run.
     pub uncertainty_s: f64,
 }
 
@@ -126,7 +127,7 @@ mod tests {
 
     #[test]
     fn traffic_that_is_not_known_is_read_back_so() {
-        let traffic = Traffic { rx_bytes_per_s: 5.0, ..Traffic::default() };
+        let traffic = NetworkTraffic { rx_bytes_per_s: 5.0, ..NetworkTraffic::default() };
         for all in [None, Some(traffic)] {
             let network = Network { all, queue_overflows_per_s: Some(1.0), ..Network::default() };
             let text = serde_json::to_string(&network).unwrap();

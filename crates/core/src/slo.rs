@@ -1,66 +1,45 @@
-//! Service level objectives, and the way people write them.
+//! Service level objectives and their notation.
 //!
-//! `p95<200ms` and `mean<1s` are about the response time of all requests, `api:p99<50ms` about that of one class;
-//! `cpu.utilization<70%` is about one station, `utilization<70%` about every one. What is after the last `<` is the limit,
-//! so names may hold anything else; [`Slo`] knows no names, whoever applies it does.
+//! `p95<200ms` and `mean<1s` limit the response time of all requests, `api:p99<50ms` that of one class;
+//! `cpu.utilization<70%` limits one station, `utilization<70%` every station. The limit follows the last `<`, so a name
+//! may contain any other character. [`Slo`] does not check names: the code that applies it does.
 
 use crate::units::Nanos;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
 
-/// An objective: a measure that is to stay below a limit.
+/// An objective: a measure that must stay below a limit.
 #[derive(Clone, Debug, PartialEq, JsonSchema)]
 #[schemars(with = "String")]
 pub struct Slo {
-    /// What is measured.
+    /// The measure.
     pub measure: Measure,
-    /// What it is to stay below: seconds of a time, a fraction of a utilization.
+    /// The limit that the measure must stay below: seconds for a time, a fraction for a utilization.
     pub limit: f64,
 }
 
-/// What an objective is about.
+/// The quantity that an objective limits.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Measure {
-    /// Mean response time of a class; of all requests if it is not named.
+    /// Mean response time.
     Mean {
-        /// Its name.
+        /// Name of the class; `None` for all requests.
         class: Option<String>,
     },
-    /// A percentile of the same.
+    /// A percentile of the response time.
     Percentile {
-        /// Its name.
+        /// Name of the class; `None` for all requests.
         class: Option<String>,
-        /// Which one, above 0 and below 100.
+        /// The percentile, above 0 and below 100.
         percent: f64,
     },
-    /// Share of a station's capacity that is in use; at every station if it is not named.
+    /// Share of a station's capacity that is in use.
     Utilization {
-        /// Its name.
+        /// Name of the station; `None` for every station.
         station: Option<String>,
     },
-}
-
-/// What came of an objective of a run, like `p99<50ms`. It is about answers that were expected: any but 5xx and 429, or those of the
-/// statuses that the Workload expects. Every other answer and every failed call counts as slower than any limit.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Objective {
-    /// As it is written.
-    pub objective: String,
-    /// What was measured, in seconds; `None` where so many calls were not answered as expected, or so few were made, that
-    /// there is no such time.
-    pub measured_s: Option<f64>,
-    /// Whether the objective is met.
-    pub met: bool,
-    /// The share of its calls that were not answered as expected: they failed, or the answer was 5xx, 429 or another
-    /// status than the Workload expects. Calls that this host had no means for, or that the end of the run cut off, are
-    /// not among its calls. Absent where there was no call.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error_share: Option<f64>,
-    /// For people: which calls were not answered as expected, if there were any, and what that means for the objective.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub message: Option<String>,
 }
 
 /// Why an objective could not be read.
@@ -111,13 +90,13 @@ impl Measure {
     }
 }
 
-/// `95`, `99.9`.
+/// Parses a percentile above 0 and below 100, like `95` or `99.9`.
 fn percent(text: &str) -> Option<f64> {
     let digits = text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     text.parse().ok().filter(|p| digits && *p > 0.0 && *p < 100.0)
 }
 
-/// `70%` or `0.7`, at most all.
+/// Parses a share of at most 1, written as `70%` or `0.7`.
 fn share(text: &str) -> Option<f64> {
     let (number, whole) = text.strip_suffix('%').map_or((text, 1.0), |number| (number.trim_end(), 100.0));
     let digits = number.bytes().all(|b| b.is_ascii_digit() || b == b'.');
@@ -141,7 +120,7 @@ fn prefix(class: &Option<String>) -> String {
     class.iter().flat_map(|name| [name.as_str(), ":"]).collect()
 }
 
-/// Exactly, in the unit that is easiest to read.
+/// A time without rounding, in the unit that is easiest to read.
 fn time(seconds: f64) -> String {
     Nanos::from_secs_f64(seconds).exact()
 }

@@ -1,13 +1,9 @@
 //! Classes of HTTP answers by their status code (RFC 9110 §15), with 429 apart from the other 4xx.
 
-use crate::record::Summary;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 /// A class of status codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum StatusClass {
-    /// Informational: of whole answers only 101, which switches protocols.
+    /// Informational. The only complete answer of this class is 101, which switches protocols.
     S1xx,
     /// Success.
     S2xx,
@@ -17,7 +13,7 @@ pub enum StatusClass {
     S4xx,
     /// "Too many requests": the server limits the rate of its clients.
     S429,
-    /// The server's error. Invalid codes from 600 on belong here.
+    /// The server's error, including invalid codes from 600 on.
     S5xx,
 }
 
@@ -61,22 +57,11 @@ impl StatusClass {
         StatusClass::ALL.into_iter().find(|class| class.name() == name)
     }
 
-    /// Whether such an answer says that the server did not do what was asked: 5xx and 429. Other 4xx may be the right
+    /// Whether such an answer means that the server did not serve the request: 5xx and 429. Other 4xx may be the right
     /// answer, as 404 is for a page that does not exist.
     pub fn is_refusal(self) -> bool {
         matches!(self, StatusClass::S429 | StatusClass::S5xx)
     }
-}
-
-/// Whole responses of one status class.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct StatusTimes {
-    /// How many.
-    pub count: u64,
-    /// From due to the last byte.
-    pub response_time_us: Option<Summary>,
-    /// From the first byte sent to the last byte received.
-    pub service_time_us: Option<Summary>,
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The survey's document: what was predicted, what was then measured, and how far apart they are.
+//! The `Survey` document: predictions, the measurements that followed, and the errors of the predictions.
 //!
 //! The field names are an interface that scripts rely on. Times are seconds, rates are per second, utilizations and CPU
 //! shares are fractions between 0 and 1.
@@ -27,25 +27,25 @@ pub struct Survey {
     pub command: Vec<String>,
     /// Seed of all randomness.
     pub seed: u64,
-    /// What was surveyed.
+    /// URL of the surveyed server.
     pub url: String,
-    /// What the server can take, or that this was not determined.
+    /// One sentence with the server's capacity, or that it was not determined.
     pub headline: String,
     /// The server's capacity, in calls per second.
     pub saturation_rate: Comparison,
     /// The load levels, in the order of their offered load.
     pub levels: Vec<Level>,
-    /// What one request costs.
+    /// Service demands of one request.
     pub demands: Vec<Demand>,
-    /// The highest rate this client was found to offer without being the limit itself.
+    /// Highest rate that this client was measured to generate without being the limit.
     pub client_max_rate: Option<f64>,
     /// Whether the numbers can be trusted.
     pub verdict: Verdict,
-    /// The model that the predictions are of, fitted before any held-out level was measured. Its demands are those of a
-    /// busy server, which `demands` has too; its rates come to 0.7 of the predicted saturation rate in the proportions of
-    /// the mix. Without stations if the survey ended before there was a model.
+    /// The model behind the predictions, fitted before any held-out level was measured. Its demands are those of a busy
+    /// server, as in `demands`; its rates have the proportions of the mix and add up to 0.7 of the predicted saturation
+    /// rate. It has no stations if the survey ended before the fit.
     pub model: Model,
-    /// Where the survey stopped, if it did not reach its end.
+    /// Where and why the survey stopped, if it was not completed.
     pub stopped: Option<Stopped>,
     /// The server's CPUs.
     pub server_cpus: Vec<usize>,
@@ -53,67 +53,67 @@ pub struct Survey {
     pub client_cpus: Vec<usize>,
     /// Share of the server's CPUs that was busy before any load.
     pub background: Option<f64>,
-    /// What a call costs the server beyond its demand when it finds it idle: this times a power, the model's, of the
-    /// share of time in which the server's CPUs are idle.
+    /// Extra cost of a call at an idle server, in seconds. At other loads it is this times a power (the model's) of the
+    /// idle share of the server's CPUs.
     pub wakeup_s: Option<f64>,
-    /// How the cost of a call might depend on the load, and how far off each of these laws is at a calibration level that
-    /// it was not fitted to. The best comes first and is the model's.
+    /// The laws that were tried for the dependence of a call's cost on the load, each with its cross-validation error.
+    /// The best comes first and is the model's.
     #[serde(default)]
     pub laws: Vec<Law>,
-    /// What came of so many clients at once during calibration, in the order of their number: the server seen from outside
-    /// (Chandy, Herzog & Woo 1975).
+    /// Throughput of each number of clients during calibration, in the order of that number: the server as a
+    /// flow-equivalent station (Chandy, Herzog & Woo 1975).
     #[serde(default)]
     pub throughput_by_clients: Vec<ByClients>,
-    /// What is full when the server takes no more: a station of the model. `cpu`; `disk` and a name; `workers` whom calls
-    /// occupy, processes or threads; `lock or backend`, one call at a time; `backend pool`, several. A server that is a
-    /// black box is `server`.
+    /// The station of the model that limits the server: `cpu`; `disk` and a name; `workers`, the processes or threads
+    /// that calls occupy; `lock or backend`, which serves one call at a time; `backend pool`, which serves several. For
+    /// a black-box server, it is `server`.
     #[serde(default)]
     pub bottleneck: Option<String>,
-    /// Why that is believed, for people.
+    /// The evidence for the bottleneck, for people.
     #[serde(default)]
     pub bottleneck_evidence: Option<String>,
-    /// The programs in which a call of the mix spends its CPU time, the costliest first. Programs that share CPUs are one
-    /// station of the model.
+    /// CPU demand of a call of the mix by program, the largest first. Programs that share CPUs are one station of the
+    /// model.
     #[serde(default)]
     pub programs: Vec<ProgramDemand>,
-    /// What the server itself measured of its requests during calibration, where the demands of the classes stand on
-    /// that: it has the Server Module, with the classes of the load.
+    /// The Server Module's measurements during calibration, if the demands of the classes are based on them: the server
+    /// has the module, with the classes of the load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inside: Option<InsideServer>,
-    /// How fast the server was in each block of calibration, in turn, over its mean: 0.9 is a tenth slower.
+    /// Speed of the server in each block of calibration, in order, relative to the mean: 0.9 is a tenth slower.
     #[serde(default)]
     pub speed_by_block: Vec<f64>,
-    /// Which connections the loads used.
+    /// The connections that the loads used.
     #[serde(default)]
     pub connections: Connections,
-    /// What calibration did to the server.
+    /// Load and delays that calibration imposed on the server.
     #[serde(default)]
     pub inflicted: Option<Inflicted>,
-    /// What a change of the server did, in the end.
+    /// A change of the server that was predicted and then measured, if one was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub what_if: Option<WhatIf>,
-    /// How long the survey took.
+    /// Duration of the survey.
     #[serde(default)]
     pub elapsed_s: Option<f64>,
     /// Path of the report, if one was written.
     pub report: Option<String>,
 }
 
-/// Which connections the loads of a survey used.
+/// The connections that the loads of a survey used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Connections {
-    /// Connections that an open load had at most at once: calls that found all of them taken waited for one. Absent where
-    /// each such call opened a connection more.
+    /// Size of the connection pool of open loads: a call waited if all connections were busy. Absent if such a call
+    /// opened another connection instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most: Option<u64>,
-    /// Connections that the server serves at a time, where the survey met that limit: calls on further connections wait
-    /// until one of these is closed, though it is idle.
+    /// Number of connections that the server serves at a time, if the survey reached that limit: calls on further
+    /// connections wait until one of these is closed, even if it is idle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub served_at_once: Option<u64>,
     /// Whether each call had a connection of its own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub one_call_each: bool,
-    /// Whether that is because the server closes each connection after its answer.
+    /// Whether each call had a connection of its own because the server closes each connection after its answer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub closed_by_server: bool,
 }
@@ -149,119 +149,120 @@ impl fmt::Display for Connections {
     }
 }
 
-/// A change of the server that was predicted, then made, measured and undone.
+/// A change of the server whose effect was predicted, then measured; the change was undone afterwards.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WhatIf {
-    /// What was changed, as on the command line: `quota=50%`.
+    /// The change, as on the command line: `quota=50%`.
     pub change: String,
-    /// CPUs that the server then had.
+    /// Number of CPUs of the changed server.
     pub cpus: f64,
-    /// The period of the quota, in seconds: when it is used up, the server stops until the next.
+    /// Period of the quota, in seconds: when the quota is exhausted, the server is throttled until the next period.
     pub period_s: f64,
-    /// The server's capacity then, in calls per second.
+    /// Capacity of the changed server, in calls per second.
     pub saturation_rate: Comparison,
-    /// Of the server's CPUs by the server's processes at that rate.
+    /// Utilization of the server's CPUs by its processes at that rate.
     pub utilization: Comparison,
-    /// Half of the predicted rate, offered to measure the mean response time.
+    /// The rate at which the mean response time was measured: half of the predicted capacity.
     pub offered: f64,
-    /// Mean response time there. It is predicted more roughly than that of levels: from a simulation of the quota.
+    /// Mean response time at `offered`. Its prediction is rougher than that of levels, because it is a simulation of
+    /// the quota.
     pub response_time_s: Comparison,
-    /// Speed of the server just before and after over that during calibration.
+    /// Speed of the server just before and after the change, relative to that during calibration.
     pub host_speed: Option<f64>,
     /// Whether these figures can be trusted.
     pub verdict: Verdict,
 }
 
-/// A law that was tried.
+/// A law for the dependence of a call's cost on the load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Law {
-    /// Its name: `constant`, or `idle^1` for a cost that fades with the idleness of the server, `idle^2` with its square, and
-    /// so on; `busy` for one that grows with the load.
+    /// Name of the law: `constant`; `idle^1` for an extra cost that is proportional to the idle share of the server,
+    /// `idle^2` to its square, and so on; `busy` for a cost that grows with the load.
     pub name: String,
-    /// Root mean square of its relative error at the levels left out, each in turn.
+    /// Cross-validation error: root mean square of the relative errors when each level in turn is left out of the fit.
     pub left_out_error: f64,
 }
 
-/// What a call of the mix costs in one of the server's programs while clients leave it no rest.
+/// CPU demand of a call of the mix in one of the server's programs, while the server is saturated.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProgramDemand {
     /// The program's name.
     pub name: String,
-    /// CPU seconds of a call.
+    /// CPU time of a call, in seconds.
     pub demand_s: f64,
-    /// Half width of its 95 % confidence interval, by the blocks.
+    /// Half width of its 95 % confidence interval, from its variation between blocks.
     pub ci95_half_width: Option<f64>,
-    /// Of the CPU time of a call in all programs, 0..1.
+    /// Share of the CPU time of a call in all programs, 0 to 1.
     pub share: f64,
-    /// How many processes it has.
+    /// Number of processes of the program.
     pub processes: u64,
 }
 
-/// Throughput of so many clients, each calling again as soon as it is answered.
+/// Throughput of a number of clients, each of which sends its next call as soon as it is answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ByClients {
-    /// How many.
+    /// Number of clients.
     pub clients: u64,
     /// Calls per second.
     pub throughput: f64,
-    /// Half width of its 95 % confidence interval, by the blocks.
+    /// Half width of its 95 % confidence interval, from its variation between blocks.
     pub ci95_half_width: Option<f64>,
-    /// Of the server's CPUs by the server's processes, if those can be seen.
+    /// Utilization of the server's CPUs by its processes, if those can be observed.
     pub utilization: Option<f64>,
 }
 
-/// What a server measured of its own requests during calibration: how its classes differ, whose demands are CPU time within
-/// the phases of a request and an equal share of what the server used outside of them.
+/// The Server Module's measurements during calibration. They give the classes' demands: the CPU time within the phases
+/// of a request, plus an equal share of the CPU time outside of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct InsideServer {
     /// Requests whose CPU time was measured.
     pub sampled: u64,
-    /// Squared coefficient of variation of the CPU time of a request of a class, over classes by their second moments.
+    /// Squared coefficient of variation of the CPU time of a request within its class, averaged over classes by their
+    /// second moments.
     pub scv: Option<f64>,
-    /// Half width of its 95 % confidence interval.
+    /// Half width of the 95 % confidence interval of `scv`.
     pub scv_ci95_half_width: Option<f64>,
-    /// Whether its workers are more than its CPUs and take turns there: then the model's variability is not that of
-    /// service, but fitted to how long calls waited.
+    /// Whether the server has more workers than CPUs, so that they share the CPUs. The model's variability is then not
+    /// that of service, but fitted to the calls' waiting times.
     pub takes_turns: bool,
-    /// How many workers it may have, where it serves no more calls at a time.
+    /// Highest number of workers, if it limits the calls that the server serves at a time.
     pub workers: Option<u64>,
-    /// How many of them were busy while clients left it no rest.
+    /// Mean number of busy workers while the server was saturated.
     pub workers_busy: Option<f64>,
 }
 
-/// What calibration did to a server that others use, too, and what it was allowed to.
+/// Load and delays that calibration imposed on the server, which others may use too, and their permitted bounds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Inflicted {
-    /// Mean load over all of calibration, rests included: of the server's CPUs by its processes, or where those cannot be
-    /// seen, throughput as a share of what the server can take.
+    /// Mean load over all of calibration, including pauses: utilization of the server's CPUs by its processes, or, if
+    /// those cannot be observed, throughput as a share of the server's capacity.
     pub mean_load: f64,
-    /// What that was to stay below.
+    /// Permitted bound of `mean_load`.
     #[serde(default)]
     pub max_load: Option<f64>,
-    /// The most clients at once.
+    /// Highest number of clients at once.
     pub most_clients: u64,
-    /// The longest response time of calibration's calls: so long a stranger's call may have had to wait for ours.
+    /// Longest response time of calibration's calls, which bounds the delay of other users' calls.
     pub longest_wait_s: f64,
-    /// What that was to stay below, in so far as the server's own speed decides it.
+    /// Permitted bound of `longest_wait_s`, as far as it depends on the server's speed.
     #[serde(default)]
     pub max_delay_s: Option<f64>,
 }
 
-/// A prediction beside its measurement.
+/// A prediction and its measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
-    /// What the model said beforehand.
+    /// The model's prediction.
     pub predicted: Option<f64>,
-    /// Between which figures 90 % of such measurements lie, as it said beforehand, on a host as variable as calibration
-    /// saw it.
+    /// Predicted bounds of 90 % of such measurements, on a host whose speed varies as it did during calibration.
     #[serde(default)]
     pub interval90: Option<[f64; 2]>,
-    /// What was then measured.
+    /// The measurement.
     pub measured: Option<f64>,
     /// predicted ÷ measured − 1, signed.
     pub error: Option<f64>,
-    /// What of the error is the host's: it was faster or slower then than during calibration.
+    /// The part of the error that is the host's: it was faster or slower than during calibration.
     #[serde(default)]
     pub error_drift: Option<f64>,
     /// Half width of the measurement's 95 % confidence interval (batch means).
@@ -271,40 +272,41 @@ pub struct Comparison {
 /// One load level.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Level {
-    /// The planned load over the saturation rate as it was known when the level was planned.
+    /// Planned load as a share of the saturation rate that was known when the level was planned.
     pub fraction: f64,
-    /// Offered load, calls per second; for a closed level, what its clients came to.
+    /// Offered load in calls per second; for a closed level, the rate at which its clients called.
     pub offered: f64,
-    /// What the level is for.
+    /// Purpose of the level.
     pub role: Role,
-    /// What was requested: `mix`, or the name of the one class.
+    /// The requests: `mix`, or the name of a single class.
     pub workload: String,
-    /// Clients of a closed level; open levels have none.
+    /// Number of clients of a closed level; open levels have none.
     pub clients: Option<u64>,
-    /// How long load was offered.
+    /// Length of the window in which load was offered.
     pub window_s: f64,
-    /// Whole responses per second.
+    /// Complete responses per second.
     pub throughput: Comparison,
-    /// Mean response time, from due to last byte. Predicted on a host as variable as calibration saw it.
+    /// Mean response time, from due to last byte. It is predicted for a host whose speed varies as it did during
+    /// calibration.
     pub response_time_s: Comparison,
-    /// The same as predicted on a host that keeps its speed, which is what the model by itself says.
+    /// The model's own prediction of the mean response time, on a host of constant speed.
     #[serde(default)]
     pub steady_response_s: Option<f64>,
-    /// Speed of the server just before and after this level over that during calibration, with as many clients: 0.9 is a
-    /// tenth slower.
+    /// Speed of the server just before and after this level, relative to that during calibration with the same number
+    /// of clients: 0.9 is a tenth slower.
     #[serde(default)]
     pub host_speed: Option<f64>,
     /// Percentiles of the response time.
-    pub response_percentiles_s: Percentiles,
-    /// Of the server's CPUs by the server's processes.
+    pub response_percentiles_s: ResponsePercentiles,
+    /// Utilization of the server's CPUs by its processes.
     pub utilization: Comparison,
-    /// Where the time of the server's CPUs went.
+    /// How the time of the server's CPUs was used.
     pub cpu: Option<CpuShares>,
     /// Share of the calls that failed or were answered with an error of the server (5xx).
     pub error_share: f64,
     /// Median lateness of the generator.
     pub lateness_p50_s: Option<f64>,
-    /// 99th percentile of the same.
+    /// 99th percentile of the generator's lateness.
     pub lateness_p99_s: Option<f64>,
     /// Whether this level can be trusted.
     pub verdict: Verdict,
@@ -315,9 +317,9 @@ pub struct Level {
 /// One class at one level.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LevelClass {
-    /// Its name.
+    /// Name of the class.
     pub name: String,
-    /// Whole responses per second.
+    /// Complete responses per second.
     pub throughput: f64,
     /// Mean response time.
     pub response_time_s: Comparison,
@@ -325,7 +327,7 @@ pub struct LevelClass {
 
 /// Percentiles of a response time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Percentiles {
+pub struct ResponsePercentiles {
     /// Median.
     #[serde(deserialize_with = "measured_alone")]
     pub p50: Comparison,
@@ -337,7 +339,7 @@ pub struct Percentiles {
     pub p99: Comparison,
 }
 
-/// Before anything was predicted of percentiles, a document had what was measured by itself.
+/// Reads a comparison, or a bare measurement, as in documents of versions that did not predict percentiles.
 fn measured_alone<'de, D: Deserializer<'de>>(reader: D) -> Result<Comparison, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
@@ -351,15 +353,15 @@ fn measured_alone<'de, D: Deserializer<'de>>(reader: D) -> Result<Comparison, D:
     })
 }
 
-/// What a level is for.
+/// Purpose of a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// The model was fitted to it.
     Calibration,
-    /// The model was tested on it, and had never seen it.
+    /// The model was tested on it, and was not fitted to it.
     HeldOut,
-    /// Above what the server can take.
+    /// Its load exceeds the server's capacity.
     PastSaturation,
 }
 
@@ -374,34 +376,34 @@ pub struct Demand {
     pub seconds: f64,
     /// Half width of its 95 % confidence interval.
     pub ci95_half_width: Option<f64>,
-    /// The true demand, where the server tells it: CPU time per call by its own account, while it was saturated.
+    /// The true demand, if the server reports it: CPU time per call by its own accounting, while it was saturated.
     pub truth: Option<f64>,
 }
 
 /// Where and why a survey stopped early.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Stopped {
-    /// At which level.
+    /// The level at which it stopped.
     pub level: String,
-    /// Why.
+    /// Why it stopped.
     pub reason: String,
 }
 
 impl Survey {
-    /// Whether what was measured holds: at most the model is refuted.
+    /// Whether the measurements are valid, even if the model is refuted.
     pub fn is_measured_well(&self) -> bool {
         self.verdict.reasons.iter().all(|reason| reason.code == ReasonCode::ModelRefuted)
     }
 }
 
 impl Comparison {
-    /// A measurement with nothing to compare.
+    /// A measurement without a prediction.
     pub fn measured(value: f64) -> Comparison {
         Comparison { measured: Some(value), ..Comparison::default() }
     }
 
-    /// Both, with the signed error; no error where the measurement is zero.
-    pub fn of(predicted: Option<f64>, measured: Option<f64>) -> Comparison {
+    /// A prediction and a measurement, with the signed error unless the measurement is zero.
+    pub fn new(predicted: Option<f64>, measured: Option<f64>) -> Comparison {
         let error = match (predicted, measured) {
             (Some(p), Some(m)) if m != 0.0 => Some(p / m - 1.0),
             _ => None,
@@ -409,20 +411,21 @@ impl Comparison {
         Comparison { predicted, measured, error, ..Comparison::default() }
     }
 
-    /// Beside what would have been predicted of the host as it then was.
+    /// Splits the error into the model's and the host's, given the prediction for the host's speed at the measurement.
     #[must_use]
     pub fn given_host(self, predicted: Option<f64>) -> Comparison {
-        let of_model = Comparison::of(predicted, self.measured).error;
-        Comparison { error_drift: self.error.zip(of_model).map(|(error, of_model)| error - of_model), ..self }
+        let model_error = Comparison::new(predicted, self.measured).error;
+        let error_drift = self.error.zip(model_error).map(|(error, model_error)| error - model_error);
+        Comparison { error_drift, ..self }
     }
 
-    /// Whether the measurement lies in the interval that was predicted; `None` without both.
+    /// Whether the measurement lies in the predicted interval; `None` if either is missing.
     pub fn holds(&self) -> Option<bool> {
         let ([low, high], measured) = self.interval90.zip(self.measured)?;
         Some((low..=high).contains(&measured))
     }
 
-    /// What of the error is the model's own.
+    /// The part of the error that is the model's.
     pub fn error_of_model(&self) -> Option<f64> {
         Some(self.error? - self.error_drift.unwrap_or(0.0))
     }
@@ -434,16 +437,16 @@ mod tests {
 
     #[test]
     fn percentiles_of_older_documents_are_read() {
-        let old: Percentiles = serde_json::from_str(r#"{"p50": 0.001, "p95": 0.02, "p99": null}"#).unwrap();
+        let old: ResponsePercentiles = serde_json::from_str(r#"{"p50": 0.001, "p95": 0.02, "p99": null}"#).unwrap();
         assert_eq!((old.p50.measured, old.p95.predicted, old.p99.measured), (Some(0.001), None, None));
-        let new: Percentiles = serde_json::from_value(serde_json::to_value(old).unwrap()).unwrap();
+        let new: ResponsePercentiles = serde_json::from_value(serde_json::to_value(old).unwrap()).unwrap();
         assert_eq!(new, old);
     }
 
     #[test]
     fn an_error_is_parted_into_the_models_and_the_hosts() {
-        // The host was a tenth slower than during calibration, and of that host 99 would have been predicted.
-        let comparison = Comparison { interval90: Some([95.0, 115.0]), ..Comparison::of(Some(110.0), Some(100.0)) };
+        // The host was a tenth slower than during calibration; for a host of that speed, the model predicts 99.
+        let comparison = Comparison { interval90: Some([95.0, 115.0]), ..Comparison::new(Some(110.0), Some(100.0)) };
         let comparison = comparison.given_host(Some(99.0));
         let near = |a: Option<f64>, b: f64| (a.unwrap() - b).abs() < 1e-12;
         assert!(near(comparison.error, 0.1) && near(comparison.error_drift, 0.11));

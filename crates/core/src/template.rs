@@ -1,20 +1,20 @@
-//! Texts with places that are filled in anew for every call:
+//! Templates of requests, with placeholders that each call fills in anew:
 //!
 //! ```text
-//! {seq}            the number of the call within its class, from 0: no two calls of a load have the same one
+//! {seq}            the number of the call within its class, from 0: unique in a load
 //! {uuid}           a random UUID (version 4)
-//! {rand:1-500}     a whole number from 1 to 500, one as likely as another
-//! {csv.user}       the field `user` of a row of the class's CSV file: call n has row n, and after the last the first again
+//! {rand:1-500}     a random whole number from 1 to 500, uniformly distributed
+//! {csv.user}       the field `user` of the class's CSV file: call n uses row n, starting over after the last row
 //! ```
 //!
-//! Anything else in braces is text, so that JSON needs no escapes.
+//! Anything else in braces is plain text, so JSON needs no escapes.
 
 use std::fmt;
 
-/// A part of a text.
+/// A part of a template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece<'t> {
-    /// As it stands there.
+    /// Plain text.
     Text(&'t str),
     /// The number of the call.
     Seq,
@@ -22,21 +22,21 @@ pub enum Piece<'t> {
     Uuid,
     /// A random whole number.
     Rand {
-        /// The least.
+        /// The smallest number.
         from: u64,
-        /// The most.
+        /// The largest number.
         to: u64,
     },
     /// A field of a row, by the name of its column.
     Csv(&'t str),
 }
 
-/// What is wrong with a text.
+/// A placeholder that is not well-formed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TemplateError {
-    /// Where, in characters from 1.
+    /// Position of the placeholder, in characters from 1.
     pub column: usize,
-    /// What was expected there.
+    /// The text that was expected there.
     pub expected: String,
 }
 
@@ -46,36 +46,38 @@ impl fmt::Display for TemplateError {
     }
 }
 
-/// The places, by how they begin.
-const PLACES: [&str; 4] = ["{seq}", "{uuid}", "{rand:", "{csv."];
+/// How each placeholder begins.
+const PLACEHOLDER_STARTS: [&str; 4] = ["{seq}", "{uuid}", "{rand:", "{csv."];
 
-/// Whether a text has places to be filled in.
+/// Whether a text contains placeholders.
 pub fn is_template(text: &str) -> bool {
-    text.contains('{') && PLACES.iter().any(|place| text.contains(place))
+    text.contains('{') && PLACEHOLDER_STARTS.iter().any(|start| text.contains(start))
 }
 
-/// The parts of a text, none of them empty.
+/// Splits a text into its parts, none of them empty.
 ///
 /// # Errors
-/// [`TemplateError`] where a place is begun and not written as above.
+/// [`TemplateError`] if a placeholder is not well-formed.
 pub fn parse(text: &str) -> Result<Vec<Piece<'_>>, TemplateError> {
     let mut pieces = Vec::new();
-    let (mut text_from, mut at) = (0, 0);
+    let mut text_from = 0;
+    let mut at = 0;
     while let Some(brace) = text[at..].find('{').map(|found| at + found) {
         let rest = &text[brace..];
-        if !PLACES.iter().any(|place| rest.starts_with(place)) {
+        if !PLACEHOLDER_STARTS.iter().any(|start| rest.starts_with(start)) {
             at = brace + 1;
             continue;
         }
         let wrong =
             |expected: &str| TemplateError { column: text[..brace].chars().count() + 1, expected: expected.to_owned() };
         let end = rest.find('}').ok_or_else(|| wrong("a } after what { begins"))?;
-        let piece = place(&rest[1..end]).map_err(wrong)?;
+        let piece = placeholder(&rest[1..end]).map_err(wrong)?;
         if text_from < brace {
             pieces.push(Piece::Text(&text[text_from..brace]));
         }
         pieces.push(piece);
-        (text_from, at) = (brace + end + 1, brace + end + 1);
+        at = brace + end + 1;
+        text_from = at;
     }
     if text_from < text.len() {
         pieces.push(Piece::Text(&text[text_from..]));
@@ -83,8 +85,8 @@ pub fn parse(text: &str) -> Result<Vec<Piece<'_>>, TemplateError> {
     Ok(pieces)
 }
 
-/// What stands between the braces, or what should.
-fn place(within: &str) -> Result<Piece<'_>, &'static str> {
+/// The placeholder between the braces; the error is the text that was expected there.
+fn placeholder(within: &str) -> Result<Piece<'_>, &'static str> {
     const RANGE: &str = "two whole numbers, the lower one first, like {rand:1-500}";
     match within {
         "seq" => Ok(Piece::Seq),

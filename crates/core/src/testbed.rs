@@ -1,5 +1,5 @@
-//! The test bed's document: which network lay between clients and server, what became of the packets in it, and how
-//! far off the router was.
+//! The `Testbed` document: the emulated network between clients and server, its packets by outcome, and the precision
+//! of the router.
 //!
 //! The field names are an interface that scripts rely on. Times are seconds but for `late_us`, shares are fractions
 //! between 0 and 1.
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// The value of [`Testbed::schema`].
 pub const SCHEMA: &str = "brimful.testbed/1";
 
-/// One use of a test bed.
+/// One run of a test bed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Testbed {
     /// [`SCHEMA`].
@@ -24,9 +24,9 @@ pub struct Testbed {
     pub command: Vec<String>,
     /// Seed of all randomness.
     pub seed: u64,
-    /// For how long it was there, in seconds.
+    /// Lifetime of the test bed, in seconds.
     pub duration_s: f64,
-    /// How the command ended: its exit code, or 128 and the number of the signal that ended it.
+    /// Exit code of the command, or 128 plus the number of the signal that ended it.
     pub exit_code: u8,
     /// The network between each client and the router.
     pub shape: Shape,
@@ -34,29 +34,30 @@ pub struct Testbed {
     pub server: Host,
     /// The clients, in order.
     pub clients: Vec<Client>,
-    /// How well the router did.
+    /// The router's performance.
     pub router: Router,
 }
 
-/// What every client's link to the router does to packets, each way.
+/// The properties of every client's link to the router, in each direction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Shape {
-    /// Share of each round-trip time that is the way from the client to the router.
+    /// Share of the round-trip time that is on the way from the client to the router.
     #[serde(default = "half")]
     pub up_share: f64,
-    /// Share of the packets that is lost, each way.
+    /// Share of the packets that is lost in each direction.
     pub loss: f64,
-    /// Share of the packets that is held back so that later ones overtake it, each way.
+    /// Share of the packets that is delayed in each direction so that later packets overtake it.
     pub reorder: f64,
-    /// Bits per second, each way; `null` where there is no limit.
+    /// Rate limit in bits per second in each direction; `null` without a limit.
     pub rate_bits_per_s: Option<f64>,
-    /// The longest that a packet waits for its turn at that rate, in seconds; beyond it packets are dropped.
+    /// Longest time that a packet waits in the queue of the limited rate, in seconds; a packet that would wait longer
+    /// is dropped.
     pub queue_s: f64,
     /// The largest packet, in bytes.
     pub mtu_bytes: u64,
 }
 
-/// Where a document of an older version does not say.
+/// The default of [`Shape::up_share`], for documents of older versions.
 fn half() -> f64 {
     0.5
 }
@@ -64,70 +65,71 @@ fn half() -> f64 {
 /// A host of the test bed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Host {
-    /// The name by which `ip netns exec` knows it within the test bed.
+    /// Its network namespace, for `ip netns exec` within the test bed.
     pub name: String,
     /// Its IPv4 address.
     pub ipv4: String,
-    /// Its IPv6 address; `null` where this machine has none.
+    /// Its IPv6 address; `null` if this machine has no IPv6.
     pub ipv6: Option<String>,
-    /// The CPUs that do its receive work; empty where it is not steered.
+    /// The CPUs that its receive work is steered to; empty if it is not steered.
     pub cpus: Vec<usize>,
-    /// Packets that found the queue in front of the router full: it did not keep up.
+    /// Packets dropped because the queue in front of the router was full: the router did not keep up.
     pub unread_packets: u64,
 }
 
 /// A client of the test bed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Client {
-    /// As a host.
+    /// The client's host.
     #[serde(flatten)]
     pub host: Host,
-    /// The addresses that it may connect from, for many ports.
+    /// The source addresses that it may connect from; several provide more ports.
     pub sources: String,
-    /// Its round-trip time to the server, in seconds: of all its connections, or the least and the greatest of those
-    /// that are drawn for each.
+    /// The shortest and the longest round-trip time of its connections to the server, in seconds; equal unless one is
+    /// drawn for each.
     pub rtt_s: [f64; 2],
-    /// How many connections, or pairs of addresses, a round-trip time was drawn for; 0 where it is not drawn.
+    /// Number of connections, or pairs of addresses, for which a round-trip time was drawn; 0 if none is drawn.
     pub drawn: u64,
-    /// From the client to the router.
+    /// The link from the client to the router.
     pub up: Link,
-    /// From the router to the client.
+    /// The link from the router to the client.
     pub down: Link,
 }
 
 /// One direction of a client's link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Link {
-    /// Packets that it carried.
+    /// Packets that the link carried.
     pub packets: u64,
-    /// Bytes of those.
+    /// Bytes of the carried packets.
     pub bytes: u64,
-    /// Packets of those that were held back so that later ones overtook them.
+    /// Carried packets that were delayed so that later ones overtook them.
     pub reordered_packets: u64,
-    /// Packets that were lost at random, as was asked for.
+    /// Packets dropped at random, as configured.
     pub lost_packets: u64,
-    /// Packets that found the queue of the limited rate full.
+    /// Packets dropped because the queue of the limited rate was full.
     pub queue_full_packets: u64,
 }
 
-/// How well the router did.
+/// The router's performance.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Router {
-    /// Its CPU; `null` where it was left to the kernel.
+    /// The CPU it was pinned to; `null` if it was not pinned.
     pub cpu: Option<usize>,
     /// Packets that it delivered.
     pub delivered_packets: u64,
-    /// How much later than due they left, in microseconds; `null` without packets. How long a packet waits until the
-    /// router reads it is not in it.
+    /// Delay of delivered packets beyond their due times, in microseconds; `null` without packets. It excludes the time
+    /// that a packet waits until the router reads it.
     pub late_us: Option<Summary>,
-    /// Packets for which it had no room: more were on their way than it may hold.
+    /// Packets dropped because the router held as many packets as it may.
     pub no_room_packets: u64,
-    /// Packets for nobody: to an address that no host has.
+    /// Packets to an address that no host has.
     pub no_host_packets: u64,
-    /// Packets that the kernel of the host they were for did not take.
+    /// Packets that the kernel of their destination host rejected.
     pub refused_packets: u64,
-    /// Packets that the CPUs of this machine dropped meanwhile as their backlogs were full, those of others included.
+    /// Packets that this machine's CPUs dropped during the run because their backlogs were full, including other
+    /// programs' packets.
     pub backlog_packets: u64,
-    /// CPU time that it took, in seconds.
+    /// CPU time of the router, in seconds.
     pub cpu_s: f64,
 }

@@ -53,7 +53,7 @@ use std::collections::BTreeMap;
 pub struct Workload {
     /// The request classes, at least one.
     #[serde(rename = "class")]
-    pub classes: Vec<Class>,
+    pub classes: Vec<RequestClass>,
     /// How calls come; absent where a command line says it, or where it is the command's own business.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<Load>,
@@ -65,7 +65,7 @@ pub struct Workload {
 /// One class of request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Class {
+pub struct RequestClass {
     /// Its name in every table and document; unique.
     pub name: String,
     /// Its share of the calls, relative to the other classes' weights.
@@ -251,7 +251,7 @@ impl Workload {
     /// One class named `all`, for a plain URL.
     pub fn single(method: &str, path: &str) -> Workload {
         Workload {
-            classes: vec![Class {
+            classes: vec![RequestClass {
                 name: "all".to_owned(),
                 weight: 1.0,
                 method: method.to_owned(),

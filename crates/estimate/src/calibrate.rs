@@ -41,7 +41,7 @@ pub use runs::LeftOut;
 use crate::EstimateError;
 use crate::demand::joint_demands;
 use crate::demand::{Resampling, SizePoint, fit_size};
-use brimful_core::model::{Class, ClassKind, Model, Scheduling, Station, StationKind};
+use brimful_core::model::{ClassKind, Model, ModelClass, Scheduling, Station, StationKind};
 use brimful_core::record::Record;
 use brimful_model::correlation::identity;
 use brimful_model::saturation_rate;
@@ -148,13 +148,13 @@ pub fn calibrate(records: &[Record], options: CalibrateOptions) -> Result<Calibr
 }
 
 /// The mix and its rates.
-fn classes(runs: &Runs) -> Vec<Class> {
+fn classes(runs: &Runs) -> Vec<ModelClass> {
     let rates = runs.mix();
-    let class = |(name, rate): (&String, f64)| Class {
+    let class = |(name, rate): (&String, f64)| ModelClass {
         name: name.clone(),
         kind: ClassKind::Open,
         rate: Some(rate),
-        ..Class::default()
+        ..ModelClass::default()
     };
     runs.classes.iter().zip(rates).map(class).collect()
 }

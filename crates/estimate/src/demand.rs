@@ -26,7 +26,7 @@ pub use size::{Held, Outlier, SizeFit, SizePoint, fit_size};
 pub use term::Shape;
 
 use crate::EstimateError;
-use brimful_core::model::{Class, JointDemand};
+use brimful_core::model::{JointDemand, ModelClass};
 use brimful_core::number::non_negative;
 use brimful_model::Estimate;
 use law::{Joint, Law};
@@ -143,7 +143,7 @@ pub(crate) fn check(classes: usize, observations: &[Observation], background: Ba
 }
 
 /// What is known only together at a station, at the model's mix.
-pub(crate) fn joint_demands(classes: &[Class], station: &str, merged: &[Vec<usize>]) -> Vec<JointDemand> {
+pub(crate) fn joint_demands(classes: &[ModelClass], station: &str, merged: &[Vec<usize>]) -> Vec<JointDemand> {
     let of = |group: &Vec<usize>| {
         let rates: Vec<f64> = group.iter().map(|class| classes[*class].rate.unwrap_or(0.0)).collect();
         let total: f64 = rates.iter().sum();

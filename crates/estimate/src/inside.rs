@@ -204,7 +204,7 @@ fn sampled(class: &ModuleClass) -> Option<Inside> {
 fn rules(workload: Option<&Workload>) -> Vec<String> {
     let Some(workload) = workload else { return Vec::new() };
     let path = |path: &str| path.split('?').next().unwrap_or_default().to_owned();
-    let rule = |class: &brimful_core::workload::Class| {
+    let rule = |class: &brimful_core::workload::RequestClass| {
         (class.urls.is_empty() && class.path.starts_with('/'))
             .then(|| format!("{}=url {}", class.name, path(&class.path)))
     };

@@ -35,7 +35,7 @@ use crate::EstimateError;
 use crate::correlation::of_covariance;
 use crate::demand::joint_demands;
 use crate::least_squares::t95;
-use brimful_core::model::{Class, ClassKind, Model, Scheduling, Station, StationKind};
+use brimful_core::model::{ClassKind, Model, ModelClass, Scheduling, Station, StationKind};
 use brimful_core::survey::{ByClients, Law};
 use brimful_model::correlation::identity;
 use brimful_model::{Estimate, Method, ModelError, solve_open, station_demands};
@@ -378,11 +378,11 @@ fn class_demands(facts: &ServerFacts, places: &BTreeMap<Place, Pooled>, mean: f6
 fn network(facts: &ServerFacts, cpu: &Station, demands: &[f64], full: &Full) -> Model {
     let station =
         |name: &str, kind| Station { name: name.to_owned(), kind, scheduling: Scheduling::Fcfs, ..Station::default() };
-    let class = |(name, share): (&String, &f64)| Class {
+    let class = |(name, share): (&String, &f64)| ModelClass {
         name: name.clone(),
         kind: ClassKind::Open,
         rate: Some(*share),
-        ..Class::default()
+        ..ModelClass::default()
     };
     let (mut stations, mut rows) = (vec![cpu.clone()], vec![demands.to_vec()]);
     if let Some(pool) = &full.pool {

@@ -4,7 +4,7 @@
 //! be anything between 0 and all of it. So whatever depends on how it is shared is refused.
 
 use crate::ModelError;
-use brimful_core::model::{Class, ClassKind, JointDemand, Model, Scheduling};
+use brimful_core::model::{ClassKind, JointDemand, Model, ModelClass, Scheduling};
 use brimful_core::quantity::percent;
 
 /// Shares that differ by less than this part of themselves are the same.
@@ -14,7 +14,7 @@ const ALIKE: f64 = 0.01;
 pub(crate) fn check(model: &Model) -> Result<(), ModelError> {
     model.joint_demands.iter().try_for_each(|joint| {
         let (k, classes) = indices(joint, model)?;
-        let members: Vec<&Class> = classes.iter().map(|c| &model.classes[*c]).collect();
+        let members: Vec<&ModelClass> = classes.iter().map(|c| &model.classes[*c]).collect();
         let rates: Vec<f64> = members.iter().map(|class| class.rate.unwrap_or(0.0)).collect();
         let total: f64 = rates.iter().sum();
         let moved = |(rate, share): (&f64, &f64)| (rate / total - share).abs() > ALIKE * share.max(rate / total);

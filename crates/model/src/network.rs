@@ -8,7 +8,7 @@ use crate::correlation::is_correlation;
 use crate::idle_law::{station_demands, waking};
 use crate::joint;
 use crate::open_load::OpenLoad;
-use brimful_core::model::{Class, ClassKind, Model, Scheduling, Station, StationKind};
+use brimful_core::model::{ClassKind, Model, ModelClass, Scheduling, Station, StationKind};
 use brimful_core::number::{NumberError, non_negative};
 use std::collections::HashSet;
 
@@ -241,7 +241,7 @@ pub(crate) fn check_open(model: &Model) -> Result<(), ModelError> {
     closed.map_or(Ok(()), |class| Err(ModelError::Closed { class: class.name.clone() }))
 }
 
-fn rate(class: &Class) -> Result<f64, ModelError> {
+fn rate(class: &ModelClass) -> Result<f64, ModelError> {
     match (class.kind, class.rate) {
         (ClassKind::Closed, None) => Ok(0.0),
         (ClassKind::Closed, Some(_)) => {
@@ -255,7 +255,7 @@ fn rate(class: &Class) -> Result<f64, ModelError> {
     }
 }
 
-fn population(class: &Class) -> Result<u32, ModelError> {
+fn population(class: &ModelClass) -> Result<u32, ModelError> {
     if class.kind == ClassKind::Open {
         let closed_only = [("think", class.think != 0.0), ("population", class.population.is_some())];
         return match closed_only.into_iter().find(|(_, given)| *given) {
@@ -304,7 +304,7 @@ fn check_correlation(model: &Model) -> Result<(), ModelError> {
     Err(ModelError::Shape(text.into()))
 }
 
-fn check_station(station: &Station, demands: &[f64], classes: &[Class]) -> Result<(), ModelError> {
+fn check_station(station: &Station, demands: &[f64], classes: &[ModelClass]) -> Result<(), ModelError> {
     let name = &station.name;
     let of = |what| format!("the {what} of station `{name}`");
     if demands.len() != classes.len() {

@@ -92,17 +92,17 @@ fn station(network: &Network<'_>, k: usize, must_wait: MustWait) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brimful_core::model::{Class, ClassKind, Scheduling, Station};
+    use brimful_core::model::{ClassKind, ModelClass, Scheduling, Station};
 
     fn station(servers: u32, scheduling: Scheduling, scv: f64, background: f64) -> Station {
         Station { name: "CPU".into(), servers, scheduling, scv, background, ..Station::default() }
     }
 
     fn model(station: Station, classes: &[(f64, f64)]) -> Model {
-        let class = |(i, (rate, _)): (usize, &(f64, f64))| Class {
+        let class = |(i, (rate, _)): (usize, &(f64, f64))| ModelClass {
             name: format!("c{i}"),
             rate: Some(*rate),
-            ..Class::default()
+            ..ModelClass::default()
         };
         Model {
             stations: vec![station],

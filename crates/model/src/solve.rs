@@ -92,11 +92,11 @@ fn choose(network: &Network<'_>) -> (Method, String) {
 mod tests {
     use super::*;
     use crate::fixture::{close, closed, model, open, queue};
-    use brimful_core::model::{Class, Scheduling, StationKind};
+    use brimful_core::model::{ModelClass, Scheduling, StationKind};
 
     #[test]
     fn auto_takes_the_exact_way_if_it_is_quick_and_says_so() {
-        let one = |class: Class| model(queue(Scheduling::Ps, 2, 1.0), &[(class, 0.1)]);
+        let one = |class: ModelClass| model(queue(Scheduling::Ps, 2, 1.0), &[(class, 0.1)]);
         let chosen = |model: &Model| solve(model, Method::Auto).map(|s| (s.method, s.why)).unwrap();
         assert_eq!(chosen(&one(open(5.0, 0))).0, Method::Erlang);
         let (method, why) = chosen(&one(closed(50, 1.0)));
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn exact_is_said_of_what_is() {
-        let why = |order, classes: &[(Class, f64)], method| {
+        let why = |order, classes: &[(ModelClass, f64)], method| {
             solve(&model(queue(order, 1, 1.0), classes), method).map(|s| (s.method, s.why)).unwrap()
         };
         let alike = [(open(2.0, 1), 0.1), (open(1.0, 2), 0.1)];

@@ -125,14 +125,14 @@ impl Line {
 mod tests {
     use super::*;
     use crate::{Method, solve_open};
-    use brimful_core::model::{Class, IdleCost, Scheduling};
+    use brimful_core::model::{IdleCost, ModelClass, Scheduling};
     use rand::RngExt;
 
     fn server(rate: f64, scv: f64, idle_cost: Option<IdleCost>) -> Model {
         let cpu = Station { scheduling: Scheduling::Fcfs, scv, idle_cost, ..Station::default() };
         Model {
             stations: vec![cpu, Station { kind: StationKind::Delay, ..Station::default() }],
-            classes: vec![Class { rate: Some(rate), ..Class::default() }],
+            classes: vec![ModelClass { rate: Some(rate), ..ModelClass::default() }],
             demands: vec![vec![0.001], vec![0.002]],
             ..Model::default()
         }

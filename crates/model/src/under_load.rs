@@ -42,7 +42,7 @@ pub(crate) fn network(model: &Model) -> Result<Network<'_>, ModelError> {
 mod tests {
     use super::*;
     use crate::{Method, SimulationOptions, saturation_rate, simulate, solve};
-    use brimful_core::model::{Class, ClassKind, IdleCost, Scheduling, Station, StationKind};
+    use brimful_core::model::{ClassKind, IdleCost, ModelClass, Scheduling, Station, StationKind};
 
     const WAKING: IdleCost = IdleCost { seconds: 0.05, power: 2 };
 
@@ -60,7 +60,7 @@ mod tests {
     fn open(idle_cost: Option<IdleCost>, rate: f64) -> Model {
         Model {
             stations: vec![cpu(idle_cost)],
-            classes: vec![Class { name: "page".into(), rate: Some(rate), ..Class::default() }],
+            classes: vec![ModelClass { name: "page".into(), rate: Some(rate), ..ModelClass::default() }],
             demands: vec![vec![0.1]],
             ..Model::default()
         }
@@ -97,12 +97,12 @@ mod tests {
     fn closed_classes_find_their_demands_too() {
         let mut model = open(Some(WAKING), 1.0);
         for customers in [1, 3, 40] {
-            model.classes[0] = Class {
+            model.classes[0] = ModelClass {
                 name: "page".into(),
                 kind: ClassKind::Closed,
                 population: Some(customers),
                 think: 1.0,
-                ..Class::default()
+                ..ModelClass::default()
             };
             let solution = solve(&model, Method::Auto).unwrap();
             let used = solution.utilization[0][0];

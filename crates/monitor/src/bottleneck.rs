@@ -256,7 +256,7 @@ fn fine(rates: &Rates) -> Option<Finding> {
 mod tests {
     use super::*;
     use brimful_core::Nanos;
-    use brimful_core::server::{AcceptQueue, Disk, Memory, ModuleServer, Paging, Port, Pressure, Tcp, Traffic};
+    use brimful_core::server::{AcceptQueue, Disk, Memory, ModuleServer, NetworkTraffic, Paging, Port, Pressure, Tcp};
 
     fn stretch<T>(seconds: u64, figures: T) -> Option<Stretch<T>> {
         Some(Stretch { from: Nanos::ZERO, to: Nanos::from_secs(seconds), suspended: Nanos::ZERO, figures })
@@ -300,7 +300,7 @@ mod tests {
         Rates { process: stretch(2, Programs { process: vec![process] }), ..Rates::default() }
     }
 
-    fn network(interface: Traffic, tcp: Tcp) -> Rates {
+    fn network(interface: NetworkTraffic, tcp: Tcp) -> Rates {
         let interfaces = [("eth0".to_owned(), interface)].into();
         Rates { network: stretch(1, Network { interfaces, tcp: Some(tcp), ..Network::default() }), ..Rates::default() }
     }
@@ -373,9 +373,9 @@ mod tests {
             (pressure(0.2, 0.12, 0.1), Near, "memory: 12 % of the time something waited for it (PSI)"),
             (pressure(0.2, 0.0, 0.3), Near, "storage: 30 % of the time something waited for it (PSI)"),
             (pressure(0.85, 0.0, 0.0), Limit, "CPU time: 85 % of the time something waited for it (PSI)"),
-            (network(Traffic::default(), tcp(3.0, 97.0)), Near, "3 % of segments sent again"),
+            (network(NetworkTraffic::default(), tcp(3.0, 97.0)), Near, "3 % of segments sent again"),
             (
-                network(Traffic { rx_errors_per_s: 2.0, ..Traffic::default() }, tcp(0.9, 1.0)),
+                network(NetworkTraffic { rx_errors_per_s: 2.0, ..NetworkTraffic::default() }, tcp(0.9, 1.0)),
                 Near,
                 "2.00 packets/s came damaged on eth0",
             ),

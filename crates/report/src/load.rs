@@ -96,7 +96,7 @@ mod tests {
     use super::*;
     use crate::at_width;
     use brimful_core::Rate;
-    use brimful_core::counts::{Counts, StatusCounts, Traffic};
+    use brimful_core::counts::{Counts, StatusCounts, WireBytes};
     use brimful_core::record::{Generator, Rates, Reason, ReasonCode, ReplyRate, Summary, Verdict};
     use brimful_core::server::{AcceptQueue, Connections, Core, CpuShares, Kernel, Listener, Program, Server};
     use brimful_core::workload::{Load, Workload};
@@ -286,7 +286,7 @@ Response: from when a call was due to its last byte; ";
         record.counts = Counts { scheduled: 10, refused: 10, ..Counts::default() };
         record.rates = Rates { offered: 10.0, ..Rates::default() };
         record.duration_s = 0.0;
-        record.bytes = Traffic::default();
+        record.bytes = WireBytes::default();
         record.reply_rate = ReplyRate::default();
         record.response_time_us = None;
         record.service_time_us = None;

@@ -10,7 +10,7 @@ pub mod solution;
 pub mod what_if;
 
 use crate::format::{number, percent, seconds};
-use brimful_core::model::{Class, ClassKind, Scheduling, Station, StationKind};
+use brimful_core::model::{ClassKind, ModelClass, Scheduling, Station, StationKind};
 use brimful_model::Estimate;
 
 /// Requests per second: `123 req/s`.
@@ -19,7 +19,7 @@ fn requests(rate: f64) -> String {
 }
 
 /// What comes of a class: `54.9/s`, or `20 customers`.
-fn offered(class: &Class) -> String {
+fn offered(class: &ModelClass) -> String {
     match class.kind {
         ClassKind::Open => crate::format::rate(class.rate),
         ClassKind::Closed => {

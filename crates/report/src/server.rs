@@ -128,7 +128,7 @@ mod tests {
     use brimful_core::server::{
         ClockOffset, Connections, Disk, Interrupts, Kernel, Memory, Overhead, Paging, Port, Pressure,
     };
-    use brimful_core::server::{Stall, State, Tcp, Traffic};
+    use brimful_core::server::{NetworkTraffic, Stall, State, Tcp};
     use serde_json::Value;
     use std::collections::{BTreeMap, BTreeSet};
 
@@ -173,7 +173,7 @@ mod tests {
             }),
             ..Program::default()
         };
-        let traffic = Traffic { rx_bytes_per_s: 1e6, tx_bytes_per_s: 12.3e6, ..Traffic::default() };
+        let traffic = NetworkTraffic { rx_bytes_per_s: 1e6, tx_bytes_per_s: 12.3e6, ..NetworkTraffic::default() };
         let tcp = Some(Tcp { retransmitted_per_s: Some(1.5), ..Tcp::default() });
         let interfaces = [("eth0".to_owned(), traffic)].into();
         let network = Some(Network { all: Some(traffic), interfaces, queue_overflows_per_s: Some(0.0), tcp });
@@ -270,7 +270,7 @@ mod tests {
     fn many_interfaces_take_several_blocks() {
         let mut server = server();
         let network = server.network.as_mut().unwrap();
-        network.interfaces = (0..7).map(|i| (format!("veth{i}"), Traffic::default())).collect();
+        network.interfaces = (0..7).map(|i| (format!("veth{i}"), NetworkTraffic::default())).collect();
         let text = text(&server);
         assert_eq!(text.matches("rx_packets_per_s").count(), 2, "{text}");
         assert!(text.contains("veth6"), "{text}");

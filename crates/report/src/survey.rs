@@ -87,7 +87,7 @@ mod tests {
     use brimful_core::model::Model;
     use brimful_core::record::{Reason, ReasonCode, Verdict};
     use brimful_core::survey::{
-        ByClients, Comparison, Connections, Inflicted, Law, Level, Percentiles, Role, Stopped, WhatIf,
+        ByClients, Comparison, Connections, Inflicted, Law, Level, ResponsePercentiles, Role, Stopped, WhatIf,
     };
 
     fn a_level(role: Role, workload: &str, offered: f64, measured: f64) -> Level {
@@ -103,7 +103,7 @@ mod tests {
             response_time_s: response,
             steady_response_s: None,
             host_speed: None,
-            response_percentiles_s: Percentiles::default(),
+            response_percentiles_s: ResponsePercentiles::default(),
             utilization: Comparison::measured(offered.min(490.0) / 490.0),
             cpu: None,
             error_share: 0.0,
@@ -129,25 +129,25 @@ mod tests {
                 interval90: around(response),
                 error_drift: Some(-0.011),
                 measured_ci95_half_width: mean.measured_ci95_half_width,
-                ..Comparison::of(Some(response), mean.measured)
+                ..Comparison::new(Some(response), mean.measured)
             },
-            response_percentiles_s: Percentiles {
+            response_percentiles_s: ResponsePercentiles {
                 p95: Comparison {
                     interval90: around(3.0 * response),
-                    ..Comparison::of(Some(3.0 * response), mean.measured.map(|measured| 3.2 * measured))
+                    ..Comparison::new(Some(3.0 * response), mean.measured.map(|measured| 3.2 * measured))
                 },
                 ..level.response_percentiles_s
             },
-            utilization: Comparison { interval90: ratio.and_then(around), ..Comparison::of(ratio, ratio) },
+            utilization: Comparison { interval90: ratio.and_then(around), ..Comparison::new(ratio, ratio) },
             ..level
         }
     }
 
     fn saturated(level: Level) -> Level {
-        let throughput = Comparison::of(Some(500.0), level.throughput.measured);
+        let throughput = Comparison::new(Some(500.0), level.throughput.measured);
         Level {
             throughput: Comparison { error_drift: Some(0.008), measured_ci95_half_width: Some(4.5), ..throughput },
-            utilization: Comparison::of(Some(1.0), level.utilization.measured),
+            utilization: Comparison::new(Some(1.0), level.utilization.measured),
             ..level
         }
     }
@@ -165,7 +165,7 @@ mod tests {
                 interval90: Some([485.0, 515.0]),
                 error_drift: Some(0.008),
                 measured_ci95_half_width: Some(4.5),
-                ..Comparison::of(Some(500.0), Some(490.0))
+                ..Comparison::new(Some(500.0), Some(490.0))
             },
             levels: vec![
                 a_level(Role::Calibration, "mix", 50.0, 0.00222),
@@ -317,7 +317,7 @@ mod tests {
             interval90: Some([measured, predicted]),
             error_drift: Some(-0.123),
             measured_ci95_half_width: Some(0.000_123_4),
-            ..Comparison::of(Some(predicted), Some(measured))
+            ..Comparison::new(Some(predicted), Some(measured))
         };
         survey.saturation_rate = wide(999_999.0, 888_888.0);
         for level in &mut survey.levels {
@@ -419,15 +419,15 @@ hint:       1.2 % of the calls began more than 1 ms late: give the generator a C
 
     #[test]
     fn a_change_is_shown_beside_what_it_did() {
-        let capacity = Comparison { interval90: Some([240.0, 260.0]), ..Comparison::of(Some(250.0), Some(245.0)) };
+        let capacity = Comparison { interval90: Some([240.0, 260.0]), ..Comparison::new(Some(250.0), Some(245.0)) };
         let what_if = WhatIf {
             change: "quota=50%".to_owned(),
             cpus: 0.5,
             period_s: 0.01,
             saturation_rate: capacity,
-            utilization: Comparison::of(Some(0.5), Some(0.49)),
+            utilization: Comparison::new(Some(0.5), Some(0.49)),
             offered: 125.0,
-            response_time_s: Comparison::of(Some(0.0031), Some(0.0025)),
+            response_time_s: Comparison::new(Some(0.0031), Some(0.0025)),
             host_speed: None,
             verdict: Verdict::from_reasons(Vec::new()),
         };

@@ -2,7 +2,7 @@
 
 use crate::{Endpoint, RunError};
 use brimful_core::tls::TlsSpoken;
-use brimful_core::workload::{Class, Load, LoadKind, SessionArrivals, Sessions, Spread, Workload};
+use brimful_core::workload::{Load, LoadKind, RequestClass, SessionArrivals, Sessions, Spread, Workload};
 use brimful_core::{ClassId, Nanos};
 use brimful_engine::{Config, ConnectionPolicy, Engine, FixedRequests, Follow, ScriptedRequests, Security, Wire};
 use brimful_http::Version;
@@ -217,7 +217,7 @@ impl RunPlan {
     /// Whether there are requests whose bodies do not leave with their heads.
     fn has_bodies_apart(&self) -> bool {
         let waits = |name: &str| name.eq_ignore_ascii_case("Expect");
-        let of_class = |class: &Class| {
+        let of_class = |class: &RequestClass| {
             let targets = if class.differs_by_path_alone() { 1 } else { class.len() };
             let mut headers = (0..targets).flat_map(|place| class.target(place).headers);
             !class.body_file.is_empty() || headers.any(|(name, _)| waits(name))

@@ -242,7 +242,7 @@ mod tests {
     use super::*;
     use crate::{Facts, derive};
     use brimful_core::account::PackedSessions;
-    use brimful_core::counts::Traffic;
+    use brimful_core::counts::WireBytes;
     use brimful_core::record::{ReasonCode, Summary};
     use brimful_core::workload::Workload;
     use brimful_core::{CallSpec, SessionId, SessionOutcome, TlsFault};
@@ -290,7 +290,7 @@ mod tests {
         ]
         .map(|summary| summary.unwrap().mean);
         assert_eq!(means, [370.0, 300.0, 50.0, 200.0, 7.0]);
-        assert_eq!(record.bytes, Traffic { received: 1_000, sent: 100 });
+        assert_eq!(record.bytes, WireBytes { received: 1_000, sent: 100 });
         assert_eq!(record.classes["all"].bytes, Some(record.bytes));
         assert_eq!(record.hdr.len(), 5);
         assert_eq!(record.classes["all"].response_time_us, record.response_time_us);

@@ -6,7 +6,7 @@ use crate::error::StatsError;
 use crate::histogram::MOST;
 use brimful_core::End;
 use brimful_core::account::PackedClass;
-use brimful_core::counts::{Counts, Traffic};
+use brimful_core::counts::{Counts, WireBytes};
 use brimful_core::record::{ClassRecord, StatusTimes};
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub(crate) struct Tally {
     pub(crate) answers: AnswerTimes,
     pub(crate) first_byte: Distribution,
     pub(crate) lateness: Distribution,
-    pub(crate) traffic: Traffic,
+    pub(crate) traffic: WireBytes,
 }
 
 impl Tally {
@@ -39,7 +39,7 @@ impl Tally {
             answers,
             first_byte: times(),
             lateness: times(),
-            traffic: Traffic::default(),
+            traffic: WireBytes::default(),
         }
     }
 
@@ -52,7 +52,7 @@ impl Tally {
 
     pub(crate) fn clear(&mut self) {
         let Tally { name: _, counts, answers, first_byte, lateness, traffic } = self;
-        (*counts, *traffic) = (Counts::default(), Traffic::default());
+        (*counts, *traffic) = (Counts::default(), WireBytes::default());
         answers.clear();
         [first_byte, lateness].into_iter().for_each(Distribution::clear);
     }
@@ -109,7 +109,7 @@ impl Tally {
 
     /// Everything that [`Tally::pack`] wrote.
     pub(crate) fn add(&mut self, packed: &PackedClass) -> Result<(), StatsError> {
-        let Traffic { received, sent } = packed.bytes;
+        let WireBytes { received, sent } = packed.bytes;
         let mut counts = packed.counts;
         if fields(&mut counts).into_iter().any(|count| *count > MOST) || received.max(sent) > MOST << 20 {
             return Err(StatsError::Damaged(format!("class `{}` has more calls than any run", packed.name)));
@@ -120,7 +120,7 @@ impl Tally {
         self.lateness.add(packed.lateness.as_ref())
     }
 
-    fn count(&mut self, counts: &Counts, traffic: Traffic) {
+    fn count(&mut self, counts: &Counts, traffic: WireBytes) {
         add(&mut self.counts, counts);
         self.traffic.received += traffic.received;
         self.traffic.sent += traffic.sent;

@@ -5,7 +5,7 @@ use crate::judge;
 use brimful_core::Nanos;
 use brimful_core::quantity;
 use brimful_core::survey::{Comparison, Demand, Level, Role, SCHEMA, Stopped, Survey};
-use brimful_core::workload::Class;
+use brimful_core::workload::RequestClass;
 use brimful_estimate::ServerFit;
 use brimful_estimate::server::OPERATING;
 
@@ -20,7 +20,7 @@ pub(crate) fn document(setup: &Setup, mut found: Found, halt: Option<&Halt>) -> 
     let saturation = Comparison {
         interval90: found.saturation_interval,
         measured_ci95_half_width: found.saturation.and_then(|(_, ci)| ci),
-        ..Comparison::of(predicted, found.saturation.map(|(rate, _)| rate))
+        ..Comparison::new(predicted, found.saturation.map(|(rate, _)| rate))
     };
     let saturation = saturation.given_host(predicted.zip(found.saturation_speed).map(|(rate, speed)| rate * speed));
     let full = found.fit.as_ref().filter(|fit| fit.bottleneck() != fit.station());
@@ -72,7 +72,7 @@ fn stopped(halt: &Halt, step: &str) -> Stopped {
 fn demands(setup: &Setup, found: &Found) -> Vec<Demand> {
     let Some(fit) = &found.fit else { return Vec::new() };
     let classes = || setup.workload.classes.iter().enumerate();
-    let held = |(index, class): (usize, &Class)| {
+    let held = |(index, class): (usize, &RequestClass)| {
         let held = fit.held(index)?;
         Some(Demand {
             station: fit.bottleneck().to_owned(),
@@ -85,7 +85,7 @@ fn demands(setup: &Setup, found: &Found) -> Vec<Demand> {
     classes().filter_map(|class| demand(fit, found, class)).chain(classes().filter_map(held)).collect()
 }
 
-fn demand(fit: &ServerFit, found: &Found, (index, class): (usize, &Class)) -> Option<Demand> {
+fn demand(fit: &ServerFit, found: &Found, (index, class): (usize, &RequestClass)) -> Option<Demand> {
     let fitted = fit.demands.get(index)?;
     Some(Demand {
         station: fit.station().to_owned(),
@@ -163,9 +163,9 @@ mod tests {
             "This server can take 372/s (predicted 370/s beforehand, −0.6 %). At 259/s a call took 8.92 ms on average."
         );
         // However far the measured capacity is from the predicted one, the level was offered what it was.
-        survey.saturation_rate = Comparison::of(Some(370.0), Some(300.0));
+        survey.saturation_rate = Comparison::new(Some(370.0), Some(300.0));
         assert!(headline(&survey).ends_with(" At 259/s a call took 8.92 ms on average."), "{}", headline(&survey));
-        survey.saturation_rate = Comparison::of(Some(370.0), Some(300.0)).given_host(Some(310.0));
+        survey.saturation_rate = Comparison::new(Some(370.0), Some(300.0)).given_host(Some(310.0));
         assert!(headline(&survey).contains("+23.3 %; +20.0 % of that is the host's, "), "{}", headline(&survey));
         // A level in doubt is not quoted.
         let doubt = Reason { code: ReasonCode::GeneratorLate, message: "Late.".to_owned() };
@@ -185,7 +185,7 @@ mod tests {
             "Not determined: the survey is not valid, so do not rely on the most that the server can take: \
              predicted 370/s and measured 372/s."
         );
-        for saturation in [Comparison::of(Some(370.0), None), Comparison::default()] {
+        for saturation in [Comparison::new(Some(370.0), None), Comparison::default()] {
             assert!(say(saturation).starts_with("Not determined: the survey "), "{}", say(saturation));
         }
     }
@@ -195,7 +195,7 @@ mod tests {
         let why = Reason { code: ReasonCode::ModelRefuted, message: "Far off.".to_owned() };
         let survey = Survey {
             verdict: Verdict::from_reasons(vec![why]),
-            saturation_rate: Comparison::of(Some(300.0), Some(490.0)),
+            saturation_rate: Comparison::new(Some(300.0), Some(490.0)),
             ..example()
         };
         assert_eq!(

@@ -8,7 +8,7 @@ use crate::level::Trial;
 use crate::method::Method;
 use brimful_core::counts::StatusCounts;
 use brimful_core::quantity::count;
-use brimful_core::workload::Class;
+use brimful_core::workload::RequestClass;
 
 impl Method<'_> {
     /// Goes on only where some of the first calls were answered as calls should be.
@@ -18,7 +18,7 @@ impl Method<'_> {
         if answers == 0 || first.record.interrupted {
             return Ok(());
         }
-        let has_status = |class: &Class| class.expect.as_ref().is_some_and(|expect| expect.status.is_some());
+        let has_status = |class: &RequestClass| class.expect.as_ref().is_some_and(|expect| expect.status.is_some());
         let is_any_answer = status.s1xx + status.s2xx > 0 || self.setup.workload.classes.iter().all(has_status);
         if counts.completed > 0 && is_any_answer {
             return Ok(());

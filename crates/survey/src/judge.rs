@@ -5,7 +5,7 @@ use crate::found::Halt;
 use brimful_core::Nanos;
 use brimful_core::quantity::{percent, rate, signed_percent};
 use brimful_core::record::{Reason, ReasonCode, Verdict};
-use brimful_core::survey::{Comparison, Level, Percentiles, Role};
+use brimful_core::survey::{Comparison, Level, ResponsePercentiles, Role};
 
 /// A model is of use that says throughput and utilization to within this share, and mean response times to within this
 /// one (Lazowska, Zahorjan, Graham & Sevcik, *Quantitative System Performance*, 1984: 5 to 10 % and 10 to 30 %).
@@ -176,7 +176,7 @@ fn figures(level: &Level) -> [Figure; 5] {
     // Where nothing is accepted or rejected by a mean alone, it may still be beyond what was thought possible.
     let (least, most) = if level.fraction < SENSITIVE { (RESPONSE / 2.0, RESPONSE) } else { (RESPONSE, f64::INFINITY) };
     let time = |what, comparison, least, most| Figure { what, kind: Kind::Time, comparison, least, most };
-    let Percentiles { p50, p95, p99 } = level.response_percentiles_s;
+    let ResponsePercentiles { p50, p95, p99 } = level.response_percentiles_s;
     [
         time("calls take on average", level.response_time_s, least, most),
         // How far percentiles may be off, their interval says; the 99th rests on few calls, and is off by more.
@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     fn refuted(predicted: f64, measured: f64, interval90: [f64; 2], given_host: f64) -> bool {
-        let comparison = Comparison { interval90: Some(interval90), ..Comparison::of(Some(predicted), Some(measured)) };
+        let comparison = Comparison { interval90: Some(interval90), ..Comparison::new(Some(predicted), Some(measured)) };
         capacity_missed(&[], comparison.given_host(Some(given_host)), None).is_some()
     }
 

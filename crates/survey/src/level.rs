@@ -5,8 +5,8 @@ use brimful_core::Nanos;
 use brimful_core::quantity;
 use brimful_core::record::{ClassRecord, Reason, ReasonCode, Record, Verdict};
 use brimful_core::server::{CpuShares, OTHER_WORK};
-use brimful_core::survey::{Comparison, Level, LevelClass, Percentiles, Role};
-use brimful_core::workload::{Class, Load, Workload};
+use brimful_core::survey::{Comparison, Level, LevelClass, ResponsePercentiles, Role};
+use brimful_core::workload::{Load, RequestClass, Workload};
 use brimful_estimate::inside::threads;
 use brimful_estimate::{
     Answered, Expected, Inside, Observed, Piece, Place, Prediction, ProgramSeen, Spread, Unmatched, Workers, stretches,
@@ -36,12 +36,12 @@ pub(crate) struct Trial {
 
 impl Trial {
     /// By its Record, of a workload of these classes.
-    pub fn new(record: Record, classes: &[Class]) -> Trial {
+    pub fn new(record: Record, classes: &[RequestClass]) -> Trial {
         Trial::warmed_up(record, classes, Nanos::ZERO)
     }
 
     /// The same, of a load that found the server idle and of which the first moment is not to count.
-    pub fn warmed_up(record: Record, classes: &[Class], warm_up: Nanos) -> Trial {
+    pub fn warmed_up(record: Record, classes: &[RequestClass], warm_up: Nanos) -> Trial {
         let names = classes.iter().map(|class| class.name.clone()).collect();
         let classes: Vec<Option<&ClassRecord>> = classes.iter().map(|class| record.classes.get(&class.name)).collect();
         let warm_up = warm_up.as_secs_f64();
@@ -238,7 +238,7 @@ impl Trial {
         let response = record.response_time_us;
         let compare = |predicted: Option<f64>, measured, ci| Comparison {
             measured_ci95_half_width: ci,
-            ..Comparison::of(predicted, measured)
+            ..Comparison::new(predicted, measured)
         };
         let ci = record.response_mean_ci95_us.map(|us| us / 1e6);
         let clients = match workload.load {
@@ -255,7 +255,7 @@ impl Trial {
             (measured.counts.scheduled > 0).then(|| LevelClass {
                 name: class.name.clone(),
                 throughput: measured.counts.completed as f64 / record.duration_s.max(1e-9),
-                response_time_s: Comparison::of(predicted.filter(|_| mean.is_some()), mean),
+                response_time_s: Comparison::new(predicted.filter(|_| mean.is_some()), mean),
             })
         });
         Level {
@@ -282,7 +282,7 @@ impl Trial {
                     spread(expected.map(|e| e.percentiles[index]), None, measured.map(|us| us / 1e6))
                         .given_host(about.given.answered.map(|given| given.percentiles[index]))
                 };
-                Percentiles {
+                ResponsePercentiles {
                     p50: of(0, response.map(|r| r.p50)),
                     p95: of(1, response.map(|r| r.p95)),
                     p99: of(2, response.map(|r| r.p99)),
@@ -348,7 +348,7 @@ pub(crate) struct Given {
 fn spread(expected: Option<Spread>, predicted: Option<f64>, measured: Option<f64>) -> Comparison {
     Comparison {
         interval90: expected.map(|spread| spread.interval90),
-        ..Comparison::of(expected.map(|spread| spread.median).or(predicted), measured)
+        ..Comparison::new(expected.map(|spread| spread.median).or(predicted), measured)
     }
 }
 
@@ -370,7 +370,7 @@ pub(crate) fn pooled(levels: &[&Level]) -> Level {
     whole.utilization = measured(by(&time, &|level| level.utilization.measured));
     whole.response_time_s = measured(by(&calls, &|level| level.response_time_s.measured));
     // Of percentiles of several runs there is no exact mean; theirs by calls is close where they are alike.
-    whole.response_percentiles_s = Percentiles {
+    whole.response_percentiles_s = ResponsePercentiles {
         p50: measured(by(&calls, &|level| level.response_percentiles_s.p50.measured)),
         p95: measured(by(&calls, &|level| level.response_percentiles_s.p95.measured)),
         p99: measured(by(&calls, &|level| level.response_percentiles_s.p99.measured)),

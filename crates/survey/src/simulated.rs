@@ -22,7 +22,7 @@ use crate::method::{Step, conduct};
 use crate::predictions::ON_OFF;
 use crate::survey::{MAX_DELAY, MAX_LOAD};
 use crate::what_if::Change;
-use brimful_core::model::{Class, ClassKind, Model, Scheduling, Station, StationKind};
+use brimful_core::model::{ClassKind, Model, ModelClass, Scheduling, Station, StationKind};
 use brimful_core::record::{ClientCalibration, Generator, Record};
 use brimful_core::server::{
     CpuQuota, CpuShares, Disk, Kernel, Module, ModuleClass, ModuleServer, Program, Sampled, Server, ServerInterval,
@@ -118,7 +118,7 @@ impl HasModule {
     /// What it says of a server that was called so often by each class, and had so much work at each station.
     fn saw(self, server: &Model, calls: &[(f64, usize)], work: &[f64], seconds: f64) -> Module {
         let cpu = &server.stations[0];
-        let class = |(index, class): (usize, &Class)| {
+        let class = |(index, class): (usize, &ModelClass)| {
             let requests = calls.iter().filter(|(_, class)| *class == index).count() as u64;
             let demand = server.demands[0][index];
             let cpu_us = Sampled {
@@ -144,7 +144,7 @@ impl HasModule {
 impl Simulated {
     /// A server of these stations that nothing disturbs. `demands`: stations × classes.
     fn new(stations: Vec<Station>, demands: Vec<Vec<f64>>) -> Simulated {
-        let class = |index| Class { name: format!("class {index}"), ..Class::default() };
+        let class = |index| ModelClass { name: format!("class {index}"), ..ModelClass::default() };
         Simulated {
             cpus: stations[0].servers,
             server: Model {
@@ -189,7 +189,7 @@ impl Simulated {
     fn with_other_work(mut self, rate: f64, demand_s: f64) -> Simulated {
         self.server.stations[0].scheduling = Scheduling::Preemptive;
         self.server.classes.iter_mut().for_each(|class| class.priority = 1);
-        self.server.classes.push(Class { name: "other".to_owned(), rate: Some(rate), ..Class::default() });
+        self.server.classes.push(ModelClass { name: "other".to_owned(), rate: Some(rate), ..ModelClass::default() });
         self.server.demands.iter_mut().for_each(|row| row.push(0.0));
         if let Some(demand) = self.server.demands[0].last_mut() {
             *demand = demand_s;
@@ -232,7 +232,7 @@ impl Simulated {
     }
 
     fn setup(&self, mix: &[f64], level_s: f64) -> Setup {
-        let class = |(model, weight): (&Class, &f64)| brimful_core::workload::Class {
+        let class = |(model, weight): (&ModelClass, &f64)| brimful_core::workload::RequestClass {
             name: model.name.clone(),
             weight: *weight,
             ..Workload::single("GET", "/").classes.remove(0)

@@ -59,7 +59,7 @@ pub enum Subject {
 
 /// The classes that `brimful target` serves in a demonstration with this seed, as a workload.
 pub fn demo_classes() -> Workload {
-    let class = |name: &str, weight: f64| brimful_core::workload::Class {
+    let class = |name: &str, weight: f64| brimful_core::workload::RequestClass {
         name: name.to_owned(),
         weight,
         ..Workload::single("GET", &format!("/{name}")).classes.remove(0)

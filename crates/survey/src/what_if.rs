@@ -124,7 +124,7 @@ fn compared(
 ) -> WhatIf {
     let beside = |predicted: Option<f64>, level: Comparison| Comparison {
         measured_ci95_half_width: level.measured_ci95_half_width,
-        ..Comparison::of(predicted, level.measured)
+        ..Comparison::new(predicted, level.measured)
     };
     let capacity = Comparison {
         interval90: limited.saturation_spread.map(|spread| spread.interval90),

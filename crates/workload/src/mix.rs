@@ -8,7 +8,7 @@
 
 use crate::{Chooser, Shard, rng};
 use brimful_core::alias::Alias;
-use brimful_core::workload::{Class, Workload};
+use brimful_core::workload::{RequestClass, Workload};
 use brimful_core::{CallSpec, ClassId, RequestId};
 use rand::RngExt;
 use rand_pcg::Pcg64;
@@ -67,7 +67,7 @@ impl Mix {
     /// [`MixError::Shares`] when none can be drawn.
     pub fn of(workload: &Workload, seed: u64) -> Result<Mix, MixError> {
         let (mut shares, mut first) = (Vec::new(), Vec::new());
-        let numbered: Vec<bool> = workload.classes.iter().map(Class::is_numbered).collect();
+        let numbered: Vec<bool> = workload.classes.iter().map(RequestClass::is_numbered).collect();
         for (index, (class, share)) in workload.classes.iter().zip(workload.mix()).enumerate() {
             first.push(shares.len() as u32);
             if numbered[index] || class.len() == 1 {
@@ -92,7 +92,7 @@ impl Mix {
 
     /// The call that the number `u`, uniform on [0, 1), stands for. Of a numbered class it is the next one.
     pub(crate) fn at(&self, u: f64) -> CallSpec {
-        let slot = self.slots.shares.at(u);
+        let slot = self.slots.shares.index_at(u);
         let class = self.slots.class(slot);
         let request = if self.slots.numbered[usize::from(class.0)] { self.number(class) } else { slot as u64 };
         CallSpec { class, request: RequestId(request), session: None }
@@ -195,7 +195,7 @@ mod tests {
     fn a_request_belongs_to_its_class() {
         let mut workload = Workload::single("GET", "/a");
         let url = |path: &str| Url { path: path.to_owned(), weight: 1.0, bytes: None };
-        let mut other = Class { name: "other".to_owned(), path: String::new(), ..workload.classes[0].clone() };
+        let mut other = RequestClass { name: "other".to_owned(), path: String::new(), ..workload.classes[0].clone() };
         other.urls = vec![url("/b"), url("/c"), url("/d")];
         workload.classes.push(other);
         let mut counts = [0u32; 4];

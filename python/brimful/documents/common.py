@@ -1,4 +1,4 @@
-"""What several documents have. Written by document_types.py from schema/."""
+"""Parts that several documents share. Written by document_types.py from schema/."""
 
 from __future__ import annotations
 
@@ -227,14 +227,15 @@ class HostProbe(Part):
 
 @dataclass(kw_only=True)
 class IdleCost(Part):
-    """How the demands of a queue depend on its load: on average a request of each class that visits needs
-    `seconds`·I^`power` more than its demand, with I the share (0 to 1) of the station's capacity that nobody
-    uses, neither requests nor other work. Above 0 it is paid by those who find servers idle: at one server and
-    power 1, all of it by each of them, and nothing by who waits (Welch 1964). Below 0 all requests pay alike."""
-    #: How fast it fades as the load grows: 1 with the idleness, 2 with its square, and so on up to 4.
+    """Dependence of a queue's demands on its load. On average, a request of each visiting class needs
+    `seconds`·I^`power` more than its demand, where I is the idle share (0 to 1) of the station's capacity, used
+    neither by requests nor by other work. If `seconds` is positive, only requests that find idle servers pay the
+    extra cost. With one server and power 1, each of them pays all of it, and requests that wait pay nothing
+    (Welch 1964). If it is negative, all requests save alike."""
+    #: Exponent of the idle share, 1 to 4: the extra cost falls with the idle share, with its square, and so on.
     power: int
-    #: In seconds, at an idle station, and as variable as service is. Above 0 for a server that has to wake up;
-    #: below, where requests get in one another's way, and cost less the fewer there are.
+    #: Extra cost at an idle station, in seconds, with the variability of service. Positive for a server that has to
+    #: wake up; negative if concurrent requests slow each other down, so that a request costs less under light load.
     seconds: float
 
 
@@ -275,11 +276,11 @@ class Intervals(Part):
 
 @dataclass(kw_only=True)
 class JointDemand(Part):
-    """Classes that were measured only together: their demands at the station come from that of their mean request by
-    a rule of proportion, which holds while they come in these proportions."""
+    """Classes that were measured only together. Their demands at the station are derived from the demand of their
+    mean request by a proportional rule, which is valid only for the measured shares."""
     #: The classes' names, at least two.
     classes: list[str]
-    #: The classes' shares of the requests among them; together 1.
+    #: Share of each class in the requests of these classes; the sum is 1.
     shares: list[float]
     #: The station's name.
     station: str
@@ -349,6 +350,43 @@ class Memory(Part):
     available_bytes: int | None = None
     #: All there is.
     total_bytes: int
+
+
+@dataclass(kw_only=True)
+class Model(Part):
+    """A network of stations visited by classes of request."""
+    #: Classes of requests that visit the stations.
+    classes: list[ModelClass]
+    #: Half widths of the demands' 95 % confidence intervals in seconds, stations × classes, from calibration. A
+    #: demand whose half width is missing or 0 is treated as exact.
+    demand_ci95_half_width: list[list[float]] | None = None
+    #: Correlation coefficients of the errors of the classes' demands at each station, stations × classes × classes,
+    #: from calibration. If empty, the errors are independent; errors of different stations always are.
+    demand_correlation: list[list[list[float]]] | None = None
+    #: Service demands in seconds, stations × classes: the total time that one request of the class needs at the
+    #: station.
+    demands: list[list[float]]
+    #: Classes whose demands at a station are known only together. Their rates must keep the measured proportions.
+    joint_demands: list[JointDemand] | None = None
+    #: Where requests spend time.
+    stations: list[Station]
+
+
+@dataclass(kw_only=True)
+class ModelClass(Part):
+    """One class of request."""
+    #: Its name.
+    name: str
+    #: Customers of a closed class.
+    population: int | None = None
+    #: Urgency at stations that serve by priority; smaller numbers are served first.
+    priority: int | None = None
+    #: Arrivals per second of an open class.
+    rate: float | None = None
+    #: Think time of a closed class, in seconds.
+    think: float | None = None
+    #: Whether its requests arrive from outside the network.
+    type: ClassKind
 
 
 @dataclass(kw_only=True)
@@ -437,6 +475,58 @@ class ModuleServer(Part):
     workers_lost: int | None = None
     #: How many requests or connections the server works on at a time at most, where it has such a limit.
     workers_most: int | None = None
+
+
+@dataclass(kw_only=True)
+class Network(Part):
+    """Network group: the network of one namespace."""
+    #: Collisions on a shared wire, which modern networks do not have.
+    collisions_per_s: float | None = None
+    #: Each interface by name; without those that came, went or began to count anew.
+    interfaces: dict[str, NetworkTraffic] | None = None
+    #: Packets that the kernel dropped because a CPU's receive queue was full, whole machine.
+    queue_overflows_per_s: float | None = None
+    #: Bytes received.
+    rx_bytes_per_s: float | None = None
+    #: Packets received and thrown away, for want of memory or of a taker.
+    rx_dropped_per_s: float | None = None
+    #: Packets that came damaged.
+    rx_errors_per_s: float | None = None
+    #: Packets received.
+    rx_packets_per_s: float | None = None
+    #: TCP of this namespace.
+    tcp: Tcp | None = None
+    #: Bytes sent.
+    tx_bytes_per_s: float | None = None
+    #: Packets to be sent and thrown away.
+    tx_dropped_per_s: float | None = None
+    #: Packets that could not be sent.
+    tx_errors_per_s: float | None = None
+    #: Packets sent.
+    tx_packets_per_s: float | None = None
+
+
+@dataclass(kw_only=True)
+class NetworkTraffic(Part):
+    """Traffic of network interfaces, per second."""
+    #: Collisions on a shared wire, which modern networks do not have.
+    collisions_per_s: float
+    #: Bytes received.
+    rx_bytes_per_s: float
+    #: Packets received and thrown away, for want of memory or of a taker.
+    rx_dropped_per_s: float
+    #: Packets that came damaged.
+    rx_errors_per_s: float
+    #: Packets received.
+    rx_packets_per_s: float
+    #: Bytes sent.
+    tx_bytes_per_s: float
+    #: Packets to be sent and thrown away.
+    tx_dropped_per_s: float
+    #: Packets that could not be sent.
+    tx_errors_per_s: float
+    #: Packets sent.
+    tx_packets_per_s: float
 
 
 @dataclass(kw_only=True)
@@ -553,10 +643,52 @@ class Program(Part):
 @dataclass(kw_only=True)
 class Reason(Part):
     """One reason not to trust a run."""
-    #: For scripts.
+    #: Identifier of the reason, for scripts.
     code: ReasonCode
-    #: For people: what happened and what to do next.
+    #: Text for people: what happened and what to do next.
     message: str
+
+
+@dataclass(kw_only=True)
+class RequestClass(Part):
+    """One class of request."""
+    #: Request body.
+    body: str | None = None
+    #: A file with the request body, in place of `body`; its path from the working directory. It is sent piece by
+    #: piece as the server takes it, with its size at the start of the run as `Content-Length`.
+    body_file: str | None = None
+    #: A file of comma-separated values for `{csv.COLUMN}`; its first line names the columns. The n-th call of the
+    #: class has the n-th row, and after the last the first comes again.
+    csv: str | None = None
+    #: What an answer has to be like; one that is not is `unexpected`, and a failure.
+    expect: Expect | None = None
+    #: A set of files below `path`.
+    file_set: FileSet | None = None
+    #: Extra header fields.
+    headers: dict[str, str] | None = None
+    #: HTTP method.
+    method: str | None = None
+    #: Its name in every table and document; unique.
+    name: str
+    #: In which order those of a list are asked for.
+    order: Order | None = None
+    #: Path and query; the URL on the command line gives scheme and authority. Left out where there are `urls`. Here,
+    #: in `urls`, in the values of `headers` and in `body`, `{seq}`, `{uuid}`, `{rand:1-500}` and `{csv.COLUMN}` are
+    #: filled in anew for every call.
+    path: str | None = None
+    #: How often each of them is asked for, by its place in the list or set: `zipf:0.8`. Where it is absent, their
+    #: weights say so.
+    popularity: Popularity | None = None
+    #: In place of `urls`: a file of requests, one JSON object on a line: path, and method, headers, body, class,
+    #: weight and bytes if wanted. Of requests that name a class it has those of this one.
+    requests_file: str | None = None
+    #: What is asked for in place of one path, each as often as its weight says.
+    urls: list[Url] | None = None
+    #: In place of `urls`: a file of them, one on a line, each with its weight and its bytes if wanted: `/a.png 3
+    #: 4096`.
+    urls_file: str | None = None
+    #: Its share of the calls, relative to the other classes' weights.
+    weight: float | None = None
 
 
 @dataclass(kw_only=True)
@@ -763,10 +895,10 @@ class Stall(Part):
 @dataclass(kw_only=True)
 class Station(Part):
     """One station."""
-    #: Share of the station's capacity that other work takes (between 0 and 1), as calibration measured it.
+    #: Share of the station's capacity that other work uses (between 0 and 1), from calibration.
     background: float | None = None
-    #: What a request costs more, or less, while the servers are partly idle; the demands are then those at
-    #: saturation.
+    #: Additional (or, if negative, saved) cost of a request while the servers are partly idle; the demands are then
+    #: those at saturation.
     idle_cost: IdleCost | None = None
     #: Its name.
     name: str
@@ -775,14 +907,13 @@ class Station(Part):
     rate_multipliers: list[float] | None = None
     #: The order of service.
     scheduling: Scheduling | None = None
-    #: Squared coefficient of variation of the service times of each class by itself; 1 is exponential, 0
-    #: deterministic. What all classes together come to follows from their demands and rates. Processor sharing does
-    #: not feel it.
+    #: Squared coefficient of variation of the service times within each class; 1 is exponential, 0 deterministic.
+    #: That of all classes together follows from their demands and rates. It has no effect under processor sharing.
     scv: float | None = None
     #: Parallel servers of a queueing station.
     servers: int | None = None
-    #: In place of `scv`: that of the service times of all requests together, at the rates of the open classes. At
-    #: least what the classes' unequal demands come to by themselves.
+    #: Squared coefficient of variation of the service times of all requests together, at the rates of the open
+    #: classes; replaces `scv`. It is at least that of the classes' mean demands.
     total_scv: float | None = None
     #: Whether requests queue at it.
     type: StationKind
@@ -808,6 +939,31 @@ class Steady(Part):
     response_time: list[float]
     #: X.
     throughput: list[float]
+
+
+@dataclass(kw_only=True)
+class Summary(Part):
+    """A distribution of times, in microseconds."""
+    #: Number of times.
+    count: int
+    #: Maximum, exact.
+    max: float
+    #: Mean, exact.
+    mean: float
+    #: Minimum, exact.
+    min: float
+    #: Median. All quantiles are within 0.1 %.
+    p50: float
+    #: 90th percentile.
+    p90: float
+    #: 95th percentile.
+    p95: float
+    #: 99th percentile.
+    p99: float
+    #: 99.9th percentile.
+    p999: float
+    #: Standard deviation.
+    stddev: float
 
 
 @dataclass(kw_only=True)
@@ -882,26 +1038,37 @@ class Url(Part):
 class Verdict(Part):
     """Whether a run can be trusted, and whether its server worked. The two are apart: an overload test that went
     well is a valid measurement of a failing server."""
-    #: The calls in `error_share` that are no failures: whole answers of 5xx or 429. Left out where there is none.
+    #: Calls of `error_share` that are complete answers of 5xx or 429, not failures. Left out if zero.
     error_answers: int | None = None
-    #: The share of the scheduled calls that failed, however, or were refused by their answer: 5xx or 429, where the
-    #: Workload expects no particular status. Absent where there was no call, and like `failing`.
+    #: Share of the scheduled calls that failed, or whose answer was 5xx or 429 although the workload expects no
+    #: particular status. Absent if no call was scheduled, and wherever `failing` is absent.
     error_share: float | None = None
-    #: Whether more calls failed than were completed, or none was completed; those that this host had no means for do
-    #: not count, nor do the attempts that S-Clients abandon, which is how they overload a server. Absent where the
-    #: verdict is not of one run.
+    #: Whether more calls failed than were completed, or none was completed. Calls that this host lacked the
+    #: resources for do not count; nor do attempts that S-Clients abandon, which is how they overload a server.
+    #: Absent if the verdict is not of a single run.
     failing: bool | None = None
-    #: Why not valid.
+    #: The reasons why the run is not valid.
     reasons: list[Reason]
-    #: True when there are no reasons against it: what was measured is the server, not the generator.
+    #: Whether there are no reasons against the run: it measured the server, not the generator.
     valid: bool
+
+
+@dataclass(kw_only=True)
+class Workload(Part):
+    """The whole document."""
+    #: The request classes, at least one.
+    class_: list[RequestClass] = field(metadata={"key": "class"})
+    #: How calls come; absent where a command line says it, or where it is the command's own business.
+    load: Load | None = None
+    #: How connections to an `https://` URL are secured, where that is not as usual.
+    tls: Tls | None = None
 
 
 #: What becomes of a session's connections while its user thinks.
 BetweenBursts: TypeAlias = Literal["keep", "close"]
 
 
-#: Whether a class is fed from outside.
+#: Whether the requests of a class arrive from outside the network.
 ClassKind: TypeAlias = Literal["open", "closed"]
 
 
@@ -913,7 +1080,11 @@ Method: TypeAlias = Literal["auto", "exact", "erlang", "seidmann", "schweitzer",
 Order: TypeAlias = Literal["random", "listed", "once"]
 
 
-#: The reasons a script can tell apart.
+#: A law of popularity, written as `zipf:0.8`.
+Popularity: TypeAlias = str
+
+
+#: Identifier of a reason not to trust a run.
 ReasonCode: TypeAlias = Literal[
     "generator_late",
     "generator_cpu",

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from .._documents import Document, Part
 from .common import (
-    Expect, FileSet, Load, Order, Tls, Url,
+    Workload,
 )
 
 
@@ -45,77 +44,6 @@ class Burstiness(Part):
     epoch_s: float
     #: The largest count over the mean one.
     peak_to_mean: float
-
-
-@dataclass(kw_only=True)
-class Class(Part):
-    """A class of request."""
-    #: Smallest and largest answer.
-    bytes_range: list[int]
-    #: Squared coefficient of variation of the answers' bytes.
-    bytes_scv: float
-    #: How it came about: `from the spanning tree's cluster 1`.
-    derived_from: str
-    #: Of an answer.
-    mean_bytes: float
-    #: Mean time that the server took, where the log has it.
-    mean_service_s: float | None = None
-    #: Its name.
-    name: str
-    #: What belongs to it, for people: `1 – 4,372 bytes`.
-    range: str
-    #: Requests.
-    requests: int
-    #: Of all bytes.
-    share_bytes: float
-    #: Of all requests.
-    share_requests: float
-    #: Distinct URLs; an estimate.
-    unique_urls: int
-    #: Its most popular URLs, with what of its requests they are and how large.
-    urls: list[PopularUrl]
-
-
-@dataclass(kw_only=True)
-class Class2(Part):
-    """One class of request."""
-    #: Request body.
-    body: str | None = None
-    #: A file with the request body, in place of `body`; its path from the working directory. It is sent piece by
-    #: piece as the server takes it, with its size at the start of the run as `Content-Length`.
-    body_file: str | None = None
-    #: A file of comma-separated values for `{csv.COLUMN}`; its first line names the columns. The n-th call of the
-    #: class has the n-th row, and after the last the first comes again.
-    csv: str | None = None
-    #: What an answer has to be like; one that is not is `unexpected`, and a failure.
-    expect: Expect | None = None
-    #: A set of files below `path`.
-    file_set: FileSet | None = None
-    #: Extra header fields.
-    headers: dict[str, str] | None = None
-    #: HTTP method.
-    method: str | None = None
-    #: Its name in every table and document; unique.
-    name: str
-    #: In which order those of a list are asked for.
-    order: Order | None = None
-    #: Path and query; the URL on the command line gives scheme and authority. Left out where there are `urls`. Here,
-    #: in `urls`, in the values of `headers` and in `body`, `{seq}`, `{uuid}`, `{rand:1-500}` and `{csv.COLUMN}` are
-    #: filled in anew for every call.
-    path: str | None = None
-    #: How often each of them is asked for, by its place in the list or set: `zipf:0.8`. Where it is absent, their
-    #: weights say so.
-    popularity: Popularity2 | None = None
-    #: In place of `urls`: a file of requests, one JSON object on a line: path, and method, headers, body, class,
-    #: weight and bytes if wanted. Of requests that name a class it has those of this one.
-    requests_file: str | None = None
-    #: What is asked for in place of one path, each as often as its weight says.
-    urls: list[Url] | None = None
-    #: In place of `urls`: a file of them, one on a line, each with its weight and its bytes if wanted: `/a.png 3
-    #: 4096`.
-    urls_file: str | None = None
-    #: Its share of the calls, relative to the other classes' weights.
-    weight: float | None = None
 
 
 @dataclass(kw_only=True)
@@ -181,6 +109,35 @@ class Lines(Part):
 
 
 @dataclass(kw_only=True)
+class LogClass(Part):
+    """A class of request."""
+    #: Smallest and largest answer.
+    bytes_range: list[int]
+    #: Squared coefficient of variation of the answers' bytes.
+    bytes_scv: float
+    #: How it came about: `from the spanning tree's cluster 1`.
+    derived_from: str
+    #: Of an answer.
+    mean_bytes: float
+    #: Mean time that the server took, where the log has it.
+    mean_service_s: float | None = None
+    #: Its name.
+    name: str
+    #: What belongs to it, for people: `1 – 4,372 bytes`.
+    range: str
+    #: Requests.
+    requests: int
+    #: Of all bytes.
+    share_bytes: float
+    #: Of all requests.
+    share_requests: float
+    #: Distinct URLs; an estimate.
+    unique_urls: int
+    #: Its most popular URLs, with what of its requests they are and how large.
+    urls: list[PopularUrl]
+
+
+@dataclass(kw_only=True)
 class MalformedLine(Part):
     """A line that is not of the format."""
     #: Where in the line, in bytes from 1.
@@ -223,19 +180,6 @@ class PopularUrl(Part):
     requests_error: int
     #: Path and query, as in the log.
     url: str
-
-
-@dataclass(kw_only=True)
-class Popularity(Part):
-    """How requests concentrate."""
-    #: Share of requests for the so many most popular URLs: pairs of their number and the share.
-    concentration: list[tuple[int, float]]
-    #: The most popular ones, exact or with the error that they have.
-    urls: list[PopularUrl]
-    #: s of Zipf's law: the n-th most popular URL is asked for as n^−s.
-    zipf: float | None = None
-    #: R² of that, over the logarithms of rank and count.
-    zipf_fit: float | None = None
 
 
 @dataclass(kw_only=True)
@@ -333,14 +277,16 @@ class Times(Part):
 
 
 @dataclass(kw_only=True)
-class Workload(Part):
-    """The whole document."""
-    #: The request classes, at least one.
-    class_: list[Class2] = field(metadata={"key": "class"})
-    #: How calls come; absent where a command line says it, or where it is the command's own business.
-    load: Load | None = None
-    #: How connections to an `https://` URL are secured, where that is not as usual.
-    tls: Tls | None = None
+class UrlPopularity(Part):
+    """How requests concentrate."""
+    #: Share of requests for the so many most popular URLs: pairs of their number and the share.
+    concentration: list[tuple[int, float]]
+    #: The most popular ones, exact or with the error that they have.
+    urls: list[PopularUrl]
+    #: s of Zipf's law: the n-th most popular URL is asked for as n^−s.
+    zipf: float | None = None
+    #: R² of that, over the logarithms of rank and count.
+    zipf_fit: float | None = None
 
 
 @dataclass(kw_only=True)
@@ -355,7 +301,7 @@ class Profile(Document):
     #: Of all answers.
     bytes: int
     #: The classes of request in the peak window.
-    classes: list[Class]
+    classes: list[LogClass]
     #: How the classes were made, and why so many.
     classes_by: str
     #: The command line, without credentials.
@@ -385,7 +331,7 @@ class Profile(Document):
     #: The busiest window; what classes, burstiness and the Workload are of.
     peak: Peak
     #: How requests concentrate on URLs.
-    popularity: Popularity
+    popularity: UrlPopularity
     #: How many.
     requests: int
     #: Requests of robots, by what they call themselves.
@@ -421,7 +367,3 @@ class Profile(Document):
     #: Answers without a body, by reason: `not_modified`, `not_found`, `head`, `redirect`, `error`, `aborted`,
     #: `other`.
     zero_length: dict[str, int]
-
-
-#: A law of popularity, written as `zipf:0.8`.
-Popularity2: TypeAlias = str

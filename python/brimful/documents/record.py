@@ -7,77 +7,35 @@ from typing import Literal, TypeAlias
 
 from .._documents import Document, Part
 from .common import (
-    ClockOffset, Core, CpuShares, Disk, Expect, FileSet, HostProbe, Interrupts, Listener, Load, Memory, Module, Order,
-    Overhead, Paging, Port, Pressure, Program, Reason, ServerInterval, SocketRequests, Tcp, Tls, Url, Verdict,
+    ClockOffset, Core, CpuShares, Disk, HostProbe, Interrupts, Listener, Memory, Module, Network, Overhead, Paging,
+    Port, Pressure, Program, Reason, ServerInterval, SocketRequests, Summary, Verdict, Workload,
 )
 
 
 @dataclass(kw_only=True)
 class AddressRecord(Part):
-    """What became of the calls that went to one address of the server."""
+    """Results of the calls to one address of the server."""
     #: The address and port, like `192.0.2.7:443`.
     address: str
-    #: Calls that went there.
+    #: Calls to this address.
     calls: int
     #: Calls that were completed.
     completed: int
     #: Connections that were established.
     connections: int
-    #: Calls that failed, those that found no connection among them.
+    #: Calls that failed, including those that could not connect.
     failed: int
-    #: From due to the last byte.
+    #: Time from when a call was due to its last byte.
     response_time_us: Summary | None = None
-    #: The same, as a share of the calls of all addresses.
+    #: Calls to this address as a share of the calls to all addresses.
     share: float
-
-
-@dataclass(kw_only=True)
-class Class(Part):
-    """One class of request."""
-    #: Request body.
-    body: str | None = None
-    #: A file with the request body, in place of `body`; its path from the working directory. It is sent piece by
-    #: piece as the server takes it, with its size at the start of the run as `Content-Length`.
-    body_file: str | None = None
-    #: A file of comma-separated values for `{csv.COLUMN}`; its first line names the columns. The n-th call of the
-    #: class has the n-th row, and after the last the first comes again.
-    csv: str | None = None
-    #: What an answer has to be like; one that is not is `unexpected`, and a failure.
-    expect: Expect | None = None
-    #: A set of files below `path`.
-    file_set: FileSet | None = None
-    #: Extra header fields.
-    headers: dict[str, str] | None = None
-    #: HTTP method.
-    method: str | None = None
-    #: Its name in every table and document; unique.
-    name: str
-    #: In which order those of a list are asked for.
-    order: Order | None = None
-    #: Path and query; the URL on the command line gives scheme and authority. Left out where there are `urls`. Here,
-    #: in `urls`, in the values of `headers` and in `body`, `{seq}`, `{uuid}`, `{rand:1-500}` and `{csv.COLUMN}` are
-    #: filled in anew for every call.
-    path: str | None = None
-    #: How often each of them is asked for, by its place in the list or set: `zipf:0.8`. Where it is absent, their
-    #: weights say so.
-    popularity: Popularity | None = None
-    #: In place of `urls`: a file of requests, one JSON object on a line: path, and method, headers, body, class,
-    #: weight and bytes if wanted. Of requests that name a class it has those of this one.
-    requests_file: str | None = None
-    #: What is asked for in place of one path, each as often as its weight says.
-    urls: list[Url] | None = None
-    #: In place of `urls`: a file of them, one on a line, each with its weight and its bytes if wanted: `/a.png 3
-    #: 4096`.
-    urls_file: str | None = None
-    #: Its share of the calls, relative to the other classes' weights.
-    weight: float | None = None
 
 
 @dataclass(kw_only=True)
 class ClassRecord(Part):
     """One request class of a run."""
     #: As in `Record::bytes`.
-    bytes: Traffic | None = None
+    bytes: WireBytes | None = None
     #: As in `Record::counts`.
     counts: Counts
     #: As in `Record::first_byte_us`.
@@ -96,17 +54,17 @@ class ClassRecord(Part):
 
 @dataclass(kw_only=True)
 class ClientCalibration(Part):
-    """What this client can offer: the largest load of which a server answers as much when it comes from one
-    generator as when it comes from two, half from each (Banga & Druschel 1997, §4.3). Loads and throughputs are
-    calls per second, or connection attempts per second for S-Clients."""
-    #: Every load tried, in increasing order; one that was tried again is there twice.
+    """Measurement of the largest load that this client can generate: the largest at which the server's throughput is
+    the same whether one generator makes the load or two make half of it each (Banga & Druschel 1997, §4.3). Loads
+    and throughputs are calls per second, or connection attempts per second for S-Clients."""
+    #: Every load tried, in increasing order; a load that was tried again appears twice.
     curve: list[ClientLevel]
-    #: Whether the maximum may be higher: the built-in server that answered fell short before the client did.
+    #: Whether the maximum may be higher: the built-in server reached its own limit before the client did.
     lower_bound: bool
-    #: That load; `None` when the client was its own limit at every load tried.
+    #: That load; `None` if the client was the limit at every load tried.
     max_rate: float | None = None
-    #: Whether the second generator had to share CPUs with the first or with the server, for want of free ones. Its
-    #: help is then smaller than another host's would be, and the client's own lateness and CPU time decide more.
+    #: Whether the second generator shared CPUs with the first or with the server because no others were free. It
+    #: then adds less than another host would, so the client's own lateness and CPU time weigh more in the result.
     second_shares_cpus: bool
 
 
@@ -115,83 +73,81 @@ class ClientLevel(Part):
     """One load of a `ClientCalibration`. Throughputs are means over short runs, made in pairs."""
     #: Half width of the 95 % confidence interval of `two − one`, from the differences within pairs.
     difference_ci95_half_width: float | None = None
-    #: Why the client was held to be the limit at this load; `None` where it was not.
+    #: Why the client was judged the limit at this load; `None` if it was not.
     limited: str | None = None
     #: The load.
     load: float
     #: Throughput with one generator.
     one: float
-    #: Its standard deviation.
+    #: Standard deviation of `one`.
     one_stddev: float | None = None
-    #: Pairs of runs: one with one generator, one with two.
+    #: Pairs of runs, each of one run with one generator and one with two.
     pairs: int
     #: Throughput with two generators.
     two: float
-    #: Its standard deviation.
+    #: Standard deviation of `two`.
     two_stddev: float | None = None
 
 
 @dataclass(kw_only=True)
 class Counts(Part):
-    """What became of every call. `scheduled = sent + client_limited + abandoned + refused + reset_before_sending +
+    """Calls by outcome. `scheduled = sent + client_limited + abandoned + refused + reset_before_sending +
     tls_failed_before_sending + unsent_at_end`, and `sent = completed + unexpected + timed_out + (reset −
     reset_before_sending) + malformed + stream_reset + gone_away + (tls_failed − tls_failed_before_sending) +
     in_flight_at_end`."""
-    #: Attempts given up after the connect timeout.
+    #: Connection attempts abandoned after the connect timeout.
     abandoned: int
-    #: Calls that this host had no descriptor, port or memory for, or whose body it could not read.
+    #: Calls for which this host had no file descriptor, port or memory, or whose request body it could not read.
     client_limited: int
-    #: Those of `reset` that came before any byte of the response, on a connection that had answered before or had
-    #: been idle: as a rule, the server had closed it while the request was on its way. Left out where there is none.
+    #: Calls of `reset` that ended before any byte of the response, on a connection that had been used or idle
+    #: before: usually, the server closed it while the request was on its way. Left out if zero.
     closed_on_reuse: int | None = None
-    #: Whole responses that are as expected, where something is.
+    #: Complete responses that match what the workload expects, if it expects anything.
     completed: int
     #: Connection attempts.
     connect_attempts: int
-    #: Empty lines before whole responses, where none belongs: a server that ends a body with a line break which its
-    #: length does not count. They are skipped. Left out where there is none.
+    #: Empty lines before complete responses, where HTTP allows none: the server ends a body with a line break that
+    #: its length does not include. They are skipped. Left out if zero.
     empty_lines: int | None = None
     #: Connections established.
     established: int
-    #: HTTP/2: calls that a server that goes away has not looked at (GOAWAY).
+    #: HTTP/2: calls that the server did not process before it closed the connection (GOAWAY). Left out if zero.
     gone_away: int | None = None
-    #: TLS handshakes that succeeded.
+    #: TLS handshakes that succeeded. Left out if zero.
     handshakes: int | None = None
-    #: Those of `handshakes` that resumed an earlier session.
+    #: Handshakes of `handshakes` that resumed an earlier TLS session. Left out if zero.
     handshakes_resumed: int | None = None
     #: Calls in flight when the run ended.
     in_flight_at_end: int
     #: Responses that are not HTTP.
     malformed: int
-    #: Attempts refused.
+    #: Connection attempts that were refused.
     refused: int
-    #: HTTP/2: times that a call was sent again because the server had refused its stream (REFUSED_STREAM, GOAWAY); a
-    #: call that was answered then is neither of the two before. Left out where there is none.
+    #: HTTP/2: retries after the server refused a stream (REFUSED_STREAM, GOAWAY). A call whose retry was answered
+    #: counts neither as `stream_reset` nor as `gone_away`. Left out if zero.
     refused_streams: int | None = None
-    #: Connections closed or reset before the response was whole.
+    #: Calls whose connection was closed or reset before the response was complete.
     reset: int
-    #: Those of `reset` that happened before anything was sent.
+    #: Calls of `reset` of which nothing had been sent.
     reset_before_sending: int
-    #: Times that a call was sent again because it had met such a connection (`--retry-closed`); a call that was
-    #: answered then is no `reset`. Left out where there is none.
+    #: Retries after such a close (`--retry-closed`). A call whose retry was answered does not count as `reset`. Left
+    #: out if zero.
     retried_closed: int | None = None
-    #: Calls the schedule brought.
+    #: Calls that the schedule made due.
     scheduled: int
-    #: Calls of which a byte was sent.
+    #: Calls of which at least one byte was sent.
     sent: int
-    #: Whole responses by status class, unexpected ones among them.
+    #: Complete responses by status class, including unexpected ones.
     status: StatusCounts
-    #: HTTP/2: calls whose streams the server gave up (RST_STREAM). This and the next are left out where there is
-    #: none.
+    #: HTTP/2: calls whose streams the server reset (RST_STREAM). Left out if zero.
     stream_reset: int | None = None
-    #: Calls without a whole response within the response timeout.
+    #: Calls without a complete response within the response timeout.
     timed_out: int
-    #: Calls whose TLS handshake failed, or whose TLS stream broke its rules. This and the next three are left out
-    #: where there is none.
+    #: Calls whose TLS handshake failed, or whose TLS stream violated the protocol. Left out if zero.
     tls_failed: int | None = None
-    #: Those of `tls_failed` that happened before anything was sent.
+    #: Calls of `tls_failed` of which nothing had been sent. Left out if zero.
     tls_failed_before_sending: int | None = None
-    #: Whole responses that are not what was expected. Left out where there is none.
+    #: Complete responses that do not match what the workload expects. Left out if zero.
     unexpected: int | None = None
     #: Calls not yet sent when the run ended.
     unsent_at_end: int
@@ -199,48 +155,47 @@ class Counts(Part):
 
 @dataclass(kw_only=True)
 class Generator(Part):
-    """What the load cost the host that made it."""
-    #: The first request body that could not be read from its file during the run, and why.
+    """Resources that the load took on the host that generated it."""
+    #: The first request body that could not be read from its file during the run, with the error.
     body_error: str | None = None
-    #: Share of the threads' time in which they had work to do (waiting and spinning excluded): the busiest thread's.
+    #: Share of its time for which the busiest thread had work to do, excluding waiting and spinning.
     busy: float
     #: CPU time, exact.
     cpu_s: float | None = None
-    #: Of that, in the kernel, likewise.
+    #: CPU time in the kernel, as the kernel's ticks sampled it; `None` if there were too few ticks.
     cpu_system_s: float | None = None
-    #: Of that, in user mode, as the kernel's ticks sampled it; `None` when they were too few to tell.
+    #: CPU time in user mode, as the kernel's ticks sampled it; `None` if there were too few ticks.
     cpu_user_s: float | None = None
-    #: Which I/O engine ran.
+    #: Name of the I/O engine.
     engine: str
-    #: What its host kept from it.
+    #: CPU time that the host withheld from the generator.
     host: HostContention | None = None
-    #: How fast its first CPU was right before the load began; of a load that was made in parts, the slowest part's.
-    #: `None` in Records from before there was such a probe.
+    #: Speed of the generator's first CPU right before the load began; for a load made in parts, that of the slowest
+    #: part. `None` in Records from versions without this probe.
     host_probe: HostProbe | None = None
-    #: The longest that a thread was kept from its work: it neither waited nor got on with what was due, but was
-    #: stopped or had no CPU.
+    #: Longest time for which a thread was neither waiting nor working because it was stopped or had no CPU.
     longest_gap_s: float | None = None
-    #: Most connections open at once, over all threads.
+    #: Highest number of connections open at once, over all threads.
     max_open_connections: int
-    #: The highest rate this client was found to offer without being the limit itself, if that was measured.
+    #: Highest rate that this client was measured to generate without being the limit, if that was measured.
     max_rate: float | None = None
-    #: Messages of its threads that panicked. Their calls are counted up to then, and the other threads went on.
+    #: Messages of the threads that panicked. Their calls are counted up to the panic; the other threads continued.
     panics: list[str] | None = None
-    #: Threads, one shard each.
+    #: Number of threads, one shard each.
     threads: int
-    #: Calls began only once in so many seconds, and so up to that late, if that was asked for.
+    #: If calls were to begin only at ticks, the time between two ticks. Calls were late by up to this.
     tick_s: float | None = None
 
 
 @dataclass(kw_only=True)
 class HostContention(Part):
-    """What a host kept from the generator during the run, from its kernel's accounts. What the kernel does not say
-    is absent."""
-    #: Time for which a thread was ready to run and something else had the CPU: the thread's that waited longest.
+    """CPU time that the host withheld from the generator during the run, as its kernel accounts it. A figure that
+    the kernel does not provide is absent."""
+    #: Time for which a thread was ready to run while the CPU ran something else; the largest of all threads.
     cpu_wait_s: float | None = None
     #: Share of the time of the generator's CPUs that the hypervisor gave to other guests.
     steal: float | None = None
-    #: Time for which a CPU quota of the generator's control group, or of one above it, stopped the group; summed
+    #: Time for which a CPU quota of the generator's control group, or of one above it, throttled the group; summed
     #: over CPUs.
     throttled_s: float | None = None
 
@@ -262,232 +217,203 @@ class Http2Error(Part):
 
 @dataclass(kw_only=True)
 class Interval(Part):
-    """One stretch of the run; all stretches of a run are equally long."""
-    #: Calls completed in it.
+    """One interval of the run; all intervals of a run have the same length."""
+    #: Calls completed in the interval.
     completed: int
-    #: Calls that failed in it.
+    #: Calls that failed in the interval.
     errors: int
-    #: Its length.
+    #: Length of the interval.
     length_s: float
-    #: Calls due in it.
+    #: Calls due in the interval.
     offered: int
-    #: Median response time of those completed.
+    #: Median response time of the completed calls.
     p50_us: float | None = None
-    #: 99th percentile of the same.
+    #: 99th percentile of the response time of the completed calls.
     p99_us: float | None = None
-    #: Calls first sent in it.
+    #: Calls first sent in the interval.
     sent: int
-    #: Its beginning, seconds after the start.
+    #: Start of the interval, in seconds after the start of the run.
     t_s: float
 
 
 @dataclass(kw_only=True)
 class Limited(Part):
-    """Calls that the generator's host had no means for, by what was lacking. Together they are
-    `Counts::client_limited`."""
-    #: The file with the request's body could not be read.
+    """Calls that the generator's host lacked the resources for, by resource. Their sum is `Counts::client_limited`."""
+    #: Calls whose request body could not be read from its file.
     bodies: int | None = None
-    #: For want of a file descriptor.
+    #: Calls that got no file descriptor.
     descriptors: int
-    #: For want of socket memory.
+    #: Calls that got no socket memory.
     memory: int
-    #: For want of a local port.
+    #: Calls that got no local port.
     ports: int
 
 
 @dataclass(kw_only=True)
-class Network(Part):
-    """Network group: the network of one namespace."""
-    #: Collisions on a shared wire, which modern networks do not have.
-    collisions_per_s: float | None = None
-    #: Each interface by name; without those that came, went or began to count anew.
-    interfaces: dict[str, Traffic2] | None = None
-    #: Packets that the kernel dropped because a CPU's receive queue was full, whole machine.
-    queue_overflows_per_s: float | None = None
-    #: Bytes received.
-    rx_bytes_per_s: float | None = None
-    #: Packets received and thrown away, for want of memory or of a taker.
-    rx_dropped_per_s: float | None = None
-    #: Packets that came damaged.
-    rx_errors_per_s: float | None = None
-    #: Packets received.
-    rx_packets_per_s: float | None = None
-    #: TCP of this namespace.
-    tcp: Tcp | None = None
-    #: Bytes sent.
-    tx_bytes_per_s: float | None = None
-    #: Packets to be sent and thrown away.
-    tx_dropped_per_s: float | None = None
-    #: Packets that could not be sent.
-    tx_errors_per_s: float | None = None
-    #: Packets sent.
-    tx_packets_per_s: float | None = None
-
-
-@dataclass(kw_only=True)
 class NotFollowed(Part):
-    """Redirects that were not followed, by why."""
-    #: The content of the request would have had to be sent once more.
+    """Redirects that were not followed, by reason."""
+    #: Following the redirect would have required sending the request's content again.
     content: int
-    #: They lead to another server, or to this one by another scheme or port.
+    #: The redirect leads to another server, or to this one by another scheme or port.
     elsewhere: int
-    #: Where they lead was not said, or no URL.
+    #: The redirect names no target, or its target is not a URL.
     nowhere: int
-    #: They came after as many as are followed.
+    #: The limit of redirects in a row was reached.
     too_many: int
 
 
 @dataclass(kw_only=True)
 class Objective(Part):
-    """What came of an objective of a run, like `p99<50ms`. It is about answers that were expected: any but 5xx and
-    429, or those of the statuses that the Workload expects. Every other answer and every failed call counts as
-    slower than any limit."""
-    #: The share of its calls that were not answered as expected: they failed, or the answer was 5xx, 429 or another
-    #: status than the Workload expects. Calls that this host had no means for, or that the end of the run cut off,
-    #: are not among its calls. Absent where there was no call.
+    """The result of an objective of a run, like `p99<50ms`. An objective is about expected answers: those of the
+    statuses that the workload expects, or else any but 5xx and 429. Every other answer and every failed call
+    counts as slower than any limit."""
+    #: Share of its calls that were not answered as expected: they failed, or the answer was 5xx, 429 or another
+    #: status than the workload expects. It excludes calls that this host lacked the resources for, or that the end
+    #: of the run cut off. Absent if there were no calls.
     error_share: float | None = None
-    #: What was measured, in seconds; `None` where so many calls were not answered as expected, or so few were made,
-    #: that there is no such time.
+    #: The measured time, in seconds; `None` if too few calls were answered as expected for such a time to exist.
     measured_s: float | None = None
-    #: For people: which calls were not answered as expected, if there were any, and what that means for the
-    #: objective.
+    #: Text for people: the calls that were not answered as expected, if any, and what they mean for the objective.
     message: str | None = None
     #: Whether the objective is met.
     met: bool
-    #: As it is written.
+    #: The objective, as it was written.
     objective: str
 
 
 @dataclass(kw_only=True)
 class PackedAccount(Part):
     """The whole Account."""
-    #: Calls by the server's addresses, where these are told apart: their counts and response times.
+    #: Counts and response times by server address, where the server has several.
     addresses: list[PackedClass] | None = None
     #: Length of a batch in nanoseconds, a power of two.
     batch_ns: int
-    #: Response times by when their calls ended, up to the last batch that has one.
+    #: Batches of response times, by the time at which their calls ended, up to the last batch that is not empty.
     batches: list[PackedBatch]
-    #: In the workload's order.
+    #: The request classes, in the workload's order.
     classes: list[PackedClass]
     #: Calls that were completed within the window.
     completed_in_window: int
-    #: From the start of an attempt to its establishment; `None` where there is none, like all times.
+    #: Time from the start of a connection attempt to its establishment. This and all other times are `None` where
+    #: nothing was timed.
     connect_time: PackedTimes | None = None
-    #: From the establishment of a connection to the end of its TLS handshake.
+    #: Time from the establishment of a connection to the end of its TLS handshake.
     handshake_time: PackedTimes | None = None
-    #: The error codes that a server of HTTP/2 sent.
+    #: HTTP/2 error codes that the server sent.
     http2_errors: list[Http2Error] | None = None
     #: Length of an interval in seconds, a power of two from 1/32 on.
     interval_s: float
-    #: The course of the run, up to its last event.
+    #: The intervals of the run, up to the last that has an event.
     intervals: list[PackedInterval]
-    #: What this host had no means for.
+    #: Calls that this host lacked the resources for.
     limited: Limited
-    #: What became of redirects, where they are followed.
+    #: Outcomes of redirects, if the run follows them.
     redirects: PackedRedirects | None = None
-    #: Calls completed in each five seconds of the window, up to the last that has one.
+    #: Calls completed in each five seconds of the window, up to the last completed call.
     replies: list[int]
-    #: Its sessions, if it has any.
+    #: The sessions, if the workload has any.
     sessions: PackedSessions | None = None
-    #: Calls that TLS failed, by why.
+    #: Calls that failed because of TLS, by fault.
     tls_faults: dict[str, int] | None = None
-    #: For how long load was to be offered, in nanoseconds; `None` when that was not known beforehand.
+    #: Planned length of the offered window, in nanoseconds; `None` if it was not known before the run.
     window_ns: int | None = None
 
 
 @dataclass(kw_only=True)
 class PackedBatch(Part):
     """The response times of one batch."""
-    #: How many.
+    #: Number of response times.
     count: int
-    #: In nanoseconds.
+    #: Sum of the response times, in nanoseconds.
     sum: Whole
 
 
 @dataclass(kw_only=True)
 class PackedClass(Part):
-    """What became of the calls of one class."""
-    #: Bytes on the wire, heads included.
-    bytes: Traffic
-    #: As in `ClassRecord`, as are the others.
+    """Counts and times of the calls of one class, with the fields of `ClassRecord`."""
+    #: Bytes on the wire, including heads.
+    bytes: WireBytes
+    #: Calls by outcome.
     counts: Counts
-    #: From the first byte sent to the first byte received.
+    #: Time from the first byte sent to the first byte received.
     first_byte: PackedTimes | None = None
-    #: From due to the moment the generator acted.
+    #: Time from when a call was due to when the generator began it.
     lateness: PackedTimes | None = None
-    #: The class.
+    #: Name of the class.
     name: str
-    #: From due to the last byte.
+    #: Time from when a call was due to its last byte.
     response_time: PackedTimes | None = None
-    #: From the first byte sent to the last byte received.
+    #: Time from the first byte sent to the last byte received.
     service_time: PackedTimes | None = None
     #: Whole responses by status code.
     status_codes: dict[str, int] | None = None
-    #: `response_time` and `service_time` by status class, and the times of unexpected responses. Left out where all
-    #: responses were expected and of one class.
+    #: `response_time` and `service_time` by status class, and the times of unexpected responses. Left out if all
+    #: responses were expected and of one status class.
     status_times: list[PackedStatusTimes] | None = None
 
 
 @dataclass(kw_only=True)
 class PackedInterval(Part):
-    """One interval of the course of a run."""
-    #: Calls completed in it.
+    """One interval of a run."""
+    #: Calls completed in the interval.
     completed: int
-    #: Calls that failed in it.
+    #: Calls that failed in the interval.
     errors: int
-    #: Calls due in it.
+    #: Calls due in the interval.
     offered: int
-    #: Response times of those completed, if there were any: in microseconds, from 1 to a minute, two digits.
+    #: Histogram of the response times of the completed calls, if there were any: from 1 µs to a minute, in
+    #: microseconds, with two significant digits.
     response_us: str | None = None
-    #: Calls first sent in it.
+    #: Calls first sent in the interval.
     sent: int
 
 
 @dataclass(kw_only=True)
 class PackedRedirects(Part):
-    """What became of redirects, as in `Redirects`."""
-    #: The calls that followed one.
+    """Outcomes of redirects, as in `Redirects`."""
+    #: The calls that followed a redirect.
     followed: PackedClass
-    #: The redirects that none followed.
+    #: The redirects that were not followed.
     not_followed: NotFollowed
 
 
 @dataclass(kw_only=True)
 class PackedSessions(Part):
-    """What became of the sessions of a run, as in `SessionFigures`. Whole numbers are distributed as if they were
-    nanoseconds."""
-    #: Bursts of one session.
+    """Outcomes of the sessions of a run, as in `SessionFigures`. Distributions of counts are stored as if the counts
+    were nanoseconds."""
+    #: Bursts of a session.
     bursts: PackedTimes | None = None
-    #: Calls of one session.
+    #: Calls of a session.
     calls: PackedTimes | None = None
     #: Sessions whose last call was completed.
     completed: int
-    #: Connections that were established for one session.
+    #: Connections that were established for a session.
     connections: PackedTimes | None = None
     #: Sessions that a failed call ended.
     failed: int
-    #: Bursts of such a session.
+    #: Bursts of a failed session.
     failed_bursts: PackedTimes | None = None
-    #: Calls of one session that failed.
+    #: Calls of a failed session.
     failed_calls: PackedTimes | None = None
-    #: Connections that were established for such a session.
+    #: Connections that were established for a failed session.
     failed_connections: PackedTimes | None = None
-    #: From such a session's first due time to the end of its last call.
+    #: Time from the due time of a failed session's first call to the end of its last call.
     failed_lifetime: PackedTimes | None = None
     #: Sessions that had not ended when the run did.
     in_progress: int
-    #: From a session's first due time to its last answer.
+    #: Time from the due time of a session's first call to its last answer.
     lifetime: PackedTimes | None = None
 
 
 @dataclass(kw_only=True)
 class PackedStatusTimes(Part):
     """Times of the whole responses of one status class."""
-    #: Whether they are completed calls, and in `response_time`; false for unexpected responses.
+    #: Whether these responses were expected: they are then completed calls, and their times are in the class's
+    #: `response_time` as well.
     expected: bool
-    #: As in `PackedClass`.
+    #: Time from when a call was due to its last byte.
     response_time: PackedTimes | None = None
-    #: As in `PackedClass`.
+    #: Time from the first byte sent to the last byte received.
     service_time: PackedTimes | None = None
     #: `1xx`, `2xx`, `3xx`, `4xx` (all but 429), `429` or `5xx`.
     status: str
@@ -496,44 +422,44 @@ class PackedStatusTimes(Part):
 @dataclass(kw_only=True)
 class PackedTimes(Part):
     """A distribution of at least one time, in nanoseconds."""
-    #: From 1 ns to an hour, three digits.
+    #: Histogram from 1 ns to an hour, with three significant digits.
     histogram: str
-    #: The longest.
+    #: The longest time.
     max: int
-    #: The shortest.
+    #: The shortest time.
     min: int
-    #: Of all times.
+    #: Sum of the times.
     sum: Whole
-    #: Of the squares of all times.
+    #: Sum of the squares of the times.
     sum_of_squares: Whole
 
 
 @dataclass(kw_only=True)
 class Rates(Part):
     """Rates per second over the offered window."""
-    #: Whole responses received inside the window.
+    #: Complete responses received inside the window.
     completed: float
     #: Connection attempts.
     connect_attempts: float
     #: Connections established.
     established: float
-    #: TLS handshakes that succeeded; left out where there is none, as is the next.
+    #: TLS handshakes that succeeded. Left out if zero.
     handshakes: float | None = None
-    #: Those of them that resumed an earlier session.
+    #: Handshakes that resumed an earlier TLS session. Left out if zero.
     handshakes_resumed: float | None = None
-    #: Calls the schedule asked for.
+    #: Calls that the schedule made due.
     offered: float
-    #: Calls of which a byte was sent.
+    #: Calls of which at least one byte was sent.
     sent: float
 
 
 @dataclass(kw_only=True)
 class Redirects(Part):
-    """What became of redirects, in a run that follows them."""
-    #: The calls that followed one, up to several after one another. They are in no other figure of the Record:
-    #: neither in its counts and rates nor in its classes. Their response time is from when the first call was due.
+    """Outcomes of redirects, in a run that follows them."""
+    #: The calls that followed redirects. No other figure of the Record includes them: neither counts and rates nor
+    #: classes. Their response time starts when the redirected call was due.
     followed: ClassRecord
-    #: The redirects that none followed.
+    #: The redirects that were not followed.
     not_followed: NotFollowed
 
 
@@ -542,13 +468,13 @@ class ReplyRate(Part):
     """Replies per second, one sample per five seconds of the window."""
     #: Half width of the 95 % confidence interval of the mean (Student's t); needs two samples.
     ci95_half_width: float | None = None
-    #: Highest.
+    #: Highest sample.
     max: float | None = None
-    #: Mean.
+    #: Mean of the samples.
     mean: float | None = None
-    #: Lowest.
+    #: Lowest sample.
     min: float | None = None
-    #: How many whole samples.
+    #: Number of samples of a whole five seconds.
     samples: int
     #: Standard deviation; needs two samples.
     stddev: float | None = None
@@ -611,44 +537,45 @@ class Server(Part):
 
 @dataclass(kw_only=True)
 class SessionFigures(Part):
-    """What became of the sessions of a run. The distributions are of those that began within the run and completed
-    in it, and apart of those that failed: where sessions last long against the run, these are the shorter ones."""
-    #: Bursts of one session.
+    """Outcomes of the sessions of a run. The distributions describe the sessions that began and completed within the
+    run and, separately, those that began and failed in it. If sessions are long compared with the run, the longer
+    ones are missing from both."""
+    #: Bursts of a session.
     bursts: SessionSummary | None = None
-    #: Calls of one session.
+    #: Calls of a session.
     calls: SessionSummary | None = None
     #: Sessions whose last call was completed.
     completed: int
-    #: Connections that were established for one session.
+    #: Connections that were established for a session.
     connections: SessionSummary | None = None
     #: Sessions that a failed call ended.
     failed: int
-    #: Bursts of such a session, the one that it failed in among them.
+    #: Bursts of a failed session, including the burst in which it failed.
     failed_bursts: SessionSummary | None = None
-    #: Calls of one session that began within the run and failed, the failed ones among them.
+    #: Calls of a failed session, including the failed calls.
     failed_calls: SessionSummary | None = None
-    #: Connections that were established for such a session.
+    #: Connections that were established for a failed session.
     failed_connections: SessionSummary | None = None
-    #: Seconds from such a session's first due time to the end of its last call; none above an hour.
+    #: Time from the due time of a failed session's first call to the end of its last call; at most an hour.
     failed_lifetime_s: SessionSummary | None = None
     #: Sessions that had not ended when the run did.
     in_progress: int
-    #: Seconds from a session's first due time to its last answer; none above an hour.
+    #: Time from the due time of a session's first call to its last answer; at most an hour.
     lifetime_s: SessionSummary | None = None
-    #: Sessions that began, per second over `Record::window_s`; those under way when the run began among them.
+    #: Sessions that began, per second over `Record::window_s`, including those already under way when the run began.
     rate: float
-    #: Sessions of which a call was made: `completed + failed + in_progress`.
+    #: Sessions that made a call: `completed + failed + in_progress`.
     started: int
 
 
 @dataclass(kw_only=True)
 class SessionSummary(Part):
-    """How one figure differs from session to session."""
-    #: Exact.
+    """Distribution of one figure over the sessions."""
+    #: Maximum, exact.
     max: float
-    #: Exact.
+    #: Mean, exact.
     mean: float
-    #: Median; this and the other quantiles are within 0.1 %.
+    #: Median. All quantiles are within 0.1 %.
     p50: float
     #: 90th percentile.
     p90: float
@@ -658,78 +585,54 @@ class SessionSummary(Part):
 
 @dataclass(kw_only=True)
 class ShardOrigin(Part):
-    """One part of a load: what one process made of it."""
-    #: How far its host's clock was ahead of the one by which the instant was agreed on (behind, if negative), where
-    #: that was measured. It was taken off when the load began, and is not in `offset_us`.
+    """One part of a load that several processes generated."""
+    #: By how much the host's clock was ahead of the clock that set the agreed instant, if that was measured;
+    #: negative if it was behind. The start was corrected by this, so `offset_us` does not contain it.
     clock_ahead_us: float | None = None
-    #: How far off that may be.
+    #: Bound of the error of `clock_ahead_us`.
     clock_error_us: float | None = None
-    #: The host that made it.
+    #: The host that generated the part.
     host: str
-    #: Which part, from 1.
+    #: Number of the part, from 1.
     index: int
-    #: Seconds after the start at which its process was lost, if it was; nothing of it is known after that.
+    #: Time after the start at which the part's process was lost, if it was; nothing later is known of the part.
     lost_at_s: float | None = None
-    #: Of how many.
+    #: Number of parts.
     of: int
-    #: How long after the agreed instant it began, by its own host's clock; `None` where none was agreed.
+    #: Delay of the part's start after the agreed instant, by its own host's clock; `None` if no instant was agreed.
     offset_us: float | None = None
-    #: What speaks against this part by itself, once it is one of several. That of the whole need not show it.
+    #: Reasons not to trust this part alone. The verdict of the whole load need not contain them.
     reasons: list[Reason] | None = None
 
 
 @dataclass(kw_only=True)
 class StatusCounts(Part):
-    """Whole responses by status class."""
-    #: The protocol was switched (101), which spends the connection. Other informational responses are passed over.
-    #: Left out where there is none.
+    """Complete responses by status class."""
+    #: The protocol was switched (101), after which the connection carries no more calls. Other informational
+    #: responses are not counted. Left out if zero.
     status_1xx: int | None = field(default=None, metadata={"key": "1xx"})
     #: Success.
     status_2xx: int = field(metadata={"key": "2xx"})
     #: Redirection.
     status_3xx: int = field(metadata={"key": "3xx"})
-    #: Of those, "too many requests": the server limits the rate of its clients. Left out where there is none.
+    #: Responses of `4xx` that are 429, "too many requests": the server limits the rate of its clients. Left out if
+    #: zero.
     status_429: int | None = field(default=None, metadata={"key": "429"})
     #: The client's error.
     status_4xx: int = field(metadata={"key": "4xx"})
-    #: The server's error; invalid codes from 600 on are taken for such (RFC 9110 §15).
+    #: The server's error, including invalid codes from 600 on (RFC 9110 §15).
     status_5xx: int = field(metadata={"key": "5xx"})
 
 
 @dataclass(kw_only=True)
 class StatusTimes(Part):
-    """Whole responses of one status class."""
-    #: How many.
+    """Complete responses of one status class."""
+    #: Number of responses.
     count: int
-    #: From due to the last byte.
+    #: Time from when a call was due to its last byte.
     response_time_us: Summary | None = None
-    #: From the first byte sent to the last byte received.
+    #: Time from the first byte sent to the last byte received.
     service_time_us: Summary | None = None
-
-
-@dataclass(kw_only=True)
-class Summary(Part):
-    """A distribution of times, in microseconds."""
-    #: How many.
-    count: int
-    #: Exact.
-    max: float
-    #: Exact.
-    mean: float
-    #: Exact.
-    min: float
-    #: Median; this and the other quantiles are within 0.1 %.
-    p50: float
-    #: 90th percentile.
-    p90: float
-    #: 95th percentile.
-    p95: float
-    #: 99th percentile.
-    p99: float
-    #: 99.9th percentile.
-    p999: float
-    #: Standard deviation.
-    stddev: float
 
 
 @dataclass(kw_only=True)
@@ -757,150 +660,113 @@ class TlsSpoken(Part):
 
 
 @dataclass(kw_only=True)
-class Traffic(Part):
+class WireBytes(Part):
     """Bytes on the wire."""
-    #: Of responses.
+    #: Bytes of responses.
     received: int
-    #: Of requests.
+    #: Bytes of requests.
     sent: int
-
-
-@dataclass(kw_only=True)
-class Traffic2(Part):
-    """Traffic of network interfaces, per second."""
-    #: Collisions on a shared wire, which modern networks do not have.
-    collisions_per_s: float
-    #: Bytes received.
-    rx_bytes_per_s: float
-    #: Packets received and thrown away, for want of memory or of a taker.
-    rx_dropped_per_s: float
-    #: Packets that came damaged.
-    rx_errors_per_s: float
-    #: Packets received.
-    rx_packets_per_s: float
-    #: Bytes sent.
-    tx_bytes_per_s: float
-    #: Packets to be sent and thrown away.
-    tx_dropped_per_s: float
-    #: Packets that could not be sent.
-    tx_errors_per_s: float
-    #: Packets sent.
-    tx_packets_per_s: float
-
-
-@dataclass(kw_only=True)
-class Workload(Part):
-    """The whole document."""
-    #: The request classes, at least one.
-    class_: list[Class] = field(metadata={"key": "class"})
-    #: How calls come; absent where a command line says it, or where it is the command's own business.
-    load: Load | None = None
-    #: How connections to an `https://` URL are secured, where that is not as usual.
-    tls: Tls | None = None
 
 
 @dataclass(kw_only=True)
 class Record(Document):
     """One run."""
-    #: Everything that was seen of the calls, so that Records of shards can be merged exactly.
+    #: Everything that was observed of the calls, so that Records of shards can be merged exactly.
     account: PackedAccount | None = None
-    #: The server's addresses, where the URL's host has several or is a name that was looked up again when a
+    #: Results by address of the server, if the URL's host has several addresses or was resolved again after a
     #: connection failed.
     addresses: list[AddressRecord] | None = None
-    #: Bytes on the wire, heads included; those of TLS itself are not.
-    bytes: Traffic
-    #: How `Generator::max_rate` was found, if this command found it.
+    #: Bytes on the wire, including heads but not the overhead of TLS.
+    bytes: WireBytes
+    #: The measurement of `Generator::max_rate`, if this command made it.
     calibration: ClientCalibration | None = None
-    #: The same, per request class.
+    #: Results by request class.
     classes: dict[str, ClassRecord]
-    #: The command line; of a load that was made in parts, the first one's.
+    #: The command line; for a load made in parts, that of the first part.
     command: list[str]
-    #: From the start of an attempt to its establishment.
+    #: Time from the start of a connection attempt to its establishment.
     connect_time_us: Summary | None = None
-    #: What became of every scheduled call.
+    #: Scheduled calls by outcome.
     counts: Counts
-    #: From the start to the end of the last call.
+    #: Time from the start of the run to the end of its last call.
     duration_s: float
-    #: From the first byte sent to the first byte received.
+    #: Time from the first byte sent to the first byte received.
     first_byte_us: Summary | None = None
-    #: What the load cost the host that made it.
+    #: Resources that the load took on the host that generated it.
     generator: Generator
-    #: From the establishment of a connection to the end of its TLS handshake; left out where there is no TLS.
+    #: Time from the establishment of a connection to the end of its TLS handshake; left out without TLS.
     handshake_time_us: Summary | None = None
-    #: The histograms behind the summaries, values in `hdr_value_unit`: base64 of compressed HdrHistogram V2, as
-    #: other tools read it (Records of earlier versions hold it uncompressed). Where responses were of several status
-    #: classes, each has one of its own, like `response_time_us.5xx`.
+    #: The histograms behind the summaries, with values in `hdr_value_unit`: base64 of compressed HdrHistogram V2,
+    #: the format of other tools (uncompressed in Records of earlier versions). If responses were of several status
+    #: classes, each class has its own histogram, like `response_time_us.5xx`.
     hdr: dict[str, str]
     #: The unit of the values inside `hdr`: nanoseconds.
     hdr_value_unit: str
-    #: The version of HTTP that was spoken: `1.0`, `1.1` or `2`. Absent from Records of versions that did not say.
+    #: The HTTP version of the run: `1.0`, `1.1` or `2`. Absent from Records of older versions of brimful.
     http: str | None = None
-    #: The error codes that a server of HTTP/2 sent, and what it said with them.
+    #: HTTP/2 error codes that the server sent, and the texts it sent with them.
     http2_errors: list[Http2Error] | None = None
     #: Whether the user ended the run early.
     interrupted: bool
-    #: The course of the run.
+    #: The run in intervals of equal length.
     intervals: list[Interval]
-    #: From due to the moment the generator acted.
+    #: Time from when a call was due to when the generator began it.
     lateness_us: Summary | None = None
-    #: The objectives that were given, and whether they were met. A load that was made in parts has those that it was
-    #: merged with.
+    #: The objectives of the run, and whether they were met. For a load made in parts, those given when it was
+    #: merged.
     objectives: list[Objective] | None = None
     #: Per second, over `window_s`.
     rates: Rates
-    #: What became of redirects, where they are followed.
+    #: Outcomes of redirects, if the run follows them.
     redirects: Redirects | None = None
     #: Throughput sampled every five seconds (Mosberger & Jin 1998, §3.2).
     reply_rate: ReplyRate
     #: Half width of the 95 % confidence interval of the mean response time, by batch means.
     response_mean_ci95_us: float | None = None
-    #: From due to the last byte.
+    #: Time from when a call was due to its last byte.
     response_time_us: Summary | None = None
     #: `SCHEMA`.
     schema: str
     #: Seed of all randomness.
     seed: int
-    #: What the monitor saw, if one was running.
+    #: The monitor's observations of the server, if a monitor was running.
     server: Server | None = None
-    #: From the first byte sent to the last byte received.
+    #: Time from the first byte sent to the last byte received.
     service_time_us: Summary | None = None
-    #: What became of its sessions, if it has any.
+    #: Outcomes of the sessions, if the workload has any.
     sessions: SessionFigures | None = None
-    #: Which parts of a load this is, where it was made in parts.
+    #: The parts of the load, if it was made in parts.
     shards: list[ShardOrigin] | None = None
     #: Wall-clock time of the start, RFC 3339.
     started_at: str
     #: `CLOCK_MONOTONIC` at the start, in nanoseconds: anchors every `t_s` of this Record on that host's clock.
     started_monotonic_ns: int
-    #: Times of whole responses by status class: `1xx` to `5xx`, and `429`, which is part of `4xx` as well.
-    #: Unexpected responses are among them, which `response_time_us` leaves out.
+    #: Times of complete responses by status class: `1xx` to `5xx`, and `429`, which is part of `4xx` as well. They
+    #: include unexpected responses, which `response_time_us` does not.
     status_classes: dict[str, StatusTimes] | None = None
-    #: Whole responses by status code, like `"503": 12`; unexpected ones among them.
+    #: Complete responses by status code, like `"503": 12`, including unexpected ones.
     status_codes: dict[str, int] | None = None
     #: The URL, as resolved.
     target: str
-    #: What client and server agreed on in the handshake before the run, where there is TLS and one succeeded.
+    #: TLS parameters that client and server negotiated in the handshake before the run, if one succeeded.
     tls: TlsSpoken | None = None
-    #: Why calls failed that TLS failed, if any did.
+    #: Calls that failed because of TLS, by fault.
     tls_failures: list[TlsFailure] | None = None
     #: Whether the numbers can be trusted.
     verdict: Verdict
-    #: An `http://` URL was loaded where the server speaks TLS: nothing but errors came, and a handshake after them
-    #: worked.
+    #: Whether the URL is `http://` but the port speaks TLS: all calls failed, and a TLS handshake after them
+    #: succeeded.
     wants_tls: bool | None = None
-    #: The window in which load was offered; every rate is over this window. An open load of a number of calls lasts
-    #: until the next call would have been due, a closed one until its last call has ended.
+    #: Length of the window in which load was offered; every rate is over this window. If the load is a number of
+    #: calls, the window of an open load ends when the next call would have been due, that of a closed load when the
+    #: last call ends.
     window_s: float
-    #: The load that was made: what was requested, in which mix, and how calls came. Secrets are left out.
+    #: The workload of the run: its requests, their mix and their arrivals. Secrets are left out.
     workload: Workload | None = None
 
 
 #: The frames that carry an error code.
 Http2Frame: TypeAlias = Literal["GOAWAY", "RST_STREAM"]
-
-
-#: A law of popularity, written as `zipf:0.8`.
-Popularity: TypeAlias = str
 
 
 #: The ways a handshake can fail, or a TLS stream can break its rules.
@@ -924,5 +790,5 @@ TlsFault: TypeAlias = Literal[
 ]
 
 
-#: A whole number that may be too large for a number of JSON: its decimal digits in a string.
+#: A whole number that may be too large for a JSON number; it is serialised as a string of decimal digits.
 Whole: TypeAlias = str

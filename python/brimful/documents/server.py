@@ -4,63 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .._documents import Document, Part
+from .._documents import Document
 from .common import (
-    ClockOffset, Core, CpuShares, Disk, HostProbe, Interrupts, Listener, Memory, Module, Overhead, Paging, Port,
-    Pressure, Program, ServerInterval, SocketRequests, Tcp,
+    ClockOffset, Core, CpuShares, Disk, HostProbe, Interrupts, Listener, Memory, Module, Network, Overhead, Paging,
+    Port, Pressure, Program, ServerInterval, SocketRequests,
 )
-
-
-@dataclass(kw_only=True)
-class Network(Part):
-    """Network group: the network of one namespace."""
-    #: Collisions on a shared wire, which modern networks do not have.
-    collisions_per_s: float | None = None
-    #: Each interface by name; without those that came, went or began to count anew.
-    interfaces: dict[str, Traffic] | None = None
-    #: Packets that the kernel dropped because a CPU's receive queue was full, whole machine.
-    queue_overflows_per_s: float | None = None
-    #: Bytes received.
-    rx_bytes_per_s: float | None = None
-    #: Packets received and thrown away, for want of memory or of a taker.
-    rx_dropped_per_s: float | None = None
-    #: Packets that came damaged.
-    rx_errors_per_s: float | None = None
-    #: Packets received.
-    rx_packets_per_s: float | None = None
-    #: TCP of this namespace.
-    tcp: Tcp | None = None
-    #: Bytes sent.
-    tx_bytes_per_s: float | None = None
-    #: Packets to be sent and thrown away.
-    tx_dropped_per_s: float | None = None
-    #: Packets that could not be sent.
-    tx_errors_per_s: float | None = None
-    #: Packets sent.
-    tx_packets_per_s: float | None = None
-
-
-@dataclass(kw_only=True)
-class Traffic(Part):
-    """Traffic of network interfaces, per second."""
-    #: Collisions on a shared wire, which modern networks do not have.
-    collisions_per_s: float
-    #: Bytes received.
-    rx_bytes_per_s: float
-    #: Packets received and thrown away, for want of memory or of a taker.
-    rx_dropped_per_s: float
-    #: Packets that came damaged.
-    rx_errors_per_s: float
-    #: Packets received.
-    rx_packets_per_s: float
-    #: Bytes sent.
-    tx_bytes_per_s: float
-    #: Packets to be sent and thrown away.
-    tx_dropped_per_s: float
-    #: Packets that could not be sent.
-    tx_errors_per_s: float
-    #: Packets sent.
-    tx_packets_per_s: float
 
 
 @dataclass(kw_only=True)

@@ -1,11 +1,11 @@
 // What the pages of the planner say of models alike.
 //
 // Times are seconds, rates are per second, utilizations are fractions; matrices are stations × classes. What is infinite is null.
-import type { Class, Interval90, Station } from "../documents/what-if.ts";
+import type { ModelClass, Interval90, Station } from "../documents/what-if.ts";
 import { number, seconds, type Format } from "../format.ts";
 
 /** What comes of a class. */
-export function offered(c: Class): string {
+export function offered(c: ModelClass): string {
   if (c.type === "open") return `${number(c.rate)}/s`;
   const customers = c.population === 1 ? "1 customer" : `${c.population ?? 0} customers`;
   return c.think ? `${customers}, think ${seconds(c.think)}` : customers;

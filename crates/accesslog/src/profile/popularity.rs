@@ -5,7 +5,7 @@
 //! be on a line, and the many URLs that have them would outweigh all others.
 
 use super::urls::{TopUrl, TopUrls};
-use brimful_core::profile::{PopularUrl, Popularity};
+use brimful_core::profile::{PopularUrl, UrlPopularity};
 
 /// Requests of a URL that the exponent rests on.
 const FEWEST: u64 = 10;
@@ -18,10 +18,10 @@ const SHOWN: usize = 100;
 const CONCENTRATION: [usize; 4] = [1, 10, 100, 1_000];
 
 /// What a profile says of them, of so many requests in all.
-pub(super) fn describe(urls: &TopUrls, requests: u64) -> Popularity {
+pub(super) fn describe(urls: &TopUrls, requests: u64) -> UrlPopularity {
     let sorted = urls.sorted();
     let line = zipf(&sorted);
-    Popularity {
+    UrlPopularity {
         zipf: line.map(|(exponent, _)| exponent),
         zipf_fit: line.map(|(_, fit)| fit),
         concentration: concentration(&sorted, requests),
@@ -74,7 +74,7 @@ mod tests {
     use rand_distr::{Distribution, Zipf};
     use rand_pcg::Pcg64;
 
-    fn described(exponent: f64, urls: f64, requests: u64, capacity: usize) -> Popularity {
+    fn described(exponent: f64, urls: f64, requests: u64, capacity: usize) -> UrlPopularity {
         let (mut top, mut rng) = (TopUrls::new(capacity), Pcg64::seed_from_u64(7));
         for url in Zipf::new(urls, exponent).unwrap().sample_iter(&mut rng).take(requests as usize) {
             let target = format!("/{url}");

@@ -7,7 +7,7 @@ use crate::hdr::HdrArgs;
 use crate::sessions::SessionArgs;
 use crate::trace::MOST_PRINTED;
 use brimful_core::units::Count;
-use brimful_core::workload::{Class, Stage};
+use brimful_core::workload::{RequestClass, Stage};
 use brimful_core::{Nanos, Rate, Slo};
 use brimful_monitor::ProcessSelector;
 use brimful_run::FleetClock;
@@ -147,7 +147,7 @@ pub struct CallArgs {
 
 impl CallArgs {
     /// Has the calls of a class be as the flags say.
-    pub fn apply(&self, class: &mut Class) {
+    pub fn apply(&self, class: &mut RequestClass) {
         let method = if self.data.is_some() { "POST" } else { "GET" };
         self.method.as_deref().unwrap_or(method).clone_into(&mut class.method);
         match self.data.as_deref().map(|data| (data, data.strip_prefix('@'))) {

@@ -1,6 +1,6 @@
 //! A model as its load grows, for the charts.
 
-use brimful_core::model::{Class, ClassKind};
+use brimful_core::model::{ClassKind, ModelClass};
 use brimful_model::{Curve, Method, ModelError, Outlook, Scenario, curve};
 
 /// Points of a curve.
@@ -28,7 +28,9 @@ pub fn load_curve(outlook: &Outlook, method: Method) -> Result<Option<Curve>, Mo
             let most = if outlook.solution.is_some() { most.max(open) } else { most };
             format!("rate={}..{most}:{POINTS}", most / POINTS as f64)
         }
-        (_, [Class { population: Some(n @ 1..=MOST_CUSTOMERS), .. }]) => format!("population=1..{}:{POINTS}", 2 * n),
+        (_, [ModelClass { population: Some(n @ 1..=MOST_CUSTOMERS), .. }]) => {
+            format!("population=1..{}:{POINTS}", 2 * n)
+        }
         _ => return Ok(None),
     };
     let scenario = Scenario { changes: vec![range.parse()?], ..Scenario::default() };

@@ -7,7 +7,7 @@ use super::model;
 use super::utilization::{Utilization, parse};
 use crate::exit::{Exit, UsageError};
 use crate::output::{OutFile, deliver};
-use brimful_core::model::{Class, ClassKind, Model, Scheduling, Station, StationKind};
+use brimful_core::model::{ClassKind, Model, ModelClass, Scheduling, Station, StationKind};
 use brimful_core::profile::Profile;
 use brimful_core::quantity::rate;
 use brimful_estimate::Interval;
@@ -55,11 +55,11 @@ fn site(args: &CalibrateArgs, profile: &Profile, utilization: &Utilization, coun
     let names: Vec<String> = profile.classes.iter().map(|class| class.name.clone()).collect();
     let seconds: f64 = reached.iter().map(|step| utilization.steps[*step].seconds).sum();
     let rate_of = |class: usize| reached.iter().map(|step| counted.requests[*step][class]).sum::<f64>() / seconds;
-    let class = |(index, name): (usize, &String)| Class {
+    let class = |(index, name): (usize, &String)| ModelClass {
         name: name.clone(),
         kind: ClassKind::Open,
         rate: Some(rate_of(index)),
-        ..Class::default()
+        ..ModelClass::default()
     };
     let mut model = Model { classes: names.iter().enumerate().map(class).collect(), ..Model::default() };
     let (mut resources, mut half_widths, mut notes) = (Vec::new(), Vec::new(), vec![counted.lines.clone()]);

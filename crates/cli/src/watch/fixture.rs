@@ -3,8 +3,8 @@
 use brimful_core::Nanos;
 use brimful_core::server::{
     AcceptQueue, Connections, Core, CpuDemand, CpuShares, Disk, Elapsed, Interrupts, Kernel, Listener, Memory, Module,
-    ModuleClass, ModuleServer, Network, Paging, Phases, Port, Pressure, Program, Programs, SocketClass, SocketPort,
-    SocketRequests, Stall, State, Tcp, Traffic,
+    ModuleClass, ModuleServer, Network, NetworkTraffic, Paging, Phases, Port, Pressure, Program, Programs, SocketClass,
+    SocketPort, SocketRequests, Stall, State, Tcp,
 };
 use brimful_monitor::{Rates, Stretch};
 
@@ -58,12 +58,12 @@ pub fn busy() -> Rates {
         ..Program::default()
     };
     let php = Program { name: "php-fpm8.2".to_owned(), run_queue_wait_s: None, ..nginx.clone() };
-    let eth0 = Traffic {
+    let eth0 = NetworkTraffic {
         rx_packets_per_s: 15_000.0,
         tx_packets_per_s: 14_000.0,
         rx_bytes_per_s: 1.9e6,
         tx_bytes_per_s: 38.0e6,
-        ..Traffic::default()
+        ..NetworkTraffic::default()
     };
     let tcp = Tcp {
         segments_in_per_s: Some(15_000.0),
@@ -74,7 +74,7 @@ pub fn busy() -> Rates {
         time_wait: Some(10_240),
         ..Tcp::default()
     };
-    let interfaces = [("eth0".to_owned(), eth0), ("lo".to_owned(), Traffic::default())].into();
+    let interfaces = [("eth0".to_owned(), eth0), ("lo".to_owned(), NetworkTraffic::default())].into();
     let network = Network { all: Some(eth0), interfaces, queue_overflows_per_s: Some(0.0), tcp: Some(tcp) };
     let listener = Some(Listener {
         syn_per_s: Some(5_210.0),

@@ -20,11 +20,11 @@ pub struct Connections {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Port {
-    /// Which.
+    /// The port number.
     pub port: u16,
-    /// Its listening sockets together, as they were last; `null` if nothing listened.
+    /// Its listening sockets together, at the end of the interval; `null` if no socket listened.
     pub listener: Option<Listener>,
-    /// Its connections by TCP state. A state that the source cannot tell is left out; one that it tells is there, be it 0.
+    /// Its connections by TCP state. States that the source does not report are left out; others are present even if 0.
     pub connections: Option<BTreeMap<State, u64>>,
 }
 
@@ -32,21 +32,21 @@ pub struct Port {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Listener {
-    /// SYNs that asked for a connection: accepted and dropped.
+    /// SYNs received, both accepted and dropped.
     pub syn_per_s: Option<f64>,
-    /// Connections established; `sources` says whether those of other ports are among them.
+    /// Connections established; `sources` says whether they include those of other ports.
     pub accepted_per_s: Option<f64>,
-    /// Dropped by these sockets, because the accept queue was full or for want of memory.
+    /// SYNs and connections that these sockets dropped because the accept queue was full or memory was short.
     pub dropped_per_s: f64,
-    /// Length of the accept queue at the end.
+    /// Length of the accept queue at the end of the interval.
     pub accept_queue: u64,
-    /// The longest accept queue that a sample saw.
+    /// Length of the longest accept queue in any sample.
     pub accept_queue_max: u64,
-    /// The queues' limit, that of all sockets together.
+    /// Limit of the accept queue, summed over all sockets.
     pub backlog: u64,
-    /// How many sockets these are: IPv4 and IPv6, or one for each worker (SO_REUSEPORT).
+    /// Number of sockets: IPv4 and IPv6, or one for each worker (SO_REUSEPORT).
     pub sockets: u64,
-    /// The socket that was nearest to its limit: one that is full drops, whatever room the others have.
+    /// The socket that was nearest to its limit. A full socket drops connections even if others have room.
     pub fullest: AcceptQueue,
 }
 
@@ -54,19 +54,19 @@ pub struct Listener {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct AcceptQueue {
-    /// Connections that waited to be accepted, the most that a sample saw.
+    /// Highest number of connections that waited to be accepted, over all samples.
     pub length: u64,
-    /// How many may wait; Linux lets one more.
+    /// Number of connections that may wait; Linux admits one more.
     pub limit: u64,
 }
 
 impl AcceptQueue {
-    /// How full it was, from 0 to 1.
+    /// Length of the queue as a share of its limit, from 0 to 1.
     pub fn fullness(self) -> f64 {
         (self.length as f64 / self.limit.max(1) as f64).min(1.0)
     }
 
-    /// The fuller of two.
+    /// The fuller of two queues.
     pub fn fuller(self, other: AcceptQueue) -> AcceptQueue {
         if self.fullness().total_cmp(&other.fullness()).is_lt() { other } else { self }
     }
@@ -78,26 +78,26 @@ impl AcceptQueue {
 pub enum State {
     /// Both sides may send.
     Established,
-    /// This side has asked for a connection.
+    /// This side has sent a SYN.
     SynSent,
-    /// The other side has asked, and has not answered the answer yet.
+    /// The peer has sent a SYN and has not acknowledged this side's SYN yet.
     SynReceived,
-    /// This side has closed, and the other has not acknowledged that.
+    /// This side has closed, and the peer has not acknowledged that yet.
     FinWait1,
-    /// This side has closed, and the other has not.
+    /// This side has closed, and the peer has not.
     FinWait2,
-    /// Waiting for stray segments to die out.
+    /// Waiting until no stray segments can arrive any more.
     TimeWait,
-    /// The other side has closed, and this has not.
+    /// The peer has closed, and this side has not.
     CloseWait,
-    /// Both have closed, and the other has not acknowledged ours.
+    /// The peer closed first, then this side; the peer has not acknowledged that yet.
     LastAck,
-    /// Both have closed at the same time.
+    /// Both sides have closed at the same time.
     Closing,
 }
 
 impl State {
-    /// All of them.
+    /// All states.
     pub const ALL: [State; 9] = [
         State::Established,
         State::SynSent,
@@ -110,7 +110,7 @@ impl State {
         State::Closing,
     ];
 
-    /// As in documents.
+    /// The name of the state in documents.
     pub fn name(self) -> &'static str {
         match self {
             State::Established => "established",

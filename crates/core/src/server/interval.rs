@@ -1,22 +1,22 @@
-//! The course of the figures: one stretch after the other, for charts and in logs.
+//! Figures of successive intervals, for charts and logs.
 
 use super::CpuShares;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One stretch between two samples of the monitor: the course of the main figures, for charts.
+/// The main figures of the interval between two samples of the monitor, for charts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ServerInterval {
-    /// Its beginning, seconds after the start of the load.
+    /// Start of the interval, in seconds after the start of the load.
     pub t_s: f64,
-    /// Its length.
+    /// Length of the interval.
     pub length_s: f64,
     /// The CPUs that were watched.
     pub cpu: Option<CpuShares>,
     /// CPU time of all watched processes, in cores: 0.5 is half of one core.
     pub process_cores: Option<f64>,
-    /// Of it, in user mode.
+    /// CPU time of all watched processes in user mode, in cores.
     pub process_cores_user: Option<f64>,
     /// Time that the threads of watched processes waited for a CPU, per second.
     pub run_queue_wait: Option<f64>,
@@ -24,13 +24,13 @@ pub struct ServerInterval {
     pub context_switches_per_s: Option<f64>,
     /// Bytes received and sent per second, all interfaces.
     pub network_bytes_per_s: Option<f64>,
-    /// TCP segments sent again, per second.
+    /// TCP segments retransmitted per second.
     pub retransmitted_per_s: Option<f64>,
     /// Utilization of the busiest disk.
     pub disk_utilization: Option<f64>,
-    /// Connections that are established, at its end.
+    /// Established connections at the end of the interval.
     pub established: Option<u64>,
-    /// Length of the accept queue at its end.
+    /// Length of the accept queue at the end of the interval.
     pub accept_queue: Option<u64>,
     /// SYNs dropped by the listener, per second.
     pub dropped_per_s: Option<f64>,
@@ -39,22 +39,23 @@ pub struct ServerInterval {
     /// Requests per second, as the Server Module counts them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests_per_s: Option<f64>,
-    /// Workers that were busy on average, as the Server Module says.
+    /// Mean number of busy workers, as the Server Module reports it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workers_busy: Option<f64>,
 }
 
-/// One line of a group's log (`brimful watch --log`): the figures of the stretch that ends at `at`.
+/// One line of a group's log (`brimful watch --log`): the figures of the interval that ends at `at`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LogLine<T> {
-    /// The end of the stretch by the wall clock, RFC 3339 in UTC with milliseconds. That clock may step: lengths and rates
-    /// are by the other.
+    /// End of the interval by the wall clock, RFC 3339 in UTC with milliseconds. The wall clock may step, so lengths
+    /// and rates use `CLOCK_MONOTONIC`.
     pub at: String,
-    /// The same instant by `CLOCK_MONOTONIC`, in seconds since boot without the time the machine was suspended.
+    /// The same instant by `CLOCK_MONOTONIC`, in seconds since boot, without the time for which the machine was
+    /// suspended.
     pub t_s: f64,
-    /// Length of the stretch by `CLOCK_MONOTONIC`.
+    /// Length of the interval by `CLOCK_MONOTONIC`.
     pub length_s: f64,
-    /// How long the machine was suspended meanwhile, which is no part of the length.
+    /// Time for which the machine was suspended during the interval; not part of the length.
     pub suspended_s: f64,
     /// The group's figures.
     #[serde(flatten)]

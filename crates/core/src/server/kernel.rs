@@ -10,48 +10,48 @@ use std::collections::BTreeMap;
 pub struct Kernel {
     /// The CPUs that were watched (all, or those named), together.
     pub cpu: Option<CpuShares>,
-    /// Which CPUs those are.
+    /// Numbers of the watched CPUs.
     pub cpus: Vec<usize>,
-    /// Each of them that was online all the time.
+    /// Each watched CPU that was online for the whole interval.
     pub cores: Vec<Core>,
-    /// Threads that ran or waited for a CPU, whole machine, the monitor's own left out.
+    /// Threads that ran or waited for a CPU, whole machine, without the monitor's own.
     pub runnable: Option<u64>,
     /// Threads that waited for a disk, whole machine.
     pub blocked: Option<u64>,
-    /// Whole machine.
+    /// Context switches, whole machine.
     pub context_switches_per_s: Option<f64>,
     /// Processes and threads started, whole machine.
     pub forks_per_s: Option<f64>,
-    /// Work that devices asked for.
+    /// Interrupts, whole machine.
     pub interrupts: Option<Interrupts>,
     /// Traffic between memory and disks.
     pub paging: Option<Paging>,
     /// Memory.
     pub memory: Option<Memory>,
-    /// Whole disks together.
+    /// All disks together; partitions are not counted separately.
     pub disk: Option<Disk>,
-    /// Each whole disk by name, if it was there all the time.
+    /// Each disk by name, if it was present for the whole interval.
     pub disks: BTreeMap<String, Disk>,
-    /// Pressure stall information: the share of time in which work waited for want of something.
+    /// Pressure stall information: the share of time for which work waited for a resource.
     pub pressure: Option<Pressure>,
 }
 
-/// Shares of CPU time; `user`, `system`, `idle` and `steal` are together 1.
+/// Shares of CPU time; the sum of `user`, `system`, `idle` and `steal` is 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct CpuShares {
-    /// User mode, niced and guests included.
+    /// User mode, including niced threads and guests.
     pub user: f64,
-    /// Kernel, interrupts included.
+    /// Kernel, including interrupts.
     pub system: f64,
-    /// Idle, waiting for disks included.
+    /// Idle, including waiting for disks.
     pub idle: f64,
-    /// Taken by the hypervisor.
+    /// Time that the hypervisor gave to other guests.
     pub steal: f64,
-    /// Part of `system`: interrupts and what they leave to do, like most of TCP's receiving side.
+    /// Part of `system`: interrupts and softirqs, which do most of TCP's receive work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interrupt: Option<f64>,
-    /// Part of `idle`: while a thread waited for a disk.
+    /// Part of `idle` in which a thread waited for a disk.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub io_wait: Option<f64>,
 }
@@ -59,26 +59,26 @@ pub struct CpuShares {
 /// One CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Core {
-    /// Its number.
+    /// Number of the CPU.
     pub cpu: usize,
-    /// Where its time went.
+    /// How its time was used.
     #[serde(flatten)]
     pub shares: CpuShares,
 }
 
-/// From this share of the watched CPUs on, work that is not the server's is somebody else's: what the server then does with
-/// the rest says little about it. Interrupts and the kernel's own threads alone can take a tenth of a loaded CPU.
+/// Above this share of the watched CPUs, work outside the server is attributed to other programs, and measurements of
+/// the server are doubtful. Interrupts and kernel threads alone can take a tenth of a loaded CPU.
 pub const OTHER_WORK: f64 = 0.15;
 
 /// Interrupts per second, whole machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Interrupts {
-    /// From all devices, timers included.
+    /// Interrupts of all devices, including timers.
     pub all_per_s: Option<f64>,
-    /// For the network: its softirqs (NET_RX and NET_TX), which one device interrupt or one poll may cause.
+    /// Softirqs of the network (NET_RX and NET_TX), each caused by a device interrupt or a poll.
     pub network_per_s: Option<f64>,
-    /// For disks: the softirq BLOCK.
+    /// Softirqs of disks (BLOCK).
     pub disk_per_s: Option<f64>,
 }
 
@@ -86,13 +86,13 @@ pub struct Interrupts {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Paging {
-    /// Pages read from disks, file contents and swap.
+    /// Pages read from disks, both file contents and swap.
     pub page_ins_per_s: Option<f64>,
-    /// Pages written to disks, file contents and swap.
+    /// Pages written to disks, both file contents and swap.
     pub page_outs_per_s: Option<f64>,
-    /// Of them, from swap.
+    /// Pages read from swap.
     pub swap_ins_per_s: Option<f64>,
-    /// Of them, to swap.
+    /// Pages written to swap.
     pub swap_outs_per_s: Option<f64>,
     /// Page faults that had to wait for a disk.
     pub major_faults_per_s: Option<f64>,
@@ -101,13 +101,13 @@ pub struct Paging {
 /// Memory, whole machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Memory {
-    /// All there is.
+    /// Size of the memory.
     pub total_bytes: u64,
-    /// What programs could still get without swapping.
+    /// Memory that programs could still allocate without swapping.
     pub available_bytes: Option<u64>,
 }
 
-/// Traffic of a disk. A block is 512 bytes, whatever the disk's own are.
+/// Traffic of a disk. A block is 512 bytes, whatever the disk's own block size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Disk {
@@ -119,32 +119,32 @@ pub struct Disk {
     pub writes_per_s: f64,
     /// Blocks written.
     pub blocks_written_per_s: f64,
-    /// Share of time in which an operation was under way; of several disks, the busiest one's.
+    /// Share of time in which an operation was in progress; for several disks, that of the busiest.
     pub utilization: f64,
-    /// Mean number of operations under way.
+    /// Mean number of operations in progress.
     pub queue_length: f64,
 }
 
-/// Bytes of a block: Linux counts those of this size, whatever the disk's own are.
+/// Size of a block in Linux's statistics, whatever the disk's own block size.
 pub const BLOCK_BYTES: u64 = 512;
 
-/// Pressure of each resource.
+/// Pressure on each resource.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Pressure {
-    /// Of the CPUs.
+    /// Waiting for CPUs.
     pub cpu: Option<Stall>,
-    /// Of memory.
+    /// Waiting for memory.
     pub memory: Option<Stall>,
-    /// Of disks.
+    /// Waiting for disks.
     pub io: Option<Stall>,
 }
 
-/// Shares of time (Linux's PSI, from its totals in microseconds).
+/// Shares of time in which threads waited for a resource (Linux's PSI, from its totals in microseconds).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Stall {
-    /// Some threads waited.
+    /// At least one thread waited.
     pub some: f64,
-    /// All threads that had anything to do waited. Of CPUs there is no such thing, because some thread runs on them.
+    /// All threads that were not idle waited. Absent for CPUs, because one of the threads is always running.
     pub full: Option<f64>,
 }

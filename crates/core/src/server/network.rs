@@ -1,4 +1,4 @@
-//! Network group: interfaces and TCP of the server's network namespace. Rates are means over the stretch.
+//! Network group: interfaces and TCP of the server's network namespace. Rates are means over the interval.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Network {
-    /// All interfaces together, loopback included. What passes through two interfaces, like a bridge and its port,
-    /// counts twice.
+    /// All interfaces together, including loopback. A packet that passes through two interfaces, like a bridge and its
+    /// port, counts twice.
     #[serde(flatten)]
-    pub all: Option<Traffic>,
-    /// Each interface by name; without those that came, went or began to count anew.
-    pub interfaces: BTreeMap<String, Traffic>,
+    pub all: Option<NetworkTraffic>,
+    /// Each interface by name, without those that appeared, disappeared or reset their counters during the interval.
+    pub interfaces: BTreeMap<String, NetworkTraffic>,
     /// Packets that the kernel dropped because a CPU's receive queue was full, whole machine.
     pub queue_overflows_per_s: Option<f64>,
     /// TCP of this namespace.
@@ -22,7 +22,7 @@ pub struct Network {
 
 /// Traffic of network interfaces, per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Traffic {
+pub struct NetworkTraffic {
     /// Packets received.
     pub rx_packets_per_s: f64,
     /// Packets sent.
@@ -31,13 +31,13 @@ pub struct Traffic {
     pub rx_bytes_per_s: f64,
     /// Bytes sent.
     pub tx_bytes_per_s: f64,
-    /// Packets that came damaged.
+    /// Packets received with errors.
     pub rx_errors_per_s: f64,
     /// Packets that could not be sent.
     pub tx_errors_per_s: f64,
-    /// Packets received and thrown away, for want of memory or of a taker.
+    /// Packets received but dropped, because memory was short or no protocol accepted them.
     pub rx_dropped_per_s: f64,
-    /// Packets to be sent and thrown away.
+    /// Packets dropped before they were sent.
     pub tx_dropped_per_s: f64,
     /// Collisions on a shared wire, which modern networks do not have.
     pub collisions_per_s: f64,
@@ -49,19 +49,19 @@ pub struct Traffic {
 pub struct Tcp {
     /// Segments received.
     pub segments_in_per_s: Option<f64>,
-    /// Segments sent, without those sent again.
+    /// Segments sent, without retransmissions.
     pub segments_out_per_s: Option<f64>,
-    /// Segments sent again.
+    /// Segments retransmitted.
     pub retransmitted_per_s: Option<f64>,
     /// Resets sent.
     pub resets_out_per_s: Option<f64>,
-    /// Connections that this side began.
+    /// Connections that this side initiated.
     pub active_opens_per_s: Option<f64>,
-    /// Connections that the other side began and that were established.
+    /// Connections that peers initiated and that were established.
     pub passive_opens_per_s: Option<f64>,
     /// Packets that found a listener's accept queue full.
     pub listen_overflows_per_s: Option<f64>,
-    /// Packets dropped at a listener for any reason, overflows included.
+    /// Packets dropped at a listener for any reason, including overflows.
     pub listen_drops_per_s: Option<f64>,
     /// SYN cookies sent, because the queue of half-open connections was full.
     pub syn_cookies_per_s: Option<f64>,
@@ -71,8 +71,8 @@ pub struct Tcp {
     pub time_wait: Option<u64>,
     /// Sockets in use.
     pub in_use: Option<u64>,
-    /// Sockets that no process holds any more, whole machine.
+    /// Sockets that no process has open any more, whole machine.
     pub orphans: Option<u64>,
-    /// Memory of all sockets' buffers, whole machine.
+    /// Memory of all socket buffers, whole machine.
     pub memory_bytes: Option<u64>,
 }

@@ -1,28 +1,28 @@
-//! Requests as the server's sockets show them, whatever server it is.
+//! Requests of any server, as observed on its sockets.
 
 use super::module::Elapsed;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Requests seen on the sockets of the watched ports, by tracepoints that are attached for slices of time.
+/// Requests observed on the sockets of the watched ports, by tracepoints that are attached for slices of time.
 ///
-/// A request is counted if its first bytes arrive in the first part of a slice, and followed until the slice ends. So
-/// rates are of that first part, however long requests take; and times are of those that had their answer before the
-/// end, with the share of those that did not beside them.
+/// A request is counted if its first bytes arrive in the first part of a slice, and is followed until the slice ends.
+/// Rates are those of the first part, however long requests take. Times are those of requests answered before the slice
+/// ended; the share of the others is reported beside them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SocketRequests {
     /// The share of time in which the tracepoints were attached.
     pub duty: f64,
-    /// How long a slice is at the end of the stretch; `null` if they are attached all the time.
+    /// Length of a slice at the end of the interval; `null` if the tracepoints are attached all the time.
     pub slice_s: Option<f64>,
-    /// Slices that ended in the stretch.
+    /// Slices that ended in the interval.
     pub slices: u64,
     /// Each port.
     pub ports: Vec<SocketPort>,
     /// Requests of each port by the size of their answers.
     pub classes: Vec<SocketClass>,
-    /// What these figures do not tell, in words.
+    /// Limitations of these figures, in words.
     pub limits: Vec<String>,
 }
 
@@ -30,44 +30,44 @@ pub struct SocketRequests {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SocketPort {
-    /// Which.
+    /// The port number.
     pub port: u16,
     /// Requests that were counted.
     pub requests: u64,
     /// Requests per second; `null` if nothing was attached.
     pub requests_per_s: Option<f64>,
-    /// Bytes of requests per second, with their heads and whatever encrypts them.
+    /// Bytes of requests per second, including heads and TLS.
     pub received_bytes_per_s: Option<f64>,
-    /// Bytes of answers per second, likewise.
+    /// Bytes of answers per second, including heads and TLS.
     pub sent_bytes_per_s: Option<f64>,
-    /// Requests that waited or were being served, on average; those without an answer at their slice's end are missing.
+    /// Mean number of requests that waited or were being served, without those still unanswered when their slice ended.
     pub under_way: Option<f64>,
-    /// Of the requests, the share that had no answer, or not all of it, at their slice's end.
+    /// Share of the requests that had no complete answer when their slice ended.
     pub open_share: Option<f64>,
-    /// Of the requests, the share whose connection the server closed, or lost, without a byte of an answer.
+    /// Share of the requests whose connection the server closed or lost without sending a byte of an answer.
     pub unanswered_share: Option<f64>,
-    /// From when the first bytes of a request could be read until the server read them: its own queueing.
+    /// Time from when the first bytes of a request were readable until the server read them: queueing in the server.
     pub wait_us: Option<Elapsed>,
-    /// From there until the last bytes of the answer were handed to the kernel.
+    /// Time from when the server read the request until the last bytes of the answer were handed to the kernel.
     pub service_us: Option<Elapsed>,
 }
 
-/// Requests of one port whose answers have similar sizes, heads included.
+/// Requests of one port whose answers have similar sizes, including heads.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SocketClass {
-    /// Its name, as of the Server Module's own classes.
+    /// Name of the class, like those of the Server Module's classes.
     pub name: String,
-    /// Which port.
+    /// The port number.
     pub port: u16,
-    /// Requests that had their answer before their slice's end.
+    /// Requests that were answered before their slice ended.
     pub requests: u64,
-    /// The same per second.
+    /// Requests that were answered before their slice ended, per second.
     pub requests_per_s: Option<f64>,
     /// Bytes of answers per second.
     pub sent_bytes_per_s: Option<f64>,
-    /// As of the port.
+    /// As in [`SocketPort::wait_us`].
     pub wait_us: Option<Elapsed>,
-    /// As of the port.
+    /// As in [`SocketPort::service_us`].
     pub service_us: Option<Elapsed>,
 }

@@ -1,12 +1,12 @@
 //! What one class of a [`Workload`] asks for: one path, a list of URLs or requests, or a set of files; by weight, by
 //! popularity or in order; and what is filled in anew for every call.
 //!
-//! Whatever it is, a class has [`Class::len`] *targets*, numbered from 0. Where it asks for any of them, the chooser draws
+//! Whatever it is, a class has [`RequestClass::len`] *targets*, numbered from 0. Where it asks for any of them, the chooser draws
 //! which; where it is *numbered*, because it goes through them in order or has places to be filled in, a call is known by
 //! its number within the class, from which follows all else.
 
 use super::listed::{List, UrlList, check_target, is_forbidden_in_header, is_forbidden_in_path};
-use super::{Class, Contents, LineError, ListedRequest, Rows, Workload, WorkloadError};
+use super::{Contents, LineError, ListedRequest, RequestClass, Rows, Workload, WorkloadError};
 use crate::template::{Piece, is_template, parse};
 use crate::text::bytes_without_mark;
 use crate::url::{encode_target, is_whole_url};
@@ -74,7 +74,7 @@ impl Workload {
 
     /// A file that was not read and has to be, before there can be a load.
     pub fn unread_file(&self) -> Option<&str> {
-        self.classes.iter().find_map(Class::unread_file)
+        self.classes.iter().find_map(RequestClass::unread_file)
     }
 
     /// After how many calls the load is over because a list is.
@@ -84,7 +84,7 @@ impl Workload {
     }
 }
 
-impl Class {
+impl RequestClass {
     /// How many targets it has: none where a file has not been read.
     pub fn len(&self) -> usize {
         match (&self.file_set, self.contents.list.as_deref()) {
@@ -381,7 +381,7 @@ mod tests {
         toml::from_str(toml).unwrap()
     }
 
-    fn class(toml: &str) -> Class {
+    fn class(toml: &str) -> RequestClass {
         read(&format!("[[class]]\nname = 'x'\n{toml}")).classes.remove(0)
     }
 
@@ -399,7 +399,7 @@ mod tests {
         }
     }
 
-    fn with_files(toml: &str) -> Result<Class, String> {
+    fn with_files(toml: &str) -> Result<RequestClass, String> {
         let mut workload = read(&format!("[[class]]\nname = 'x'\n{toml}"));
         workload.validate().map_err(|error| error.to_string())?;
         workload.read_files(file).map_err(|error| error.to_string())?;

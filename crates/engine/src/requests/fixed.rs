@@ -12,7 +12,7 @@ use crate::EngineError;
 use crate::bodies::BodyFile;
 use brimful_core::alias::Alias;
 use brimful_core::template::TemplateError;
-use brimful_core::workload::{Class, Expect, Order, Workload};
+use brimful_core::workload::{Expect, Order, RequestClass, Workload};
 use brimful_core::{CallSpec, ClassId, RequestId};
 use brimful_http::{Request, RequestError, Version};
 use std::borrow::Cow;
@@ -38,7 +38,7 @@ pub struct FixedRequests {
 
 #[derive(Clone, Debug)]
 struct OfClass {
-    class: Class,
+    class: RequestClass,
     /// The file with the body of its requests.
     body: Option<Arc<BodyFile>>,
     pick: Pick,
@@ -98,7 +98,7 @@ impl FixedRequests {
     fn rendering(workload: &Workload, wire: &Wire, most: usize) -> Result<FixedRequests, EngineError> {
         let wire = Arc::new(wire.clone());
         let mut first = 0;
-        let mut of_class = |class: &Class| {
+        let mut of_class = |class: &RequestClass| {
             let made = OfClass::render(class, first, &wire, most);
             first += if class.is_numbered() { 1 } else { class.len() as u32 };
             made
@@ -158,7 +158,7 @@ impl<'a> Requests<'a> for &'a FixedRequests {
 
 impl OfClass {
     /// With `first` requests before it that are drawn by themselves.
-    fn render(class: &Class, first: u32, wire: &Arc<Wire>, most: usize) -> Result<OfClass, EngineError> {
+    fn render(class: &RequestClass, first: u32, wire: &Arc<Wire>, most: usize) -> Result<OfClass, EngineError> {
         let walk = class.file_set.as_ref().and_then(|set| set.ratio);
         let pick = match (walk, class.order) {
             _ if !class.is_numbered() => Pick::Drawn { first },
@@ -238,7 +238,7 @@ impl OfClass {
             Pick::Walk { ratio } => {
                 self.class.file_set.as_ref().map_or(0, |set| set.walk(*ratio, number as u64) as usize)
             }
-            Pick::ByNumber(shares) => shares.at(draws().unit()),
+            Pick::ByNumber(shares) => shares.index_at(draws().unit()),
         }
     }
 

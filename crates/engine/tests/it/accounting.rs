@@ -4,7 +4,7 @@
 use crate::case::{Case, on_each_engine};
 use crate::seen::{Seen, completed, connects, count, refused, reset};
 use crate::support::{Control, Plan, until};
-use brimful_core::workload::{Class, Workload as WorkloadDoc};
+use brimful_core::workload::{RequestClass, Workload as WorkloadDoc};
 use brimful_core::{End, Nanos};
 use brimful_engine::{Clock, Close, Engine};
 use brimful_stats::{Account, Collector, Live};
@@ -140,7 +140,7 @@ fn both_engines_count_the_same() {
 }
 
 fn mixed_plan(engine: Engine, addr: SocketAddr) -> Plan {
-    let class = |name: &str| Class {
+    let class = |name: &str| RequestClass {
         name: name.to_owned(),
         method: if name == "post" { "POST" } else { "GET" }.to_owned(),
         path: format!("/{name}"),

@@ -3,7 +3,7 @@
 use crate::case::{Case, on_each_engine};
 use crate::seen::{Seen, completed, connects, count};
 use crate::support::{Plan, until};
-use brimful_core::workload::{Class, Workload as WorkloadDoc};
+use brimful_core::workload::{RequestClass, Workload as WorkloadDoc};
 use brimful_core::{End, Limit, Nanos};
 use brimful_engine::{Close, EngineError, FixedRequests, Wire};
 use brimful_http::Version;
@@ -57,9 +57,9 @@ fn content(length: usize) -> Vec<u8> {
 }
 
 /// A class whose requests have this file as their body.
-fn put(file: &TempFile, expect: bool) -> Class {
+fn put(file: &TempFile, expect: bool) -> RequestClass {
     let headers = if expect { [("Expect", "100-continue")].as_slice() } else { &[] };
-    Class {
+    RequestClass {
         body_file: file.0.display().to_string(),
         headers: headers.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect(),
         ..WorkloadDoc::single("PUT", "/").classes[0].clone()
@@ -80,7 +80,7 @@ fn upload_on_streams(case: Case, address: SocketAddr, file: &TempFile, expect: b
 const STREAMS: usize = 4;
 
 fn posting_expectantly(case: Case, address: SocketAddr, body: &str) -> Plan {
-    let class = Class {
+    let class = RequestClass {
         body: body.to_owned(),
         headers: BTreeMap::from([("Expect".to_owned(), "100-continue".to_owned())]),
         ..WorkloadDoc::single("POST", "/").classes[0].clone()
@@ -168,7 +168,7 @@ fn a_file_that_becomes_shorter_fails_its_calls(case: Case) {
     std::fs::write(&file.0, b"short").unwrap();
     assert_eq!(unreadable(&plan.closed(1)), 3);
     // One that is not there prevents the run.
-    let gone = Class { body_file: "/nowhere".to_owned(), ..WorkloadDoc::single("PUT", "/").classes[0].clone() };
+    let gone = RequestClass { body_file: "/nowhere".to_owned(), ..WorkloadDoc::single("PUT", "/").classes[0].clone() };
     let (authority, version, headers, close) = ("a".to_owned(), Version::Http11, Vec::new(), Close::Server);
     let wire = Wire { authority, is_secure: false, version, headers, close };
     let mut workload = WorkloadDoc::single("PUT", "/");

@@ -3,7 +3,7 @@
 use crate::case::{Case, on_each_engine};
 use crate::seen::{Seen, count};
 use crate::support::{Control, Plan};
-use brimful_core::workload::{Class, Workload as WorkloadDoc};
+use brimful_core::workload::{RequestClass, Workload as WorkloadDoc};
 use brimful_core::{ClassId, End, Event, Observer};
 use brimful_engine::Close;
 use brimful_testkit::http2::{END, WHOLE, frame, http2_server, kind, settings};
@@ -13,7 +13,7 @@ use brimful_workload::Shard;
 on_each_engine!(answers_are_judged, whoever_looks_is_shown_requests_and_answers);
 
 /// By HTTP/1 and HTTP/2, at servers that answer everything with `abc`.
-fn plans(case: Case, classes: &[Class]) -> [(Plan, RawServer); 2] {
+fn plans(case: Case, classes: &[RequestClass]) -> [(Plan, RawServer); 2] {
     let http1 = RawServer::answering(|_| with_length(b"abc"));
     let http2 = http2_server(settings(&[]), |peer, _| {
         while let Some(stream) = peer.request() {
@@ -28,7 +28,7 @@ fn plans(case: Case, classes: &[Class]) -> [(Plan, RawServer); 2] {
     [(plan(&http1), http1), (plan(&http2).by_http2(classes, 4), http2)]
 }
 
-fn class(name: &str, expect: &str) -> Class {
+fn class(name: &str, expect: &str) -> RequestClass {
     let toml = format!("[[class]]\nname = '{name}'\nmethod = 'POST'\npath = '/{name}'\nbody = 'xy'\n{expect}\n");
     toml::from_str::<WorkloadDoc>(&toml).unwrap().classes.remove(0)
 }

@@ -3,7 +3,7 @@
 use crate::case::{Case, on_each_engine};
 use crate::seen::{Seen, completed, connects, count, reset};
 use crate::support::{Control, Plan, until};
-use brimful_core::workload::{Class, Workload as WorkloadDoc};
+use brimful_core::workload::{RequestClass, Workload as WorkloadDoc};
 use brimful_core::{End, Nanos, Retry};
 use brimful_testkit::http2::{END, Http2Peer, WHOLE, answer, frame, goaway, http2_server, kind, settings};
 use brimful_testkit::{
@@ -41,12 +41,12 @@ on_each_engine!(
 
 const STREAMS: usize = 8;
 
-fn get() -> Vec<Class> {
+fn get() -> Vec<RequestClass> {
     WorkloadDoc::single("GET", "/").classes
 }
 
-fn post(body: &str) -> Vec<Class> {
-    vec![Class { body: body.to_owned(), ..WorkloadDoc::single("POST", "/").classes.remove(0) }]
+fn post(body: &str) -> Vec<RequestClass> {
+    vec![RequestClass { body: body.to_owned(), ..WorkloadDoc::single("POST", "/").classes.remove(0) }]
 }
 
 fn plan(case: Case, addr: SocketAddr) -> Plan {

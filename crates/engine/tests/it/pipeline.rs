@@ -4,7 +4,7 @@
 use crate::case::{Case, on_each_engine};
 use crate::seen::{Seen, completed, connects, count, reset};
 use crate::support::Plan;
-use brimful_core::workload::{Class, Workload as WorkloadDoc};
+use brimful_core::workload::{RequestClass, Workload as WorkloadDoc};
 use brimful_core::{End, Nanos, SessionId};
 use brimful_engine::Close;
 use brimful_testkit::{RawServer, Request, Step, script, with_length};
@@ -57,7 +57,7 @@ fn responses_may_come_in_one_piece_or_many(case: Case) {
 
 /// Lengths and methods differ, and the length of what was received says whose response it was.
 fn each_call_gets_its_own_response(case: Case) {
-    let class = |n: usize| Class {
+    let class = |n: usize| RequestClass {
         path: format!("/{}", n * 1000),
         name: n.to_string(),
         ..WorkloadDoc::single(if n == 3 { "HEAD" } else { "GET" }, "/").classes[0].clone()
@@ -68,7 +68,7 @@ fn each_call_gets_its_own_response(case: Case) {
         whole[..whole.len() - body].to_vec()
     };
     let server = RawServer::answering(answer);
-    let classes: Vec<Class> = (0..6).map(class).collect();
+    let classes: Vec<RequestClass> = (0..6).map(class).collect();
     let plan = Plan::of_classes(case.engine, server.addr(), &classes, Close::Server).calls(1000);
     let calls = plan.configure(|c| c.connections.pipeline = DEPTH).closed(3 * DEPTH as u64);
     assert_eq!(count(&calls, completed), 1000);

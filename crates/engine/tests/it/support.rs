@@ -2,7 +2,7 @@
 
 use crate::case::Case;
 use crate::seen::{Keeper, Seen};
-use brimful_core::workload::{Class, Workload as WorkloadDoc};
+use brimful_core::workload::{RequestClass, Workload as WorkloadDoc};
 use brimful_core::{Nanos, Observer, Rate, Workload};
 use brimful_engine::{Close, Config, ConnectionPolicy, Engine, EngineError, FixedRequests, Requests, Run, Wire, run};
 use brimful_workload::{Arrivals, Closed, ClosedBursts, Extent, Mix, Open, Process, SClients, Shard};
@@ -49,7 +49,7 @@ impl Plan {
         Plan::of_classes(case.engine, address, &classes, Close::Server).calls(1)
     }
 
-    pub fn of_classes(engine: Engine, address: SocketAddr, classes: &[Class], close: Close) -> Plan {
+    pub fn of_classes(engine: Engine, address: SocketAddr, classes: &[RequestClass], close: Close) -> Plan {
         let version = brimful_http::Version::Http11;
         let wire = Wire { authority: address.to_string(), version, is_secure: false, headers: Vec::new(), close };
         let config = Config {
@@ -73,7 +73,7 @@ impl Plan {
     }
 
     /// The same by HTTP/2, with these requests, on so many streams of each connection.
-    pub fn by_http2(mut self, classes: &[Class], streams: usize) -> Plan {
+    pub fn by_http2(mut self, classes: &[RequestClass], streams: usize) -> Plan {
         let (version, is_secure) = (brimful_http::Version::Http2, self.config.tls.is_some());
         let (authority, close) = (self.config.address.to_string(), self.config.connections.close);
         let wire = Wire { authority, version, is_secure, headers: Vec::new(), close };

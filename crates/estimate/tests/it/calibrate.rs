@@ -5,7 +5,7 @@ mod sources;
 mod trouble;
 
 use crate::demand::wild;
-use brimful_core::counts::Traffic;
+use brimful_core::counts::WireBytes;
 use brimful_core::record::Record;
 use brimful_core::server::{CpuShares, Module, ModuleClass, Sampled};
 use brimful_estimate::demand::Shape;
@@ -243,7 +243,7 @@ const EDITS: [Edit; 16] = [
     |r, x| r.intervals[5].length_s = x,
     |r, x| r.intervals[0].offered = x as u64,
     |r, x| r.classes.values_mut().for_each(|c| c.counts.completed = x as u64),
-    |r, x| r.classes.values_mut().for_each(|c| c.bytes = Some(Traffic { received: x as u64, sent: 0 })),
+    |r, x| r.classes.values_mut().for_each(|c| c.bytes = Some(WireBytes { received: x as u64, sent: 0 })),
     |r, x| r.server.iter_mut().for_each(|s| s.process[0].cores = x),
     |r, x| r.server.iter_mut().for_each(|s| s.kernel.cpu = Some(CpuShares { idle: x, ..CpuShares::default() })),
     |r, x| r.server.iter_mut().for_each(|s| s.intervals[3].length_s = x),

@@ -31,12 +31,12 @@ use crate::erlang::erlang_c;
 use crate::exceptional::Exceptional;
 use crate::network::{Network, most_servers};
 use crate::solution::Solution;
-use brimful_core::model::{Class, Scheduling, Station, StationKind};
+use brimful_core::model::{ModelClass, Scheduling, Station, StationKind};
 
 /// A station with what all its requests together do to it.
 pub(super) struct Place<'a> {
     station: &'a Station,
-    classes: &'a [Class],
+    classes: &'a [ModelClass],
     demands: &'a [f64],
     throughput: &'a [f64],
     residence: &'a [f64],

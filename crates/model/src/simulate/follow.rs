@@ -45,15 +45,18 @@ pub fn follow(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brimful_core::model::{Class, ClassKind, Scheduling, Station};
+    use brimful_core::model::{ClassKind, ModelClass, Scheduling, Station};
 
     #[test]
     fn every_request_is_seen_once_and_its_work_is_counted() {
-        let closed = Class { kind: ClassKind::Closed, population: Some(3), think: 0.1, ..Class::default() };
-        let class = |name: &str, class: Class| Class { name: name.to_owned(), ..class };
+        let closed = ModelClass { kind: ClassKind::Closed, population: Some(3), think: 0.1, ..ModelClass::default() };
+        let class = |name: &str, class: ModelClass| ModelClass { name: name.to_owned(), ..class };
         let model = Model {
             stations: vec![Station { name: "cpu".into(), scheduling: Scheduling::Fcfs, ..Station::default() }],
-            classes: vec![class("open", Class { rate: Some(5.0), ..Class::default() }), class("closed", closed)],
+            classes: vec![
+                class("open", ModelClass { rate: Some(5.0), ..ModelClass::default() }),
+                class("closed", closed),
+            ],
             demands: vec![vec![0.05, 0.02]],
             ..Model::default()
         };
@@ -89,7 +92,7 @@ mod tests {
     fn a_network_that_cannot_keep_up_works_all_the_time_and_its_backlog_grows() {
         let model = Model {
             stations: vec![Station { name: "cpu".into(), scheduling: Scheduling::Fcfs, ..Station::default() }],
-            classes: vec![Class { name: "open".into(), rate: Some(30.0), ..Class::default() }],
+            classes: vec![ModelClass { name: "open".into(), rate: Some(30.0), ..ModelClass::default() }],
             demands: vec![vec![0.05]],
             ..Model::default()
         };

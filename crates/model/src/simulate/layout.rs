@@ -168,7 +168,7 @@ fn check_options(model: &Model, options: &SimulationOptions) -> Result<(), Model
 }
 
 /// By class: its rank among the distinct priorities, the most urgent 0.
-fn urgency(classes: &[model::Class]) -> Vec<usize> {
+fn urgency(classes: &[model::ModelClass]) -> Vec<usize> {
     let mut priorities: Vec<u32> = classes.iter().map(|c| c.priority).collect();
     priorities.sort_unstable();
     priorities.dedup();

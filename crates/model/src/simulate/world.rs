@@ -359,16 +359,20 @@ impl Presence {
 mod tests {
     use super::*;
     use crate::SimulationOptions;
-    use brimful_core::model::{Class, ClassKind, Model, Scheduling, Station};
+    use brimful_core::model::{ClassKind, Model, ModelClass, Scheduling, Station};
 
     #[test]
     fn no_one_is_lost_and_no_one_is_made() {
         let station = |scheduling| Station { scheduling, servers: 2, scv: 2.0, ..Station::default() };
-        let class = |priority| Class { priority, ..Class::default() };
-        let closed = Class { kind: ClassKind::Closed, population: Some(7), think: 0.5, ..class(1) };
+        let class = |priority| ModelClass { priority, ..ModelClass::default() };
+        let closed = ModelClass { kind: ClassKind::Closed, population: Some(7), think: 0.5, ..class(1) };
         let model = Model {
             stations: [Scheduling::Ps, Scheduling::Fcfs, Scheduling::Preemptive].map(station).to_vec(),
-            classes: vec![closed, Class { rate: Some(2.0), ..class(2) }, Class { rate: Some(1.0), ..class(0) }],
+            classes: vec![
+                closed,
+                ModelClass { rate: Some(2.0), ..class(2) },
+                ModelClass { rate: Some(1.0), ..class(0) },
+            ],
             demands: vec![vec![0.1, 0.2, 0.3], vec![0.3, 0.0, 0.5], vec![0.2, 0.5, 0.1]],
             ..Model::default()
         };

@@ -28,7 +28,7 @@ pub(super) enum Cell {
     /// A station.
     Station(usize),
     /// A class.
-    Class(usize),
+    ModelClass(usize),
     /// At a station, a class.
     Demand(usize, usize),
 }
@@ -78,7 +78,7 @@ impl Edit {
         self.cells.iter().try_for_each(|cell| match *cell {
             Cell::Station(k) if self.property == Property::Speed => self.speed_up(model, k, &amount, number),
             Cell::Station(k) => self.change_station(&mut model.stations[k], &amount, number),
-            Cell::Class(c) => self.change_class(model, c, &amount, number),
+            Cell::ModelClass(c) => self.change_class(model, c, &amount, number),
             Cell::Demand(k, c) => {
                 let demand = &mut model.demands[k][c];
                 let (old, new) = (*demand, self.checked("a demand", amount.apply(*demand, number), |_| true)?);
@@ -174,7 +174,8 @@ impl Edit {
 
     /// A rate for all classes together, in their present proportions.
     fn share_out(&self, model: &mut Model, amount: &Amount, number: f64) -> Result<(), ModelError> {
-        let classes = || self.cells.iter().filter_map(|cell| if let Cell::Class(c) = cell { Some(*c) } else { None });
+        let classes =
+            || self.cells.iter().filter_map(|cell| if let Cell::ModelClass(c) = cell { Some(*c) } else { None });
         let present: f64 = classes().filter_map(|c| model.classes[c].rate).sum();
         let wanted = self.checked("the rate", amount.apply(present, number), |_| true)?;
         if present <= 0.0 {
@@ -231,7 +232,7 @@ impl Cell {
         let figure = figure.name();
         match self {
             Cell::Station(k) => format!("the {figure} of station `{}`", model.stations[k].name),
-            Cell::Class(c) => format!("the {figure} of class `{}`", model.classes[c].name),
+            Cell::ModelClass(c) => format!("the {figure} of class `{}`", model.classes[c].name),
             Cell::Demand(k, c) => {
                 format!("the {figure} of class `{}` at station `{}`", model.classes[c].name, model.stations[k].name)
             }

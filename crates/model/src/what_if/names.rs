@@ -48,11 +48,11 @@ fn classes(property: Property, target: &str, model: &Model) -> Result<Vec<Cell>,
     };
     let fits = |c: &usize| kind.is_none_or(|kind| model.classes[*c].kind == kind);
     if target.is_empty() {
-        return Ok((0..model.classes.len()).filter(fits).map(Cell::Class).collect());
+        return Ok((0..model.classes.len()).filter(fits).map(Cell::ModelClass).collect());
     }
     let c = class_named(target, model)?;
     match model.classes[c].kind {
-        _ if fits(&c) => Ok(vec![Cell::Class(c)]),
+        _ if fits(&c) => Ok(vec![Cell::ModelClass(c)]),
         ClassKind::Open => Err(format!("is about an open class, which has a rate and no {}", property.name())),
         ClassKind::Closed => Err("is about a closed class, which has a population and a think time and no rate".into()),
     }

@@ -11,7 +11,7 @@ use crate::ModelError;
 use crate::correlation::identity;
 use crate::joint;
 use crate::network::Network;
-use brimful_core::model::{Class, ClassKind, Model, Station, StationKind};
+use brimful_core::model::{ClassKind, Model, ModelClass, Station, StationKind};
 use serde::Serialize;
 use std::collections::HashMap;
 
@@ -223,14 +223,14 @@ impl Variants {
         let kind = if new.rate.is_some() { ClassKind::Open } else { ClassKind::Closed };
         let priority = like.map_or(0, |c| model.classes[c].priority);
         let rate = new.rate.map(|_| 0.0);
-        let class = Class { name: new.name.clone(), kind, rate, priority, ..Class::default() };
+        let class = ModelClass { name: new.name.clone(), kind, rate, priority, ..ModelClass::default() };
         let c = self.push_class(class, like);
         for (key, amount) in new.amounts() {
             let (property, cell) = match key {
-                "rate" => (Property::Rate, Cell::Class(c)),
-                "population" => (Property::Population, Cell::Class(c)),
-                "think" => (Property::Think, Cell::Class(c)),
-                "priority" => (Property::Priority, Cell::Class(c)),
+                "rate" => (Property::Rate, Cell::ModelClass(c)),
+                "population" => (Property::Population, Cell::ModelClass(c)),
+                "think" => (Property::Think, Cell::ModelClass(c)),
+                "priority" => (Property::Priority, Cell::ModelClass(c)),
                 station => {
                     let k = station_named(station, model)
                         .map_err(|why| error(format!("{why}; and beside stations {}", listed(station, KEYS))))?;
@@ -257,7 +257,8 @@ impl Variants {
         self.check_copy(like, |_| true)?;
         let name = unused("client", self.base.classes.iter().map(|class| &class.name));
         let priority = self.base.classes[like].priority;
-        let class = Class { name, kind: ClassKind::Closed, population: Some(1), priority, ..Class::default() };
+        let class =
+            ModelClass { name, kind: ClassKind::Closed, population: Some(1), priority, ..ModelClass::default() };
         let class = self.push_class(class, Some(like));
         let link = if client.shared { StationKind::Queue } else { StationKind::Delay };
         let link = self.push_station("access-link", link);
@@ -272,7 +273,7 @@ impl Variants {
     }
 
     /// A class with the demands of another, or with none.
-    fn push_class(&mut self, class: Class, like: Option<usize>) -> usize {
+    fn push_class(&mut self, class: ModelClass, like: Option<usize>) -> usize {
         self.base.classes.push(class);
         for row in self.base.demands.iter_mut().chain(&mut self.base.demand_ci95_half_width) {
             row.push(like.map_or(0.0, |c| row[c]));

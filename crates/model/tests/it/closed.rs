@@ -1,6 +1,6 @@
 //! Laws of networks with closed classes, whatever the method; and what no model may do to the solvers.
 
-use brimful_core::model::{Class, ClassKind, Model, Scheduling, Station, StationKind};
+use brimful_core::model::{ClassKind, Model, ModelClass, Scheduling, Station, StationKind};
 use brimful_model::{
     Method, ModelError, SimulationOptions, Solution, asymptotic_bounds, balanced_job_bounds, simulate, solve,
     solve_open,
@@ -17,8 +17,14 @@ pub fn delay(name: &str) -> Station {
     Station { kind: StationKind::Delay, ..queue(name, 1) }
 }
 
-pub fn closed_class(name: &str, population: u32, think: f64) -> Class {
-    Class { name: name.into(), kind: ClassKind::Closed, population: Some(population), think, ..Class::default() }
+pub fn closed_class(name: &str, population: u32, think: f64) -> ModelClass {
+    ModelClass {
+        name: name.into(),
+        kind: ClassKind::Closed,
+        population: Some(population),
+        think,
+        ..ModelClass::default()
+    }
 }
 
 /// A sample of errors of `method` relative to the exact solution: mean and largest, of X and then of R.
@@ -56,7 +62,7 @@ fn approximations_are_as_good_as_their_documentation_says() {
 #[test]
 fn bounds_say_no_more_than_is_known() {
     let rough = |order| Station { scheduling: order, scv: 9.0, ..queue("a", 1) };
-    let two = |classes: Vec<Class>, order| {
+    let two = |classes: Vec<ModelClass>, order| {
         let demands = [1.0, 0.3].map(|d| vec![d; classes.len()]).to_vec();
         Model { stations: vec![rough(order), queue("b", 1)], classes, demands, ..Model::default() }
     };
@@ -68,7 +74,7 @@ fn bounds_say_no_more_than_is_known() {
     assert!(bounds.throughput.lower < 0.99 * found && found < 0.99 * bounds.throughput.upper, "{bounds:?} {found}");
     assert!(matches!(balanced_job_bounds(&one), Err(ModelError::NoProductForm { .. })));
     // Of several, one may never be served.
-    let urgent = Class { priority: 1, ..closed_class("d", 6, 0.0) };
+    let urgent = ModelClass { priority: 1, ..closed_class("d", 6, 0.0) };
     let both = two(vec![closed_class("c", 6, 2.0), urgent], Scheduling::Priority);
     let bounds = asymptotic_bounds(&both).unwrap()[0].bounds;
     assert_eq!((bounds.throughput.lower, bounds.response_time.upper), (0.0, f64::INFINITY));
@@ -197,7 +203,7 @@ proptest! {
     #[test]
     fn open_classes_that_never_come_change_nothing(model in closed_models(4), method in closed_methods(), demand in 0.01..1.0) {
         let mut mixed = model.clone();
-        mixed.classes.push(Class { name: "open".into(), rate: Some(0.0), ..Class::default() });
+        mixed.classes.push(ModelClass { name: "open".into(), rate: Some(0.0), ..ModelClass::default() });
         mixed.demands.iter_mut().for_each(|row| row.push(demand));
         let (closed, mixed) = (solve(&model, method).unwrap(), solve(&mixed, method).unwrap());
         for (c, x) in closed.throughput.iter().enumerate() {
@@ -303,7 +309,7 @@ fn mixed_models() -> impl Strategy<Value = Model> {
             let factor = model.stations.iter().zip(&rows).map(capacity).fold(1e3, f64::min);
             for (i, rate) in rates.iter().enumerate() {
                 let (name, rate) = (format!("o{i}"), Some(rate * factor * load));
-                model.classes.push(Class { name, rate, ..Class::default() });
+                model.classes.push(ModelClass { name, rate, ..ModelClass::default() });
             }
             model.demands.iter_mut().zip(rows).for_each(|(row, more)| row.extend(more));
             model
@@ -347,7 +353,7 @@ fn garbage() -> impl Strategy<Value = Model> {
     );
     let population = prop_oneof![6 => 0..12u32, 1 => any::<u32>()];
     let class = (0..3u8, wild(), prop::option::weighted(0.9, population), wild(), 0..3u32).prop_map(
-        |(open, rate, population, think, priority)| Class {
+        |(open, rate, population, think, priority)| ModelClass {
             name: "c".into(),
             kind: if open == 0 { ClassKind::Open } else { ClassKind::Closed },
             rate: Some(rate),
@@ -388,7 +394,7 @@ fn closed_models(servers: u32) -> impl Strategy<Value = Model> {
             let demand = prop_oneof![1 => Just(0.0), 6 => 1e-3..1.0f64];
             let rows = prop::collection::vec(prop::collection::vec(demand, classes.len()), stations.len());
             let class = |(i, (n, z)): (usize, &(u32, f64))| closed_class(&format!("c{i}"), *n, *z);
-            let classes: Vec<Class> = classes.iter().enumerate().map(class).collect();
+            let classes: Vec<ModelClass> = classes.iter().enumerate().map(class).collect();
             (Just(stations), Just(classes), rows, 1e-2..1.0f64).prop_map(|(stations, classes, mut demands, some)| {
                 // Everyone visits something.
                 for c in 0..classes.len() {

@@ -1,7 +1,7 @@
 //! Laws that hold for every model.
 
 use crate::closed::named;
-use brimful_core::model::{Class, ClassKind, Model, Scheduling, Station, StationKind};
+use brimful_core::model::{ClassKind, Model, ModelClass, Scheduling, Station, StationKind};
 use brimful_model::{Method, saturation_rate, solve_open};
 use proptest::prelude::*;
 
@@ -27,8 +27,9 @@ fn models() -> impl Strategy<Value = Model> {
     })
 }
 
-fn open(rates: &[f64]) -> Vec<Class> {
-    let class = |(i, rate): (usize, &f64)| Class { name: format!("c{i}"), rate: Some(*rate), ..Class::default() };
+fn open(rates: &[f64]) -> Vec<ModelClass> {
+    let class =
+        |(i, rate): (usize, &f64)| ModelClass { name: format!("c{i}"), rate: Some(*rate), ..ModelClass::default() };
     rates.iter().enumerate().map(class).collect()
 }
 
@@ -142,12 +143,12 @@ pub fn garbage() -> impl Strategy<Value = Model> {
             ..Station::default()
         },
     );
-    let class = (0..10u8, prop::option::weighted(0.9, wild())).prop_map(|(kind, rate)| Class {
+    let class = (0..10u8, prop::option::weighted(0.9, wild())).prop_map(|(kind, rate)| ModelClass {
         name: "c".into(),
         kind: if kind == 0 { ClassKind::Closed } else { ClassKind::Open },
         rate,
         think: f64::NAN,
-        ..Class::default()
+        ..ModelClass::default()
     });
     let row = prop::collection::vec(wild(), 1..3);
     (prop::collection::vec(station, 0..3), prop::collection::vec(class, 0..3), prop::collection::vec(row, 0..3))

@@ -1,7 +1,7 @@
 //! Random networks whose exact solution is known, and how far from it a simulation of them is. For the tests here,
 //! which take some of them, and for `bench/planner/program`, which takes many.
 
-use brimful_core::model::{Class, ClassKind, Model, Scheduling, Station, StationKind};
+use brimful_core::model::{ClassKind, Model, ModelClass, Scheduling, Station, StationKind};
 use brimful_model::{Estimate, Method, ModelError, Simulation, solve};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
@@ -13,7 +13,7 @@ use rand_pcg::rand_core::SeedableRng;
 /// classes; one to four servers, speeds that depend on the load, other work. The busiest station is open to 30 to 85 %.
 pub fn network(number: u64) -> Model {
     let mut rng = Pcg64Mcg::seed_from_u64(number);
-    let classes: Vec<Class> = (0..rng.random_range(1..=3)).map(|c| class(&mut rng, c, number % 3)).collect();
+    let classes: Vec<ModelClass> = (0..rng.random_range(1..=3)).map(|c| class(&mut rng, c, number % 3)).collect();
     let mut stations: Vec<Station> = (0..rng.random_range(1..=5)).map(|i| station(&mut rng, i)).collect();
     stations[0].kind = StationKind::Queue;
     let row = |station: &Station| -> Vec<f64> {
@@ -27,15 +27,15 @@ pub fn network(number: u64) -> Model {
     model
 }
 
-fn class(rng: &mut Pcg64Mcg, index: u64, kind: u64) -> Class {
+fn class(rng: &mut Pcg64Mcg, index: u64, kind: u64) -> ModelClass {
     let name = format!("class {index}");
     // Of a mixed network the first class is closed and the second open.
     if kind == 1 || kind == 2 && index != 1 {
         let think = if rng.random_bool(0.5) { rng.random_range(0.5..5.0) } else { 0.0 };
         let population = Some(rng.random_range(1..=6));
-        return Class { name, kind: ClassKind::Closed, population, think, ..Class::default() };
+        return ModelClass { name, kind: ClassKind::Closed, population, think, ..ModelClass::default() };
     }
-    Class { name, rate: Some(rng.random_range(0.2..1.0)), ..Class::default() }
+    ModelClass { name, rate: Some(rng.random_range(0.2..1.0)), ..ModelClass::default() }
 }
 
 fn station(rng: &mut Pcg64Mcg, index: u64) -> Station {

@@ -1,7 +1,7 @@
 //! Networks out of product form, where the order of service matters: the solvers against simulations.
 
 use crate::closed::named;
-use brimful_core::model::{Class, ClassKind, Model, Scheduling, Station};
+use brimful_core::model::{ClassKind, Model, ModelClass, Scheduling, Station};
 use brimful_model::{Method, ModelError, SimulationOptions, simulate, solve};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
@@ -19,7 +19,7 @@ enum Kind {
 /// three classes of demands between 1 and 50. Open classes use 30 to 85 % of the busiest station.
 fn network(number: u64, kind: Kind, orders: &[Scheduling]) -> Model {
     let mut rng = Pcg64Mcg::seed_from_u64(number);
-    let classes: Vec<Class> = (0..rng.random_range(2..=3u32)).map(|c| class(&mut rng, c, kind)).collect();
+    let classes: Vec<ModelClass> = (0..rng.random_range(2..=3u32)).map(|c| class(&mut rng, c, kind)).collect();
     let stations = (0..rng.random_range(1..=3)).map(|k| {
         let order =
             if k == 0 || rng.random_bool(0.3) { orders[rng.random_range(0..orders.len())] } else { Scheduling::Ps };
@@ -33,7 +33,7 @@ fn network(number: u64, kind: Kind, orders: &[Scheduling]) -> Model {
     let mut model = named(Model { stations, classes, demands, ..Model::default() });
     let load = rng.random_range(0.3..0.85) * if kind == Kind::Mixed { 0.6 } else { 1.0 };
     let used = |(station, row): (&Station, &Vec<f64>)| {
-        let work = |(class, demand): (&Class, &f64)| class.rate.unwrap_or(0.0) * demand;
+        let work = |(class, demand): (&ModelClass, &f64)| class.rate.unwrap_or(0.0) * demand;
         model.classes.iter().zip(row).map(work).sum::<f64>() / f64::from(station.servers)
     };
     let busiest = model.stations.iter().zip(&model.demands).map(used).fold(0.0, f64::max);
@@ -43,14 +43,14 @@ fn network(number: u64, kind: Kind, orders: &[Scheduling]) -> Model {
     model
 }
 
-fn class(rng: &mut Pcg64Mcg, index: u32, kind: Kind) -> Class {
+fn class(rng: &mut Pcg64Mcg, index: u32, kind: Kind) -> ModelClass {
     let closed = kind == Kind::Closed || kind == Kind::Mixed && index == 0;
     let think = if rng.random_bool(0.5) { rng.random_range(0.0..100.0) } else { 0.0 };
     let (population, rate) = (rng.random_range(1..=8), rng.random_range(0.2..1.0));
-    let class = Class { priority: rng.random_range(0..3), ..Class::default() };
+    let class = ModelClass { priority: rng.random_range(0..3), ..ModelClass::default() };
     match closed {
-        true => Class { kind: ClassKind::Closed, population: Some(population), think, ..class },
-        false => Class { rate: Some(rate), ..class },
+        true => ModelClass { kind: ClassKind::Closed, population: Some(population), think, ..class },
+        false => ModelClass { rate: Some(rate), ..class },
     }
 }
 

@@ -1,15 +1,15 @@
 //! What Menascé, Peraino, Dinh & Dinh (CMG 1999) printed, from their Tables 1 and 2 alone.
 
-use brimful_core::model::{Class, Model, Scheduling, Station};
+use brimful_core::model::{Model, ModelClass, Scheduling, Station};
 use brimful_model::{Method, SimulationOptions, saturation_rate, simulate, solve_open};
 
 /// The server at 120 requests per second in all, its CPU demands multiplied by `cpu`.
 pub fn server(cpu: f64) -> Model {
     let station = |name: &str, servers| Station { name: name.into(), servers, ..Station::default() };
-    let class = |(i, percent): (usize, f64)| Class {
+    let class = |(i, percent): (usize, f64)| ModelClass {
         name: format!("class{}", i + 1),
         rate: Some(120.0 * percent / 100.0),
-        ..Class::default()
+        ..ModelClass::default()
     };
     let ms = |row: [f64; 4]| row.map(|d| d / 1000.0).to_vec();
     Model {

@@ -1,15 +1,15 @@
 //! Percentiles: against formulas where there are any, and against the simulator.
 
 use crate::networks::network;
-use brimful_core::model::{Class, Model, Scheduling, Station, StationKind};
+use brimful_core::model::{Model, ModelClass, Scheduling, Station, StationKind};
 use brimful_model::{Method, SimulationOptions, erlang_c, response_distributions, simulate, solve};
 
 fn one(scheduling: Scheduling, servers: u32, scv: f64, classes: &[(f64, f64)]) -> Model {
-    let class = |(i, (rate, _)): (usize, &(f64, f64))| Class {
+    let class = |(i, (rate, _)): (usize, &(f64, f64))| ModelClass {
         name: format!("c{i}"),
         rate: Some(*rate),
         priority: i as u32,
-        ..Class::default()
+        ..ModelClass::default()
     };
     Model {
         stations: vec![Station { name: "s".into(), scheduling, servers, scv, ..Station::default() }],

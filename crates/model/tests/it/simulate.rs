@@ -4,7 +4,7 @@ use crate::cases::model as model_of;
 use crate::closed::named;
 use crate::networks::{errors, network};
 use crate::reference::cases;
-use brimful_core::model::{Class, ClassKind, Model, Scheduling, Station, StationKind};
+use brimful_core::model::{ClassKind, Model, ModelClass, Scheduling, Station, StationKind};
 use brimful_model::{
     Arrivals, Ended, Estimate, Method, ModelError, Service, Simulation, SimulationOptions, mmm_wait, simulate, solve,
 };
@@ -14,12 +14,18 @@ fn station(scheduling: Scheduling, servers: u32, scv: f64) -> Station {
     Station { name: "s".into(), scheduling, servers, scv, ..Station::default() }
 }
 
-fn open(rate: f64) -> Class {
-    Class { name: format!("open {rate}"), rate: Some(rate), ..Class::default() }
+fn open(rate: f64) -> ModelClass {
+    ModelClass { name: format!("open {rate}"), rate: Some(rate), ..ModelClass::default() }
 }
 
-fn closed(population: u32, think: f64) -> Class {
-    Class { name: "closed".into(), kind: ClassKind::Closed, population: Some(population), think, ..Class::default() }
+fn closed(population: u32, think: f64) -> ModelClass {
+    ModelClass {
+        name: "closed".into(),
+        kind: ClassKind::Closed,
+        population: Some(population),
+        think,
+        ..ModelClass::default()
+    }
 }
 
 fn one(station: Station, rate: f64, demand: f64) -> Model {
@@ -119,8 +125,9 @@ fn background_takes_its_share() {
 #[test]
 fn priorities_are_those_of_cobham() {
     // Two classes of ρ 0.3 and 0.4; the one given last is the more urgent.
-    let classes =
-        |urgent: f64, other: f64| vec![Class { priority: 7, ..open(other) }, Class { priority: 3, ..open(urgent) }];
+    let classes = |urgent: f64, other: f64| {
+        vec![ModelClass { priority: 7, ..open(other) }, ModelClass { priority: 3, ..open(urgent) }]
+    };
     let model = |scheduling, scv| Model {
         stations: vec![station(scheduling, 1, scv)],
         classes: classes(30.0, 20.0),
@@ -217,7 +224,7 @@ fn littles_law_holds_within_a_run() {
 /// Open and closed classes, every discipline, bursts of service.
 fn busy_network() -> Model {
     let delay = Station { kind: StationKind::Delay, ..station(Scheduling::Ps, 1, 0.3) };
-    let urgent = Class { priority: 1, ..open(20.0) };
+    let urgent = ModelClass { priority: 1, ..open(20.0) };
     named(Model {
         stations: vec![
             station(Scheduling::Ps, 2, 5.0),
@@ -226,7 +233,7 @@ fn busy_network() -> Model {
             delay,
             station(Scheduling::Priority, 1, 1.0),
         ],
-        classes: vec![Class { priority: 2, ..open(10.0) }, closed(5, 0.1), urgent],
+        classes: vec![ModelClass { priority: 2, ..open(10.0) }, closed(5, 0.1), urgent],
         demands: vec![
             vec![0.03, 0.02, 0.01],
             vec![0.04, 0.05, 0.0],
@@ -333,7 +340,7 @@ fn what_cannot_keep_up_is_said() {
     // A customer who never thinks and may always interrupt takes all of the server.
     let greedy = Model {
         stations: vec![station(Scheduling::Preemptive, 1, 1.0)],
-        classes: vec![Class { priority: 1, ..open(1000.0) }, closed(1, 0.0)],
+        classes: vec![ModelClass { priority: 1, ..open(1000.0) }, closed(1, 0.0)],
         demands: vec![vec![0.0001, 1.0]],
         ..Model::default()
     };
@@ -393,7 +400,7 @@ fn networks() -> impl Strategy<Value = Model> {
             Station { kind, background: b, ..station(scheduling, servers, scv) }
         });
     let class = (any::<bool>(), 1..6u32, prop_oneof![Just(0.0), 0.1..2.0f64], 0..3u32).prop_map(
-        |(is_open, n, think, priority)| Class {
+        |(is_open, n, think, priority)| ModelClass {
             priority,
             ..if is_open { open(f64::from(n) / 100.0) } else { closed(n, think) }
         },

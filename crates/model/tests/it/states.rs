@@ -4,7 +4,7 @@
 //! Weights are added up in the log domain, state by state; nothing is shared with the crate but the formula.
 
 use crate::closed::{closed_class, delay, queue};
-use brimful_core::model::{Class, ClassKind, Model, Station, StationKind};
+use brimful_core::model::{ClassKind, Model, ModelClass, Station, StationKind};
 use brimful_model::{Method, solve};
 
 #[test]
@@ -73,8 +73,8 @@ fn a_station_that_slows_down_or_speeds_up_is_followed() {
 
 #[test]
 fn open_classes_meet_closed_ones_at_stations_of_any_speed() {
-    let open = |rate| Class { name: "o".into(), rate: Some(rate), ..Class::default() };
-    let other = |rate| Class { name: "p".into(), ..open(rate) };
+    let open = |rate| ModelClass { name: "o".into(), rate: Some(rate), ..ModelClass::default() };
+    let other = |rate| ModelClass { name: "p".into(), ..open(rate) };
     for servers in [1, 2, 5] {
         for rate in [0.0, 0.1, 0.5, 0.9] {
             let changing = Station { rate_multipliers: vec![1.0, 1.5, 1.2], ..queue("b", 1) };
@@ -97,7 +97,7 @@ fn open_classes_meet_closed_ones_at_stations_of_any_speed() {
 #[test]
 fn hundreds_of_servers_shared_with_open_classes_are_no_trap() {
     // What the open classes add to the weights leaves the range of f64.
-    let open = Class { name: "o".into(), rate: Some(1.0), ..Class::default() };
+    let open = ModelClass { name: "o".into(), rate: Some(1.0), ..ModelClass::default() };
     let model = Model {
         stations: vec![queue("threads", 200), queue("disk", 1)],
         classes: vec![open, closed_class("x", 200, 0.0)],
@@ -130,7 +130,7 @@ impl Truth {
     fn new(model: &Model) -> Self {
         let population: Vec<u32> = model.classes.iter().map(|c| c.population.unwrap_or(0)).collect();
         let whole = Sum::over(model, &population);
-        let throughput = |(c, class): (usize, &Class)| match class.kind {
+        let throughput = |(c, class): (usize, &ModelClass)| match class.kind {
             ClassKind::Open => class.rate.unwrap(),
             ClassKind::Closed => {
                 let mut less = population.clone();

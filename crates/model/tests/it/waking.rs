@@ -1,6 +1,6 @@
 //! Servers that wake up for those who find them idle: the formulas against what is known and against the simulator.
 
-use brimful_core::model::{Class, ClassKind, IdleCost, Model, Scheduling, Station};
+use brimful_core::model::{ClassKind, IdleCost, Model, ModelClass, Scheduling, Station};
 use brimful_model::simulate::follow;
 use brimful_model::{
     Estimate, Method, SimulationOptions, exceptional_wait, exponential_wait, mg1, response_distributions,
@@ -24,7 +24,7 @@ fn station(servers: u32, scv: f64, idle_cost: IdleCost) -> Station {
 fn one(station: Station, rate: f64) -> Model {
     Model {
         stations: vec![station],
-        classes: vec![Class { name: "page".into(), rate: Some(rate), ..Class::default() }],
+        classes: vec![ModelClass { name: "page".into(), rate: Some(rate), ..ModelClass::default() }],
         demands: vec![vec![DEMAND]],
         ..Model::default()
     }
@@ -91,7 +91,7 @@ fn nothing_to_pay_changes_nothing_and_little_changes_little() {
                 let free = f64::from(servers) * (1.0 - background);
                 let station = Station { servers, background, scheduling, idle_cost, scv: 2.0, ..Station::default() };
                 let mut model = one(station, 60.0 * free);
-                model.classes.push(Class { name: "rare".into(), rate: Some(2.0 * free), ..Class::default() });
+                model.classes.push(ModelClass { name: "rare".into(), rate: Some(2.0 * free), ..ModelClass::default() });
                 model.demands[0].push(0.1);
                 let solution = solve(&model, Method::Auto).unwrap();
                 let times = response_distributions(&model, &solution).unwrap();
@@ -113,7 +113,9 @@ fn the_wait_of_the_solver_is_exceptional_wait() {
     for (a, b) in [(10.0, 3.0), (60.0, 9.0), (0.5, 0.0)] {
         let model = Model {
             stations: vec![station.clone()],
-            classes: [a, b].map(|rate| Class { name: format!("{rate}"), rate: Some(rate), ..Class::default() }).into(),
+            classes: [a, b]
+                .map(|rate| ModelClass { name: format!("{rate}"), rate: Some(rate), ..ModelClass::default() })
+                .into(),
             demands: vec![vec![DEMAND, 0.03]],
             ..Model::default()
         };
@@ -178,7 +180,7 @@ fn several_classes_other_work_and_any_power_are_simulated_as_they_are_computed()
         let model = Model {
             stations: vec![station],
             classes: [30.0, 3.0]
-                .map(|rate| Class { name: format!("{rate}"), rate: Some(rate), ..Class::default() })
+                .map(|rate| ModelClass { name: format!("{rate}"), rate: Some(rate), ..ModelClass::default() })
                 .into(),
             demands: vec![vec![DEMAND, 0.05]],
             ..Model::default()
@@ -249,8 +251,13 @@ fn the_distribution_has_the_mean_of_the_solver() {
 #[test]
 fn who_is_alone_always_wakes_the_server_up() {
     let mut model = one(station(1, 0.0, WAKING), 1.0);
-    model.classes[0] =
-        Class { name: "alone".into(), kind: ClassKind::Closed, population: Some(1), think: 0.1, ..Class::default() };
+    model.classes[0] = ModelClass {
+        name: "alone".into(),
+        kind: ClassKind::Closed,
+        population: Some(1),
+        think: 0.1,
+        ..ModelClass::default()
+    };
     let times = simulated(&model, 10_000).response_time.remove(0).unwrap();
     assert!((times.mean.value / (2.0 * DEMAND) - 1.0).abs() < 1e-9, "{times:?}");
 }

@@ -7,7 +7,7 @@ mod intervals;
 use crate::cases::model as model_of;
 use crate::paper::server;
 use crate::reference::cases;
-use brimful_core::model::{Class, ClassKind, Model, Scheduling, Station, StationKind};
+use brimful_core::model::{ClassKind, Model, ModelClass, Scheduling, Station, StationKind};
 use brimful_model::{Change, Method, Scenario, StationLimit, WhatIf, WhatIfOptions, curve, solve, what_if};
 use proptest::prelude::*;
 
@@ -42,9 +42,14 @@ fn close(a: f64, b: f64) -> bool {
 /// A terminal: people think, then use the CPU and a disk; a batch of open jobs goes on beside.
 fn terminals() -> Model {
     let station = |name: &str| Station { name: name.into(), ..Station::default() };
-    let users =
-        Class { name: "users".into(), kind: ClassKind::Closed, population: Some(20), think: 5.0, ..Class::default() };
-    let batch = Class { name: "batch".into(), rate: Some(1.0), ..Class::default() };
+    let users = ModelClass {
+        name: "users".into(),
+        kind: ClassKind::Closed,
+        population: Some(20),
+        think: 5.0,
+        ..ModelClass::default()
+    };
+    let batch = ModelClass { name: "batch".into(), rate: Some(1.0), ..ModelClass::default() };
     Model {
         stations: vec![station("cpu"), station("disk 0"), Station { kind: StationKind::Delay, ..station("lan") }],
         classes: vec![users, batch],

@@ -2,7 +2,7 @@
 
 use crate::counter::Over;
 use crate::procfs::{number, words};
-use brimful_core::server::Traffic;
+use brimful_core::server::NetworkTraffic;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -91,7 +91,11 @@ impl Interfaces {
 }
 
 /// What went through each interface that was there both times and did not begin to count anew.
-pub(super) fn since(earlier: &[InterfaceSample], now: &[InterfaceSample], over: Over) -> BTreeMap<String, Traffic> {
+pub(super) fn since(
+    earlier: &[InterfaceSample],
+    now: &[InterfaceSample],
+    over: Over,
+) -> BTreeMap<String, NetworkTraffic> {
     let traffic = |(index, now): (usize, &InterfaceSample)| {
         let same = |before: &&InterfaceSample| before.name == now.name;
         let before = earlier.get(index).filter(same).or_else(|| earlier.iter().find(same))?;
@@ -101,8 +105,8 @@ pub(super) fn since(earlier: &[InterfaceSample], now: &[InterfaceSample], over: 
 }
 
 /// `None` if there are none.
-pub(super) fn together<'t>(interfaces: impl Iterator<Item = &'t Traffic>) -> Option<Traffic> {
-    interfaces.copied().reduce(|a, b| Traffic {
+pub(super) fn together<'t>(interfaces: impl Iterator<Item = &'t NetworkTraffic>) -> Option<NetworkTraffic> {
+    interfaces.copied().reduce(|a, b| NetworkTraffic {
         rx_packets_per_s: a.rx_packets_per_s + b.rx_packets_per_s,
         tx_packets_per_s: a.tx_packets_per_s + b.tx_packets_per_s,
         rx_bytes_per_s: a.rx_bytes_per_s + b.rx_bytes_per_s,
@@ -117,9 +121,9 @@ pub(super) fn together<'t>(interfaces: impl Iterator<Item = &'t Traffic>) -> Opt
 
 impl InterfaceSample {
     /// `None` if a counter has fallen: another interface has taken the name.
-    fn since(&self, before: &InterfaceSample, over: Over) -> Option<Traffic> {
+    fn since(&self, before: &InterfaceSample, over: Over) -> Option<NetworkTraffic> {
         let per_s = |counter: fn(&InterfaceSample) -> u64| over.per_s(counter(before), counter(self));
-        Some(Traffic {
+        Some(NetworkTraffic {
             rx_packets_per_s: per_s(|i| i.rx_packets)?,
             tx_packets_per_s: per_s(|i| i.tx_packets)?,
             rx_bytes_per_s: per_s(|i| i.rx_bytes)?,

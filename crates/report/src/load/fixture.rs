@@ -1,6 +1,6 @@
 //! For tests: the run of the paper's Figure 1, as far as it has the same figures.
 
-use brimful_core::counts::{Counts, StatusCounts, Traffic};
+use brimful_core::counts::{Counts, StatusCounts, WireBytes};
 use brimful_core::record::{
     ClassRecord, Generator, HostContention, Rates, Record, ReplyRate, SCHEMA, Summary, Verdict,
 };
@@ -68,7 +68,7 @@ pub fn record() -> Record {
         tls_failures: vec![],
         http2_errors: vec![],
         wants_tls: false,
-        bytes: Traffic { received: 33_269_446, sent: 1_944_000 },
+        bytes: WireBytes { received: 33_269_446, sent: 1_944_000 },
         reply_rate: ReplyRate {
             samples: 36,
             min: Some(139.8),

@@ -135,7 +135,7 @@ fn classes(before: &Outlook, after: &Outlook) -> String {
     columns.push(figure("after", 2, None));
     columns.extend(interval());
     columns.extend([figure("change", 2, None), figure("throughput", 2, Some(""))]);
-    let row = |(c, class): (usize, &brimful_core::model::Class)| {
+    let row = |(c, class): (usize, &brimful_core::model::ModelClass)| {
         let was = before.model.classes.iter().position(|other| other.name == class.name);
         let old = was.and_then(|c| before.solution.as_ref().map(|s| s.response_time[c]));
         let new = after.solution.as_ref().map(|s| s.response_time[c]);

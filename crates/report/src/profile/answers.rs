@@ -2,7 +2,7 @@
 
 use super::{apart, foreign, foreign_words, said};
 use crate::format::{figure, interval, narrow, number as known, shorten, table, words};
-use brimful_core::profile::{Class, PopularUrl, Profile, Sizes};
+use brimful_core::profile::{LogClass, PopularUrl, Profile, Sizes};
 use brimful_core::quantity::{bytes, count, number, percent, small_percent};
 use std::collections::BTreeMap;
 
@@ -107,7 +107,7 @@ pub(super) fn classes(profile: &Profile) -> String {
         figure("service", 2, None),
         words("derived from", 2),
     ];
-    let row = |class: &Class| {
+    let row = |class: &LogClass| {
         vec![
             foreign(&class.name, 20),
             foreign(&class.range, 24),

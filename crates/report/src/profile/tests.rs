@@ -4,8 +4,8 @@ use super::*;
 use crate::format::WIDTH;
 use brimful_accesslog::compare::compare;
 use brimful_core::profile::{
-    Arrivals, Burstiness, Class, Dispersion, FormatShare, Hurst, Lines, Peak, PopularUrl, Popularity, Robots, Sessions,
-    Sizes, Source, Tail, Times,
+    Arrivals, Burstiness, Dispersion, FormatShare, Hurst, Lines, LogClass, Peak, PopularUrl, Robots, Sessions, Sizes,
+    Source, Tail, Times, UrlPopularity,
 };
 use brimful_core::units::Rate;
 use std::collections::BTreeMap;
@@ -23,8 +23,8 @@ fn times(mean: f64) -> Times {
     Times { samples: 500, mean, scv: 1.5, percentiles, max: 20.0 * mean }
 }
 
-fn class(name: &str, range: &str, share_requests: f64, share_bytes: f64, mean_bytes: f64) -> Class {
-    Class {
+fn class(name: &str, range: &str, share_requests: f64, share_bytes: f64, mean_bytes: f64) -> LogClass {
+    LogClass {
         name: name.to_owned(),
         range: range.to_owned(),
         derived_from: "cluster 1 of 2".to_owned(),
@@ -140,7 +140,7 @@ fn a_profile() -> Profile {
         unique_urls: 1_234,
         unique_clients: 567,
         unique_error: 0.0081,
-        popularity: Popularity {
+        popularity: UrlPopularity {
             zipf: Some(0.97),
             zipf_fit: Some(0.98),
             concentration: vec![(1, 0.08), (10, 0.35), (100, 0.71)],

@@ -3,7 +3,7 @@
 use super::layout::{UNKNOWN, bytes, count, facts, number, rows, seconds, share};
 use brimful_core::quantity;
 use brimful_core::server::{
-    Connections, CpuShares, Disk, Kernel, Listener, Network, Program, Stall, State, Tcp, Traffic,
+    Connections, CpuShares, Disk, Kernel, Listener, Network, NetworkTraffic, Program, Stall, State, Tcp,
 };
 use brimful_core::text::one_line;
 use std::collections::BTreeMap;
@@ -137,10 +137,11 @@ pub fn process(programs: &[Program]) -> Option<String> {
 
 pub fn network(network: &Network) -> Vec<String> {
     let interfaces = network.interfaces.iter().map(|(name, traffic)| (name.as_str(), Some(traffic)));
-    let (names, traffic): (Vec<&str>, Vec<Option<&Traffic>>) =
+    let (names, traffic): (Vec<&str>, Vec<Option<&NetworkTraffic>>) =
         [("all", network.all.as_ref())].into_iter().chain(interfaces).unzip();
-    let row =
-        |name, figure: fn(&Traffic) -> f64| (name, traffic.iter().map(|traffic| number(traffic.map(figure))).collect());
+    let row = |name, figure: fn(&NetworkTraffic) -> f64| {
+        (name, traffic.iter().map(|traffic| number(traffic.map(figure))).collect())
+    };
     let traffic = facts(
         "network",
         &names,

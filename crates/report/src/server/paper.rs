@@ -171,7 +171,7 @@ fn precise(x: Option<f64>) -> String {
 mod tests {
     use super::super::module::tests::module;
     use super::*;
-    use brimful_core::server::{CpuShares, Disk, Kernel, Network, Traffic};
+    use brimful_core::server::{CpuShares, Disk, Kernel, Network, NetworkTraffic};
 
     fn server() -> Server {
         let mut module = module();
@@ -186,7 +186,11 @@ mod tests {
             kernel: Kernel { cpu, cpus: vec![0, 1], disk, context_switches_per_s: Some(51.94), ..Kernel::default() },
             process: vec![program(1.5, 3), program(0.25, 2)],
             network: Some(Network {
-                all: Some(Traffic { tx_packets_per_s: 442.82, rx_packets_per_s: 317.75, ..Traffic::default() }),
+                all: Some(NetworkTraffic {
+                    tx_packets_per_s: 442.82,
+                    rx_packets_per_s: 317.75,
+                    ..NetworkTraffic::default()
+                }),
                 ..Network::default()
             }),
             module: Some(module),

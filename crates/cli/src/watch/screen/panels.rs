@@ -12,7 +12,7 @@ use super::picture::Picture;
 use super::style::{Style, cell, flow, known};
 use brimful_core::quantity::{self, count, percent, short};
 use brimful_core::server::{
-    BLOCK_BYTES, Connections, Disk, Kernel, Listener, Port, Program, Stall, State, Tcp, Traffic,
+    BLOCK_BYTES, Connections, Disk, Kernel, Listener, NetworkTraffic, Port, Program, Stall, State, Tcp,
 };
 use brimful_core::text::one_line;
 use brimful_monitor::GroupName;
@@ -226,7 +226,7 @@ pub fn network(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
     let style = picture.style;
     let mut panel = Panel::new("network", &COLUMNS, width, style);
     let (mut used, idle): (Vec<_>, Vec<_>) =
-        network.interfaces.iter().partition(|(_, traffic)| **traffic != Traffic::default());
+        network.interfaces.iter().partition(|(_, traffic)| **traffic != NetworkTraffic::default());
     used.sort_by(|(_, a), (_, b)| bytes(b).total_cmp(&bytes(a)));
     for (interface, traffic) in used {
         let errors = traffic.rx_errors_per_s + traffic.tx_errors_per_s + traffic.collisions_per_s;
@@ -251,7 +251,7 @@ pub fn network(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
     Some(panel)
 }
 
-fn bytes(traffic: &Traffic) -> f64 {
+fn bytes(traffic: &NetworkTraffic) -> f64 {
     traffic.rx_bytes_per_s + traffic.tx_bytes_per_s
 }
 

@@ -2,7 +2,7 @@
 
 use super::{apply, scenario, terminals, with_class, with_client};
 use crate::paper::server;
-use brimful_core::model::{Class, Model, Scheduling, Station};
+use brimful_core::model::{Model, ModelClass, Scheduling, Station};
 use brimful_model::{Change, Client, Method, ModelError, NewClass, Scenario, WhatIfOptions, curve, headroom, what_if};
 use proptest::prelude::*;
 
@@ -79,7 +79,7 @@ fn what_is_not_there() {
     }
     assert!(refused(&server(1.0), &["population=2x"]).contains("changes nothing"));
     let mut two = terminals();
-    two.classes.push(Class { name: "guests".into(), ..two.classes[0].clone() });
+    two.classes.push(ModelClass { name: "guests".into(), ..two.classes[0].clone() });
     two.demands.iter_mut().for_each(|row| row.push(row[0]));
     assert!(refused(&two, &["population=100"]).contains("name one"));
     assert_eq!(apply(&two, &["population=2x"]).classes[2].population, Some(40));
@@ -202,7 +202,7 @@ fn numbers_at_the_ends_of_arithmetic_come_to_an_end() {
 
 #[test]
 fn what_a_class_cannot_have_is_not_passed_over() {
-    type Change = fn(&mut Class);
+    type Change = fn(&mut ModelClass);
     let given: [(usize, Change, &str); 3] = [
         (0, |users| users.rate = Some(3.0), "class `users` is closed"),
         (1, |batch| batch.think = 2.0, "leave out its `think`"),
@@ -234,8 +234,8 @@ proptest! {
         let station = |(i, (background, servers, scv)): (usize, &(f64, u32, f64))| Station {
             name: format!("s{i}"), servers: *servers, background: *background, scv: *scv, ..Station::default()
         };
-        let class = |(i, (_, _, rate)): (usize, &(f64, u32, f64))| Class {
-            name: format!("c{i}"), rate: Some(*rate), ..Class::default()
+        let class = |(i, (_, _, rate)): (usize, &(f64, u32, f64))| ModelClass {
+            name: format!("c{i}"), rate: Some(*rate), ..ModelClass::default()
         };
         let model = Model {
             stations: figures.iter().enumerate().take(rows.len()).map(station).collect(),

@@ -2,13 +2,13 @@
 
 use super::{apply, terminals};
 use crate::paper::server;
-use brimful_core::model::{Class, Model, Scheduling, Station};
+use brimful_core::model::{Model, ModelClass, Scheduling, Station};
 use brimful_model::{Headroom, Method, Until, headroom, solve};
 
 /// M/M/1 in order of arrival: 0.1 s each.
 fn queue(rate: f64) -> Model {
     let station = Station { name: "cpu".into(), scheduling: Scheduling::Fcfs, ..Station::default() };
-    let class = Class { name: "api".into(), rate: Some(rate), ..Class::default() };
+    let class = ModelClass { name: "api".into(), rate: Some(rate), ..ModelClass::default() };
     Model { stations: vec![station], classes: vec![class], demands: vec![vec![0.1]], ..Model::default() }
 }
 
