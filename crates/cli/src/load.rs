@@ -251,13 +251,13 @@ fn watched(args: &WatchedArgs, endpoint: &Endpoint) -> anyhow::Result<Option<Wat
     };
     let Some(address) = &args.watch_from else {
         return Ok(match (args.watch, args.process.is_empty()) {
-            (_, false) => Some(Watched::Here(here)),
-            (true, true) => Some(Watched::Here(MonitorConfig { processes: listening(endpoint)?, ..here })),
+            (_, false) => Some(MonitorTarget::Local(here)),
+            (true, true) => Some(MonitorTarget::Local(MonitorConfig { processes: listening(endpoint)?, ..here })),
             (false, true) => None,
         });
     };
     let config = watched_from(address, args.token_file.as_deref(), args.watch_ca.clone())?;
-    Ok(Some(Watched::There(RemoteConfig { intervals: here.intervals, ..config })))
+    Ok(Some(MonitorTarget::Remote(RemoteConfig { intervals: here.intervals, ..config })))
 }
 
 /// The programs that listen there.

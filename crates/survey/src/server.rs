@@ -93,7 +93,7 @@ impl Server {
     pub fn watched(&self, interval: Nanos, pin: Option<usize>) -> Option<Watched> {
         let intervals = Intervals::every(interval);
         match &self.seen {
-            Seen::Here(selectors) => Some(Watched::Here(MonitorConfig {
+            Seen::Here(selectors) => Some(MonitorTarget::Local(MonitorConfig {
                 processes: selectors.clone(),
                 ports: self.port.into_iter().collect(),
                 cpus: self.cpus.clone(),
@@ -101,7 +101,7 @@ impl Server {
                 intervals,
                 ..MonitorConfig::default()
             })),
-            Seen::There(config) => Some(Watched::There(RemoteConfig { intervals, ..config.clone() })),
+            Seen::There(config) => Some(MonitorTarget::Remote(RemoteConfig { intervals, ..config.clone() })),
             Seen::BlackBox => None,
         }
     }
