@@ -7,7 +7,7 @@ use brimful_monitor::{
     Intervals, LimitGuard, Monitor, MonitorConfig, PinGuard, ProcessSelector, ProcessTree, RemoteConfig, limit_tree,
     online_cpus, pin_tree,
 };
-use brimful_run::{Endpoint, Watched};
+use brimful_run::{Endpoint, MonitorTarget};
 use brimful_target::Truth;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -90,7 +90,7 @@ impl Server {
     }
 
     /// What the monitor is to watch during a load, this often; its own thread stays on `pin`.
-    pub fn watched(&self, interval: Nanos, pin: Option<usize>) -> Option<Watched> {
+    pub fn watched(&self, interval: Nanos, pin: Option<usize>) -> Option<MonitorTarget> {
         let intervals = Intervals::every(interval);
         match &self.seen {
             Seen::Here(selectors) => Some(MonitorTarget::Local(MonitorConfig {
