@@ -97,7 +97,7 @@ impl Crew {
         let record = self.answer(stop)?.record;
         let mut record = record.ok_or_else(|| lost("tells no Record of a load"))?;
         let started = humantime::parse_rfc3339(&record.started_at).map_err(|error| lost(&error.to_string()))?;
-        let (epoch, window) = (clock::of_wall(started), Nanos::from_secs_f64(record.window_s));
+        let (epoch, window) = (clock::monotonic_at(started), Nanos::from_secs_f64(record.window_s));
         record.started_monotonic_ns = epoch.0;
         record.server = monitor.map(|monitor| monitor.finish(epoch, Some((epoch, epoch + window))));
         Ok(record)

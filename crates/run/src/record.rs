@@ -85,7 +85,7 @@ fn lost_record(plan: &RunPlan, account: &Account, elapsed: Nanos) -> Option<Reco
     let started = plan.start_at.or(SystemTime::now().checked_sub(Duration::from_nanos(elapsed.0)))?;
     let mut facts = Facts {
         started_at: fleet_timestamp(plan, started),
-        started_monotonic_ns: clock::of_wall(started).0,
+        started_monotonic_ns: clock::monotonic_at(started).0,
         duration: elapsed,
         window: elapsed.min(plan.window),
         ..planned_facts(plan)

@@ -64,7 +64,7 @@ fn execute(
     let host_probe = (probing == Probing::ProbeHost).then(|| probe_host(plan)).flatten();
     let monitor = plan.monitor.as_ref().map(MonitorTarget::start).transpose()?;
     // A run that was stopped while it waited for its start does not wait any longer.
-    let agreed_start = plan.start_at.filter(|_| !stop.load(Ordering::Relaxed)).map(clock::of_wall);
+    let agreed_start = plan.start_at.filter(|_| !stop.load(Ordering::Relaxed)).map(clock::monotonic_at);
     config.start = agreed_start.unwrap_or(Nanos::ZERO);
     let anchor = clock::Anchor::now();
     let new_observers = || (new_collector(&valid, window), ShardObserver::new(observer, plan.window));

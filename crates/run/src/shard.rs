@@ -48,8 +48,8 @@ impl<'p> SharedLoad<'p> {
         let wire = plan.wire();
         Ok(SharedLoad {
             valid,
-            mix: Mix::of(&plan.workload, plan.seed)?,
-            scripts: Scripts::of(&plan.workload).map(Arc::new),
+            mix: Mix::from_workload(&plan.workload, plan.seed)?,
+            scripts: Scripts::from_workload(&plan.workload).map(Arc::new),
             requests: FixedRequests::render(&plan.workload, &wire)?.seeded(plan.seed),
             scripted: ScriptedRequests::render(&plan.workload, &wire)?,
             follow: valid.follow(),

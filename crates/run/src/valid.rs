@@ -58,7 +58,7 @@ impl RunPlan {
         let window = self.window;
         let calls = usize::try_from(self.calls).unwrap_or(usize::MAX);
         let due_times = arrivals.take_while(move |due| *due < window).take(calls);
-        Ok(due_times.zip(Mix::of(&self.workload, self.seed)?).map(|(due, call)| (due, call.class)))
+        Ok(due_times.zip(Mix::from_workload(&self.workload, self.seed)?).map(|(due, call)| (due, call.class)))
     }
 }
 

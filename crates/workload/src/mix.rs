@@ -65,7 +65,7 @@ impl Mix {
     ///
     /// # Errors
     /// [`MixError::Shares`] when none can be drawn.
-    pub fn of(workload: &Workload, seed: u64) -> Result<Mix, MixError> {
+    pub fn from_workload(workload: &Workload, seed: u64) -> Result<Mix, MixError> {
         let (mut shares, mut first) = (Vec::new(), Vec::new());
         let numbered: Vec<bool> = workload.classes.iter().map(Class::is_numbered).collect();
         for (index, (class, share)) in workload.classes.iter().zip(workload.mix()).enumerate() {
@@ -184,7 +184,7 @@ mod tests {
     fn numbers_of_calls_go_on_beyond_32_bits() {
         let workload = read("[[class]]\nname='x'\npath='/{seq}'");
         for first in [(1 << 31) - 1000, (1 << 32) - 1000] {
-            let mix = Mix::of(&workload, 5).unwrap();
+            let mix = Mix::from_workload(&workload, 5).unwrap();
             mix.next.iter().for_each(|next| next.set(first));
             let numbers = mix.take(1_000_000).map(|call| call.request.0);
             assert!(numbers.eq(first..first + 1_000_000), "none is lost or comes twice");
@@ -199,7 +199,7 @@ mod tests {
         other.urls = vec![url("/b"), url("/c"), url("/d")];
         workload.classes.push(other);
         let mut counts = [0u32; 4];
-        for call in Mix::of(&workload, 5).unwrap().take(60_000) {
+        for call in Mix::from_workload(&workload, 5).unwrap().take(60_000) {
             assert_eq!(call.class.0, u16::from(call.request.0 > 0));
             counts[call.request.0 as usize] += 1;
         }
@@ -214,7 +214,7 @@ mod tests {
             let toml = format!("[[class]]\nname='x'\npath='/'\nfile_set={{files=10000}}\npopularity='zipf:{exponent}'");
             let n = 200_000;
             let mut counts = vec![0.0; FIRST + 1];
-            for call in Mix::of(&read(&toml), 7).unwrap().take(n) {
+            for call in Mix::from_workload(&read(&toml), 7).unwrap().take(n) {
                 counts[(call.request.0 as usize).min(FIRST)] += 1.0;
             }
             let weight = |place: usize| (place as f64 + 1.0).powf(-exponent);
@@ -233,7 +233,7 @@ mod tests {
         let toml = "[[class]]\nname='x'\npath='/{seq}'\n[[class]]\nname='y'\npath='/'\n[[class]]\nname='z'\n\
                     urls=[{path='/a'},{path='/b'}]\norder='listed'";
         let mut seen = [0; 3];
-        for call in Mix::of(&read(toml), 1).unwrap().take(1000) {
+        for call in Mix::from_workload(&read(toml), 1).unwrap().take(1000) {
             let class = usize::from(call.class.0);
             assert_eq!(call.request.0, if class == 1 { 1 } else { seen[class] });
             seen[class] += 1;
@@ -243,7 +243,7 @@ mod tests {
 
     #[test]
     fn shards_with_orders_of_their_own_share_no_number() {
-        let mix = Mix::of(&read("[[class]]\nname='x'\npath='/{seq}'"), 1).unwrap();
+        let mix = Mix::from_workload(&read("[[class]]\nname='x'\npath='/{seq}'"), 1).unwrap();
         let of_shard = |shard| mix.clone().of_shard(shard, 1).take(4).map(|call| call.request.0);
         let mut numbers: Vec<u64> = Shard::WHOLE.split(3).flat_map(of_shard).collect();
         numbers.sort_unstable();
@@ -259,7 +259,7 @@ mod tests {
                 "[[class]]\nname='x'\npath='/s'\nfile_set={files=100}\npopularity='zipf:1'",
                 "[[class]]\nname='x'\npath='/s'\nfile_set={files=100,ratio=0.3}\n[[class]]\nname='y'\nurls=[{path='/'}]",
             ][kind];
-            let mut one = Mix::of(&read(toml), seed).unwrap();
+            let mut one = Mix::from_workload(&read(toml), seed).unwrap();
             let mut other = one.clone();
             one.pass(passed);
             for _ in 0..passed {
@@ -275,6 +275,6 @@ mod tests {
             assert!(Mix::new(shares, 0).is_err(), "{shares:?}");
         }
         let unread: Workload = toml::from_str("[[class]]\nname='x'\nurls_file='urls'").unwrap();
-        assert!(Mix::of(&unread, 0).is_err());
+        assert!(Mix::from_workload(&unread, 0).is_err());
     }
 }

@@ -36,7 +36,7 @@ impl Burst {
 
 impl Scripts {
     /// Those of a valid workload; `None` where it has none.
-    pub fn of(workload: &Workload) -> Option<Scripts> {
+    pub fn from_workload(workload: &Workload) -> Option<Scripts> {
         let written = &workload.sessions()?.scripts;
         let call = |(nth, request): (u32, ScriptedRequest<'_>)| CallSpec {
             class: ClassId(request.class as u16),
