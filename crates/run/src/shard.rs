@@ -60,7 +60,7 @@ impl<'p> SharedLoad<'p> {
         let extent = self.valid.extent();
         let seed = self.valid.plan.seed;
         // Loads that choose a class when a call ends need an order of their own in each shard.
-        let shard_mix = || self.mix.clone().of_shard(shard, seed);
+        let shard_mix = || self.mix.clone().for_shard(shard, seed);
         Ok(match &self.valid.load {
             // All shards walk through one schedule, and each passes over the calls of the others.
             PlannedLoad::Open { arrivals, .. } => {
@@ -80,7 +80,7 @@ impl<'p> SharedLoad<'p> {
             PlannedLoad::Sessions { sessions, back_off, .. } => {
                 let sessions = Sessions::new(sessions, shard_mix(), extent, seed, shard)?;
                 let sessions = if *back_off { sessions } else { sessions.without_back_off() };
-                ShardLoad::Sessions(Box::new(sessions.following(self.scripts.clone())))
+                ShardLoad::Sessions(Box::new(sessions.with_scripts(self.scripts.clone())))
             }
             PlannedLoad::Log { .. } => return Err(RunError::unread_log()),
         })
