@@ -17,7 +17,7 @@ use crate::progress;
 use brimful_core::record::Record;
 use brimful_core::{Nanos, record};
 use brimful_report::httperf::{Extra, SessionExtra, text};
-use brimful_run::{Looks, run_beheld};
+use brimful_run::{RunObserver, RunOutput, run};
 use brimful_stats::Detail;
 use options::{Options, Period};
 use rustix::process::{Resource, getrlimit};
@@ -50,8 +50,8 @@ pub fn main(words: &[String]) -> anyhow::Result<Exit> {
     plan.validate()?;
     let stop = progress::stop_flag()?;
     print(&(echo::command_line(&options) + "\n"))?;
-    let looks = Looks { detail: true, tap: exchanges::tap(&options) };
-    let (record, detail) = run_beheld(&plan, &looks, &stop)?;
+    let observer = RunObserver { detail: true, tap: exchanges::tap(&options) };
+    let RunOutput { record, detail } = run(&plan, &observer, &stop)?;
     print(&text(&record, &extra(&options, &record, detail)))?;
     for reason in &record.verdict.reasons {
         say(&format!("httperf: warning: these figures are not the server's: {}", reason.message));

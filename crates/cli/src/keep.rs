@@ -4,7 +4,7 @@ use crate::output::RewrittenFile;
 use anyhow::Context;
 use brimful_core::panics;
 use brimful_core::record::Record;
-use brimful_run::{RunPlan, record_so_far};
+use brimful_run::{RunPlan, partial_record};
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ impl KeptFile {
                         let _ = keeper.collect();
                     }
                     if rest_until(due, &done)
-                        && let Some(record) = record_so_far(plan)
+                        && let Some(record) = partial_record(plan)
                     {
                         let _ = self.write(&record);
                     }

@@ -16,7 +16,7 @@ use brimful_engine::{Address, ConnectionPolicy, Security, SecurityOptions};
 use brimful_http::Version;
 use brimful_monitor::{MonitorConfig, ProcessSelector, RemoteConfig, socket_owners};
 use brimful_report::load::Detail;
-use brimful_run::{Endpoint, RunError, RunPlan, Watched, client_limit, run, run_beheld};
+use brimful_run::{Endpoint, MonitorTarget, RunError, RunPlan, client_limit, run};
 use brimful_stats::{check_objectives, judge_objectives};
 use brimful_workload::{Process, Speed, Trace};
 use std::path::{Path, PathBuf};
@@ -60,10 +60,7 @@ pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
     plan.keeper = kept.as_ref().map(|_| Arc::default());
     plan.live = (kept.is_none() && progress::is_shown(plan.window, args.output.quiet)).then(Arc::default);
     let trace = CallTrace::of(&args.look, &plan)?;
-    let load = || match trace.looks() {
-        Some(looks) => run_beheld(&plan, &looks, &stop).map(|(record, _)| record),
-        None => run(&plan, &stop),
-    };
+    let load = || run(&plan, &trace.observer(), &stop).map(|output| output.record);
     let load = || match &kept {
         Some(kept) => kept.during(&plan, load),
         None => load(),
@@ -158,7 +155,7 @@ fn deliver_client_limit(record: &Record, args: &LoadArgs, out: Option<OutFile>) 
 fn plan(args: &LoadArgs) -> anyhow::Result<RunPlan> {
     // By this host's clock.
     let start_at = match (args.part.start_at, args.part.clock_ahead) {
-        (Some(at), Some(clock)) => clock.here(at),
+        (Some(at), Some(clock)) => clock.to_local(at),
         (at, _) => at,
     };
     if start_at.is_some_and(|at| at <= SystemTime::now()) {
@@ -242,7 +239,7 @@ fn read_trace(file: &Path) -> anyhow::Result<Trace> {
     Ok(Trace::parse(bytes_without_mark(&bytes)).map_err(|error| named(&error))?)
 }
 
-fn watched(args: &WatchedArgs, endpoint: &Endpoint) -> anyhow::Result<Option<Watched>> {
+fn watched(args: &WatchedArgs, endpoint: &Endpoint) -> anyhow::Result<Option<MonitorTarget>> {
     let here = MonitorConfig {
         processes: args.process.clone(),
         ports: endpoint.port().into_iter().collect(),
@@ -251,13 +248,13 @@ fn watched(args: &WatchedArgs, endpoint: &Endpoint) -> anyhow::Result<Option<Wat
     };
     let Some(address) = &args.watch_from else {
         return Ok(match (args.watch, args.process.is_empty()) {
-            (_, false) => Some(Watched::Here(here)),
-            (true, true) => Some(Watched::Here(MonitorConfig { processes: listening(endpoint)?, ..here })),
+            (_, false) => Some(MonitorTarget::Local(here)),
+            (true, true) => Some(MonitorTarget::Local(MonitorConfig { processes: listening(endpoint)?, ..here })),
             (false, true) => None,
         });
     };
     let config = watched_from(address, args.token_file.as_deref(), args.watch_ca.clone())?;
-    Ok(Some(Watched::There(RemoteConfig { intervals: here.intervals, ..config })))
+    Ok(Some(MonitorTarget::Remote(RemoteConfig { intervals: here.intervals, ..config })))
 }
 
 /// The programs that listen there.

@@ -21,7 +21,7 @@ use brimful_core::quantity::{count, counted, number};
 use brimful_core::record::Record;
 use brimful_core::workload::{Load, LogReplay, Workload};
 use brimful_core::{Nanos, Rate};
-use brimful_run::{RunPlan, StreamedCall, run_stream};
+use brimful_run::{RunPlan, StreamedCall, run_log};
 use brimful_workload::Speed;
 use clap::Args;
 use std::path::PathBuf;
@@ -216,7 +216,7 @@ fn replayed(args: &ReplayArgs, mut plan: RunPlan, how: How, stop: &AtomicBool) -
         let read = feed(args, how, push, stop);
         *fed.lock().unwrap_or_else(PoisonError::into_inner) = Some(read);
     };
-    let load = || run_stream(&plan, Box::new(feed), stop);
+    let load = || run_log(&plan, Box::new(feed), stop);
     let what = if how.flattened.is_some() { "flat" } else { "replay" };
     let record = progress::during(what, lasts, plan.live.as_deref(), load);
     // Why nothing was read says more than that there was nothing to do.

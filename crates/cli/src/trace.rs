@@ -11,7 +11,7 @@ use crate::output::{StreamFile, say};
 use brimful_core::quantity::bytes;
 use brimful_core::secret::{self, MASK};
 use brimful_core::{End, Nanos};
-use brimful_run::{Exchange, Kept, Looks, RunPlan, Tap};
+use brimful_run::{Exchange, MessagePrefix, RunObserver, RunPlan, Tap};
 use serde::Serialize;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -71,12 +71,12 @@ impl CallTrace {
         Ok(CallTrace(Some(Arc::new(Mutex::new(shown)))))
     }
 
-    /// What the run has to look at for it; nothing where nothing was asked for.
-    pub fn looks(&self) -> Option<Looks> {
-        let shown = self.0.clone()?;
+    /// Observes every call of the run, if the flags ask for it.
+    pub fn observer(&self) -> RunObserver {
+        let Some(shown) = self.0.clone() else { return RunObserver::default() };
         let traces = shown.lock().unwrap_or_else(PoisonError::into_inner).file.is_some();
         let show = move |exchange: &Exchange| shown.lock().unwrap_or_else(PoisonError::into_inner).take_in(exchange);
-        Some(Looks { detail: false, tap: Some(Tap::new(if traces { TRACED } else { PRINTED }, show)) })
+        RunObserver { detail: false, tap: Some(Tap::new(if traces { TRACED } else { PRINTED }, show)) }
     }
 
     /// Prints what is to be printed, and ends the file.
@@ -175,10 +175,10 @@ fn printed(what: &str, exchange: &Exchange, names: &Names) -> String {
     text
 }
 
-fn print_bytes(text: &mut String, mark: &str, kept: &Kept, names: &Names) {
+fn print_bytes(text: &mut String, mark: &str, kept: &MessagePrefix, names: &Names) {
     let (head, body) = parts(&kept.bytes);
     let (head, body) = (&head[..head.len().min(PRINTED)], &body[..body.len().min(PRINTED)]);
-    let more = kept.of.saturating_sub((head.len() + body.len()) as u64);
+    let more = kept.total_bytes.saturating_sub((head.len() + body.len()) as u64);
     let (head, body) = (names.without_secrets(head), String::from_utf8_lossy(body));
     for line in head.lines().chain(body.lines()) {
         text.push_str(mark);
@@ -321,12 +321,12 @@ impl<'a> Line<'a> {
 }
 
 impl Message {
-    fn of(kept: &Kept, names: &Names) -> Option<Message> {
+    fn of(kept: &MessagePrefix, names: &Names) -> Option<Message> {
         let (head, body) = parts(&kept.bytes);
-        (kept.of > 0).then(|| Message {
+        (kept.total_bytes > 0).then(|| Message {
             head: names.without_secrets(head),
             body: String::from_utf8_lossy(body).into_owned(),
-            left_out: kept.of - kept.bytes.len() as u64,
+            left_out: kept.total_bytes - kept.bytes.len() as u64,
         })
     }
 }
@@ -361,7 +361,7 @@ mod tests {
 
     fn exchange(due_ms: u64, end: End, response: &[u8]) -> Exchange {
         let (call, due) = (CallSpec::of_class(ClassId(0)), Nanos::from_millis(due_ms));
-        let kept = |bytes: &[u8]| Kept { bytes: bytes.to_vec(), of: bytes.len() as u64 };
+        let kept = |bytes: &[u8]| MessagePrefix { bytes: bytes.to_vec(), total_bytes: bytes.len() as u64 };
         let at = due + Nanos::from_millis(3);
         Exchange {
             due,
@@ -443,7 +443,7 @@ mod tests {
     #[test]
     fn long_messages_are_cut_and_foreign_bytes_do_no_harm() {
         let mut exchange = exchange(0, End::Malformed, &[b'x'; PRINTED]);
-        exchange.response.of = 1 << 20;
+        exchange.response.total_bytes = 1 << 20;
         let text = printed("Call", &exchange, &names());
         assert!(text.trim_end().ends_with("more"), "{text}");
         for bytes in

@@ -94,7 +94,7 @@ fn read_throttled() -> Option<Nanos> {
 /// Over the group that `cgroup` (`/proc/self/cgroup`) names and those above it.
 fn sum_throttled(cgroup: &str, read: impl Fn(&Path) -> Option<String>) -> Option<Nanos> {
     let groups = cpu_groups(Path::new("/"), cgroup);
-    let all = groups.iter().filter_map(|group| Throttling::of(group, &read));
+    let all = groups.iter().filter_map(|group| Throttling::read(group, &read));
     all.map(|throttling| throttling.throttled).reduce(|a, b| a + b)
 }
 

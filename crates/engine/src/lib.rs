@@ -286,35 +286,12 @@ where
     R: Requests<'a> + Send,
     O: Observer + Send,
 {
-    if config.tls.is_none() {
-        return run_plain(config, shards, stop);
-    }
     let (settings, uring) = config.prepare(&shards)?;
-    match uring {
-        true => run_on::<Tls<'_, Uring<'_>>, W, R, O>(config, &settings, shards, stop),
-        false => run_on::<Tls<'_, Epoll<'_>>, W, R, O>(config, &settings, shards, stop),
-    }
-}
-
-/// The same without TLS, whatever the configuration says: for loads that are made by TLS through another type, so that there
-/// is no second copy of the engine for it.
-///
-/// # Errors
-/// As [`run`].
-pub fn run_plain<'a, W, R, O>(
-    config: &'a Config,
-    shards: Vec<(W, R, O)>,
-    stop: &AtomicBool,
-) -> Result<Run<O>, EngineError>
-where
-    W: Workload + Send,
-    R: Requests<'a> + Send,
-    O: Observer + Send,
-{
-    let (settings, uring) = config.prepare(&shards)?;
-    match uring {
-        true => run_on::<Uring<'_>, W, R, O>(config, &settings, shards, stop),
-        false => run_on::<Epoll<'_>, W, R, O>(config, &settings, shards, stop),
+    match (config.tls.is_some(), uring) {
+        (false, true) => run_on::<Uring<'_>, W, R, O>(config, &settings, shards, stop),
+        (false, false) => run_on::<Epoll<'_>, W, R, O>(config, &settings, shards, stop),
+        (true, true) => run_on::<Tls<'_, Uring<'_>>, W, R, O>(config, &settings, shards, stop),
+        (true, false) => run_on::<Tls<'_, Epoll<'_>>, W, R, O>(config, &settings, shards, stop),
     }
 }
 

@@ -6,7 +6,7 @@
 use crate::process_table::{process_table, with_descendants};
 use crate::{MonitorError, ProcessTree, procfs};
 use brimful_core::cpus::CpuList;
-use brimful_os::cpus::{self, in_set};
+use brimful_os::cpus::{self, cpus_in_set};
 use rustix::io::Errno;
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -85,13 +85,13 @@ impl Former {
     /// that of the process they belong to or descend from. Those that have gone, or whose number is another's by now,
     /// are no error.
     pub fn put_back(&self) {
-        let Some(pinned) = set_of(&self.pinned) else { return };
+        let Some(pinned) = to_cpu_set(&self.pinned) else { return };
         let same = |pid: u32| (started(&format!("{pid}"))? == *self.processes.get(&pid)?).then_some(pid);
         let table = process_table(Path::new("/proc"), |pid, _| same(pid));
         for (pid, known) in with_descendants(&table) {
             for tid in threads(pid) {
                 let own = self.threads.get(&tid).filter(|place| started_in(pid, tid) == Some(place.started));
-                let former = own.or_else(|| self.threads.get(&known)).and_then(|place| set_of(&place.cpus));
+                let former = own.or_else(|| self.threads.get(&known)).and_then(|place| to_cpu_set(&place.cpus));
                 let (Some(former), Some(thread)) = (former, to_pid(tid)) else { continue };
                 // A thread found elsewhere has moved itself and is left alone.
                 if sched_getaffinity(Some(thread)).is_ok_and(|now| is_within(&now, &pinned)) {
@@ -119,7 +119,7 @@ impl Former {
                 if !first && is_within(&now, set) {
                     continue;
                 }
-                self.threads.insert(tid, Place { started, cpus: in_set(&now).to_string() });
+                self.threads.insert(tid, Place { started, cpus: cpus_in_set(&now).to_string() });
                 if tid == pid {
                     self.processes.insert(pid, started);
                 }
@@ -154,8 +154,8 @@ fn is_within(set: &CpuSet, other: &CpuSet) -> bool {
     (0..CpuSet::MAX_CPU).all(|cpu| !set.is_set(cpu) || other.is_set(cpu))
 }
 
-fn set_of(list: &str) -> Option<CpuSet> {
-    cpus::set_of(&list.parse::<CpuList>().ok()?.0)
+fn to_cpu_set(list: &str) -> Option<CpuSet> {
+    cpus::to_cpu_set(&list.parse::<CpuList>().ok()?.0)
 }
 
 /// An error if one of them is not online.
@@ -169,7 +169,7 @@ pub(crate) fn require_online(wanted: &[usize]) -> Result<(), MonitorError> {
 
 fn cpu_set(wanted: &[usize]) -> Result<CpuSet, MonitorError> {
     require_online(wanted)?;
-    cpus::set_of(wanted).ok_or_else(|| refused(std::process::id(), wanted, Errno::INVAL.into()))
+    cpus::to_cpu_set(wanted).ok_or_else(|| refused(std::process::id(), wanted, Errno::INVAL.into()))
 }
 
 fn to_pid(tid: u32) -> Option<Pid> {
@@ -206,7 +206,7 @@ mod tests {
     }
 
     fn now(pid: u32) -> String {
-        in_set(&sched_getaffinity(to_pid(pid)).unwrap()).to_string()
+        cpus_in_set(&sched_getaffinity(to_pid(pid)).unwrap()).to_string()
     }
 
     /// A sleeper that may run anywhere, and its last CPU.

@@ -1,35 +1,35 @@
-//! The CPU quotas of control groups, of either version: one hierarchy for all controllers (2), or one for each (1).
+//! CPU quotas of control groups, version 1 (a hierarchy for each controller) and version 2 (one hierarchy for all).
 //! Source: cgroups(7); cgroup-v2.rst and sched-bwc.rst of the kernel's documentation.
 
 use brimful_core::Nanos;
 use std::path::{Path, PathBuf};
 
-/// Where the hierarchies are mounted, below the root.
+/// Mount point of the hierarchies, relative to the root.
 const MOUNT: &str = "sys/fs/cgroup";
 
-/// How much CPU time a group may have.
+/// The CPU time that a group may use: `time` in each `period`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quota {
-    /// So much,
+    /// CPU time, summed over all CPUs.
     pub time: Nanos,
-    /// in each of these.
+    /// Wall-clock time.
     pub period: Nanos,
 }
 
-/// How often a quota was used up, since the group was made.
+/// How often a group has used up its quota since the group was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Throttling {
-    /// Periods in which it ran.
+    /// Periods in which the group ran.
     pub periods: u64,
-    /// Those in which it was stopped.
+    /// Periods in which the group was throttled.
     pub throttled_periods: u64,
-    /// For how long; of several CPUs together.
+    /// Time for which the group was throttled, summed over all CPUs.
     pub throttled: Nanos,
 }
 
-/// The directories, below `root`, of the group that controls the CPU time of a process, and of those above it, nearest
-/// first: each may have a quota. `cgroup` is what `/proc/PID/cgroup` says. A container sees its own group as the top,
-/// whatever it is called outside, so some of them may not exist.
+/// Directories, below `root`, of the group that controls the CPU time of a process and of the group's ancestors, nearest
+/// first; each may have a quota. `cgroup` is the content of `/proc/PID/cgroup`. A container sees its own group as the top
+/// of the hierarchy, so some of these directories may not exist.
 pub fn cpu_groups(root: &Path, cgroup: &str) -> Vec<PathBuf> {
     let mut groups = Vec::new();
     for line in cgroup.lines() {
@@ -44,27 +44,28 @@ pub fn cpu_groups(root: &Path, cgroup: &str) -> Vec<PathBuf> {
 }
 
 impl Quota {
-    /// Of a group, if it has one.
-    pub fn of(group: &Path, read: impl Fn(&Path) -> Option<String>) -> Option<Quota> {
-        let micros = |text: &str| text.trim().parse().ok().map(Nanos::from_micros);
+    /// Reads the quota of a group; `None` if it has none.
+    pub fn read(group: &Path, read: impl Fn(&Path) -> Option<String>) -> Option<Quota> {
+        let parse_micros = |text: &str| text.trim().parse().ok().map(Nanos::from_micros);
         if let Some(max) = read(&group.join("cpu.max")) {
             let (time, period) = max.split_once(' ')?;
-            return Some(Quota { time: micros(time)?, period: micros(period)? });
+            return Some(Quota { time: parse_micros(time)?, period: parse_micros(period)? });
         }
-        // −1 where there is none.
-        let time = micros(&read(&group.join("cpu.cfs_quota_us"))?)?;
-        Some(Quota { time, period: micros(&read(&group.join("cpu.cfs_period_us"))?)? })
+        // −1 without a quota, which does not parse.
+        let time = parse_micros(&read(&group.join("cpu.cfs_quota_us"))?)?;
+        let period = parse_micros(&read(&group.join("cpu.cfs_period_us"))?)?;
+        Some(Quota { time, period })
     }
 
-    /// CPUs that it amounts to.
+    /// The number of CPUs that the quota amounts to.
     pub fn cpus(self) -> f64 {
         self.time.0 as f64 / self.period.0 as f64
     }
 }
 
 impl Throttling {
-    /// Of a group; `None` of one that can have no quota.
-    pub fn of(group: &Path, read: impl Fn(&Path) -> Option<String>) -> Option<Throttling> {
+    /// Reads the counters of a group; `None` for a group that cannot have a quota.
+    pub fn read(group: &Path, read: impl Fn(&Path) -> Option<String>) -> Option<Throttling> {
         let stat = read(&group.join("cpu.stat"))?;
         let value = |key: &str| stat.lines().find_map(|line| line.strip_prefix(key)?.trim().parse::<u64>().ok());
         Some(Throttling {
@@ -110,9 +111,9 @@ mod tests {
             ("/free1/cpu.cfs_period_us", "100000\n"),
         ]);
         let read = |path: &Path| files.get(path.to_str()?).map(|text| (*text).to_owned());
-        let quota = |group: &str| Quota::of(Path::new(group), read).map(Quota::cpus);
+        let quota = |group: &str| Quota::read(Path::new(group), read).map(Quota::cpus);
         assert_eq!(["/v2", "/free", "/v1", "/free1", "/top"].map(quota), [Some(0.5), None, Some(2.5), None, None]);
-        let throttling = |group: &str| Throttling::of(Path::new(group), read);
+        let throttling = |group: &str| Throttling::read(Path::new(group), read);
         let both = Throttling { periods: 20, throttled_periods: 5, throttled: Nanos::from_micros(7) };
         assert_eq!([throttling("/v2"), throttling("/v1")], [Some(both); 2]);
         assert_eq!([throttling("/free"), throttling("/top")], [Some(Throttling::default()), None]);

@@ -1,30 +1,27 @@
-//! The clocks. Source: clock_gettime(2).
+//! The kernel's clocks. Source: clock_gettime(2).
 
 use brimful_core::Nanos;
 use rustix::time::{ClockId, clock_gettime};
 use std::time::{Duration, SystemTime};
 
-/// `CLOCK_MONOTONIC`, by which a Record's instants are.
+/// `CLOCK_MONOTONIC`, the clock of all instants in a Record.
 #[inline]
 pub fn now() -> Nanos {
     read(ClockId::Monotonic)
 }
 
-/// `CLOCK_MONOTONIC` at an instant of the wall clock, if nobody sets that in between; zero before the machine's boot.
-pub fn of_wall(at: SystemTime) -> Nanos {
-    let (monotonic, wall) = both();
-    match at.duration_since(wall) {
+/// `CLOCK_MONOTONIC` at an instant of the wall clock, provided that the wall clock is not set in between. Zero for instants
+/// before the machine booted.
+pub fn monotonic_at(instant: SystemTime) -> Nanos {
+    let Anchor { monotonic, wall } = Anchor::now();
+    match instant.duration_since(wall) {
         Ok(later) => monotonic + Nanos::from(later),
         Err(error) => Nanos(monotonic.0.saturating_sub(Nanos::from(error.duration()).0)),
     }
 }
 
-/// The reverse.
-pub fn on_wall(at: Nanos) -> SystemTime {
-    Anchor::now().wall(at)
-}
-
-/// One instant by both clocks: what the wall clock said of others is known by it, though it be set since.
+/// One instant by both clocks. It converts other instants of `CLOCK_MONOTONIC` to wall-clock time, even if the wall clock
+/// is set later.
 #[derive(Clone, Copy, Debug)]
 pub struct Anchor {
     monotonic: Nanos,
@@ -32,41 +29,39 @@ pub struct Anchor {
 }
 
 impl Anchor {
-    /// This instant.
+    /// Reads both clocks. The thread may lose its CPU between two readings, so the closest of several pairs is taken.
     pub fn now() -> Anchor {
-        let (monotonic, wall) = both();
-        Anchor { monotonic, wall }
+        const CLOSE_ENOUGH: Nanos = Nanos::from_micros(2);
+        const MAX_TRIES: usize = 8;
+        let mut closest = Anchor { monotonic: Nanos::ZERO, wall: SystemTime::UNIX_EPOCH };
+        let mut smallest_gap = Nanos::MAX;
+        for _ in 0..MAX_TRIES {
+            let before = now();
+            let wall = SystemTime::now();
+            let gap = now() - before;
+            if gap < smallest_gap {
+                smallest_gap = gap;
+                closest = Anchor { monotonic: before + Nanos(gap.0 / 2), wall };
+            }
+            if gap <= CLOSE_ENOUGH {
+                break;
+            }
+        }
+        closest
     }
 
-    /// The wall clock's time at an instant of `CLOCK_MONOTONIC`.
-    pub fn wall(self, at: Nanos) -> SystemTime {
-        let later = Duration::from_nanos(at.0.saturating_sub(self.monotonic.0));
-        self.wall + later - Duration::from_nanos(self.monotonic.0.saturating_sub(at.0))
+    /// Wall-clock time at an instant of `CLOCK_MONOTONIC`.
+    pub fn wall(self, monotonic: Nanos) -> SystemTime {
+        let later = Duration::from_nanos(monotonic.0.saturating_sub(self.monotonic.0));
+        self.wall + later - Duration::from_nanos(self.monotonic.0.saturating_sub(monotonic.0))
     }
-}
-
-/// The same instant by both clocks. A thread may lose its CPU between two readings, so the closest of a few counts.
-fn both() -> (Nanos, SystemTime) {
-    const CLOSE: Nanos = Nanos::from_micros(2);
-    const TRIES: usize = 8;
-    let mut best = (Nanos::MAX, Nanos::ZERO, SystemTime::UNIX_EPOCH);
-    for _ in 0..TRIES {
-        let (before, wall, after) = (now(), SystemTime::now(), now());
-        let apart = after - before;
-        if apart < best.0 {
-            best = (apart, before + Nanos(apart.0 / 2), wall);
-        }
-        if apart <= CLOSE {
-            break;
-        }
-    }
-    (best.1, best.2)
 }
 
 /// How long the machine has been suspended since boot.
 pub fn suspended() -> Nanos {
-    let (monotonic, boot) = (now(), read(ClockId::Boottime));
-    // The two are read one after the other: what lies between is not suspension.
+    let monotonic = now();
+    let boot = read(ClockId::Boottime);
+    // The time between the two readings is not suspension, so anything below a millisecond is cut off.
     Nanos::from_millis((boot - monotonic).0 / 1_000_000)
 }
 
@@ -76,7 +71,7 @@ pub fn thread_cpu() -> Nanos {
     read(ClockId::ThreadCPUTime)
 }
 
-/// CPU time of this process, its exited threads included.
+/// CPU time of this process, including threads that have exited.
 pub fn process_cpu() -> Nanos {
     read(ClockId::ProcessCPUTime)
 }
@@ -93,18 +88,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_instant_by_one_clock_is_one_by_the_other() {
+    fn instants_convert_between_the_clocks_and_back() {
         let (before, at, after) = (now(), SystemTime::now(), now());
-        // As closely as the two can be read at all.
         let slack = Nanos::from_millis(1);
-        let then = of_wall(at);
+        let then = monotonic_at(at);
         assert!(then + slack >= before && then <= after + slack, "{before} {then} {after}");
         for at in [at - Duration::from_secs(1), at + Duration::from_secs(1)] {
-            let again = on_wall(of_wall(at));
+            let again = Anchor::now().wall(monotonic_at(at));
             let apart = again.duration_since(at).unwrap_or_else(|error| error.duration());
             assert!(apart < Duration::from_millis(1), "{apart:?}");
         }
-        assert_eq!(of_wall(SystemTime::UNIX_EPOCH), Nanos::ZERO);
+        assert_eq!(monotonic_at(SystemTime::UNIX_EPOCH), Nanos::ZERO);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Which CPUs there are, and threads kept on some of them. Source: sched_setaffinity(2), sysfs-devices-system-cpu.
+//! The CPUs of this host, and pinning threads to them. Source: sched_setaffinity(2), sysfs-devices-system-cpu.
 
 use brimful_core::cpus::CpuList;
 use rustix::io::Errno;
@@ -9,7 +9,7 @@ use std::io;
 pub fn online() -> Vec<usize> {
     let listed = std::fs::read_to_string("/sys/devices/system/cpu/online").ok();
     listed.and_then(|text| text.parse().ok()).map_or_else(
-        // Without /sys: as many as this process may use.
+        // Without /sys, count the CPUs that this process may use.
         || (0..std::thread::available_parallelism().map_or(1, usize::from)).collect(),
         |CpuList(cpus)| cpus,
     )
@@ -17,11 +17,11 @@ pub fn online() -> Vec<usize> {
 
 /// The CPUs that this thread may use, in order.
 pub fn usable() -> Vec<usize> {
-    in_set(&sched_getaffinity(None).unwrap_or_default()).0
+    cpus_in_set(&sched_getaffinity(None).unwrap_or_default()).0
 }
 
-/// CPUs as the kernel takes them; `None` if one is beyond what fits.
-pub fn set_of(cpus: &[usize]) -> Option<CpuSet> {
+/// Converts CPU numbers to the kernel's set; `None` if a number is too large for it.
+pub fn to_cpu_set(cpus: &[usize]) -> Option<CpuSet> {
     let mut set = CpuSet::new();
     for &cpu in cpus {
         if cpu >= CpuSet::MAX_CPU {
@@ -32,17 +32,17 @@ pub fn set_of(cpus: &[usize]) -> Option<CpuSet> {
     Some(set)
 }
 
-/// The CPUs of a set, in order.
-pub fn in_set(set: &CpuSet) -> CpuList {
+/// The CPU numbers in a set, in order.
+pub fn cpus_in_set(set: &CpuSet) -> CpuList {
     CpuList((0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect())
 }
 
-/// Keeps the calling thread on one CPU.
+/// Pins the calling thread to one CPU.
 ///
 /// # Errors
-/// The kernel's: `EINVAL` for a CPU that this thread cannot have.
+/// The kernel's error: `EINVAL` for a CPU that this thread may not use.
 pub fn pin_this_thread(cpu: usize) -> io::Result<()> {
-    let set = set_of(&[cpu]).ok_or(Errno::INVAL)?;
+    let set = to_cpu_set(&[cpu]).ok_or(Errno::INVAL)?;
     Ok(sched_setaffinity(None, &set)?)
 }
 
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_runs_where_it_is_kept() {
+    fn a_pinned_thread_may_use_one_cpu() {
         let last = *online().last().unwrap();
         std::thread::spawn(move || {
             let cpu = *usable().last().unwrap();
@@ -64,10 +64,10 @@ mod tests {
     }
 
     #[test]
-    fn a_cpu_that_cannot_be_is_refused_and_not_dropped() {
+    fn an_impossible_cpu_is_an_error() {
         for cpu in [CpuSet::MAX_CPU, 1 << 20] {
             assert_eq!(pin_this_thread(cpu).unwrap_err().kind(), io::ErrorKind::InvalidInput);
-            assert!(set_of(&[0, cpu]).is_none());
+            assert!(to_cpu_set(&[0, cpu]).is_none());
         }
     }
 }

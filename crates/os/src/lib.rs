@@ -1,5 +1,5 @@
-//! What several parts of brimful ask of the kernel of this host: its clocks ([`clock`]), its CPUs ([`cpus`])
-//! and the quotas on their time ([`cgroup`]).
+//! Access to the kernel of this host that several crates need: clocks ([`clock`]), CPUs ([`cpus`]) and CPU quotas
+//! ([`cgroup`]).
 #![forbid(unsafe_code)]
 
 pub mod cgroup;

@@ -14,8 +14,8 @@
 mod host;
 mod search;
 
-use crate::run::run_beside_another;
-use crate::{RunError, RunPlan, run};
+use crate::run::run_unprobed;
+use crate::{RunError, RunObserver, RunPlan, run};
 use brimful_core::record::{Reason, ReasonCode, Record};
 use brimful_core::workload::Load;
 use brimful_core::{Bytes, Nanos, Rate};
@@ -98,7 +98,7 @@ pub fn response_size(like: &RunPlan, stop: &AtomicBool) -> Result<Bytes, RunErro
     (plan.shard, plan.start_at, plan.live) = (None, None, None);
     // What a class expects of a later call need not be true of these few, and it is size alone that is asked for.
     plan.workload.classes.iter_mut().for_each(|class| class.expect = None);
-    let record = run(&plan, stop)?;
+    let record = run(&plan, &RunObserver::default(), stop)?.record;
     match record.bytes.received.checked_div(record.counts.completed) {
         Some(size) => Ok(Bytes(size)),
         None if record.interrupted => Ok(Bytes(0)),
@@ -165,11 +165,12 @@ impl Generators {
             plan.seed = plan.seed.wrapping_add(3 * turn + index as u64);
         }
         let [plan, half, other] = &plans;
+        let run_one = || Ok::<_, RunError>(run(plan, &RunObserver::default(), stop)?.record);
         let (record, halves) = if turn.is_multiple_of(2) {
-            (run(plan, stop)?, both(half, other, stop)?)
+            (run_one()?, run_both(half, other, stop)?)
         } else {
-            let halves = both(half, other, stop)?;
-            (run(plan, stop)?, halves)
+            let halves = run_both(half, other, stop)?;
+            (run_one()?, halves)
         };
         let for_load = |reason: &&Reason| {
             let of_its_own = matches!(reason.code, ReasonCode::GeneratorLate | ReasonCode::GeneratorStalled);
@@ -209,10 +210,10 @@ fn brought(runs: &[(&RunPlan, &Record)]) -> f64 {
 }
 
 /// Two generators at once.
-fn both(one: &RunPlan, other: &RunPlan, stop: &AtomicBool) -> Result<(Record, Record), RunError> {
+fn run_both(one: &RunPlan, other: &RunPlan, stop: &AtomicBool) -> Result<(Record, Record), RunError> {
     std::thread::scope(|scope| {
-        let other = scope.spawn(|| run_beside_another(other, stop));
-        let one = run_beside_another(one, stop);
+        let other = scope.spawn(|| run_unprobed(other, stop));
+        let one = run_unprobed(one, stop);
         let other = other.join().map_err(|_| EngineError::Thread("it panicked".to_owned()))?;
         Ok((one?, other?))
     })

@@ -4,7 +4,7 @@
 //! can offer, and once more when it is ready; a line `stop` ends the load under way, the end of stdin all. The server is
 //! watched from here meanwhile: the crew's driver is on this host, so that its wall clock is this one's.
 
-use crate::{RunError, RunPlan, Watched};
+use crate::{MonitorTarget, RunError, RunPlan};
 use brimful_core::Nanos;
 use brimful_core::record::{ClientCalibration, Record};
 use brimful_os::clock;
@@ -92,12 +92,12 @@ impl Crew {
     /// As [`crate::run`], and when the crew is no more.
     pub fn run(&mut self, plan: &RunPlan, stop: &AtomicBool) -> Result<Record, RunError> {
         let order = Order::of(plan)?;
-        let monitor = plan.monitor.as_ref().map(Watched::start).transpose()?;
+        let monitor = plan.monitor.as_ref().map(MonitorTarget::start).transpose()?;
         self.order(&order)?;
         let record = self.answer(stop)?.record;
         let mut record = record.ok_or_else(|| lost("tells no Record of a load"))?;
         let started = humantime::parse_rfc3339(&record.started_at).map_err(|error| lost(&error.to_string()))?;
-        let (epoch, window) = (clock::of_wall(started), Nanos::from_secs_f64(record.window_s));
+        let (epoch, window) = (clock::monotonic_at(started), Nanos::from_secs_f64(record.window_s));
         record.started_monotonic_ns = epoch.0;
         record.server = monitor.map(|monitor| monitor.finish(epoch, Some((epoch, epoch + window))));
         Ok(record)
@@ -152,7 +152,7 @@ impl Order {
             format!("--interval={}ns", plan.interval.0),
             format!("--warm-connections={}", plan.connections.warm_connections),
         ];
-        let most = plan.engine_config().connections.most_per_shard;
+        let most = plan.most_connections_per_shard();
         let most = most.map(|most| format!("--max-connections={}", most.saturating_mul(plan.threads)));
         flags.extend(most);
         Ok(Order { workload, seed: plan.seed, flags, calibrate: false })

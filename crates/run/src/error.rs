@@ -97,6 +97,11 @@ pub enum RunError {
 }
 
 impl RunError {
+    /// The load is a log, and no feed supplies its calls.
+    pub(crate) fn unread_log() -> RunError {
+        RunError::BadLoad("a log's requests are made by `brimful replay`".to_owned())
+    }
+
     /// Whether the command line or a document is wrong, and not the environment.
     pub fn is_usage(&self) -> bool {
         use RunError::{

@@ -1,23 +1,24 @@
-//! One load, whole: an [`Endpoint`], a [`RunPlan`], the engine that carries it out and the monitor beside it, as one
-//! `Record`. And [`client_limit`]: what this client can offer before it is the limit itself.
+//! One run of one load: an [`Endpoint`] and a [`RunPlan`] in, one `Record` out. [`run`] drives the engine, with the monitor
+//! beside it. [`client_limit`] measures how much load this client can offer before it is itself the limit.
 #![forbid(unsafe_code)]
 
-mod beside;
 pub mod client_limit;
 mod crew;
 mod endpoint;
 mod error;
-mod kept;
+mod observer;
 mod plan;
+mod record;
 mod run;
-mod stateful;
+mod shard;
 mod stream;
+mod valid;
 
-pub use beside::{Exchange, Kept, Looks, Tap};
 pub use crew::Crew;
 pub use endpoint::{ConnectTo, ConnectToError, Detour, Endpoint, Name};
 pub use error::RunError;
-pub use kept::record_so_far;
-pub use plan::{FleetClock, RunPlan, Watched};
-pub use run::{run, run_beheld, run_stream};
+pub use observer::{Exchange, MessagePrefix, RunObserver, Tap};
+pub use plan::{FleetClock, MonitorTarget, RunPlan};
+pub use record::{RunOutput, partial_record};
+pub use run::{run, run_log};
 pub use stream::{Feed, StreamedCall};

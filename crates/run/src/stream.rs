@@ -1,9 +1,11 @@
-//! Calls that are found out while the load goes on: one thread hands them over, the shards make them. However many there
-//! are, only so many are on their way at a time ([`BATCH`] × [`BATCHES`] for each shard, and those under way).
+//! Calls that are read from a log while the load is in progress: one thread renders them, the shards make them. Memory does
+//! not grow with the log: per shard at most [`BATCH`] × [`BATCHES`] calls wait, besides those in flight.
 
+use crate::observer::Observers;
+use crate::shard::{ShardLoad, ShardRequests};
 use crate::{RunError, RunPlan};
-use brimful_core::{CallSpec, ClassId, Nanos, Observer, RequestId, panics};
-use brimful_engine::{Config, Requests, Run, Wire, run};
+use brimful_core::{CallSpec, ClassId, Nanos, RequestId, panics};
+use brimful_engine::{Config, Requests, Run, Wire};
 use brimful_http::Request;
 use brimful_workload::{DueCall, Streamed};
 use std::borrow::Cow;
@@ -12,17 +14,17 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
-/// Calls that are handed over at once, at most.
+/// Upper bound of the calls that are sent to a shard at once.
 const BATCH: usize = 256;
-/// Batches that wait for a shard.
+/// Upper bound of the batches that wait for a shard.
 const BATCHES: usize = 64;
-/// Calls that are further apart than this do not wait for one another.
-const TOGETHER: Nanos = Nanos::from_millis(500);
+/// A batch spans less than this between the due times of its calls, so that a sparse log does not delay its first call.
+const BATCH_SPAN: Nanos = Nanos::from_millis(500);
 
-/// A call that came out of a stream.
+/// A call that was read from a log.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StreamedCall {
-    /// When; never before that of the call before it.
+    /// When it is due; never before the call read before it.
     pub due: Nanos,
     /// Index of its class.
     pub class: u16,
@@ -30,132 +32,133 @@ pub struct StreamedCall {
     pub method: String,
     /// Path and query.
     pub path: String,
-    /// Header fields of its own.
+    /// Header fields of this call alone.
     pub headers: Vec<(String, String)>,
 }
 
-/// Hands over calls, one after another, to a function that says whether more are wanted.
+/// Supplies calls, one after another, to a function that returns whether it wants more.
 pub type Feed<'f> = Box<dyn FnOnce(&mut dyn FnMut(StreamedCall) -> bool) + Send + 'f>;
 
-/// Makes the calls of a stream. Those that cannot be sent as HTTP are passed over, and counted.
-pub(crate) fn drive<O: Observer + Send>(
+/// Makes the calls of a feed. Skips those that cannot be sent as HTTP.
+pub(crate) fn drive(
     plan: &RunPlan,
     config: &Config,
     feed: Feed<'_>,
-    observer: impl Fn() -> O,
+    new_observers: impl Fn() -> Observers,
     stop: &AtomicBool,
-) -> Result<Run<O>, RunError> {
+) -> Result<Run<Observers>, RunError> {
     let wire = plan.wire();
     let fallback = wire.request("GET", "/", &[], &[], true).map_err(|error| RunError::BadLoad(error.to_string()))?;
-    let (mut feeders, mut shards) = (Vec::new(), Vec::new());
+    let mut feeders = Vec::new();
+    let mut shards = Vec::new();
     for _ in 0..plan.threads {
-        let (calls, due) = sync_channel(BATCHES);
-        let (forms, requests) = sync_channel(BATCHES + 1);
-        feeders.push(Feeder { calls, forms, pending: Vec::new(), rendered: Vec::new() });
+        let (calls, due_calls) = sync_channel(BATCHES);
+        let (rendered, requests) = sync_channel(BATCHES + 1);
+        feeders.push(ShardFeeder { calls, rendered, pending_calls: Vec::new(), pending_requests: Vec::new() });
         let requests = StreamedRequests { batches: requests, waiting: HashMap::new(), fallback: fallback.clone() };
-        shards.push((Streamed::new(due), requests, observer()));
+        let load = ShardLoad::Streamed(Streamed::new(due_calls));
+        shards.push((load, ShardRequests::Streamed(Box::new(requests)), new_observers()));
     }
-    let (first, begun) = sync_channel(1);
-    let lot = Lot { feeders, wire, next: 0, first: Some(first) };
+    let (first_batch_sent, first_batch) = sync_channel(1);
+    let mut feeder = Feeder { shards: feeders, wire, next_request: 0, first_batch_sent: Some(first_batch_sent) };
     thread::scope(|scope| {
-        let feeding = move || {
-            let mut lot = lot;
+        let feed_all = move || {
             panics::caught(|| {
-                feed(&mut |call| lot.hand_over(call));
-                lot.finish();
+                feed(&mut |call| feeder.push(call));
+                feeder.flush();
             })
         };
-        let feeding = thread::Builder::new().name("calls".to_owned()).spawn_scoped(scope, feeding);
+        let feeding = thread::Builder::new().name("calls".to_owned()).spawn_scoped(scope, feed_all);
         let feeding = feeding
-            .map_err(|error| RunError::BadLoad(format!("no thread can be had that reads the calls: {error}")))?;
-        // Not before there is something to do: whoever reads may take a while to get to the first call.
-        if begun.recv().is_err() {
+            .map_err(|error| RunError::BadLoad(format!("cannot start the thread that reads the calls: {error}")))?;
+        // The clock starts with the first batch: it may take a while to read up to the first call.
+        if first_batch.recv().is_err() {
             return Err(RunError::BadLoad("there is no call to make in what was read".to_owned()));
         }
-        let mut done = run(config, shards, stop)?;
-        // What is caught does not end the thread.
-        done.panics.extend(feeding.join().ok().and_then(Result::err));
-        Ok(done)
+        let mut run = brimful_engine::run(config, shards, stop)?;
+        // A panic of the feed is caught and does not end its thread.
+        run.panics.extend(feeding.join().ok().and_then(Result::err));
+        Ok(run)
     })
 }
 
-/// All shards, in turn.
-struct Lot {
-    feeders: Vec<Feeder>,
-    wire: Wire,
-    /// Number of the next call.
-    next: u64,
-    /// Told when the first batch is there.
-    first: Option<SyncSender<()>>,
-}
-
-/// What is on its way to one shard.
+/// Distributes the calls to all shards in turn.
 struct Feeder {
-    calls: SyncSender<Vec<DueCall>>,
-    forms: SyncSender<Vec<(RequestId, Forms)>>,
-    pending: Vec<DueCall>,
-    rendered: Vec<(RequestId, Forms)>,
+    shards: Vec<ShardFeeder>,
+    wire: Wire,
+    next_request: u64,
+    /// Signals once that a shard has its first batch.
+    first_batch_sent: Option<SyncSender<()>>,
 }
 
-/// A request as it is sent on a connection that goes on, and on one that ends with it.
+/// The calls on their way to one shard.
+struct ShardFeeder {
+    calls: SyncSender<Vec<DueCall>>,
+    rendered: SyncSender<Vec<(RequestId, Rendered)>>,
+    pending_calls: Vec<DueCall>,
+    pending_requests: Vec<(RequestId, Rendered)>,
+}
+
+/// A request as it is sent on a connection that stays open, and on one that ends with it.
 #[derive(Clone, Debug)]
-struct Forms {
-    on_going: Request,
+struct Rendered {
+    keep_alive: Request,
     last: Request,
 }
 
-impl Lot {
-    /// Says whether more calls are wanted.
-    fn hand_over(&mut self, call: StreamedCall) -> bool {
+impl Feeder {
+    /// Returns whether the shards want more calls.
+    fn push(&mut self, call: StreamedCall) -> bool {
         let render = |last| self.wire.request(&call.method, &call.path, &call.headers, &[], last).ok();
-        let Some((on_going, last)) = render(false).zip(render(true)) else { return true };
-        let request = RequestId(self.next);
-        let shard = (self.next % self.feeders.len() as u64) as usize;
-        self.next += 1;
-        let feeder = &mut self.feeders[shard];
-        let waited_for = feeder.pending.first().is_some_and(|(due, _)| call.due >= *due + TOGETHER);
-        if (feeder.pending.len() >= BATCH || waited_for) && !self.send(shard) {
+        let (Some(keep_alive), Some(last)) = (render(false), render(true)) else { return true };
+        let request = RequestId(self.next_request);
+        let index = (self.next_request % self.shards.len() as u64) as usize;
+        self.next_request += 1;
+        let pending = &self.shards[index].pending_calls;
+        let spans_too_long = pending.first().is_some_and(|(due, _)| call.due >= *due + BATCH_SPAN);
+        if (pending.len() >= BATCH || spans_too_long) && !self.send_batch(index) {
             return false;
         }
-        let feeder = &mut self.feeders[shard];
-        feeder.rendered.push((request, Forms { on_going, last }));
-        feeder.pending.push((call.due, CallSpec { class: ClassId(call.class), request, session: None }));
+        let shard = &mut self.shards[index];
+        shard.pending_requests.push((request, Rendered { keep_alive, last }));
+        shard.pending_calls.push((call.due, CallSpec { class: ClassId(call.class), request, session: None }));
         true
     }
 
-    /// Requests go before the calls that need them.
-    fn send(&mut self, shard: usize) -> bool {
-        let feeder = &mut self.feeders[shard];
-        let (rendered, pending) = (std::mem::take(&mut feeder.rendered), std::mem::take(&mut feeder.pending));
-        let begun = !pending.is_empty();
-        let wanted = feeder.forms.send(rendered).is_ok() && feeder.calls.send(pending).is_ok();
-        if begun && let Some(first) = self.first.take() {
-            // Who waits for it is there until it is told.
-            let _ = first.send(());
+    /// Sends the pending batch of a shard: the requests before the calls that need them. Returns whether it wants more.
+    fn send_batch(&mut self, index: usize) -> bool {
+        let shard = &mut self.shards[index];
+        let requests = std::mem::take(&mut shard.pending_requests);
+        let calls = std::mem::take(&mut shard.pending_calls);
+        let has_calls = !calls.is_empty();
+        let is_wanted = shard.rendered.send(requests).is_ok() && shard.calls.send(calls).is_ok();
+        if has_calls && let Some(first_batch_sent) = self.first_batch_sent.take() {
+            // Cannot fail: the receiver waits for this message.
+            let _ = first_batch_sent.send(());
         }
-        wanted
+        is_wanted
     }
 
-    fn finish(&mut self) {
-        for shard in 0..self.feeders.len() {
-            if !self.feeders[shard].pending.is_empty() {
-                self.send(shard);
+    fn flush(&mut self) {
+        for index in 0..self.shards.len() {
+            if !self.shards[index].pending_calls.is_empty() {
+                self.send_batch(index);
             }
         }
     }
 }
 
 /// The requests of one shard's calls.
-struct StreamedRequests {
-    batches: Receiver<Vec<(RequestId, Forms)>>,
-    /// Of calls that have not ended.
-    waiting: HashMap<RequestId, Forms>,
-    /// What is sent where a request is not known, which cannot be.
+pub(crate) struct StreamedRequests {
+    batches: Receiver<Vec<(RequestId, Rendered)>>,
+    /// Requests of calls that have not ended.
+    waiting: HashMap<RequestId, Rendered>,
+    /// Sent for an unknown request; there is none, as requests are sent before their calls.
     fallback: Request,
 }
 
 impl StreamedRequests {
-    fn known(&mut self, request: RequestId) -> Option<&Forms> {
+    fn find(&mut self, request: RequestId) -> Option<&Rendered> {
         while !self.waiting.contains_key(&request) {
             self.waiting.extend(self.batches.try_recv().ok()?);
         }
@@ -165,22 +168,18 @@ impl StreamedRequests {
 
 impl<'a> Requests<'a> for StreamedRequests {
     fn request(&mut self, call: &CallSpec, last: bool) -> Cow<'a, Request> {
-        let known =
-            self.known(call.request).map(|forms| if last { forms.last.clone() } else { forms.on_going.clone() });
-        Cow::Owned(known.unwrap_or_else(|| self.fallback.clone()))
+        let rendered = self.find(call.request);
+        let request = rendered.map(|rendered| if last { rendered.last.clone() } else { rendered.keep_alive.clone() });
+        Cow::Owned(request.unwrap_or_else(|| self.fallback.clone()))
     }
 
     fn longest(&self) -> usize {
         usize::MAX
     }
 
-    fn reads_heads(&self) -> bool {
-        false
-    }
-
     fn ended(&mut self, call: &CallSpec) {
-        // One that was never asked for may still be on its way.
-        self.known(call.request);
+        // The request of a call that was never sent may still be in the channel.
+        self.find(call.request);
         self.waiting.remove(&call.request);
     }
 }

@@ -7,7 +7,7 @@ use brimful_monitor::{
     Intervals, LimitGuard, Monitor, MonitorConfig, PinGuard, ProcessSelector, ProcessTree, RemoteConfig, limit_tree,
     online_cpus, pin_tree,
 };
-use brimful_run::{Endpoint, Watched};
+use brimful_run::{Endpoint, MonitorTarget};
 use brimful_target::Truth;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -90,10 +90,10 @@ impl Server {
     }
 
     /// What the monitor is to watch during a load, this often; its own thread stays on `pin`.
-    pub fn watched(&self, interval: Nanos, pin: Option<usize>) -> Option<Watched> {
+    pub fn watched(&self, interval: Nanos, pin: Option<usize>) -> Option<MonitorTarget> {
         let intervals = Intervals::every(interval);
         match &self.seen {
-            Seen::Here(selectors) => Some(Watched::Here(MonitorConfig {
+            Seen::Here(selectors) => Some(MonitorTarget::Local(MonitorConfig {
                 processes: selectors.clone(),
                 ports: self.port.into_iter().collect(),
                 cpus: self.cpus.clone(),
@@ -101,7 +101,7 @@ impl Server {
                 intervals,
                 ..MonitorConfig::default()
             })),
-            Seen::There(config) => Some(Watched::There(RemoteConfig { intervals, ..config.clone() })),
+            Seen::There(config) => Some(MonitorTarget::Remote(RemoteConfig { intervals, ..config.clone() })),
             Seen::BlackBox => None,
         }
     }

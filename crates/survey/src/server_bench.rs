@@ -10,7 +10,7 @@ use brimful_core::record::{ClientCalibration, Record};
 use brimful_core::workload::{Load, Workload};
 use brimful_core::{Bytes, End, Nanos, Rate};
 use brimful_engine::Address;
-use brimful_run::{Crew, Exchange, Looks, RunPlan, Tap, Watched, client_limit, run, run_beheld};
+use brimful_run::{Crew, Exchange, MonitorTarget, RunObserver, RunPlan, Tap, client_limit, run};
 use brimful_target::Truth;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -55,7 +55,7 @@ impl<'a> ServerBench<'a> {
     }
 
     /// The monitor keeps off the server's CPUs.
-    fn watched(&self, interval: Nanos) -> Option<Watched> {
+    fn watched(&self, interval: Nanos) -> Option<MonitorTarget> {
         self.server.watched(interval, self.like.cpus.first().copied())
     }
 }
@@ -87,7 +87,7 @@ impl Bench for ServerBench<'_> {
         });
         let load = Load::Closed { clients: 1, think: Nanos::ZERO };
         let window = self.like.connections.response_timeout + SPARE;
-        run_beheld(&self.plain(load, 1, window), &Looks { detail: false, tap: Some(tap) }, self.stop)?;
+        run(&self.plain(load, 1, window), &RunObserver { detail: false, tap: Some(tap) }, self.stop)?;
         Ok(seen.lock().unwrap_or_else(PoisonError::into_inner).take())
     }
 
@@ -102,7 +102,7 @@ impl Bench for ServerBench<'_> {
         (policy.holds, policy.most_per_shard, policy.warm_connections) = (true, None, hold.idle);
         policy.response_timeout = hold.patience.min(policy.response_timeout);
         policy.connect_timeout = Some(hold.patience);
-        let counts = run(&plan, self.stop)?.counts;
+        let counts = run(&plan, &RunObserver::default(), self.stop)?.record.counts;
         Ok(counts.completed + counts.unexpected)
     }
 
@@ -134,7 +134,7 @@ impl Bench for ServerBench<'_> {
             RunPlan { workload: workload.clone(), window, seed, interval: INTERVAL, monitor, ..self.like.clone() };
         Ok(match &mut self.crew {
             Some(crew) => crew.run(&plan, self.stop)?,
-            None => run(&plan, self.stop)?,
+            None => run(&plan, &RunObserver::default(), self.stop)?.record,
         })
     }
 

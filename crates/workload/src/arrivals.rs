@@ -1,8 +1,8 @@
 //! Arrival processes: reproducible sequences of due times, in [`Nanos`] from the start of the run.
 //!
-//! Every one of them is *ticks* of unit rate seen through a *rate curve* λ(t): the call of tick a is due when the area
-//! Λ(t) = ∫λ reaches a, at t = Λ⁻¹(a) (Çinlar 1975, §4.7). Even ticks 0, 1, 2… keep to the curve exactly and never
-//! drift; ticks with exponential gaps make a Poisson process of that rate, and a Cox process where the curve is random.
+//! Every process combines *ticks* of unit rate with a *rate curve* λ(t): the call of tick a is due when the area
+//! Λ(t) = ∫λ reaches a, at t = Λ⁻¹(a) (Çinlar 1975, §4.7). Even ticks 0, 1, 2… follow the curve exactly and never
+//! drift. Ticks with exponential gaps make a Poisson process of that rate, or a Cox process if the curve is random.
 //!
 //! | process | ticks | rate curve |
 //! |---|---|---|
@@ -16,8 +16,8 @@
 //! | [`Arrivals::stages`] | even or exponential | linear pieces |
 //! | [`Arrivals::trace`] | even | the instants of a [`Trace`] |
 //!
-//! Memory does not grow with the length of the run; a trace takes what it takes, once for all shards. The rate of a
-//! random curve holds in expectation; how far the rate of one run strays from it is said with each.
+//! Memory does not grow with the length of the run; a trace is held in memory once, for all shards. The mean rate of a
+//! random curve holds in expectation. The documentation of each process states how far one run may deviate from it.
 
 mod fgn;
 mod mmpp;
@@ -47,30 +47,30 @@ use rand_pcg::Pcg64;
 /// The arrival processes that keep a mean rate. [`FromStr`](std::str::FromStr) reads them as users write them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Process {
-    /// `constant`: calls at equal distances, the first at zero.
+    /// `constant`: calls at equal intervals, the first at zero.
     Constant,
-    /// `poisson`: independent exponential gaps, what many independent users make together.
+    /// `poisson`: independent exponential gaps, like the calls of many independent users.
     Poisson,
-    /// `uniform:SPREAD`: independent gaps, uniformly distributed within this share of their mean on either side.
+    /// `uniform:SPREAD`: independent gaps, uniformly distributed within mean · (1 ± SPREAD).
     Uniform(f64),
-    /// `steps:RATE@TIME,…`: one rate after another, and again from the first.
+    /// `steps:RATE@TIME,…`: a cycle of constant rates.
     Steps(Steps),
-    /// `onoff:RATIO,SHARE[,PERIOD]`: Banga & Druschel's bursts, one at the head of every period.
+    /// `onoff:RATIO,SHARE[,PERIOD]`: a burst at the start of every period (Banga & Druschel 1997).
     OnOff(OnOff),
-    /// `mmpp:RATIO,SHARE,SOJOURN`: bursts that come and end at random.
+    /// `mmpp:RATIO,SHARE,SOJOURN`: bursts that begin and end at random.
     Mmpp(Mmpp),
     /// `selfsimilar:H`: a Poisson process whose rate is fractional Gaussian noise.
     Fgn(Hurst),
-    /// `selfsimilar:H,pareto`: sources whose times on and off are Pareto distributed, added up.
+    /// `selfsimilar:H,pareto`: the sum of on/off sources with Pareto distributed periods.
     Pareto(Hurst),
 }
 
-/// The most pieces of a rate curve per call, on average. The search for the next arrival visits each piece; more of
-/// them would make calls late.
-const MOST_PIECES_PER_CALL: f64 = 20_000.0;
+/// Upper bound of the average number of rate-curve pieces per call. The search for the next arrival visits each piece, so
+/// more of them would make calls late.
+const MAX_PIECES_PER_CALL: f64 = 20_000.0;
 
 impl Process {
-    /// Refuses a rate curve that changes far more often than calls are due: its calls would be late.
+    /// Refuses a rate curve that changes so much more often than calls are due that its calls would be late.
     fn check(&self, rate: f64) -> Result<(), ArrivalsError> {
         let pieces_per_s = match self {
             Process::Constant | Process::Poisson | Process::Uniform(_) | Process::OnOff(_) => 0.0,
@@ -79,7 +79,7 @@ impl Process {
             Process::Fgn(_) => fgn::PIECES_PER_S,
             Process::Pareto(_) => pareto::PIECES_PER_S,
         };
-        let slowest = pieces_per_s / MOST_PIECES_PER_CALL;
+        let slowest = pieces_per_s / MAX_PIECES_PER_CALL;
         match rate < slowest {
             true => Err(ArrivalsError::TooSlow { rate, process: Box::new(*self), slowest }),
             false => Ok(()),
@@ -87,7 +87,7 @@ impl Process {
     }
 }
 
-/// Due times, never decreasing. They end where stages or a trace end, and nowhere else.
+/// Due times, never decreasing. Only stages and traces end; all other processes are endless.
 #[derive(Clone, Debug)]
 pub struct Arrivals {
     ticks: Ticks,
@@ -96,14 +96,14 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// Calls at a mean `rate`, which must be finite and above zero.
+    /// Calls at a mean `rate`, in calls per second, which must be finite and above zero.
     ///
     /// # Errors
-    /// [`ArrivalsError::TooSlow`] where the process changes its rate far more often than calls are due.
+    /// [`ArrivalsError::TooSlow`] if the process changes its rate far more often than calls are due.
     pub fn new(process: Process, rate: Rate, seed: u64) -> Result<Arrivals, ArrivalsError> {
         let rate = rate.0;
         process.check(rate)?;
-        // A stream of its own for the curve: the ticks must not depend on how often it draws.
+        // The curve has a random stream of its own: the ticks must not depend on how often the curve draws.
         let curve_rng = || rng(seed, 3);
         let curve = match process {
             Process::Constant | Process::Poisson | Process::Uniform(_) => Curve::Steady(rate),
@@ -118,53 +118,53 @@ impl Arrivals {
             Process::Uniform(spread) => Ticks::Uniform { area: 0.0, spread, rng: rng(seed, 1) },
             Process::Poisson | Process::Mmpp(_) | Process::Fgn(_) | Process::Pareto(_) => Ticks::exponential(seed),
         };
-        Ok(Arrivals::of(ticks, curve))
+        Ok(Arrivals::from_parts(ticks, curve))
     }
 
-    /// Calls along `stages`, each going linearly from the rate before it, the first from `start`, to its own; after the
-    /// last there are no more. Evenly spaced with [`Process::Constant`], a Poisson process with [`Process::Poisson`].
+    /// Calls along `stages`: in each, the rate goes linearly from that of the stage before (`start`, for the first) to its
+    /// own. There are no calls after the last stage. Calls are evenly spaced with [`Process::Constant`] and a Poisson
+    /// process with [`Process::Poisson`].
     ///
     /// # Errors
-    /// [`ArrivalsError::StagesOf`] with another process, [`ArrivalsError::EmptyStages`] when no call would come of it.
+    /// [`ArrivalsError::StagesOf`] for another process, [`ArrivalsError::EmptyStages`] if no call is due in the stages.
     pub fn stages(process: Process, start: Rate, stages: &[Stage], seed: u64) -> Result<Arrivals, ArrivalsError> {
         let ticks = match process {
             Process::Constant => Ticks::even(),
             Process::Poisson => Ticks::exponential(seed),
             other => return Err(ArrivalsError::StagesOf(Box::new(other))),
         };
-        Ok(Arrivals::of(ticks, Curve::Stages(Pieces::new(stages::curve(start, stages)?))))
+        Ok(Arrivals::from_parts(ticks, Curve::Stages(Pieces::new(stages::curve(start, stages)?))))
     }
 
-    /// The arrivals of `trace`, the first at zero, every gap divided by `speed`; after the last there are no more. What
-    /// arrived at the same instant still does.
+    /// The arrivals of `trace`, the first at zero, with every gap divided by `speed`. Simultaneous arrivals stay
+    /// simultaneous. There are no calls after the last arrival.
     pub fn trace(trace: Trace, speed: Speed) -> Arrivals {
-        Arrivals::of(Ticks::even(), Curve::Trace(trace, speed))
+        Arrivals::from_parts(Ticks::even(), Curve::Trace(trace, speed))
     }
 
-    /// Passes over `n` calls. Where ticks are counted that is one step, however many; the gaps of a Poisson process and of
-    /// those built on it have to be drawn one by one, as each takes a number of draws that nobody knows beforehand.
-    pub(crate) fn pass(&mut self, n: u64) {
-        if let Some(but_one) = n.checked_sub(1) {
-            match &mut self.ticks {
-                Ticks::Even { index } => *index = index.saturating_add(but_one),
-                ticks @ (Ticks::Exponential { .. } | Ticks::Uniform { .. }) => {
-                    for _ in 0..but_one {
-                        ticks.next();
-                    }
+    /// Skips `n` calls. Even ticks are skipped in one step. Random gaps have to be drawn one by one, because the number of
+    /// random draws per gap varies.
+    pub(crate) fn skip_calls(&mut self, n: u64) {
+        let Some(all_but_last) = n.checked_sub(1) else { return };
+        match &mut self.ticks {
+            Ticks::Even { index } => *index = index.saturating_add(all_but_last),
+            ticks @ (Ticks::Exponential { .. } | Ticks::Uniform { .. }) => {
+                for _ in 0..all_but_last {
+                    ticks.next();
                 }
             }
-            // The call after it may not be due before it.
-            self.next();
         }
+        // Updates `last`, so that the call after the skipped ones is not due before them.
+        self.next();
     }
 
-    fn of(ticks: Ticks, curve: Curve) -> Arrivals {
+    fn from_parts(ticks: Ticks, curve: Curve) -> Arrivals {
         Arrivals { ticks, curve, last: Nanos::ZERO }
     }
 
-    /// Until when an open load of these arrivals lasts: the window, unless the calls are used up before; then until the
-    /// call after them would have been due. Over that time even arrivals keep their rate exactly, and a Poisson process
-    /// of n calls keeps it on average, n over the sum of n + 1 gaps being an unbiased estimate.
+    /// When an open load of these arrivals ends: with the window, or when the call after the last one would be due, if
+    /// that is earlier. Until then even arrivals keep their rate exactly, and a Poisson process of n calls keeps it on
+    /// average: n over the sum of n + 1 gaps is an unbiased estimate of the rate.
     pub fn end(mut self, extent: Extent) -> Nanos {
         let Extent { window, calls } = extent;
         if calls == u64::MAX {
@@ -200,20 +200,20 @@ impl Iterator for Arrivals {
             Curve::Steps(pieces) => Nanos::from_secs_f64(pieces.at(tick)?),
             Curve::Trace(trace, speed) => trace.at(tick as usize, *speed)?,
         };
-        // Where two pieces of a curve meet, rounding may put a call one nanosecond before its predecessor.
+        // At the joint of two pieces, rounding may put a call one nanosecond before its predecessor.
         self.last = self.last.max(due);
         Some(self.last)
     }
 }
 
-/// Areas under the rate curve at which calls are due, one a unit on average.
+/// Areas under the rate curve at which calls are due: one per unit of area, on average.
 #[derive(Clone, Debug)]
 enum Ticks {
-    /// 0, 1, 2…, counted, not added up.
+    /// 0, 1, 2…; an integer count does not drift.
     Even { index: u64 },
     /// A Poisson process of rate one.
     Exponential { area: f64, rng: Pcg64 },
-    /// The first at 0, then gaps of 1 ± `spread`.
+    /// The first at 0, then uniform gaps of 1 ± `spread`.
     Uniform { area: f64, spread: f64, rng: Pcg64 },
 }
 
@@ -240,15 +240,15 @@ impl Ticks {
             }
             Ticks::Uniform { area, spread, rng } => {
                 let due = *area;
-                let place: f64 = rng.random();
-                *area += 1.0 + *spread * (2.0 * place - 1.0);
+                let uniform: f64 = rng.random();
+                *area += 1.0 + *spread * (2.0 * uniform - 1.0);
                 due
             }
         }
     }
 }
 
-/// Rate curves, each able to invert the area under itself.
+/// Rate curves. Each can invert the area under itself.
 #[derive(Clone, Debug)]
 enum Curve {
     Steady(f64),
@@ -280,7 +280,7 @@ mod tests {
         // Width² / 12.
         assert!((mean / 0.1 - 1.0).abs() < 0.01 && (variance / (0.01 / 12.0) - 1.0).abs() < 0.05, "{mean} {variance}");
         let mut part = Arrivals::new(Process::Uniform(0.5), Rate(10.0), 3).unwrap();
-        part.pass(7);
+        part.skip_calls(7);
         assert_eq!(part.next(), Some(due[7]));
     }
 
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_of_so_many_calls_lasts_until_the_next_would_have_been_due() {
+    fn a_load_with_a_number_of_calls_ends_when_the_call_after_the_last_would_be_due() {
         let second = Nanos::from_secs(1);
         let end = |arrivals: &Arrivals, calls, window| arrivals.clone().end(Extent { window, calls });
         let constant = Arrivals::new(Process::Constant, Rate(1000.0), 0).unwrap();

@@ -1,27 +1,27 @@
 //! How long users of a closed load wait before they call again because a call failed at once.
 //!
-//! A user who calls again as soon as a call has ended makes a busy loop of a server that is away: each refusal takes
-//! some microseconds. So a user whose connection attempt failed waits, from 10 ms on and twice as long after each further
-//! failure, up to a second. A user whose established connection was lost waits likewise from the fourth loss in a row
-//! on, and only while nothing is answered: a server that answers some of its calls is never loaded less.
+//! A user that calls again as soon as a call has ended would make a busy loop of a server that is down: each refusal takes
+//! some microseconds. So a user whose connection attempt failed waits: 10 ms after the first failure, and twice as long
+//! after each further failure, up to a second. A user whose established connection was lost waits from the fourth loss in
+//! a row, and only while no call is answered: a server that answers some calls never gets less load.
 //!
-//! Each wait is drawn from the upper half of its length, so that users do not come back in step.
+//! Each wait is drawn from the upper half of its range, so that users do not return in step.
 
 use crate::{Shard, rng};
 use brimful_core::{End, Nanos, Outcome};
 use rand::RngExt;
 use rand_pcg::Pcg64;
 
-/// Wait after the first failure.
-const SHORTEST: Nanos = Nanos::from_millis(10);
-/// Longest wait.
-const LONGEST: Nanos = Nanos::from_secs(1);
-/// Lost connections in a row after which the next call is still made at once.
+/// Upper bound of the wait after the first failure.
+const FIRST_WAIT: Nanos = Nanos::from_millis(10);
+/// Upper bound of every wait.
+const MAX_WAIT: Nanos = Nanos::from_secs(1);
+/// Number of connections lost in a row after which the next call is still made at once.
 const FREE_LOSSES: u8 = 3;
-/// Stream of random numbers of the waits; the others of a seed are the arrivals', the mix's and the sessions'.
+/// First random stream of the waits; arrivals, mixes and sessions use streams with lower numbers.
 const STREAM: u64 = 1 << 32;
 
-/// Waits of the users of one shard.
+/// The waits of one shard's users.
 #[derive(Clone, Debug)]
 pub(crate) struct BackOff {
     rng: Pcg64,
@@ -35,13 +35,13 @@ impl BackOff {
         BackOff { rng: rng(seed, STREAM + shard.index), answered_at: None, waits: true }
     }
 
-    /// For users who do not wait.
+    /// For users that never wait.
     pub fn none() -> BackOff {
         BackOff { waits: false, ..BackOff::new(0, Shard::WHOLE) }
     }
 
-    /// How long a user waits after this outcome of a call, and how many failures in a row it then has, having had
-    /// `failures` before.
+    /// Returns how long a user waits after this outcome, and its new number of failures in a row, which was `failures`
+    /// before.
     #[inline]
     pub fn after(&mut self, outcome: &Outcome, failures: u8) -> (Nanos, u8) {
         match outcome.end {
@@ -49,7 +49,7 @@ impl BackOff {
                 self.answered_at = Some(outcome.at);
                 (Nanos::ZERO, 0)
             }
-            // They last as long as their timeout, or the run.
+            // These calls have taken as long as their timeout, or end with the run.
             End::Abandoned | End::TimedOut | End::Unfinished { .. } => (Nanos::ZERO, failures),
             End::Refused | End::ClientLimited(_) | End::TlsFailed { sent: false, .. } => self.fail(failures, 0),
             _ if self.answered_at.is_some_and(|at| at >= outcome.due) => (Nanos::ZERO, 0),
@@ -58,12 +58,12 @@ impl BackOff {
     }
 
     #[cold]
-    fn fail(&mut self, failures: u8, free: u8) -> (Nanos, u8) {
+    fn fail(&mut self, failures: u8, free_failures: u8) -> (Nanos, u8) {
         let failures = failures.saturating_add(1);
-        let Some(doublings) = failures.checked_sub(free + 1).filter(|_| self.waits) else {
+        let Some(doublings) = failures.checked_sub(free_failures + 1).filter(|_| self.waits) else {
             return (Nanos::ZERO, failures);
         };
-        let longest = LONGEST.0.min(SHORTEST.0 << doublings.min(16));
+        let longest = MAX_WAIT.0.min(FIRST_WAIT.0 << doublings.min(16));
         (Nanos(self.rng.random_range(longest / 2..=longest)), failures)
     }
 }
@@ -96,7 +96,7 @@ mod tests {
             assert_eq!(back_off.after(&outcome(End::Completed { status: 503 }, 5, 6), failures), (Nanos::ZERO, 0));
         }
         let mut back_off = BackOff::new(1, Shard::WHOLE);
-        assert!(back_off.after(&outcome(End::Refused, 0, 0), u8::MAX).0 <= LONGEST);
+        assert!(back_off.after(&outcome(End::Refused, 0, 0), u8::MAX).0 <= MAX_WAIT);
     }
 
     #[test]
@@ -112,7 +112,7 @@ mod tests {
             failures = next;
         }
         let (wait, _) = back_off.after(&reset(14, 14), failures);
-        assert!(wait >= Nanos(SHORTEST.0 / 2), "{wait}");
+        assert!(wait >= Nanos(FIRST_WAIT.0 / 2), "{wait}");
     }
 
     #[test]

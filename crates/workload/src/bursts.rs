@@ -1,11 +1,11 @@
-//! The closed workload of clients who pipeline: groups of them, each with a connection for itself, call in bursts.
+//! The closed workload of clients that pipeline: groups of clients, each group with its own connection, call in bursts.
 //!
-//! All calls of a burst are due at the same instant, and the next burst is due when the last of them has been answered
-//! and thought about: what scripts of wrk and the bursts of httperf do. A burst leaves in one write and keeps a server
-//! that reads it at once from waking for each call, so that it costs least on both sides.
+//! All calls of a burst are due at the same instant. The next burst is due one think time after the last answer, as with
+//! wrk's scripts and httperf's bursts. A burst leaves in one write and wakes the server once rather than for each call,
+//! so it costs both sides the least CPU time.
 //!
-//! A client whose call is answered first waits for the others of its group before it thinks, and its next call is not
-//! due before: that wait is no part of any response time. A group that cannot connect waits before its next burst (see
+//! A client whose call is answered early waits for the others of its group before it thinks. Its next call is not due
+//! before that, so the wait is not part of a response time. A group that cannot connect waits before its next burst (see
 //! `back_off.rs`).
 
 use crate::back_off::BackOff;
@@ -14,13 +14,13 @@ use brimful_core::{CallSpec, Nanos, Next, Outcome, SessionId, Workload};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// One shard of it.
+/// One shard of a closed workload in bursts.
 #[derive(Clone, Debug)]
 pub struct ClosedBursts<C = Mix> {
     groups: Vec<Group>,
-    /// When each group that waits for no answer calls again, and its place.
+    /// When each group that does not wait for an answer calls again, and its index in `groups`.
     ready: BinaryHeap<Reverse<(Nanos, u32)>>,
-    /// What is being handed out.
+    /// The burst whose calls are being returned.
     burst: Option<Burst>,
     back_off: BackOff,
     chooser: C,
@@ -30,11 +30,11 @@ pub struct ClosedBursts<C = Mix> {
     calls_left: u64,
 }
 
-/// Clients who share a connection.
+/// Clients that share a connection.
 #[derive(Clone, Copy, Debug)]
 struct Group {
     clients: u32,
-    /// Calls of its latest burst, those that are still to be handed out among them.
+    /// Calls of its latest burst that have no answer yet, including those that have not been returned yet.
     unanswered: u32,
     /// Failures in a row.
     failures: u8,
@@ -44,22 +44,24 @@ struct Group {
 struct Burst {
     due: Nanos,
     session: SessionId,
-    /// Calls that are still to be handed out, at least one.
+    /// Calls that have not been returned yet, at least one.
     left: u32,
 }
 
 impl<C: Iterator<Item = CallSpec>> ClosedBursts<C> {
-    /// This shard's share of the groups of `size` that `clients` make, the last of which may be smaller; each thinks for
-    /// `think` between the last answer and the next burst. First bursts are spread evenly over one think time.
+    /// This shard's share of `clients`, in groups of `size`, the last of which may be smaller. A group thinks for `think`
+    /// between its last answer and its next burst. The first bursts are spread evenly over one think time.
     pub fn new(clients: u64, size: u32, think: Nanos, chooser: C, extent: Extent, shard: Shard) -> ClosedBursts<C> {
         let size = u64::from(size.max(1));
         let count = clients.div_ceil(size);
-        let mine = || (0..count).filter(|group| group % shard.count == shard.index);
-        let clients_of = |group: u64| size.min(clients - group * size) as u32;
-        let first = |group: u64| Nanos((u128::from(think.0) * u128::from(group) / u128::from(count)) as u64);
+        let own_groups = || (0..count).filter(|group| group % shard.count == shard.index);
+        let group_size = |group: u64| size.min(clients - group * size) as u32;
+        let first_due = |group: u64| Nanos((u128::from(think.0) * u128::from(group) / u128::from(count)) as u64);
         ClosedBursts {
-            groups: mine().map(|group| Group { clients: clients_of(group), unanswered: 0, failures: 0 }).collect(),
-            ready: mine().zip(0..).map(|(group, place)| Reverse((first(group), place))).collect(),
+            groups: own_groups()
+                .map(|group| Group { clients: group_size(group), unanswered: 0, failures: 0 })
+                .collect(),
+            ready: own_groups().zip(0..).map(|(group, place)| Reverse((first_due(group), place))).collect(),
             burst: None,
             back_off: BackOff::new(0, shard),
             chooser,
@@ -70,23 +72,23 @@ impl<C: Iterator<Item = CallSpec>> ClosedBursts<C> {
         }
     }
 
-    /// The same with the waits of groups that cannot connect drawn from this seed.
+    /// Draws the waits of groups that cannot connect from this seed.
     #[must_use]
     pub fn seeded(self, seed: u64) -> ClosedBursts<C> {
         ClosedBursts { back_off: BackOff::new(seed, self.shard), ..self }
     }
 
-    /// The calls of a group are a session's, of the group's number in the whole load.
+    /// The session that a group's calls belong to: its number is the group's number in the whole load.
     fn session(&self, place: u32) -> SessionId {
         SessionId((u64::from(place) * self.shard.count + self.shard.index) as u32)
     }
 
     fn place(&self, session: SessionId) -> u32 {
-        // A division takes longer than all the rest that is done for an outcome.
+        // Avoids the division if possible: it would take longer than all other work for an outcome.
         if self.shard.count == 1 { session.0 } else { (u64::from(session.0) / self.shard.count) as u32 }
     }
 
-    /// The burst that is being handed out or, if there is none, the next that is due.
+    /// The burst whose calls are being returned or, if there is none, the next burst that is due.
     fn burst(&mut self, now: Nanos) -> Option<Burst> {
         if self.burst.is_some() {
             return self.burst;
@@ -124,7 +126,7 @@ impl<C: Iterator<Item = CallSpec>> Workload for ClosedBursts<C> {
         let Some(place) = outcome.call.session.map(|session| self.place(session)) else { return };
         let Some(group) = self.groups.get_mut(place as usize) else { return };
         group.unanswered = group.unanswered.saturating_sub(1);
-        // The calls of a burst share a connection: they are one failure.
+        // The calls of a burst share a connection, so they count as one failure.
         let (wait, failures) = self.back_off.after(outcome, group.failures);
         if group.unanswered == 0 {
             group.failures = failures;

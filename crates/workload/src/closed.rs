@@ -1,5 +1,5 @@
-//! The closed workload: N clients, each making a call, reading the answer, thinking, and calling again. This is the
-//! "simple scheme" of Banga & Druschel (1997, §3): it stays in lockstep with the server and cannot overload it. A client that
+//! The closed workload: each of N clients makes a call, reads the answer, thinks, and calls again. This is the "simple
+//! scheme" of Banga & Druschel (1997, §3): it stays in lockstep with the server and cannot overload it. A client that
 //! cannot connect waits before it tries again (see `back_off.rs`).
 
 use crate::back_off::BackOff;
@@ -11,9 +11,9 @@ use std::collections::{BTreeMap, BinaryHeap};
 /// One shard of a closed workload.
 #[derive(Clone, Debug)]
 pub struct Closed<C = Mix> {
-    /// When each client that is thinking calls again.
+    /// When each thinking client calls again.
     ready: BinaryHeap<Reverse<Nanos>>,
-    /// Failures in a row of the clients that have any, by when the client's next call is due.
+    /// Failures in a row of clients that failed, by the due time of the client's next call.
     failing: BTreeMap<Nanos, u8>,
     back_off: BackOff,
     chooser: C,
@@ -23,13 +23,13 @@ pub struct Closed<C = Mix> {
 }
 
 impl<C: Iterator<Item = CallSpec>> Closed<C> {
-    /// This shard's share of `clients`, each thinking for `think` between an answer and the next call. First calls are
-    /// spread evenly over one think time, so that the clients do not march in step.
+    /// This shard's share of `clients`, each of which thinks for `think` between an answer and the next call. The first
+    /// calls are spread evenly over one think time, so that clients do not call in step.
     pub fn new(clients: u64, think: Nanos, chooser: C, extent: Extent, shard: Shard) -> Closed<C> {
-        let first = |client: u64| (u128::from(think.0) * u128::from(client) / u128::from(clients.max(1))) as u64;
-        let mine = (0..clients).filter(|client| client % shard.count == shard.index);
+        let first_due = |client: u64| (u128::from(think.0) * u128::from(client) / u128::from(clients.max(1))) as u64;
+        let own_clients = (0..clients).filter(|client| client % shard.count == shard.index);
         Closed {
-            ready: mine.map(|client| Reverse(Nanos(first(client)))).collect(),
+            ready: own_clients.map(|client| Reverse(Nanos(first_due(client)))).collect(),
             failing: BTreeMap::new(),
             back_off: BackOff::new(0, shard),
             chooser,
@@ -39,7 +39,7 @@ impl<C: Iterator<Item = CallSpec>> Closed<C> {
         }
     }
 
-    /// The same with the waits of clients that cannot connect drawn from this seed.
+    /// Draws the waits of clients that cannot connect from this seed.
     #[must_use]
     pub fn seeded(self, seed: u64, shard: Shard) -> Closed<C> {
         Closed { back_off: BackOff::new(seed, shard), ..self }

@@ -1,4 +1,4 @@
-//! What can be wrong with an arrival process, as its user wrote it.
+//! Errors in arrival processes, as users write them.
 
 use crate::Process;
 use brimful_core::Nanos;
@@ -7,7 +7,7 @@ use brimful_core::quantity::number;
 /// Why an arrival process, a stage or a trace cannot be used.
 #[derive(Debug, thiserror::Error, PartialEq)]
 pub enum ArrivalsError {
-    /// No process of that name.
+    /// There is no process of this name.
     #[error(
         "`{0}` is not an arrival process: write constant, poisson, onoff:RATIO,SHARE[,PERIOD], \
          uniform:SPREAD, steps:RATE@TIME,…, mmpp:RATIO,SHARE,SOJOURN, selfsimilar:H or selfsimilar:H,pareto"
@@ -16,26 +16,26 @@ pub enum ArrivalsError {
     /// A known process with parameters that cannot be read.
     #[error("the parameters of `{text}` cannot be read: write it like {form}")]
     Parameters {
-        /// What was written.
+        /// The text as written.
         text: String,
-        /// What could be.
+        /// The correct form, and an example.
         form: &'static str,
     },
-    /// A burst below the mean.
+    /// A burst rate below the mean.
     #[error("a burst cannot have {0} times the mean rate: make its ratio 1 or more")]
     Ratio(f64),
-    /// A burst that takes none or all of the time.
+    /// Bursts that last none or all of the time.
     #[error("a burst cannot take a share of {0} of the time: write a share between 0 and 1, like 5% or 0.05")]
     Share(f64),
-    /// Bursts that hold more than all calls.
+    /// Bursts that exceed the mean rate by themselves.
     #[error(
         "{ratio} times the mean rate for a share of {share} of the time is more than the mean rate allows: make \
          the ratio at most {}, or the share smaller", (1e4 / .share).floor() / 1e4
     )]
     TooMuch {
-        /// Burst rate over mean rate.
+        /// Burst rate divided by mean rate.
         ratio: f64,
-        /// Part of the time in bursts.
+        /// Share of the time in bursts.
         share: f64,
     },
     /// A rate curve that changes far more often than calls are due.
@@ -51,50 +51,49 @@ pub enum ArrivalsError {
         /// The lowest rate that this process can have.
         slowest: f64,
     },
-    /// Steps that no load can be made of.
+    /// Invalid steps.
     #[error(
-        "these are no steps: write 1 to 10 of them, each with a time above zero and a rate of 0 or from 1e-9 to 1e9, and one \
-         of them with a rate above zero"
+        "these steps are not valid: write 1 to 10 steps, each with a time above zero and a rate of 0 or from 1e-9 to 1e9, \
+         and at least one rate above zero"
     )]
     Steps,
-    /// Periods of no length.
-    #[error("bursts cannot return after no time at all: make the period longer than nothing, like 100s")]
+    /// A period of zero.
+    #[error("a burst needs a period above zero: write one like 100s")]
     Period,
-    /// Bursts too short to be any.
-    #[error("bursts of {0} are too short to tell from none: make the sojourn 1ms or more")]
+    /// Bursts that are too short.
+    #[error("bursts of {0} are too short to have an effect: make the sojourn 1ms or more")]
     Sojourn(Nanos),
-    /// Not a Hurst parameter of traffic.
-    #[error("H = {0} is not self-similar traffic: write an H above 0.5 and at most 0.99; web traffic has 0.7 to 0.9")]
+    /// A Hurst parameter out of range.
+    #[error("H = {0} is not self-similar: write an H above 0.5 and at most 0.99; web traffic has 0.7 to 0.9")]
     Hurst(f64),
-    /// Stages of a process that has time scales of its own.
+    /// Stages with a process that has its own time scales.
     #[error("stages cannot be combined with {0}: use constant or poisson arrivals with them")]
     StagesOf(Box<Process>),
-    /// Stages without an area.
+    /// Stages without a call.
     #[error("no call is due in these stages: give one of them a length and a rate above zero")]
     EmptyStages,
-    /// Not a speed.
+    /// An invalid speed.
     #[error("`{0}` is not a speed: write how many times faster, like 2x or 0.5x")]
     Speed(String),
-    /// A line without a number.
+    /// A trace line without a number.
     #[error(
-        "line {line} of the trace, `{text}`, does not begin with a number of seconds: put one there, or a # before \
-         the line"
+        "line {line} of the trace, `{text}`, does not begin with a number of seconds: correct it, or put a # before it"
     )]
     TraceLine {
-        /// From 1.
+        /// Line number, from 1.
         line: usize,
-        /// Its beginning.
+        /// The beginning of the line.
         text: String,
     },
-    /// An arrival before its predecessor.
+    /// A trace that is not sorted.
     #[error("line {line} of the trace, `{text}`, is earlier than the one before it: sort the trace by time (sort -g)")]
     TraceOrder {
-        /// From 1.
+        /// Line number, from 1.
         line: usize,
-        /// Its beginning.
+        /// The beginning of the line.
         text: String,
     },
-    /// Nothing to replay.
-    #[error("there is no arrival in the trace: give it one number of seconds per line")]
+    /// A trace without arrivals.
+    #[error("the trace contains no arrival: write one number of seconds per line")]
     EmptyTrace,
 }

@@ -1,10 +1,10 @@
-//! What each call requests: an independent draw per call from the mix of the classes, and within a class one of those
-//! that it asks for, by weight or popularity.
+//! The request of each call: an independent draw from the mix of classes, and within a class a draw from its targets, by
+//! weight or popularity.
 //!
-//! A class that goes through what it asks for in order, or has places to be filled in, is *numbered*: its calls bear
-//! their number within the class, from which whoever renders requests knows all else. In the order of a whole schedule
-//! the numbers are 0, 1, 2 …; where each shard has an order of its own, shard i of n has i, i + n, i + 2n …, so that no
-//! two calls of a load have the same number.
+//! A class that requests its targets in order, or whose requests are templates, is *numbered*: each call carries its number
+//! within the class, from which the engine renders the request. In the order of a whole schedule the numbers are 0, 1,
+//! 2 …; if each shard has an order of its own, shard i of n has i, i + n, i + 2n …, so that no two calls of a load have
+//! the same number.
 
 use crate::{Chooser, Shard, rng};
 use brimful_core::alias::Alias;
@@ -19,27 +19,27 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct Mix {
     slots: Arc<Slots>,
-    /// The number of the next call of each class; those of classes that are not numbered stay.
+    /// The number of the next call of each class. It does not change for classes that are not numbered.
     next: Vec<Cell<u64>>,
-    /// From one number to the next.
+    /// Difference between a number and the next.
     step: u64,
     rng: Pcg64,
 }
 
-/// What can be drawn, shared by all shards: one slot for each request that is drawn by itself, in the order of the
-/// classes and of their lists, and one for each numbered class.
+/// The draws, shared by all shards: one slot for each request of a class that is not numbered, and one slot for each
+/// numbered class, in the order of the classes and of their targets.
 #[derive(Debug)]
 struct Slots {
     shares: Alias,
-    /// The call that is always the same.
+    /// The only possible call, if there is only one.
     only: Option<CallSpec>,
-    /// The first slot of each class; as a rule there are few classes, and they stay in the cache.
+    /// The first slot of each class. There are usually few classes, so this stays in the CPU cache.
     first: Vec<u32>,
-    /// Which classes are numbered.
+    /// Whether each class is numbered.
     numbered: Vec<bool>,
 }
 
-/// Why a mix cannot be drawn from.
+/// A mix that cannot be drawn from.
 #[derive(Debug, thiserror::Error, PartialEq)]
 pub enum MixError {
     /// No class, a share below zero or not finite, or nothing but zeros.
@@ -47,25 +47,25 @@ pub enum MixError {
     Shares(Vec<f64>),
 }
 
-/// What of an impossible mix is told.
-const SHOWN: usize = 10;
-/// Above these are numbers that stand for other requests.
-const NUMBERS: u64 = (1 << 63) - 1;
+/// Upper bound of the shares that an error message lists.
+const MAX_SHARES_SHOWN: usize = 10;
+/// Bits of a call's number. The highest bit of a [`RequestId`] marks a scripted request.
+const NUMBER_MASK: u64 = (1 << 63) - 1;
 
 impl Mix {
-    /// `shares`, one per class, in any scale, where each class has one request.
+    /// A mix of classes with one request each. `shares` has one entry per class, in any scale.
     ///
     /// # Errors
-    /// [`MixError::Shares`] when no class can be drawn from them.
+    /// [`MixError::Shares`] if no class can be drawn.
     pub fn new(shares: &[f64], seed: u64) -> Result<Mix, MixError> {
         Mix::drawing(shares, (0..shares.len() as u32).collect(), vec![false; shares.len()], seed)
     }
 
-    /// All requests of a workload whose files have been read.
+    /// The mix of all requests of a workload whose files have been read.
     ///
     /// # Errors
-    /// [`MixError::Shares`] when none can be drawn.
-    pub fn of(workload: &Workload, seed: u64) -> Result<Mix, MixError> {
+    /// [`MixError::Shares`] if no request can be drawn.
+    pub fn from_workload(workload: &Workload, seed: u64) -> Result<Mix, MixError> {
         let (mut shares, mut first) = (Vec::new(), Vec::new());
         let numbered: Vec<bool> = workload.classes.iter().map(RequestClass::is_numbered).collect();
         for (index, (class, share)) in workload.classes.iter().zip(workload.mix()).enumerate() {
@@ -80,35 +80,35 @@ impl Mix {
         Mix::drawing(&shares, first, numbered, seed)
     }
 
-    /// The same for a shard that goes through calls in an order of its own, with draws of its own: with the same ones,
-    /// all shards would ask for the same at the same time.
+    /// The same mix for a shard with an order of its own. Its draws are independent of the other shards', which would
+    /// otherwise all request the same at the same time.
     #[must_use]
-    pub fn of_shard(mut self, shard: Shard, seed: u64) -> Mix {
+    pub fn for_shard(mut self, shard: Shard, seed: u64) -> Mix {
         self.next.iter_mut().for_each(|next| next.set(shard.index));
         self.step = shard.count;
         self.rng = rng(seed.wrapping_add(shard.index), 2);
         self
     }
 
-    /// The call that the number `u`, uniform on [0, 1), stands for. Of a numbered class it is the next one.
-    pub(crate) fn at(&self, u: f64) -> CallSpec {
+    /// The call that a number `u`, uniform on [0, 1), selects. In a numbered class it is the class's next call.
+    pub(crate) fn call_at(&self, u: f64) -> CallSpec {
         let slot = self.slots.shares.index_at(u);
         let class = self.slots.class(slot);
-        let request = if self.slots.numbered[usize::from(class.0)] { self.number(class) } else { slot as u64 };
+        let request = if self.slots.numbered[usize::from(class.0)] { self.next_number(class) } else { slot as u64 };
         CallSpec { class, request: RequestId(request), session: None }
     }
 
-    fn number(&self, class: ClassId) -> u64 {
+    fn next_number(&self, class: ClassId) -> u64 {
         let next = &self.next[usize::from(class.0)];
         let number = next.get();
         next.set(number.wrapping_add(self.step));
-        number & NUMBERS
+        number & NUMBER_MASK
     }
 
     fn drawing(shares: &[f64], first: Vec<u32>, numbered: Vec<bool>, seed: u64) -> Result<Mix, MixError> {
-        let impossible = || MixError::Shares(shares.iter().copied().take(SHOWN).collect());
+        let error = || MixError::Shares(shares.iter().copied().take(MAX_SHARES_SHOWN).collect());
         let next = vec![Cell::new(0); numbered.len()];
-        let shares = Alias::new(shares).ok_or_else(impossible)?;
+        let shares = Alias::new(shares).ok_or_else(error)?;
         let mut slots = Slots { shares, only: None, first, numbered };
         if slots.shares.len() == 1 && !slots.numbered.contains(&true) {
             let call = CallSpec { class: slots.class(0), request: RequestId(0), session: None };
@@ -121,21 +121,21 @@ impl Mix {
 impl Slots {
     /// The class of a slot.
     fn class(&self, slot: usize) -> ClassId {
-        let up_to = self.first.partition_point(|first| *first as usize <= slot);
-        ClassId(up_to.saturating_sub(1) as u16)
+        let classes_up_to_slot = self.first.partition_point(|first| *first as usize <= slot);
+        ClassId(classes_up_to_slot.saturating_sub(1) as u16)
     }
 }
 
 impl Chooser for Mix {
-    /// In one step, where nothing but the last call's number depends on those before it: each call takes one number of
-    /// the generator, which can leap. Else by drawing them.
-    fn pass(&mut self, n: u64) {
-        let one = self.slots.shares.len() == 1;
-        if !one && self.slots.numbered.contains(&true) {
+    /// Skips in one step if possible: each call takes one random number, and the generator can jump. Calls have to be
+    /// drawn only if there are several slots and some class is numbered.
+    fn skip_calls(&mut self, n: u64) {
+        let has_one_slot = self.slots.shares.len() == 1;
+        if !has_one_slot && self.slots.numbered.contains(&true) {
             for _ in 0..n {
                 self.next();
             }
-        } else if one {
+        } else if has_one_slot {
             self.next.iter().for_each(|next| next.set(next.get().wrapping_add(n.wrapping_mul(self.step))));
         } else {
             self.rng.advance(u128::from(n));
@@ -152,7 +152,7 @@ impl Iterator for Mix {
             return self.slots.only;
         }
         let u = if self.slots.shares.len() == 1 { 0.0 } else { self.rng.random() };
-        Some(self.at(u))
+        Some(self.call_at(u))
     }
 }
 
@@ -184,7 +184,7 @@ mod tests {
     fn numbers_of_calls_go_on_beyond_32_bits() {
         let workload = read("[[class]]\nname='x'\npath='/{seq}'");
         for first in [(1 << 31) - 1000, (1 << 32) - 1000] {
-            let mix = Mix::of(&workload, 5).unwrap();
+            let mix = Mix::from_workload(&workload, 5).unwrap();
             mix.next.iter().for_each(|next| next.set(first));
             let numbers = mix.take(1_000_000).map(|call| call.request.0);
             assert!(numbers.eq(first..first + 1_000_000), "none is lost or comes twice");
@@ -199,7 +199,7 @@ mod tests {
         other.urls = vec![url("/b"), url("/c"), url("/d")];
         workload.classes.push(other);
         let mut counts = [0u32; 4];
-        for call in Mix::of(&workload, 5).unwrap().take(60_000) {
+        for call in Mix::from_workload(&workload, 5).unwrap().take(60_000) {
             assert_eq!(call.class.0, u16::from(call.request.0 > 0));
             counts[call.request.0 as usize] += 1;
         }
@@ -214,7 +214,7 @@ mod tests {
             let toml = format!("[[class]]\nname='x'\npath='/'\nfile_set={{files=10000}}\npopularity='zipf:{exponent}'");
             let n = 200_000;
             let mut counts = vec![0.0; FIRST + 1];
-            for call in Mix::of(&read(&toml), 7).unwrap().take(n) {
+            for call in Mix::from_workload(&read(&toml), 7).unwrap().take(n) {
                 counts[(call.request.0 as usize).min(FIRST)] += 1.0;
             }
             let weight = |place: usize| (place as f64 + 1.0).powf(-exponent);
@@ -233,7 +233,7 @@ mod tests {
         let toml = "[[class]]\nname='x'\npath='/{seq}'\n[[class]]\nname='y'\npath='/'\n[[class]]\nname='z'\n\
                     urls=[{path='/a'},{path='/b'}]\norder='listed'";
         let mut seen = [0; 3];
-        for call in Mix::of(&read(toml), 1).unwrap().take(1000) {
+        for call in Mix::from_workload(&read(toml), 1).unwrap().take(1000) {
             let class = usize::from(call.class.0);
             assert_eq!(call.request.0, if class == 1 { 1 } else { seen[class] });
             seen[class] += 1;
@@ -243,8 +243,8 @@ mod tests {
 
     #[test]
     fn shards_with_orders_of_their_own_share_no_number() {
-        let mix = Mix::of(&read("[[class]]\nname='x'\npath='/{seq}'"), 1).unwrap();
-        let of_shard = |shard| mix.clone().of_shard(shard, 1).take(4).map(|call| call.request.0);
+        let mix = Mix::from_workload(&read("[[class]]\nname='x'\npath='/{seq}'"), 1).unwrap();
+        let of_shard = |shard| mix.clone().for_shard(shard, 1).take(4).map(|call| call.request.0);
         let mut numbers: Vec<u64> = Shard::WHOLE.split(3).flat_map(of_shard).collect();
         numbers.sort_unstable();
         assert_eq!(numbers, (0..12).collect::<Vec<_>>());
@@ -259,9 +259,9 @@ mod tests {
                 "[[class]]\nname='x'\npath='/s'\nfile_set={files=100}\npopularity='zipf:1'",
                 "[[class]]\nname='x'\npath='/s'\nfile_set={files=100,ratio=0.3}\n[[class]]\nname='y'\nurls=[{path='/'}]",
             ][kind];
-            let mut one = Mix::of(&read(toml), seed).unwrap();
+            let mut one = Mix::from_workload(&read(toml), seed).unwrap();
             let mut other = one.clone();
-            one.pass(passed);
+            one.skip_calls(passed);
             for _ in 0..passed {
                 other.next();
             }
@@ -275,6 +275,6 @@ mod tests {
             assert!(Mix::new(shares, 0).is_err(), "{shares:?}");
         }
         let unread: Workload = toml::from_str("[[class]]\nname='x'\nurls_file='urls'").unwrap();
-        assert!(Mix::of(&unread, 0).is_err());
+        assert!(Mix::from_workload(&unread, 0).is_err());
     }
 }

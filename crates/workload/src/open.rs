@@ -1,4 +1,4 @@
-//! The open workload: calls come when the arrival process says, whatever the server does.
+//! The open workload: calls are due by the arrival process, whatever the server does.
 
 use crate::{Arrivals, Chooser, Extent, Mix, Shard};
 use brimful_core::{CallSpec, Nanos, Next, Workload};
@@ -17,20 +17,21 @@ pub struct Open<C = Mix> {
 }
 
 impl<C: Chooser> Open<C> {
-    /// Shard `shard` of the schedule that `arrivals`, `chooser` and `extent` describe; give every shard the same three.
+    /// Shard `shard` of the schedule that `arrivals`, `chooser` and `extent` describe, which must be the same for all
+    /// shards.
     pub fn new(arrivals: Arrivals, chooser: C, extent: Extent, shard: Shard) -> Open<C> {
         let mut open = Open { arrivals, chooser, shard, extent, index: shard.index, head: None };
-        open.head = open.after(shard.index);
+        open.head = open.next_after(shard.index);
         open
     }
 
-    /// This shard's next call, after `others` that are not its own.
-    fn after(&mut self, others: u64) -> Option<(Nanos, CallSpec)> {
+    /// This shard's next call, after skipping `others` calls of other shards.
+    fn next_after(&mut self, others: u64) -> Option<(Nanos, CallSpec)> {
         if self.index >= self.extent.calls {
             return None;
         }
-        self.arrivals.pass(others);
-        self.chooser.pass(others);
+        self.arrivals.skip_calls(others);
+        self.chooser.skip_calls(others);
         let head = self.arrivals.next().filter(|due| *due < self.extent.window).zip(self.chooser.next());
         self.index = if head.is_some() { self.index.saturating_add(self.shard.count) } else { self.extent.calls };
         head
@@ -43,7 +44,7 @@ impl<C: Chooser> Workload for Open<C> {
             None => Next::Done,
             Some((due, _)) if due > now => Next::NotBefore(due),
             Some((due, call)) => {
-                self.head = self.after(self.shard.count - 1);
+                self.head = self.next_after(self.shard.count - 1);
                 Next::Due { due, call }
             }
         }
@@ -120,7 +121,7 @@ mod tests {
         }
         let calls = (0..10).map(|i| i * shard.count + shard.index).map(|calls| {
             let mut mix = Mix::new(&[1.0, 2.0], 1).unwrap();
-            mix.pass(calls);
+            mix.skip_calls(calls);
             mix.next().unwrap().class.0
         });
         let arrivals = Arrivals::new(Process::Constant, Rate(1e6), 0).unwrap();

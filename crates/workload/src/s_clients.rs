@@ -1,16 +1,16 @@
-//! S-Clients (Banga & Druschel 1997, §4.2): D connection attempts are always under way. When one is established its call goes
-//! on by itself and a new attempt begins at once; when one is given up after T, likewise. So the rate of attempts is at least
-//! D/T whatever the server does, where a closed workload would fall into step with it.
+//! S-Clients (Banga & Druschel 1997, §4.2): D connection attempts are always in progress. When an attempt is established,
+//! its call continues by itself and a new attempt begins at once; the same happens when an attempt is abandoned after T.
+//! So the rate of attempts is at least D/T whatever the server does, while a closed workload would adapt to the server.
 
 use crate::{Extent, Mix, Shard};
 use brimful_core::{CallSpec, End, Nanos, Next, Outcome, Workload};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// One shard of S-Clients. Each call is one attempt, so the engine must open a connection for every call.
+/// One shard of S-Clients. Each call is one attempt: the engine must open a connection for every call.
 #[derive(Clone, Debug)]
 pub struct SClients<C = Mix> {
-    /// When each attempt that is not under way begins.
+    /// When each attempt that is not in progress begins.
     ready: BinaryHeap<Reverse<Nanos>>,
     chooser: C,
     timeout: Nanos,
@@ -19,13 +19,14 @@ pub struct SClients<C = Mix> {
 }
 
 impl<C: Iterator<Item = CallSpec>> SClients<C> {
-    /// This shard's share of `attempts` (D), the first ones spaced evenly over `timeout` (T), after which the engine gives an
-    /// attempt up.
+    /// This shard's share of `attempts` (D). The engine abandons each after `timeout` (T). The first attempts are spread
+    /// evenly over `timeout`.
     pub fn new(attempts: u64, timeout: Nanos, chooser: C, extent: Extent, shard: Shard) -> SClients<C> {
-        let first = |attempt: u64| (u128::from(timeout.0) * u128::from(attempt) / u128::from(attempts.max(1))) as u64;
-        let mine = (0..attempts).filter(|attempt| attempt % shard.count == shard.index);
+        let first_due =
+            |attempt: u64| (u128::from(timeout.0) * u128::from(attempt) / u128::from(attempts.max(1))) as u64;
+        let own_attempts = (0..attempts).filter(|attempt| attempt % shard.count == shard.index);
         SClients {
-            ready: mine.map(|attempt| Reverse(Nanos(first(attempt)))).collect(),
+            ready: own_attempts.map(|attempt| Reverse(Nanos(first_due(attempt)))).collect(),
             chooser,
             timeout,
             window: extent.window,
@@ -58,10 +59,10 @@ impl<C: Iterator<Item = CallSpec>> Workload for SClients<C> {
     fn on_outcome(&mut self, outcome: &Outcome) {
         match outcome.end {
             End::Abandoned => self.ready.push(Reverse(outcome.at)),
-            // A refusal comes at once, and so does the lack of a port: trying again at once would be a busy loop of D
-            // attempts. The attempt's turn comes again when it would have been given up.
+            // Refusals and a lack of ports are immediate, so immediate retries would make a busy loop of D attempts. The
+            // attempt is repeated when it would have been abandoned.
             End::Refused | End::ClientLimited(_) => self.ready.push(Reverse(outcome.at + self.timeout)),
-            // Its attempt was established before.
+            // The attempt was established earlier, and its successor began then.
             _ => {}
         }
     }

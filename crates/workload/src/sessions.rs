@@ -1,17 +1,18 @@
-//! Sessions: users who come, make bursts of calls with time to think in between, and go, as httperf's `--wsess` has
-//! them (Mosberger & Jin 1998).
+//! Sessions of users that arrive, make bursts of calls with think times in between, and leave, like those of httperf's
+//! `--wsess` (Mosberger & Jin 1998).
 //!
-//! - The first call of a burst is answered before the others go out, all due at that instant. No more of them than the
-//!   session has connections are under way, unless they are pipelined; those that wait for one keep their due time.
-//! - The next burst is due its think time after the last answer. A call that fails ends its session; where that is asked
-//!   for, one whose answer was not what was expected is due again at once, and its session waits for it.
-//! - Session `i` of the whole schedule has a random stream of its own, in the order of its bursts and calls, and shard
-//!   `i mod count` makes it: a split schedule has the very same sessions, however they are answered. Of a closed load,
-//!   user `i` has, for all sessions that follow one another; their number is the user's.
-//! - Where sessions are written out, session `i` is the `i`-th of them, beginning anew after the last one; the `k`-th of
-//!   user `u` among `n` is session `u + k·n`. Where their number is given, there is none of that number or a higher one.
-//! - Memory is that of the sessions under way, and of the users of a closed load.
-//! - Nothing is due, and no call that has waited is made, at or after the window's end.
+//! - The first call of a burst is answered before the others are sent; these are due at the instant of that answer. No more
+//!   calls are in flight than the session has connections, unless they are pipelined. Calls that wait for a connection
+//!   keep their due time.
+//! - The next burst is due one think time after the last answer. A failed call ends its session. If the load retries, a
+//!   call with an unexpected answer is due again at once instead, and its session waits for it.
+//! - Session `i` of the whole schedule has a random stream of its own and belongs to shard `i mod count`: a split schedule
+//!   has the same sessions, however they are answered. In a closed load, user `i` has a random stream for all its
+//!   sessions, which follow one another and have the user's number.
+//! - With scripts, session `i` follows script `i` modulo the number of scripts; the `k`-th session of user `u` among `n`
+//!   users is session `u + k·n`. With a given number of sessions, session numbers are below it.
+//! - Memory is proportional to the sessions in progress, and in a closed load to the number of users.
+//! - No call is due, and no waiting call is made, at or after the end of the window.
 
 mod past;
 mod scripts;
@@ -33,19 +34,19 @@ use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::sync::Arc;
 use visit::{Phase, Visit};
 
-/// What all sessions are made by.
+/// The parameters of all sessions.
 #[derive(Debug)]
 struct Plan {
-    /// Without what is written out.
+    /// The load, without its scripts.
     load: SessionLoad,
     mix: Mix,
     scripts: Option<Arc<Scripts>>,
-    /// Of a closed load; none of an open one.
+    /// Number of users in a closed load; 0 in an open load.
     users: u64,
 }
 
 impl Plan {
-    /// How many sessions the user has of this number.
+    /// Number of sessions that this user has.
     fn sessions_of_user(&self, user: SessionId) -> u64 {
         let share = |number| Shard { index: u64::from(user.0), count: self.users.max(1) }.share(number);
         self.load.number.map_or(u64::MAX, share)
@@ -56,15 +57,15 @@ impl Plan {
 #[derive(Debug)]
 pub struct Sessions {
     plan: Plan,
-    /// Those to come, of an open load.
-    coming: Option<Coming>,
-    /// Those that have come, and the users who rest; slots are used again.
+    /// Future sessions of an open load.
+    coming: Option<FutureSessions>,
+    /// Sessions in progress, and resting users of a closed load. Slots are reused.
     visits: Vec<Visit>,
     free: Vec<u32>,
     slots: HashMap<SessionId, u32>,
-    /// When something is due of whom; void where the visit says otherwise.
+    /// Due times, each with the slot of its visit. An entry is stale if the visit is not queued for that time.
     due: BinaryHeap<Reverse<(Nanos, u32)>>,
-    /// Calls that are made again, since then. Their visits count them as under way, and so are still there.
+    /// Calls to be retried, each with its due time. Their visits count them as in flight, so the visits still exist.
     again: VecDeque<(Nanos, CallSpec)>,
     /// Waits of the users of a closed load.
     back_off: BackOff,
@@ -73,11 +74,11 @@ pub struct Sessions {
 }
 
 impl Sessions {
-    /// Shard `shard` of the sessions that a valid `load`, `mix`, `extent` and `seed` describe; give every shard the
-    /// same four. Requests are drawn from the mix, by the sessions' own streams.
+    /// Shard `shard` of the sessions that a valid `load`, `mix`, `extent` and `seed` describe, which must be the same for
+    /// all shards. Each session draws its requests from the mix with its own random stream.
     ///
     /// # Errors
-    /// When the arrival process of an open load is none.
+    /// [`ArrivalsError`] if the arrival process of an open load is not valid.
     pub fn new(
         load: &SessionLoad,
         mix: Mix,
@@ -101,8 +102,8 @@ impl Sessions {
             window: extent.window,
             calls_left: shard.share(extent.calls),
         };
-        let past = load.in_progress.then(|| Past::of(load));
-        // Which numbers it begins with is a session's, so that those of others can be passed over in one step.
+        let past = load.in_progress.then(|| Past::new(load));
+        // Each session takes one seed, so that the seeds of other shards' sessions can be skipped in one step.
         let mut seeds = rng(seed, 4);
         seeds.advance(u128::from(shard.index));
         match &load.comes {
@@ -110,8 +111,8 @@ impl Sessions {
                 let arrivals = Arrivals::new(arrivals.parse::<Process>()?, *rate, seed)?;
                 let before = past.as_ref().map_or(Nanos::ZERO, |past| past.span);
                 let left = load.number.map_or(u64::MAX, |number| shard.share(number));
-                sessions.coming = Some(Coming::new(arrivals, seeds, shard, before, left));
-                past.iter().for_each(|past| sessions.admit_those_under_way(past));
+                sessions.coming = Some(FutureSessions::new(arrivals, seeds, shard, before, left));
+                past.iter().for_each(|past| sessions.admit_sessions_in_progress(past));
             }
             SessionArrivals::Closed { users, rest_s } => {
                 for user in (shard.index..*users).step_by(usize::try_from(shard.count).unwrap_or(usize::MAX)) {
@@ -120,7 +121,7 @@ impl Sessions {
                     let place = user as f64 / *users as f64;
                     match &past {
                         Some(past) => past.begin_user(place, load, rest_s, &mut visit),
-                        // So that they do not march in step.
+                        // Spread over one rest time, so that users do not arrive in step.
                         None => visit.due = Nanos::from_secs_f64(place * rest_s.mean()),
                     }
                     if sessions.plan.sessions_of_user(visit.session) > 0 {
@@ -132,29 +133,29 @@ impl Sessions {
         Ok(sessions)
     }
 
-    /// The same of users who do not wait although they could not connect.
+    /// Users do not wait after a failed connection attempt.
     #[must_use]
     pub fn without_back_off(self) -> Sessions {
         Sessions { back_off: BackOff::none(), ..self }
     }
 
-    /// The same, where the sessions are written out.
+    /// Sessions follow these scripts.
     #[must_use]
-    pub fn following(mut self, scripts: Option<Arc<Scripts>>) -> Sessions {
+    pub fn with_scripts(mut self, scripts: Option<Arc<Scripts>>) -> Sessions {
         self.plan.scripts = scripts;
         self
     }
 
-    /// Takes in the sessions that began before the run and go on in it.
-    fn admit_those_under_way(&mut self, past: &Past) {
-        while let Some((began, mut visit)) = self.coming.as_mut().and_then(Coming::take_past) {
-            if past.goes_on(began, &self.plan.load, &mut visit) {
+    /// Admits the sessions that began before the run and continue in it.
+    fn admit_sessions_in_progress(&mut self, past: &Past) {
+        while let Some((began, mut visit)) = self.coming.as_mut().and_then(FutureSessions::take_past) {
+            if past.reaches_run(began, &self.plan.load, &mut visit) {
                 self.admit(visit);
             }
         }
     }
 
-    /// Takes in a session, or a user, with whom something is due.
+    /// Stores a session or a user, and queues it for its due time.
     fn admit(&mut self, visit: Visit) {
         let session = visit.session;
         let slot = self.free.pop().unwrap_or(self.visits.len() as u32);
@@ -166,7 +167,7 @@ impl Sessions {
         self.queue(slot);
     }
 
-    /// Something of this visit is due when it says.
+    /// Queues the visit in this slot for its due time.
     fn queue(&mut self, slot: u32) {
         if let Some(visit) = self.visits.get_mut(slot as usize) {
             visit.queued = true;
@@ -174,28 +175,28 @@ impl Sessions {
         }
     }
 
-    /// The next call of the visit in this slot, unless it has failed meanwhile.
-    fn hand_out(&mut self, due: Nanos, slot: u32) -> Option<Next> {
+    /// The next call of the visit in this slot; `None` if the visit has failed since it was queued.
+    fn next_call(&mut self, due: Nanos, slot: u32) -> Option<Next> {
         let visit = self.visits.get_mut(slot as usize).filter(|visit| visit.queued && visit.due == due)?;
         visit.queued = false;
-        if visit.phase == Phase::Rests {
+        if visit.phase == Phase::Resting {
             visit.begin(&self.plan);
         }
-        if visit.phase == Phase::Thinks {
+        if visit.phase == Phase::Thinking {
             visit.begin_burst(&self.plan);
         }
-        let call = visit.hand_out(&self.plan);
-        let at_once = if self.plan.load.pipelined { u32::MAX } else { self.plan.load.connections };
-        let (ready, more) = (visit.ready, visit.can_hand_out(at_once));
+        let call = visit.next_call(&self.plan);
+        let ready = visit.ready;
+        let max_in_flight = if self.plan.load.pipelined { u32::MAX } else { self.plan.load.connections };
         self.calls_left -= 1;
-        if more {
+        if visit.can_call(max_in_flight) {
             self.queue(slot);
         }
         Some(if ready > due { Next::Waited { due, ready, call } } else { Next::Due { due, call } })
     }
 
-    /// The next call that is made again.
-    fn repeat(&mut self) -> Option<Next> {
+    /// The next call to be retried.
+    fn next_retry(&mut self) -> Option<Next> {
         let (due, call) = self.again.pop_front().filter(|(due, _)| *due < self.window)?;
         self.calls_left -= 1;
         Some(Next::Due { due, call })
@@ -205,13 +206,13 @@ impl Sessions {
         self.visits.get(*self.slots.get(&session)? as usize)
     }
 
-    /// Bytes held.
+    /// Allocated bytes.
     #[cfg(test)]
     fn footprint(&self) -> usize {
         self.visits.capacity() * size_of::<Visit>()
             + self.free.capacity() * size_of::<u32>()
             + self.due.capacity() * size_of::<(Nanos, u32)>()
-            // A byte of control for each place, of which no more than seven in eight are taken.
+            // Each bucket has a control byte, and at most seven of eight buckets are full.
             + self.slots.capacity() * 8 / 7 * (size_of::<(SessionId, u32)>() + 1)
     }
 }
@@ -222,10 +223,10 @@ impl Workload for Sessions {
             if self.calls_left == 0 {
                 return Next::Done;
             }
-            if let Some(next) = self.repeat() {
+            if let Some(next) = self.next_retry() {
                 return next;
             }
-            let coming = self.coming.as_ref().and_then(Coming::due);
+            let coming = self.coming.as_ref().and_then(FutureSessions::due);
             let queued = self.due.peek().map(|Reverse((due, _))| *due);
             let Some(due) = coming.into_iter().chain(queued).min().filter(|due| *due < self.window) else {
                 return if in_flight == 0 { Next::Done } else { Next::WaitForOutcome };
@@ -234,10 +235,10 @@ impl Workload for Sessions {
                 return Next::NotBefore(due);
             }
             if coming == Some(due) {
-                let visit = self.coming.as_mut().and_then(Coming::take);
+                let visit = self.coming.as_mut().and_then(FutureSessions::take);
                 visit.into_iter().for_each(|visit| self.admit(visit));
             } else if let Some(Reverse((due, slot))) = self.due.pop()
-                && let Some(next) = self.hand_out(due, slot)
+                && let Some(next) = self.next_call(due, slot)
             {
                 return next;
             }
@@ -254,10 +255,10 @@ impl Workload for Sessions {
                     self.queue(slot);
                 }
             }
-            End::Unexpected { .. } if self.plan.load.retry && visit.makes_again() => {
+            End::Unexpected { .. } if self.plan.load.retry && visit.retry() => {
                 self.again.push_back((outcome.at, outcome.call));
             }
-            // The end of the run is no failure, nor the end of a session.
+            // The end of the run is neither a failure nor the end of the session.
             End::Unfinished { .. } => visit.cut_off(outcome.at),
             _ => visit.fail(outcome.at),
         }
@@ -273,7 +274,7 @@ impl Workload for Sessions {
                 self.queue(slot);
             }
             SessionArrivals::Open { .. } | SessionArrivals::Closed { .. } => {
-                visit.phase = Phase::Rests;
+                visit.phase = Phase::Resting;
                 self.slots.remove(&session);
                 self.free.push(slot);
             }
@@ -283,7 +284,7 @@ impl Workload for Sessions {
 
     fn closes_between_bursts(&self, session: SessionId) -> bool {
         self.plan.load.between_bursts == BetweenBursts::Close
-            && self.visit(session).is_some_and(|visit| visit.phase == Phase::Thinks)
+            && self.visit(session).is_some_and(|visit| visit.phase == Phase::Thinking)
     }
 
     fn sessions_in_progress(&self) -> u64 {
@@ -291,31 +292,31 @@ impl Workload for Sessions {
     }
 }
 
-/// The sessions of an open load that are still to come, of one shard.
+/// The future sessions of an open load, of one shard.
 #[derive(Debug)]
-struct Coming {
+struct FutureSessions {
     arrivals: Arrivals,
     seeds: Pcg64,
     shard: Shard,
     /// Number of the next session in the whole schedule.
     index: u64,
-    /// When it comes, counted from when the first one could have.
+    /// Its arrival, counted from `before` the start of the run.
     head: Option<Nanos>,
-    /// For how long sessions have come before the run.
+    /// How long before the run the arrivals begin.
     before: Nanos,
-    /// How many are still to come.
+    /// Number of sessions left.
     left: u64,
 }
 
-impl Coming {
-    /// With `seeds` at this shard's first, of so many.
-    fn new(mut arrivals: Arrivals, seeds: Pcg64, shard: Shard, before: Nanos, left: u64) -> Coming {
-        arrivals.pass(shard.index);
+impl FutureSessions {
+    /// `seeds` must be at the seed of this shard's first session.
+    fn new(mut arrivals: Arrivals, seeds: Pcg64, shard: Shard, before: Nanos, left: u64) -> FutureSessions {
+        arrivals.skip_calls(shard.index);
         let head = arrivals.next();
-        Coming { arrivals, seeds, shard, index: shard.index, head, before, left }
+        FutureSessions { arrivals, seeds, shard, index: shard.index, head, before, left }
     }
 
-    /// When the next one comes.
+    /// When the next session arrives.
     fn due(&self) -> Option<Nanos> {
         let head = self.head.filter(|_| self.left > 0)?;
         Some(head - self.before)
@@ -328,25 +329,25 @@ impl Coming {
         self.left -= 1;
         let others = self.shard.count - 1;
         self.seeds.advance(u128::from(others));
-        self.arrivals.pass(others);
+        self.arrivals.skip_calls(others);
         self.head = self.arrivals.next();
         self.index = self.index.wrapping_add(self.shard.count);
         Some(visit)
     }
 
-    /// The next one, if it came before the run, and when, in seconds, which is below zero.
+    /// The next session if it arrived before the run, and its arrival in seconds, below zero.
     fn take_past(&mut self) -> Option<(f64, Visit)> {
-        let came = self.head.filter(|came| *came < self.before)?;
-        Some((-(self.before - came).as_secs_f64(), self.take()?))
+        let arrival = self.head.filter(|arrival| *arrival < self.before)?;
+        Some((-(self.before - arrival).as_secs_f64(), self.take()?))
     }
 }
 
-/// Seconds, drawn.
+/// Draws seconds from a distribution.
 fn draw_s(spread: &Spread, rng: &mut impl RngExt) -> f64 {
     spread.quantile(rng.random())
 }
 
-/// A whole number, drawn.
+/// Draws a whole number from a distribution.
 fn draw_count(spread: &Spread, rng: &mut impl RngExt) -> u32 {
     u32::try_from(spread.count(rng.random())).unwrap_or(u32::MAX)
 }

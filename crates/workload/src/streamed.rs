@@ -1,18 +1,17 @@
-//! Calls that are handed over while the run goes on, like those of a log that is read meanwhile: memory is bounded by what
-//! lies between the one who reads and the one who calls.
+//! Calls that arrive through a channel while the run is in progress, like those of a log that is being read. The channel's
+//! bound limits the memory.
 
 use brimful_core::{CallSpec, Nanos, Next, Workload};
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::vec::IntoIter;
 
-/// How soon it is looked again where the one who hands over is behind.
-const LOOK_AGAIN: Nanos = Nanos::from_millis(1);
+/// How often an empty channel is checked.
+const POLL_INTERVAL: Nanos = Nanos::from_millis(1);
 
-/// When a call is due, and what it is.
+/// A call and its due time.
 pub type DueCall = (Nanos, CallSpec);
 
-/// One shard of calls that come in batches, never due before those that came earlier. It is done when nobody can send any
-/// more.
+/// One shard of calls that arrive in batches, ordered by due time. The workload is done when the sender is gone.
 #[derive(Debug)]
 pub struct Streamed {
     batches: Receiver<Vec<DueCall>>,
@@ -21,7 +20,7 @@ pub struct Streamed {
 }
 
 impl Streamed {
-    /// Of what will be sent.
+    /// Takes the calls from this channel.
     pub fn new(batches: Receiver<Vec<DueCall>>) -> Streamed {
         Streamed { batches, batch: Vec::new().into_iter(), head: None }
     }
@@ -41,7 +40,7 @@ impl Workload for Streamed {
                 }
                 None => match self.batches.try_recv() {
                     Ok(batch) => self.batch = batch.into_iter(),
-                    Err(TryRecvError::Empty) => return Next::NotBefore(now + LOOK_AGAIN),
+                    Err(TryRecvError::Empty) => return Next::NotBefore(now + POLL_INTERVAL),
                     Err(TryRecvError::Disconnected) => return Next::Done,
                 },
             }
@@ -60,15 +59,15 @@ mod tests {
     }
 
     #[test]
-    fn calls_are_handed_out_when_they_are_due() {
+    fn calls_are_returned_when_they_are_due() {
         let (sender, receiver) = channel();
         let mut streamed = Streamed::new(receiver);
-        assert_eq!(streamed.next(Nanos(5), 0), Next::NotBefore(Nanos(5) + LOOK_AGAIN), "nobody has sent anything");
+        assert_eq!(streamed.next(Nanos(5), 0), Next::NotBefore(Nanos(5) + POLL_INTERVAL), "the channel is empty");
         sender.send(vec![(Nanos(10), call(0)), (Nanos(10), call(1))]).unwrap();
         sender.send(vec![]).unwrap();
         sender.send(vec![(Nanos(30), call(2))]).unwrap();
         assert_eq!(streamed.next(Nanos(9), 0), Next::NotBefore(Nanos(10)));
-        // Late, a call still carries its own due time.
+        // A late call keeps its own due time.
         assert_eq!(streamed.next(Nanos(12), 0), Next::Due { due: Nanos(10), call: call(0) });
         assert_eq!(streamed.next(Nanos(12), 1), Next::Due { due: Nanos(10), call: call(1) });
         assert_eq!(streamed.next(Nanos(12), 2), Next::NotBefore(Nanos(30)));

@@ -3,7 +3,7 @@
 
 use super::options::{Options, Parts};
 use crate::output;
-use brimful_run::{Exchange, Kept, Tap};
+use brimful_run::{Exchange, MessagePrefix, Tap};
 use std::fmt::Write;
 
 /// Of each request and reply this much is printed.
@@ -26,7 +26,7 @@ pub fn tap(options: &Options) -> Option<Tap> {
 fn text(number: u64, exchange: &Exchange, request: Parts, reply: Parts) -> String {
     let mut text = String::new();
     add(&mut text, 'S', number, &exchange.request, request);
-    if exchange.response.of > 0 {
+    if exchange.response.total_bytes > 0 {
         add(&mut text, 'R', number, &exchange.response, reply);
         let sizes = exchange.size.filter(|_| reply != Parts::default());
         if let Some(size) = sizes {
@@ -37,7 +37,7 @@ fn text(number: u64, exchange: &Exchange, request: Parts, reply: Parts) -> Strin
 }
 
 /// One message, its direction's letter first.
-fn add(text: &mut String, direction: char, number: u64, kept: &Kept, parts: Parts) {
+fn add(text: &mut String, direction: char, number: u64, kept: &MessagePrefix, parts: Parts) {
     let end = kept.bytes.windows(4).position(|bytes| bytes == b"\r\n\r\n").map_or(kept.bytes.len(), |at| at + 4);
     let (head, body) = kept.bytes.split_at(end);
     for (letter, bytes, wanted) in [('H', head, parts.head), ('B', body, parts.body)] {
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn lines_have_their_kind_and_their_calls_number() {
-        let kept = |bytes: &[u8]| Kept { bytes: bytes.to_vec(), of: bytes.len() as u64 };
+        let kept = |bytes: &[u8]| MessagePrefix { bytes: bytes.to_vec(), total_bytes: bytes.len() as u64 };
         let (call, end) = (CallSpec::of_class(ClassId(0)), End::Completed { status: 200 });
         let exchange = Exchange {
             due: Nanos::ZERO,

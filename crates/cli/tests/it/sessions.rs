@@ -253,9 +253,9 @@ fn what_is_wrong_with_sessions_is_said_with_its_place() {
     for (text, message) in [
         (
             "/a\n/b thinks=2\n",
-            "sessions.log: line 2, column 4: expected method=, think= or contents=, and not `thinks=`",
+            "sessions.log: line 2, column 4: expected method=, think= or contents=, not `thinks=`",
         ),
-        ("a\n", "sessions.log: line 1, column 1: `a` is no path: expected one that begins with /"),
+        ("a\n", "sessions.log: line 1, column 1: `a` is not a path: expected one that begins with /"),
         ("", "there is no session"),
     ] {
         fs::write(file, text).unwrap();

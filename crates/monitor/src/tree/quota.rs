@@ -81,13 +81,13 @@ impl Program {
         }
         let texts: BTreeSet<&str> = self.cgroups.values().map(|text| &**text).collect();
         let groups: BTreeSet<PathBuf> = texts.into_iter().flat_map(|text| cpu_groups(root, text)).collect();
-        let limited = groups.into_iter().filter(|group| Quota::of(group, read).is_some());
+        let limited = groups.into_iter().filter(|group| Quota::read(group, read).is_some());
         self.limited = limited.map(|group| (group.clone(), group.to_string_lossy().into())).collect();
     }
 }
 
 fn sample(directory: &Path, name: &Arc<str>) -> Option<QuotaSample> {
-    let (quota, throttling) = (Quota::of(directory, read)?, Throttling::of(directory, read)?);
+    let (quota, throttling) = (Quota::read(directory, read)?, Throttling::read(directory, read)?);
     Some(QuotaSample {
         group: Arc::clone(name),
         quota: quota.time,

@@ -11,13 +11,13 @@ use rand_distr::{Distribution, Exp1};
 use rand_pcg::Pcg64;
 use std::fmt;
 
-/// The parameters of `mmpp:RATIO,SHARE,SOJOURN`: a Poisson process whose rate is `ratio` times the mean in bursts,
-/// which take `share` of the time in the long run and last `sojourn` on average.
+/// The parameters of `mmpp:RATIO,SHARE,SOJOURN`: a Poisson process whose rate is `ratio` times the mean during bursts.
+/// Bursts last `sojourn` on average and make up `share` of the time in the long run.
 ///
-/// In the literature's terms, for a mean rate m: λ₁ = m·ratio, λ₂ = m·(1 − ratio·share)/(1 − share), r₁ = 1/sojourn,
-/// r₂ = r₁·share/(1 − share). It starts in the state that the long run would find it in, so the mean holds from the
-/// first instant; the calls of one run of length T vary by its index of dispersion, which tends to
-/// 1 + 2(λ₁−λ₂)²r₁r₂ / ((r₁+r₂)²(λ₁r₂+λ₂r₁)): let the run last hundreds of bursts if its own mean is to be close.
+/// In the literature's symbols, for a mean rate m: λ₁ = m·ratio, λ₂ = m·(1 − ratio·share)/(1 − share), r₁ = 1/sojourn,
+/// r₂ = r₁·share/(1 − share). The initial state is drawn from the stationary distribution, so the mean holds from the
+/// first instant. The number of calls in one run varies: its index of dispersion tends to
+/// 1 + 2(λ₁−λ₂)²r₁r₂ / ((r₁+r₂)²(λ₁r₂+λ₂r₁)). For a mean close to m, a run has to last hundreds of bursts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mmpp {
     ratio: f64,
@@ -26,13 +26,13 @@ pub struct Mmpp {
 }
 
 impl Mmpp {
-    /// Shorter bursts are no bursts: with less than a call in each the process is all but a Poisson process.
+    /// Lower bound of `sojourn`: with less than one call per burst the process is practically a Poisson process.
     pub const SHORTEST_SOJOURN: Nanos = Nanos::from_millis(1);
 
-    /// `ratio` at least 1, `share` between 0 and 1, their product at most 1, `sojourn` at least 1 ms.
+    /// `ratio` must be at least 1, `share` between 0 and 1, their product at most 1, and `sojourn` at least 1 ms.
     ///
     /// # Errors
-    /// [`ArrivalsError`] that says which of these does not hold.
+    /// [`ArrivalsError`] names the condition that is violated.
     pub fn new(ratio: f64, share: f64, sojourn: Nanos) -> Result<Mmpp, ArrivalsError> {
         check_burst(ratio, share)?;
         if sojourn < Mmpp::SHORTEST_SOJOURN {
@@ -41,7 +41,7 @@ impl Mmpp {
         Ok(Mmpp { ratio, share, sojourn })
     }
 
-    /// How often the rate changes, per second in the long run.
+    /// Changes of the rate per second, in the long run.
     pub(super) fn pieces_per_s(&self) -> f64 {
         2.0 * self.share / self.sojourn.as_secs_f64()
     }
@@ -61,10 +61,11 @@ impl fmt::Display for Mmpp {
     }
 }
 
-/// The two states in turn, each for an exponential time. What is left of one when the run begins is exponential too.
+/// The two states in turn, each for an exponential time. So is the rest of the state in which the run begins, as an
+/// exponential time has no memory.
 #[derive(Clone, Debug)]
 pub(super) struct Curve {
-    /// Each with its mean length.
+    /// Rest and burst, each with its mean length.
     states: [Piece; 2],
     next: usize,
     rng: Pcg64,

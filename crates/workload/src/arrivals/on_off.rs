@@ -1,5 +1,5 @@
-//! Bursts at fixed times (Banga & Druschel 1997, §5.4): the rate is high at the head of every period and low for the
-//! rest of it, such that the mean holds.
+//! Bursts at fixed times (Banga & Druschel 1997, §5.4): the rate is high at the start of every period and low for the
+//! rest of it, so that the mean holds.
 
 use super::pieces::Piece;
 use super::syntax::exact;
@@ -8,8 +8,7 @@ use brimful_core::Nanos;
 use std::fmt;
 
 /// The parameters of `onoff:RATIO,SHARE[,PERIOD]`. For the first `share` of every `period` the rate is `ratio` times
-/// the mean, then mean·(1 − ratio·share)/(1 − share). The mean holds over whole periods: let the run last a few of
-/// them.
+/// the mean, then mean·(1 − ratio·share)/(1 − share). The mean holds over whole periods, so a run should last several.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OnOff {
     ratio: f64,
@@ -18,13 +17,13 @@ pub struct OnOff {
 }
 
 impl OnOff {
-    /// Banga & Druschel's.
+    /// The period of Banga & Druschel 1997.
     pub const DEFAULT_PERIOD: Nanos = Nanos::from_secs(100);
 
-    /// `ratio` at least 1, `share` between 0 and 1, their product at most 1, `period` not zero.
+    /// `ratio` must be at least 1, `share` between 0 and 1, their product at most 1, and `period` above zero.
     ///
     /// # Errors
-    /// [`ArrivalsError`] that says which of these does not hold.
+    /// [`ArrivalsError`] names the condition that is violated.
     pub fn new(ratio: f64, share: f64, period: Nanos) -> Result<OnOff, ArrivalsError> {
         check_burst(ratio, share)?;
         if period == Nanos::ZERO {
@@ -51,7 +50,7 @@ impl fmt::Display for OnOff {
     }
 }
 
-/// Refuses bursts that leave less than nothing for the rest of the time.
+/// Refuses bursts that exceed the mean rate, so that the rate between them would be negative.
 pub(super) fn check_burst(ratio: f64, share: f64) -> Result<(), ArrivalsError> {
     if !(ratio.is_finite() && ratio >= 1.0) {
         return Err(ArrivalsError::Ratio(ratio));
@@ -59,19 +58,19 @@ pub(super) fn check_burst(ratio: f64, share: f64) -> Result<(), ArrivalsError> {
     if !(share > 0.0 && share < 1.0) {
         return Err(ArrivalsError::Share(share));
     }
-    // 3 × 0.3333 and the like are meant to be one.
+    // Tolerates rounding of the product.
     if ratio * share > 1.0 + 1e-9 {
         return Err(ArrivalsError::TooMuch { ratio, share });
     }
     Ok(())
 }
 
-/// The rate between bursts over the mean rate.
+/// The rate between bursts, divided by the mean rate.
 pub(super) fn rest_ratio(ratio: f64, share: f64) -> f64 {
     ((1.0 - ratio * share) / (1.0 - share)).max(0.0)
 }
 
-/// Periods are counted, not added up, so that nothing drifts.
+/// The rate curve. Whole periods are counted, not summed, so that it does not drift.
 #[derive(Clone, Debug)]
 pub(super) struct Curve {
     period_s: f64,
@@ -81,7 +80,7 @@ pub(super) struct Curve {
 }
 
 impl Curve {
-    /// When the area from the start reaches `area`, in seconds.
+    /// Time at which the area under the curve reaches `area`, in seconds from the start.
     pub fn at(&self, area: f64) -> f64 {
         let periods = (area / self.period_area).floor();
         let within = area - periods * self.period_area;

@@ -1,12 +1,12 @@
-//! Self-similar arrivals by their cause (Willinger, Taqqu, Sherman & Wilson 1997, Theorem 1): 16 sources, each on and
-//! off in turn for Pareto distributed times with α = 3 − 2H and a mean of 100 ms, sending at a steady rate while on.
-//! The calls are a Poisson process whose rate follows the number of sources that are on.
+//! Self-similar arrivals from on/off sources (Willinger, Taqqu, Sherman & Wilson 1997, Theorem 1): each of 16 sources is
+//! on and off in turn, for Pareto distributed times with α = 3 − 2H and a mean of 100 ms. Calls are a Poisson process
+//! whose rate is proportional to the number of sources that are on.
 //!
-//! The rate varies by 25 % from instant to instant. Self-similarity is the limit of large scales: H as estimated from
-//! scales of 6 s and more is 0.02 to 0.06 too high, the most for H near ½. Times on and off have one distribution and
-//! each source starts as the long run would find it, on with probability ½ and with what is left of that time, so the
-//! mean holds in expectation from the first instant. The nearer H to one, the likelier that a source stays on or off
-//! for the whole run: at H = 0.9, of four sources one does not switch within the first ten seconds.
+//! The coefficient of variation of the rate is 25 %. Self-similarity is exact only in the limit of large time scales: H
+//! estimated at scales of 6 s and more is 0.02 to 0.06 too high, most for H near ½. On and off times have the same
+//! distribution, and each source starts in its stationary state: on with probability ½, with the residual time of that
+//! state. So the mean holds in expectation from the first instant. The closer H is to 1, the likelier a source keeps its
+//! state for the whole run: at H = 0.9, one source in four does not switch within the first ten seconds.
 
 use super::pieces::Piece;
 use super::self_similar::Hurst;
@@ -19,13 +19,13 @@ use std::collections::BinaryHeap;
 
 const SOURCES: u32 = 16;
 const MEAN_S: f64 = 0.1;
-/// How often a source switches, per second in the long run.
+/// Switches of all sources per second, in the long run.
 pub(super) const PIECES_PER_S: f64 = SOURCES as f64 / MEAN_S;
 
-/// The rate, from one switch of a source to the next.
+/// The rate curve, from one switch of a source to the next.
 #[derive(Clone, Debug)]
 pub(super) struct Curve {
-    /// Of one source while it is on.
+    /// Rate of one source while it is on.
     rate: f64,
     times: Pareto,
     /// When each source switches next, and whether it is on until then.
@@ -40,8 +40,8 @@ impl Curve {
         let times = Pareto::new(3.0 - 2.0 * hurst.get());
         let sources: BinaryHeap<_> = (0..SOURCES)
             .map(|_| {
-                let left = times.draw_rest(&mut rng);
-                Reverse((left, rng.random_bool(0.5)))
+                let residual = times.draw_residual(&mut rng);
+                Reverse((residual, rng.random_bool(0.5)))
             })
             .collect();
         let on = sources.iter().filter(|Reverse((_, on))| *on).count() as u32;
@@ -62,7 +62,7 @@ impl Iterator for Curve {
     }
 }
 
-/// P(X > x) = (x/least)^−α from `least_s` on, with the mean [`MEAN_S`].
+/// The distribution P(X > x) = (x/least_s)^−α for x ≥ `least_s`, with the mean [`MEAN_S`].
 #[derive(Clone, Copy, Debug)]
 struct Pareto {
     alpha: f64,
@@ -79,9 +79,9 @@ impl Pareto {
         Nanos::from_secs_f64(self.least_s * u.powf(-1.0 / self.alpha))
     }
 
-    /// What is left of the time that an instant falls into, by the inverse of P(rest > x) = ∫ₓ P(X > y) dy / mean: a
-    /// straight line up to the least time, where 1/α is left, and a Pareto tail with α − 1 beyond.
-    fn draw_rest(self, rng: &mut Pcg64) -> Nanos {
+    /// Draws the residual time seen at a random instant, by inverting P(rest > x) = ∫ₓ P(X > y) dy / mean. That is linear
+    /// up to `least_s`, where its value is 1/α, and has a Pareto tail with exponent α − 1 beyond.
+    fn draw_residual(self, rng: &mut Pcg64) -> Nanos {
         let u: f64 = OpenClosed01.sample(rng);
         let tail = u * self.alpha;
         Nanos::from_secs_f64(if tail > 1.0 {
@@ -103,7 +103,7 @@ mod tests {
         let share_above = |draws: &[f64], x: f64| draws.iter().filter(|d| **d > x).count() as f64 / n as f64;
         let five = 2.5 / f64::from(n).sqrt();
         let whole: Vec<f64> = (0..n).map(|_| times.draw(&mut rng).as_secs_f64()).collect();
-        let rest: Vec<f64> = (0..n).map(|_| times.draw_rest(&mut rng).as_secs_f64()).collect();
+        let rest: Vec<f64> = (0..n).map(|_| times.draw_residual(&mut rng).as_secs_f64()).collect();
         let least = times.least_s;
         assert!((least - 0.1 * 0.4 / 1.4).abs() < 1e-12);
         for x in [1.0, 1.5, 3.0, 10.0, 1000.0] {

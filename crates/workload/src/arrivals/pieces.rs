@@ -1,7 +1,7 @@
-//! Rate curves made of linear pieces, and the inverse of the area under them. Lengths are in seconds, rates in calls
-//! per second, areas in calls.
+//! Piecewise linear rate curves, and the inverse of the area under them. Lengths are in seconds, rates in calls per
+//! second, areas in calls.
 
-/// The rate goes linearly from `from` to `to` within `length_s`.
+/// A piece in which the rate goes linearly from `from` to `to` within `length_s`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Piece {
     pub length_s: f64,
@@ -18,10 +18,10 @@ impl Piece {
         self.length_s * (self.from + self.to) / 2.0
     }
 
-    /// When the area since the beginning of the piece reaches `area`, in seconds since then.
+    /// Time at which the area from the start of the piece reaches `area`, in seconds from that start.
     ///
-    /// The positive root of `from·t + slope·t²/2 = area`, in the form whose denominator adds two numbers of one sign:
-    /// it is exact for a level piece and loses no digits near one, where the schoolbook form divides 0 by 0.
+    /// This is the positive root of `from·t + slope·t²/2 = area`, in the form whose denominator adds two numbers of the
+    /// same sign: it is exact for a level piece and loses no digits near one, where the textbook form divides 0 by 0.
     pub fn after(self, area: f64) -> f64 {
         if area <= 0.0 {
             return 0.0;
@@ -32,7 +32,7 @@ impl Piece {
     }
 }
 
-/// Walks along pieces, inverting the area under all of them.
+/// Inverts the area under a sequence of pieces.
 #[derive(Clone, Debug)]
 pub(super) struct Pieces<I> {
     rest: I,
@@ -47,8 +47,8 @@ impl<I: Iterator<Item = Piece>> Pieces<I> {
         Pieces { rest: pieces, piece: Piece::level(0.0, 0.0), start_s: 0.0, start_area: 0.0, end_area: 0.0 }
     }
 
-    /// When the area from the start exceeds `area`, in seconds; none when it never does. Areas must not decrease from
-    /// call to call. An area reached at the beginning of a pause is exceeded at its end.
+    /// Time at which the area from the start exceeds `area`, in seconds; `None` if it never does. `area` must not decrease
+    /// from one call of this function to the next. An area that is reached at the start of a pause is exceeded at its end.
     pub fn at(&mut self, area: f64) -> Option<f64> {
         while area >= self.end_area {
             self.start_s += self.piece.length_s;

@@ -1,4 +1,4 @@
-//! Ramps: the rate goes linearly from stage to stage, and calls are due where the area under it says.
+//! Ramps: the rate goes linearly from stage to stage.
 
 use super::pieces::Piece;
 use crate::ArrivalsError;

@@ -1,4 +1,4 @@
-//! Rates that follow one another, and again from the first (httperf's `--period=v`).
+//! A cycle of constant rates (httperf's `--period=v`).
 
 use super::pieces::Piece;
 use super::syntax::exact;
@@ -7,36 +7,36 @@ use brimful_core::Nanos;
 use std::fmt;
 use std::ops::RangeInclusive;
 
-/// So many steps there may be.
-pub(super) const MOST: usize = 10;
-/// The range of rates other than zero. Outside of it, sums of rate times duration lose all precision, or overflow.
+/// Upper bound of the number of steps.
+pub(super) const MAX_STEPS: usize = 10;
+/// The range of rates other than zero. Outside it, sums of rate times duration lose all precision, or overflow.
 pub(super) const RATES: RangeInclusive<f64> = 1e-9..=1e9;
 
-/// The parameters of `steps:RATE@TIME,…`: rates relative to one another, and how long each is kept. Over all of them
-/// the mean rate holds.
+/// The parameters of `steps:RATE@TIME,…`: relative rates, and how long each is held. The mean rate holds over one cycle.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Steps {
-    steps: [(f64, Nanos); MOST],
+    steps: [(f64, Nanos); MAX_STEPS],
     count: usize,
 }
 
 impl Steps {
-    /// From one step to 10, each with a rate of zero or from 1e-9 to 1e9 and a time above zero, and one rate above zero.
+    /// 1 to 10 pairs of rate and time. Each rate must be zero or from 1e-9 to 1e9, and at least one above zero; each time
+    /// must be above zero.
     ///
     /// # Errors
-    /// [`ArrivalsError::Steps`] when they are not such.
-    pub fn new(given: &[(f64, Nanos)]) -> Result<Steps, ArrivalsError> {
-        let sound = |(rate, time): &(f64, Nanos)| (*rate == 0.0 || RATES.contains(rate)) && *time > Nanos::ZERO;
-        let any = given.iter().any(|(rate, _)| *rate > 0.0);
-        if !any || given.len() > MOST || !given.iter().all(sound) {
+    /// [`ArrivalsError::Steps`] if a condition is violated.
+    pub fn new(rates: &[(f64, Nanos)]) -> Result<Steps, ArrivalsError> {
+        let is_valid = |(rate, time): &(f64, Nanos)| (*rate == 0.0 || RATES.contains(rate)) && *time > Nanos::ZERO;
+        let has_calls = rates.iter().any(|(rate, _)| *rate > 0.0);
+        if !has_calls || rates.len() > MAX_STEPS || !rates.iter().all(is_valid) {
             return Err(ArrivalsError::Steps);
         }
-        let mut steps = [(0.0, Nanos::ZERO); MOST];
-        steps[..given.len()].copy_from_slice(given);
-        Ok(Steps { steps, count: given.len() })
+        let mut steps = [(0.0, Nanos::ZERO); MAX_STEPS];
+        steps[..rates.len()].copy_from_slice(rates);
+        Ok(Steps { steps, count: rates.len() })
     }
 
-    /// How often the rate changes, per second.
+    /// Changes of the rate per second.
     pub(super) fn pieces_per_s(&self) -> f64 {
         self.count as f64 / self.length_s()
     }
@@ -65,7 +65,7 @@ impl fmt::Display for Steps {
     }
 }
 
-/// The pieces, without end.
+/// The endless rate curve.
 #[derive(Clone, Debug)]
 pub(super) struct Curve {
     steps: Steps,
@@ -107,7 +107,7 @@ mod tests {
     fn what_are_no_steps_is_refused() {
         let second = Nanos::from_secs(1);
         for steps in
-            [&[][..], &[(0.0, second)], &[(1.0, Nanos::ZERO)], &[(f64::NAN, second)], &[(1.0, second); MOST + 1]]
+            [&[][..], &[(0.0, second)], &[(1.0, Nanos::ZERO)], &[(f64::NAN, second)], &[(1.0, second); MAX_STEPS + 1]]
         {
             assert_eq!(Steps::new(steps), Err(ArrivalsError::Steps));
         }

@@ -1,5 +1,4 @@
-//! How processes are written: `onoff:4,10%,100s`. What [`Display`](fmt::Display) writes, [`FromStr`] reads back as the
-//! same.
+//! The syntax of processes, like `onoff:4,10%,100s`. [`FromStr`] reads what [`Display`](fmt::Display) writes.
 
 use super::{Hurst, Mmpp, OnOff, Process, Steps};
 use crate::ArrivalsError;
@@ -13,13 +12,13 @@ impl FromStr for Process {
     fn from_str(text: &str) -> Result<Process, ArrivalsError> {
         let (name, parameters) = text.split_once(':').unwrap_or((text, ""));
         let parameters: Vec<&str> = parameters.split(',').map(str::trim).collect();
-        let like = |form| ArrivalsError::Parameters { text: text.to_owned(), form };
+        let error = |form| ArrivalsError::Parameters { text: text.to_owned(), form };
         match (name, &parameters[..]) {
             ("constant", [""]) => Ok(Process::Constant),
             ("poisson", [""]) => Ok(Process::Poisson),
             ("uniform", [spread]) => match fraction(spread) {
                 Some(spread) if (0.0..=1.0).contains(&spread) => Ok(Process::Uniform(spread)),
-                _ => Err(like(UNIFORM)),
+                _ => Err(error(UNIFORM)),
             },
             ("steps", steps) => {
                 let step = |step: &&str| {
@@ -27,35 +26,35 @@ impl FromStr for Process {
                     Some((number(rate)?, time.parse().ok()?))
                 };
                 let steps: Option<Vec<(f64, Nanos)>> = steps.iter().map(step).collect();
-                Steps::new(&steps.ok_or_else(|| like(STEPS))?).map(Process::Steps)
+                Steps::new(&steps.ok_or_else(|| error(STEPS))?).map(Process::Steps)
             }
             ("onoff", [ratio, share, rest @ ..]) if rest.len() <= 1 => {
                 let period = rest.first().map_or(Ok(OnOff::DEFAULT_PERIOD), |period| period.parse());
                 let (Some(ratio), Some(share), Ok(period)) = (number(ratio), fraction(share), period) else {
-                    return Err(like(ON_OFF));
+                    return Err(error(ON_OFF));
                 };
                 OnOff::new(ratio, share, period).map(Process::OnOff)
             }
             ("mmpp", [ratio, share, sojourn]) => {
                 let (Some(ratio), Some(share), Ok(sojourn)) = (number(ratio), fraction(share), sojourn.parse()) else {
-                    return Err(like(MMPP));
+                    return Err(error(MMPP));
                 };
                 Mmpp::new(ratio, share, sojourn).map(Process::Mmpp)
             }
             ("selfsimilar", [h, rest @ ..]) if rest.len() <= 1 => {
-                let hurst = Hurst::new(number(h).ok_or_else(|| like(SELF_SIMILAR))?)?;
+                let hurst = Hurst::new(number(h).ok_or_else(|| error(SELF_SIMILAR))?)?;
                 match rest.first() {
                     None | Some(&"fgn") => Ok(Process::Fgn(hurst)),
                     Some(&"pareto") => Ok(Process::Pareto(hurst)),
-                    Some(_) => Err(like(SELF_SIMILAR)),
+                    Some(_) => Err(error(SELF_SIMILAR)),
                 }
             }
-            ("constant", _) => Err(like("constant")),
-            ("poisson", _) => Err(like("poisson")),
-            ("uniform", _) => Err(like(UNIFORM)),
-            ("onoff", _) => Err(like(ON_OFF)),
-            ("mmpp", _) => Err(like(MMPP)),
-            ("selfsimilar", _) => Err(like(SELF_SIMILAR)),
+            ("constant", _) => Err(error("constant")),
+            ("poisson", _) => Err(error("poisson")),
+            ("uniform", _) => Err(error(UNIFORM)),
+            ("onoff", _) => Err(error(ON_OFF)),
+            ("mmpp", _) => Err(error(MMPP)),
+            ("selfsimilar", _) => Err(error(SELF_SIMILAR)),
             _ => Err(ArrivalsError::Unknown(text.to_owned())),
         }
     }
@@ -89,7 +88,7 @@ fn number(text: &str) -> Option<f64> {
     text.parse().ok().filter(|number: &f64| number.is_finite())
 }
 
-/// `5%` or `0.05`.
+/// Parses a fraction, written like `5%` or `0.05`.
 fn fraction(text: &str) -> Option<f64> {
     match text.strip_suffix('%') {
         Some(percent) => number(percent).map(|percent| percent / 100.0),
@@ -97,7 +96,7 @@ fn fraction(text: &str) -> Option<f64> {
     }
 }
 
-/// A duration to the nanosecond; [`Nanos`] itself rounds what it displays.
+/// Formats a duration to the nanosecond; the `Display` of [`Nanos`] rounds.
 pub(super) fn exact(duration: Nanos) -> String {
     let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
     let whole = units.into_iter().find(|(unit, _)| duration.0.is_multiple_of(*unit));
@@ -119,7 +118,7 @@ mod tests {
             Just(Process::Constant),
             Just(Process::Poisson),
             (0.0..=1.0).prop_map(Process::Uniform),
-            prop::collection::vec((0.001..100.0, 1u64..u64::MAX / 64), 1..=super::super::steps::MOST)
+            prop::collection::vec((0.001..100.0, 1u64..u64::MAX / 64), 1..=super::super::steps::MAX_STEPS)
                 .prop_map(|steps| steps.into_iter().map(|(rate, ns)| (rate, Nanos(ns))).collect::<Vec<_>>())
                 .prop_map(|steps| Process::Steps(Steps::new(&steps).unwrap())),
             (burst(), 1u64..u64::MAX / 4)

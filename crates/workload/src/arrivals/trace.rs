@@ -1,23 +1,23 @@
-//! Arrivals as they once were: the instants of a recorded trace, played back, faster if wanted.
+//! Recorded traces of arrivals, played back at a chosen speed.
 
 use crate::ArrivalsError;
 use brimful_core::Nanos;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// Recorded arrival instants, counted from the first. Takes 8 bytes per arrival; clones share them.
+/// Recorded arrival instants, relative to the first. It takes 8 bytes per arrival, which clones share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
     instants: Arc<[Nanos]>,
 }
 
 impl Trace {
-    /// Reads a trace: one arrival per line, in seconds from whenever, never less than on the line before. What follows
-    /// the number after white space, a comma or a semicolon is ignored, and so are blank lines and those that begin
-    /// with `#`. Seconds since 1970 are read to a quarter of a microsecond.
+    /// Parses a trace with one arrival per line, in seconds from any origin, in ascending order. Anything after the number
+    /// and a blank, comma or semicolon is ignored, and so are blank lines and lines that begin with `#`. Seconds since
+    /// 1970 have a resolution of a quarter of a microsecond.
     ///
     /// # Errors
-    /// [`ArrivalsError`] with the number of the line that is not like this; or when there is no arrival at all.
+    /// [`ArrivalsError`] with the number of the malformed line, or if there is no arrival.
     pub fn parse(bytes: &[u8]) -> Result<Trace, ArrivalsError> {
         let mut instants = Vec::new();
         let (mut first_s, mut last_s) = (None, f64::NEG_INFINITY);
@@ -40,12 +40,12 @@ impl Trace {
         Ok(Trace { instants: instants.into() })
     }
 
-    /// How many arrivals; at least one.
+    /// Number of arrivals, at least one.
     pub fn calls(&self) -> u64 {
         self.instants.len() as u64
     }
 
-    /// The shortest window that holds every arrival at `speed`.
+    /// The shortest window that contains every arrival at `speed`.
     pub fn window(&self, speed: Speed) -> Nanos {
         self.at(self.instants.len() - 1, speed).unwrap_or(Nanos::ZERO) + Nanos(1)
     }
@@ -55,36 +55,36 @@ impl Trace {
     }
 }
 
-/// The number that a line begins with.
+/// Parses the number at the start of a line.
 fn seconds(line: &[u8]) -> Option<f64> {
     let separates = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b',' | b';');
     let number = line.split(separates).next()?;
     std::str::from_utf8(number).ok()?.parse().ok().filter(|s: &f64| s.is_finite())
 }
 
-/// As much of a line as an error message needs, without what would garble a terminal.
+/// The beginning of a line, for an error message, with control characters escaped.
 fn excerpt(line: &[u8]) -> String {
     line[..line.len().min(40)].escape_ascii().to_string()
 }
 
-/// How many times faster than recorded, written `2x` or `2`; below one is slower.
+/// Playback speed relative to the recording, written `2x` or `2`. Values below one are slower.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Speed(f64);
 
 impl Speed {
-    /// As it was.
+    /// The speed of the recording.
     pub const ORIGINAL: Speed = Speed(1.0);
 
-    /// So many times faster; finite and above zero.
+    /// `factor` must be finite and above zero.
     ///
     /// # Errors
-    /// [`ArrivalsError::Speed`] otherwise.
+    /// [`ArrivalsError::Speed`] if it is not.
     pub fn new(factor: f64) -> Result<Speed, ArrivalsError> {
-        let possible = factor.is_finite() && factor > 0.0;
-        possible.then_some(Speed(factor)).ok_or_else(|| ArrivalsError::Speed(factor.to_string()))
+        let is_valid = factor.is_finite() && factor > 0.0;
+        is_valid.then_some(Speed(factor)).ok_or_else(|| ArrivalsError::Speed(factor.to_string()))
     }
 
-    /// As a number.
+    /// The factor.
     pub fn get(self) -> f64 {
         self.0
     }

@@ -1,51 +1,53 @@
-//! Sessions that are written out, as a workload walks through them: all calls, bursts and sessions in one row each, 16
-//! bytes for a call and 24 for a burst, shared by all shards.
+//! Scripted sessions in a compact form that all shards share: one array of calls (16 bytes each), one of bursts (24 bytes
+//! each) and one of sessions.
 
 use brimful_core::workload::{ScriptedRequest, Workload};
 use brimful_core::{CallSpec, ClassId};
 
-/// The sessions of a Workload document that are written out.
+/// The scripted sessions of a Workload document.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scripts {
     calls: Vec<CallSpec>,
     bursts: Vec<Burst>,
-    /// Where in `bursts` each session begins, and where the last one ends.
+    /// Index in `bursts` at which each session begins, and the end of the last one.
     sessions: Vec<u32>,
 }
 
-/// One burst of one of them.
+/// One burst of a scripted session.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Burst {
-    /// Where in `calls` it begins and ends.
+    /// Range of its calls in `calls`.
     first: u32,
     end: u32,
     think_s: Option<f64>,
 }
 
 impl Burst {
-    /// How many calls it has.
+    /// Number of its calls.
     pub(super) fn calls(&self) -> u32 {
         self.end.saturating_sub(self.first)
     }
 
-    /// Seconds to think after it, where it says so itself.
+    /// Think time after it in seconds, if the script has one.
     pub(super) fn think_s(&self) -> Option<f64> {
         self.think_s
     }
 }
 
 impl Scripts {
-    /// Those of a valid workload; `None` where it has none.
-    pub fn of(workload: &Workload) -> Option<Scripts> {
-        let written = &workload.sessions()?.scripts;
-        let call = |(nth, request): (u32, ScriptedRequest<'_>)| CallSpec {
+    /// The scripts of a valid workload; `None` if it has none.
+    pub fn from_workload(workload: &Workload) -> Option<Scripts> {
+        let scripts = &workload.sessions()?.scripts;
+        let to_call = |(nth, request): (u32, ScriptedRequest<'_>)| CallSpec {
             class: ClassId(request.class as u16),
             request: ScriptedRequest::id(nth),
             session: None,
         };
-        let calls: Vec<CallSpec> = (0..).zip(workload.scripted_requests()).map(call).collect();
-        let (mut bursts, mut sessions, mut end) = (Vec::new(), vec![0], 0);
-        for script in written {
+        let calls: Vec<CallSpec> = (0..).zip(workload.scripted_requests()).map(to_call).collect();
+        let mut bursts = Vec::new();
+        let mut sessions = vec![0];
+        let mut end = 0;
+        for script in scripts {
             for burst in &script.bursts {
                 let first = end;
                 end += burst.calls.len() as u32;
@@ -56,29 +58,29 @@ impl Scripts {
         (!calls.is_empty()).then_some(Scripts { calls, bursts, sessions })
     }
 
-    /// How many bursts the session has that is the `nth` of the schedule.
+    /// Number of bursts in the `nth` session of the schedule.
     pub(super) fn bursts(&self, nth: u64) -> u32 {
         let (first, end) = self.session(nth);
         end.saturating_sub(first)
     }
 
-    /// Its burst of this number; empty beyond its last.
+    /// The burst with this index in the `nth` session; empty after the last.
     pub(super) fn burst(&self, nth: u64, burst: u32) -> Burst {
         let (first, end) = self.session(nth);
-        let place = (first.saturating_add(burst) < end).then(|| self.bursts.get((first + burst) as usize));
-        place.flatten().copied().unwrap_or(Burst { first: 0, end: 0, think_s: None })
+        let found = (first.saturating_add(burst) < end).then(|| self.bursts.get((first + burst) as usize));
+        found.flatten().copied().unwrap_or(Burst { first: 0, end: 0, think_s: None })
     }
 
-    /// The call of that burst after which so many, itself among them, are still to be made.
+    /// The call of that burst at which `left` calls, itself included, are left to make.
     pub(super) fn call(&self, nth: u64, burst: u32, left: u32) -> CallSpec {
         let place = self.burst(nth, burst).end.saturating_sub(left.max(1));
         self.calls.get(place as usize).copied().unwrap_or(CallSpec::of_class(ClassId(0)))
     }
 
-    /// Where the bursts of the session begin and end: it is one of those written out, in turn.
+    /// Range in `bursts` of the `nth` session: sessions follow the scripts in turn.
     fn session(&self, nth: u64) -> (u32, u32) {
-        let written = self.sessions.len().saturating_sub(1).max(1) as u64;
-        let place = (nth % written) as usize;
+        let scripts = self.sessions.len().saturating_sub(1).max(1) as u64;
+        let place = (nth % scripts) as usize;
         match (self.sessions.get(place), self.sessions.get(place + 1)) {
             (Some(first), Some(end)) => (*first, *end),
             _ => (0, 0),

@@ -1,4 +1,4 @@
-//! Sessions as httperf's `--wsesslog` has them written out (httperf(1)):
+//! Parser of scripted sessions in the format of httperf's `--wsesslog` (httperf(1)):
 //!
 //! ```text
 //! # A session: a page with two images that are asked for once it is answered, two seconds to think, and a form.
@@ -12,67 +12,68 @@
 //! /foo4.html method=HEAD
 //! ```
 //!
-//! A line that begins with white space belongs to the burst of the line before it. Values may stand in single or double
-//! quotes, in which `\n`, `\r`, `\t`, `\\`, `\'` and `\"` are what they are in C, and a `\` at a line's end is a line
-//! break. What is left out is the class's: GET, as a rule, and no contents. Lines and columns count from 1, columns in
-//! characters. Nothing in a file makes the reader panic.
+//! A line that begins with white space belongs to the burst of the line before it. Values may be in single or double
+//! quotes, in which `\n`, `\r`, `\t`, `\\`, `\'` and `\"` have their meaning in C, and a `\` at the end of a line is a
+//! line break. Defaults come from the class: usually GET without contents. Lines and columns count from 1, columns in
+//! characters. No input makes the parser panic.
 
 use brimful_core::url::is_whole_url;
 use brimful_core::workload::{LineError, Script, ScriptedBurst, ScriptedCall};
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// The sessions that a file describes, at least one.
+/// Parses the sessions of a file; there is at least one.
 ///
 /// # Errors
-/// [`LineError`] with the first place that cannot be read.
+/// [`LineError`] with the position of the first error.
 pub fn read_session_log(bytes: &[u8]) -> Result<Vec<Script>, LineError> {
     let text = LineError::text(bytes)?;
     let mut reader = Reader { chars: text.chars().peekable(), line: 1, column: 1 };
-    let (mut scripts, mut bursts) = (Vec::new(), Vec::<ScriptedBurst>::new());
+    let mut scripts = Vec::new();
+    let mut bursts = Vec::<ScriptedBurst>::new();
     while reader.peek().is_some() {
         match reader.entry()? {
             Entry::Comment => {}
-            Entry::Empty => scripts.extend(session(&mut bursts)),
+            Entry::Empty => scripts.extend(take_session(&mut bursts)),
             Entry::Call { call, think_s, place } => match bursts.last_mut() {
                 Some(burst) if place.indented => {
                     burst.calls.push(call);
                     burst.think_s = think_s.or(burst.think_s);
                 }
                 None if place.indented => {
-                    let what = "an indented path belongs to the burst of the path above it, and there is none in \
-                                this session: begin a session with a path at the beginning of its line";
+                    let what = "an indented path belongs to the burst of the path above it, but this session has no \
+                                path yet: write the first path of a session without indentation";
                     return Err(place.error(what.to_owned()));
                 }
                 _ => bursts.push(ScriptedBurst { calls: vec![call], think_s }),
             },
         }
     }
-    scripts.extend(session(&mut bursts));
+    scripts.extend(take_session(&mut bursts));
     if scripts.is_empty() {
         return Err(reader.place().error("there is no session: expected a path, like /index.html".to_owned()));
     }
     Ok(scripts)
 }
 
-/// What has been gathered of a session, if it is any.
-fn session(bursts: &mut Vec<ScriptedBurst>) -> Option<Script> {
+/// The session of these bursts, if there are any.
+fn take_session(bursts: &mut Vec<ScriptedBurst>) -> Option<Script> {
     (!bursts.is_empty()).then(|| Script { bursts: std::mem::take(bursts) })
 }
 
-/// A line, or several where a value goes on.
+/// A line, or several if a value continues on the next line.
 enum Entry {
     Comment,
     Empty,
     Call { call: ScriptedCall, think_s: Option<f64>, place: Place },
 }
 
-/// Where something stands.
+/// A position in the file.
 #[derive(Clone, Copy)]
 struct Place {
     line: usize,
     column: usize,
-    /// White space stands before it in its line.
+    /// Whether it follows white space at the start of its line.
     indented: bool,
 }
 
@@ -82,7 +83,7 @@ impl Place {
     }
 }
 
-/// The text, and how far it has been read.
+/// The rest of the text, and its position.
 struct Reader<'t> {
     chars: Peekable<Chars<'t>>,
     line: usize,
@@ -114,14 +115,14 @@ impl Reader<'_> {
         }
     }
 
-    /// Up to the end of the line, which is not read.
+    /// Skips to the end of the line, which is not consumed.
     fn skip_line(&mut self) {
         while self.peek().is_some_and(|c| c != '\n') {
             self.next();
         }
     }
 
-    /// Up to white space.
+    /// Reads up to white space.
     fn word(&mut self) -> String {
         let mut word = String::new();
         while let Some(c) = self.peek().filter(|c| !is_blank(*c) && *c != '\n') {
@@ -145,7 +146,7 @@ impl Reader<'_> {
                 }
             }
         };
-        // What ends the line.
+        // Consumes the end of the line.
         self.next();
         Ok(entry)
     }
@@ -155,17 +156,17 @@ impl Reader<'_> {
         let path = self.word();
         // A whole URL is sent as it is, as httperf does.
         if !path.starts_with('/') && !is_whole_url(&path) {
-            return Err(place.error(format!("`{}` is no path: expected one that begins with /", shown(&path))));
+            return Err(place.error(format!("`{}` is not a path: expected one that begins with /", excerpt(&path))));
         }
         if let Some(at) = path.chars().position(char::is_control) {
             let place = Place { column: place.column + at, ..place };
-            return Err(place.error("a path has no control characters: write them as %XX".to_owned()));
+            return Err(place.error("a path cannot contain control characters: write them as %XX".to_owned()));
         }
         let mut call = ScriptedCall { path, ..ScriptedCall::default() };
         let mut think_s = None;
         loop {
             self.skip_blanks();
-            let at = self.place();
+            let name_at = self.place();
             if self.peek().is_none_or(|c| c == '\n') {
                 return Ok(Entry::Call { call, think_s, place });
             }
@@ -176,14 +177,14 @@ impl Reader<'_> {
                 "think=" => think_s = Some(seconds(&self.value()?).map_err(|what| value_at.error(what))?),
                 "contents=" => call.body = Some(self.value()?),
                 _ => {
-                    let what = format!("expected method=, think= or contents=, and not `{}`", shown(&name));
-                    return Err(at.error(what));
+                    let what = format!("expected method=, think= or contents=, not `{}`", excerpt(&name));
+                    return Err(name_at.error(what));
                 }
             }
         }
     }
 
-    /// Up to and with `=`, or up to white space.
+    /// Reads up to and including `=`, or up to white space.
     fn name(&mut self) -> String {
         let mut name = String::new();
         while let Some(c) = self.peek().filter(|c| !is_blank(*c) && *c != '\n') {
@@ -196,10 +197,10 @@ impl Reader<'_> {
         name
     }
 
-    /// A word, or what stands in quotes.
+    /// Reads a word or a quoted value.
     fn value(&mut self) -> Result<String, LineError> {
         let Some(quote) = self.peek().filter(|c| matches!(c, '\'' | '"')) else { return Ok(self.word()) };
-        let begun = self.place();
+        let quote_at = self.place();
         self.next();
         let mut value = String::new();
         loop {
@@ -209,13 +210,12 @@ impl Reader<'_> {
                 Some('\\') => value.push(self.escaped(at)?),
                 Some(c) if c != '\n' => value.push(c),
                 _ => {
-                    let what = format!("what begins here ends with its line, without a {quote}: put one behind it");
-                    return Err(begun.error(what));
+                    return Err(quote_at.error(format!("this value has no closing {quote} in its line: add one")));
                 }
             }
         }
         if self.peek().is_some_and(|c| !is_blank(c) && c != '\n') {
-            return Err(self.place().error(format!("expected white space behind the closing {quote}")));
+            return Err(self.place().error(format!("expected white space after the closing {quote}")));
         }
         Ok(value)
     }
@@ -230,31 +230,33 @@ impl Reader<'_> {
             Some('r') => Ok('\r'),
             Some('t') => Ok('\t'),
             Some(c @ ('\\' | '\'' | '"')) => Ok(c),
-            _ => Err(at.error(r#"expected \n, \r, \t, \\, \' or \", or a line's end behind the \"#.to_owned())),
+            _ => Err(at.error(r#"expected \n, \r, \t, \\, \' or \", or the end of the line after the \"#.to_owned())),
         }
     }
 }
 
-/// White space within a line; the end of one may have been written on another system.
+/// Whether a character is white space within a line; lines may end with `\r\n`.
 fn is_blank(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\r' | '\u{b}' | '\u{c}')
 }
 
 fn method(text: String) -> Result<String, String> {
-    let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    match !text.is_empty() && text.bytes().all(token) {
+    let is_token_byte = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    match !text.is_empty() && text.bytes().all(is_token_byte) {
         true => Ok(text),
-        false => Err(format!("`{}` is no method: expected one word, such as POST", shown(&text))),
+        false => Err(format!("`{}` is not a method: expected one word, such as POST", excerpt(&text))),
     }
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
     let number = text.parse().ok().filter(|s: &f64| s.is_finite() && *s >= 0.0);
-    number.ok_or_else(|| format!("`{}` is no time: expected a number of seconds, zero or more, like 2.5", shown(text)))
+    number.ok_or_else(|| {
+        format!("`{}` is not a time: expected a number of seconds, zero or more, like 2.5", excerpt(text))
+    })
 }
 
-/// As much as an error message needs, without what would garble a terminal.
-fn shown(text: &str) -> String {
+/// The beginning of a text, for an error message, with control characters escaped.
+fn excerpt(text: &str) -> String {
     text.chars().take(40).flat_map(char::escape_debug).collect()
 }
 
@@ -301,28 +303,28 @@ mod tests {
     }
 
     #[test]
-    fn an_indented_line_may_say_how_long_is_thought_after_its_burst() {
+    fn an_indented_line_may_set_the_think_time_of_its_burst() {
         let scripts = read_session_log(b"/a think=1\n\t/b think=0.5\n\t/c\n").unwrap();
         assert_eq!(scripts[0].bursts[0].think_s, Some(0.5));
     }
 
     #[test]
-    fn an_error_says_where_and_what_was_expected() {
+    fn an_error_states_its_position_and_what_was_expected() {
         for (text, line, column, message) in [
             (&b""[..], 1, 1, "there is no session: expected a path"),
             (b"# nothing\n\n", 3, 1, "there is no session"),
-            (b"index.html", 1, 1, "`index.html` is no path: expected one that begins with /"),
+            (b"index.html", 1, 1, "`index.html` is not a path: expected one that begins with /"),
             (b"/a\n\n\t/b\n", 3, 2, "belongs to the burst of the path above it"),
-            (b"/a\n/b thinks=2", 2, 4, "expected method=, think= or contents=, and not `thinks=`"),
-            (b"/a think=-1", 1, 10, "`-1` is no time: expected a number of seconds"),
-            (b"/a think=soon", 1, 10, "`soon` is no time"),
-            (b"/a think=inf", 1, 10, "`inf` is no time"),
-            (b"/a method=", 1, 11, "`` is no method: expected one word"),
-            (b"/a method='GET /b'", 1, 11, "`GET /b` is no method"),
-            (b"/a method=\"GET\\r\\nX:\"", 1, 11, r"`GET\r\nX:` is no method"),
-            (b"/a contents='b\n", 1, 13, "ends with its line, without a '"),
-            (b"/a contents='b", 1, 13, "without a '"),
-            (b"/a contents='b'c", 1, 16, "expected white space behind the closing '"),
+            (b"/a\n/b thinks=2", 2, 4, "expected method=, think= or contents=, not `thinks=`"),
+            (b"/a think=-1", 1, 10, "`-1` is not a time: expected a number of seconds"),
+            (b"/a think=soon", 1, 10, "`soon` is not a time"),
+            (b"/a think=inf", 1, 10, "`inf` is not a time"),
+            (b"/a method=", 1, 11, "`` is not a method: expected one word"),
+            (b"/a method='GET /b'", 1, 11, "`GET /b` is not a method"),
+            (b"/a method=\"GET\\r\\nX:\"", 1, 11, r"`GET\r\nX:` is not a method"),
+            (b"/a contents='b\n", 1, 13, "no closing ' in its line"),
+            (b"/a contents='b", 1, 13, "no closing '"),
+            (b"/a contents='b'c", 1, 16, "expected white space after the closing '"),
             (br#"/a contents="\x""#, 1, 14, r"expected \n, \r, \t"),
             (b"/a\x00b", 1, 3, "control characters"),
             (b"/a\n  /\xc3\xa9 \xff", 2, 6, "text in UTF-8"),

@@ -1,4 +1,4 @@
-//! One session under way, or one user between two.
+//! A session in progress, or a user of a closed load between two sessions.
 
 use super::{Plan, draw_count, draw_s};
 use brimful_core::workload::Spread;
@@ -6,62 +6,66 @@ use brimful_core::{CallSpec, Nanos, SessionId, SessionOutcome};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg32;
 
-/// What is known of it: some ninety bytes, however long it lasts.
+/// The state of a session: about ninety bytes, however long it lasts.
 #[derive(Clone, Debug)]
 pub struct Visit {
-    /// Its own stream.
+    /// The random stream of this session.
     rng: Pcg32,
     pub session: SessionId,
     pub phase: Phase,
-    /// It stands in the queue, for `due`.
+    /// Whether it is queued for `due`.
     pub queued: bool,
     failed: bool,
-    /// Failures in a row of this user of a closed load, and how long it waits after the last of them.
+    /// Failures in a row of this user of a closed load.
     pub failures: u8,
+    /// How long the user waits after the last failure.
     pub wait: Nanos,
+    /// Whether it began before the run.
     from_before: bool,
     /// When its next call is due.
     pub due: Nanos,
-    /// Since when a call that was due before could be made.
+    /// When its next call could be made; later than `due` if the call had to wait for a connection.
     pub ready: Nanos,
     began: Nanos,
     ended: Nanos,
-    /// Bursts still to begin.
+    /// Number of bursts that have not begun.
     bursts_left: u32,
-    /// Calls of this burst still to be handed out.
+    /// Number of calls in this burst that have not been made.
     calls_left: u32,
-    /// Calls of the bursts still to begin, where their number is given.
+    /// Number of calls in later bursts, if the load states the number of calls per session.
     calls_to_come: u32,
-    under_way: u32,
-    /// Bursts begun and calls handed out so far.
+    /// Number of calls in flight.
+    in_flight: u32,
+    /// Number of bursts begun so far.
     bursts: u32,
+    /// Number of calls made so far.
     calls: u32,
-    /// Sessions begun so far: those of one user follow one another.
+    /// Number of sessions begun so far by this user.
     pub round: u32,
 }
 
-/// What it is about.
+/// The state of a session or user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// It has not begun.
-    Rests,
-    /// Its next burst has not begun.
-    Thinks,
-    /// The first call of a burst has not been answered.
-    First,
-    /// The others of the burst may be made.
-    Others,
-    /// The run has ended before it.
+    /// The session has not begun.
+    Resting,
+    /// The next burst has not begun.
+    Thinking,
+    /// The first call of the burst has not been answered.
+    FirstCall,
+    /// The other calls of the burst may be made.
+    OtherCalls,
+    /// The run has ended before the session.
     CutOff,
 }
 
 impl Visit {
-    /// One that has not begun.
+    /// A session that has not begun.
     pub fn new(session: SessionId, seed: u64) -> Visit {
         Visit {
             rng: Pcg32::seed_from_u64(seed),
             session,
-            phase: Phase::Rests,
+            phase: Phase::Resting,
             queued: false,
             failed: false,
             failures: 0,
@@ -74,7 +78,7 @@ impl Visit {
             bursts_left: 0,
             calls_left: 0,
             calls_to_come: 0,
-            under_way: 0,
+            in_flight: 0,
             bursts: 0,
             calls: 0,
             round: 0,
@@ -85,16 +89,23 @@ impl Visit {
         &mut self.rng
     }
 
-    /// It began before the run; so many bursts are left, the next one due at `due`.
-    pub fn goes_on(&mut self, due: Nanos, bursts_left: u32) {
-        (self.phase, self.from_before) = (Phase::Thinks, true);
-        (self.due, self.began, self.bursts_left) = (due, due, bursts_left);
+    /// Resumes a session that began before the run, with its next burst due at `due`.
+    pub fn resume(&mut self, due: Nanos, bursts_left: u32) {
+        self.phase = Phase::Thinking;
+        self.from_before = true;
+        self.due = due;
+        self.began = due;
+        self.bursts_left = bursts_left;
     }
 
-    /// Begins a session when it is due.
+    /// Begins a session at its due time.
     pub fn begin(&mut self, plan: &Plan) {
-        (self.phase, self.from_before, self.failed) = (Phase::Thinks, false, false);
-        (self.began, self.bursts, self.calls) = (self.due, 0, 0);
+        self.phase = Phase::Thinking;
+        self.from_before = false;
+        self.failed = false;
+        self.began = self.due;
+        self.bursts = 0;
+        self.calls = 0;
         self.round = self.round.saturating_add(1);
         self.bursts_left = match (&plan.scripts, &plan.load.calls_in_all) {
             (Some(scripts), _) => scripts.bursts(self.script(plan)),
@@ -106,9 +117,9 @@ impl Visit {
         };
     }
 
-    /// Begins a burst when it is due.
+    /// Begins a burst at its due time.
     pub fn begin_burst(&mut self, plan: &Plan) {
-        self.phase = Phase::First;
+        self.phase = Phase::FirstCall;
         self.ready = self.due;
         self.calls_left = match &plan.scripts {
             Some(scripts) => scripts.burst(self.script(plan), self.bursts).calls(),
@@ -125,91 +136,96 @@ impl Visit {
         }
     }
 
-    pub fn hand_out(&mut self, plan: &Plan) -> CallSpec {
+    pub fn next_call(&mut self, plan: &Plan) -> CallSpec {
         let call = match &plan.scripts {
             Some(scripts) => scripts.call(self.script(plan), self.bursts.saturating_sub(1), self.calls_left),
-            None => plan.mix.at(self.rng.random()),
+            None => plan.mix.call_at(self.rng.random()),
         };
         self.calls_left = self.calls_left.saturating_sub(1);
-        self.under_way += 1;
+        self.in_flight += 1;
         self.calls = self.calls.saturating_add(1);
         CallSpec { session: Some(self.session), ..call }
     }
 
-    /// Number of this session in the whole schedule; of its user's first one, if they follow one another.
+    /// The number by which this session selects its script: its index in the schedule, or `u + k·n` for the `k`-th session
+    /// of user `u` among `n`.
     fn script(&self, plan: &Plan) -> u64 {
         u64::from(self.session.0) + u64::from(self.round.saturating_sub(1)) * plan.users
     }
 
-    /// Seconds to think after this burst.
+    /// Think time after this burst, in seconds.
     fn think_s(&mut self, plan: &Plan) -> f64 {
-        let written = plan.scripts.as_ref().and_then(|scripts| {
+        let scripted = plan.scripts.as_ref().and_then(|scripts| {
             let burst = scripts.burst(self.script(plan), self.bursts.saturating_sub(1));
             burst.think_s()
         });
-        written.unwrap_or_else(|| draw_s(&plan.load.think_s, &mut self.rng))
+        scripted.unwrap_or_else(|| draw_s(&plan.load.think_s, &mut self.rng))
     }
 
-    /// Whether another call may go out beside those under way.
-    pub fn can_hand_out(&self, connections: u32) -> bool {
-        self.phase == Phase::Others && self.calls_left > 0 && self.under_way < connections
+    /// Whether another call may be made besides those in flight.
+    pub fn can_call(&self, max_in_flight: u32) -> bool {
+        self.phase == Phase::OtherCalls && self.calls_left > 0 && self.in_flight < max_in_flight
     }
 
-    /// A call of it was answered. Returns whether something more is due, when it says.
+    /// Handles an answer. Returns whether the session must be queued for its due time.
     pub fn answered(&mut self, at: Nanos, plan: &Plan, window: Nanos) -> bool {
         self.end_call(at);
-        if self.failed || !matches!(self.phase, Phase::First | Phase::Others) {
+        if self.failed || !matches!(self.phase, Phase::FirstCall | Phase::OtherCalls) {
             return false;
         }
-        if self.phase == Phase::First {
-            (self.phase, self.due) = (Phase::Others, at);
+        if self.phase == Phase::FirstCall {
+            self.phase = Phase::OtherCalls;
+            self.due = at;
         }
         if self.calls_left > 0 {
-            // The call that has ended leaves it a connection.
-            let again = !self.queued && at < window;
-            if again {
+            // The call that has ended frees its connection for the next.
+            let must_queue = !self.queued && at < window;
+            if must_queue {
                 self.ready = at;
             }
-            return again;
+            return must_queue;
         }
-        let thinks = self.under_way == 0 && self.bursts_left > 0;
+        let thinks = self.in_flight == 0 && self.bursts_left > 0;
         if thinks {
-            self.phase = Phase::Thinks;
+            self.phase = Phase::Thinking;
             self.due = at + Nanos::from_secs_f64(self.think_s(plan));
         }
         thinks
     }
 
-    /// A call of it has ended and is made again, and so stays under way; not in a session that has failed, or was cut off.
-    pub fn makes_again(&mut self) -> bool {
-        let again = !self.failed && matches!(self.phase, Phase::First | Phase::Others);
-        if again {
+    /// Counts a retry of a call that has ended, which stays in flight. Returns false if the session has failed or was cut
+    /// off, and so does not retry.
+    pub fn retry(&mut self) -> bool {
+        let may_retry = !self.failed && matches!(self.phase, Phase::FirstCall | Phase::OtherCalls);
+        if may_retry {
             self.calls = self.calls.saturating_add(1);
         }
-        again
+        may_retry
     }
 
-    /// A call of it failed, and it goes no further.
+    /// Handles a failed call, which ends the session once its other calls have ended.
     pub fn fail(&mut self, at: Nanos) {
         self.end_call(at);
-        (self.failed, self.queued) = (true, false);
+        self.failed = true;
+        self.queued = false;
     }
 
-    /// The run has ended first.
+    /// Handles the end of the run before the end of a call.
     pub fn cut_off(&mut self, at: Nanos) {
         self.end_call(at);
-        (self.phase, self.queued) = (Phase::CutOff, false);
+        self.phase = Phase::CutOff;
+        self.queued = false;
     }
 
     fn end_call(&mut self, at: Nanos) {
-        self.under_way = self.under_way.saturating_sub(1);
+        self.in_flight = self.in_flight.saturating_sub(1);
         self.ended = self.ended.max(at);
     }
 
-    /// How it went, if it has ended.
+    /// The outcome of the session; `None` if it has not ended.
     pub fn outcome(&self) -> Option<SessionOutcome> {
-        let done = self.phase == Phase::Others && self.calls_left == 0 && self.bursts_left == 0;
-        (self.under_way == 0 && self.phase != Phase::Rests && (self.failed || done)).then_some(SessionOutcome {
+        let done = self.phase == Phase::OtherCalls && self.calls_left == 0 && self.bursts_left == 0;
+        (self.in_flight == 0 && self.phase != Phase::Resting && (self.failed || done)).then_some(SessionOutcome {
             began: self.began,
             ended: self.ended,
             calls: self.calls,
@@ -219,15 +235,15 @@ impl Visit {
         })
     }
 
-    /// Rests after a session, until the next; no less than a user waits who could not connect.
+    /// Lets the user rest until its next session, and at least as long as it waits after failures.
     pub fn rest(&mut self, rest_s: &Spread) {
-        self.phase = Phase::Rests;
+        self.phase = Phase::Resting;
         let rest = Nanos::from_secs_f64(draw_s(rest_s, &mut self.rng));
         self.due = self.ended + rest.max(self.wait);
     }
 
-    /// Whether a call of it was made and it has not ended.
+    /// Whether a call was made and the session has not ended.
     pub fn is_in_progress(&self) -> bool {
-        self.phase != Phase::Rests && self.calls > 0
+        self.phase != Phase::Resting && self.calls > 0
     }
 }

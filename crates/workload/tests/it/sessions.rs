@@ -40,7 +40,7 @@ fn sessions(load: &Load, window_s: u64, seed: u64, shard: Shard) -> Sessions {
         ..brimful_core::workload::Workload::single("GET", "/")
     };
     let sessions = Sessions::new(load, Mix::new(&[1.0, 2.0], seed).unwrap(), extent, seed, shard).unwrap();
-    sessions.following(Scripts::of(&scripts).map(Arc::new))
+    sessions.with_scripts(Scripts::from_workload(&scripts).map(Arc::new))
 }
 
 /// Three sessions that are written out, of one to three bursts.

@@ -1,100 +1,102 @@
-//! What looks on beside the collector, if it is asked for: the figures of [`Detail`], and a [`Tap`] through which every
-//! call goes with what was sent and received. The simplest loads have none of its cost where nobody looks.
+//! What a run shows besides the figures of its Record: the figures of [`Detail`], and every [`Exchange`] through a [`Tap`].
 
 use brimful_core::{CallSpec, ConnectionEnded, Event, Nanos, Observer, Outcome, ResponseSize, SessionEnded};
-use brimful_stats::Detail;
+use brimful_stats::{Collector, Detail};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What is to be looked at.
+/// What to observe in a run; nothing by default.
 #[derive(Clone, Debug, Default)]
-pub struct Looks {
-    /// Connections and sessions, as httperf reports them.
+pub struct RunObserver {
+    /// Collect the figures of connections and sessions that httperf reports.
     pub detail: bool,
-    /// Every call.
+    /// Show every call.
     pub tap: Option<Tap>,
 }
 
-type Show = dyn FnMut(&Exchange) + Send;
+type ShowExchange = dyn FnMut(&Exchange) + Send;
 
-/// Shows every call to one function when it has ended, whichever shard has made it. Bounded by the calls under way.
+/// Shows each call of all shards to one function, when the call has ended. Memory is bounded by the calls in flight.
 #[derive(Clone)]
 pub struct Tap {
-    show: Arc<Mutex<Show>>,
-    most_bytes: usize,
+    show: Arc<Mutex<ShowExchange>>,
+    max_bytes: usize,
 }
 
 impl Tap {
-    /// Of each request and each response at most so many bytes are kept.
-    pub fn new(most_bytes: usize, show: impl FnMut(&Exchange) + Send + 'static) -> Tap {
-        Tap { show: Arc::new(Mutex::new(show)), most_bytes }
+    /// Keeps at most `max_bytes` of each request and of each response.
+    pub fn new(max_bytes: usize, show: impl FnMut(&Exchange) + Send + 'static) -> Tap {
+        Tap { show: Arc::new(Mutex::new(show)), max_bytes }
     }
 }
 
 impl fmt::Debug for Tap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tap").field("most_bytes", &self.most_bytes).finish_non_exhaustive()
+        f.debug_struct("Tap").field("max_bytes", &self.max_bytes).finish_non_exhaustive()
     }
 }
 
-/// One call that has ended: what was sent and received, and when. What it did not reach is absent.
+/// A call that has ended: what was sent and received, and when. Events that did not happen are `None`.
 #[derive(Clone, Debug)]
 pub struct Exchange {
-    /// When the schedule wanted it to begin.
+    /// When the schedule wanted the call to begin.
     pub due: Nanos,
     /// When the generator began to act on it.
     pub begun: Option<Nanos>,
-    /// When a connection attempt began for it.
+    /// When a connection attempt was started for it.
     pub connect_started: Option<Nanos>,
     /// When its connection was established.
     pub established: Option<Nanos>,
-    /// When the TLS handshake was over that followed.
+    /// When the TLS handshake of its connection was over.
     pub secured: Option<Nanos>,
     /// When the first byte of its request was handed to the kernel.
     pub sent: Option<Nanos>,
     /// When the first byte of its response was read.
     pub first_byte: Option<Nanos>,
-    /// What was sent.
-    pub request: Kept,
-    /// What was received.
-    pub response: Kept,
-    /// How large its response was, if that is whole.
+    /// The beginning of its request.
+    pub request: MessagePrefix,
+    /// The beginning of its response.
+    pub response: MessagePrefix,
+    /// The size of its response, if that was received whole.
     pub size: Option<ResponseSize>,
     /// How it ended.
     pub outcome: Outcome,
 }
 
-/// The first of some bytes.
+/// The first bytes of a message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Kept {
-    /// Those that were kept.
+pub struct MessagePrefix {
+    /// The bytes that were kept.
     pub bytes: Vec<u8>,
-    /// How many there were.
-    pub of: u64,
+    /// Length of the whole message, in bytes.
+    pub total_bytes: u64,
 }
 
-impl Kept {
-    fn add(&mut self, bytes: &[u8], most: usize) {
-        let room = most.saturating_sub(self.bytes.len()).min(bytes.len());
+impl MessagePrefix {
+    fn add(&mut self, bytes: &[u8], max_bytes: usize) {
+        let room = max_bytes.saturating_sub(self.bytes.len()).min(bytes.len());
         self.bytes.extend_from_slice(&bytes[..room]);
-        self.of += bytes.len() as u64;
+        self.total_bytes += bytes.len() as u64;
     }
 }
 
-/// The observer.
+/// The observers of one shard: the collector of the Record's figures, and what [`RunObserver`] asks for besides.
+pub(crate) type Observers = (Collector, ShardObserver);
+
+/// Observes one shard as a [`RunObserver`] asks for.
 #[derive(Debug)]
-pub(crate) struct Beside {
+pub(crate) struct ShardObserver {
     detail: Option<Detail>,
     tap: Option<Tap>,
 }
 
-/// What it remembers of a call; nothing where no call is shown.
+/// What the observer remembers of a call; `None` without a tap.
 #[derive(Debug, Default)]
-pub(crate) struct PerCall(Option<Box<Begun>>);
+pub(crate) struct PerCall(Option<Box<CallInProgress>>);
 
-/// A call that has not ended.
+/// The [`Exchange`] of a call that has not ended.
 #[derive(Debug, Default)]
-struct Begun {
+struct CallInProgress {
     due: Nanos,
     begun: Option<Nanos>,
     connect_started: Option<Nanos>,
@@ -102,42 +104,40 @@ struct Begun {
     secured: Option<Nanos>,
     sent: Option<Nanos>,
     first_byte: Option<Nanos>,
-    request: Kept,
-    response: Kept,
+    request: MessagePrefix,
+    response: MessagePrefix,
     size: Option<ResponseSize>,
 }
 
-impl Begun {
-    fn ended(self, outcome: Outcome) -> Exchange {
-        let Begun { due, begun, connect_started, established, secured, .. } = self;
-        let Begun { sent, first_byte, request, response, size, .. } = self;
+impl CallInProgress {
+    fn end(self, outcome: Outcome) -> Exchange {
         Exchange {
-            due,
-            begun,
-            connect_started,
-            established,
-            secured,
-            sent,
-            first_byte,
-            request,
-            response,
-            size,
+            due: self.due,
+            begun: self.begun,
+            connect_started: self.connect_started,
+            established: self.established,
+            secured: self.secured,
+            sent: self.sent,
+            first_byte: self.first_byte,
+            request: self.request,
+            response: self.response,
+            size: self.size,
             outcome,
         }
     }
 }
 
 impl Exchange {
-    /// Which call it is.
+    /// The call.
     pub fn call(&self) -> CallSpec {
         self.outcome.call
     }
 }
 
-impl Beside {
-    /// For a run that offers load for `window` at most.
-    pub fn new(looks: &Looks, window: Nanos) -> Beside {
-        Beside { detail: looks.detail.then(|| Detail::new(window)), tap: looks.tap.clone() }
+impl ShardObserver {
+    /// For a run that offers load for at most `window`.
+    pub fn new(observer: &RunObserver, window: Nanos) -> ShardObserver {
+        ShardObserver { detail: observer.detail.then(|| Detail::new(window)), tap: observer.tap.clone() }
     }
 
     pub fn into_detail(self) -> Option<Detail> {
@@ -145,7 +145,7 @@ impl Beside {
     }
 }
 
-impl Observer for Beside {
+impl Observer for ShardObserver {
     type PerCall = PerCall;
 
     fn on(&mut self, PerCall(call): &mut PerCall, event: &Event) {
@@ -163,7 +163,7 @@ impl Observer for Beside {
             Event::Sent { at } => call.sent = Some(at),
             Event::FirstByte { at } => call.first_byte = Some(at),
             Event::Ended(outcome) => {
-                let exchange = std::mem::take(&mut **call).ended(outcome);
+                let exchange = std::mem::take(&mut **call).end(outcome);
                 let mut show = tap.show.lock().unwrap_or_else(PoisonError::into_inner);
                 (*show)(&exchange);
             }
@@ -177,20 +177,20 @@ impl Observer for Beside {
 
     fn on_request(&mut self, PerCall(call): &mut PerCall, bytes: &[u8]) {
         if let (Some(tap), Some(call)) = (&self.tap, call) {
-            call.request = Kept::default();
-            call.request.add(bytes, tap.most_bytes);
+            call.request = MessagePrefix::default();
+            call.request.add(bytes, tap.max_bytes);
         }
     }
 
     fn on_body_piece(&mut self, PerCall(call): &mut PerCall, bytes: &[u8]) {
         if let (Some(tap), Some(call)) = (&self.tap, call) {
-            call.request.add(bytes, tap.most_bytes);
+            call.request.add(bytes, tap.max_bytes);
         }
     }
 
     fn on_bytes(&mut self, PerCall(call): &mut PerCall, bytes: &[u8]) {
         if let (Some(tap), Some(call)) = (&self.tap, call) {
-            call.response.add(bytes, tap.most_bytes);
+            call.response.add(bytes, tap.max_bytes);
         }
     }
 
@@ -215,7 +215,7 @@ impl Observer for Beside {
         }
     }
 
-    fn merge(&mut self, other: Beside) {
+    fn merge(&mut self, other: ShardObserver) {
         if let (Some(ours), Some(theirs)) = (&mut self.detail, other.detail) {
             ours.merge(theirs);
         }
@@ -228,40 +228,40 @@ mod tests {
     use brimful_core::{ClassId, End};
 
     #[test]
-    fn a_call_is_shown_once_with_what_was_sent_and_the_beginning_of_what_came() {
+    fn the_tap_shows_a_call_once_with_its_request_and_the_beginning_of_its_response() {
         let shown = Arc::new(Mutex::new(Vec::new()));
         let into = shown.clone();
         let tap = Tap::new(8, move |exchange| into.lock().unwrap().push(exchange.clone()));
-        let mut beside = Beside::new(&Looks { detail: true, tap: Some(tap) }, Nanos::from_secs(1));
+        let mut observer = ShardObserver::new(&RunObserver { detail: true, tap: Some(tap) }, Nanos::from_secs(1));
         let mut call = PerCall::default();
         let at = Nanos::from_micros;
-        beside.on(&mut call, &Event::Scheduled { class: ClassId(0), due: at(5) });
-        beside.on_request(&mut call, b"an earlier attempt");
-        beside.on_request(&mut call, b"PUT");
-        beside.on_body_piece(&mut call, b" /");
-        beside.on_bytes(&mut call, b"HTTP/1.1 ");
-        beside.on_bytes(&mut call, b"200");
-        beside.on_response(&mut call, &ResponseSize { head: 10, body: 2 });
-        beside.on(&mut call, &Event::Sent { at: at(7) });
+        observer.on(&mut call, &Event::Scheduled { class: ClassId(0), due: at(5) });
+        observer.on_request(&mut call, b"an earlier attempt");
+        observer.on_request(&mut call, b"PUT");
+        observer.on_body_piece(&mut call, b" /");
+        observer.on_bytes(&mut call, b"HTTP/1.1 ");
+        observer.on_bytes(&mut call, b"200");
+        observer.on_response(&mut call, &ResponseSize { head: 10, body: 2 });
+        observer.on(&mut call, &Event::Sent { at: at(7) });
         let (call_spec, end) = (CallSpec::of_class(ClassId(0)), End::Completed { status: 200 });
         let outcome = Outcome { call: call_spec, due: at(5), at: at(9), end, bytes_sent: 5, bytes_received: 12 };
-        beside.on(&mut call, &Event::Ended(outcome));
+        observer.on(&mut call, &Event::Ended(outcome));
         let shown = shown.lock().unwrap();
         let [exchange] = &shown[..] else { panic!("{shown:?}") };
         assert_eq!((exchange.due, exchange.sent, exchange.first_byte), (at(5), Some(at(7)), None));
         assert_eq!(exchange.request.bytes, b"PUT /");
-        assert_eq!(exchange.response, Kept { bytes: b"HTTP/1.1".to_vec(), of: 12 });
+        assert_eq!(exchange.response, MessagePrefix { bytes: b"HTTP/1.1".to_vec(), total_bytes: 12 });
         assert_eq!((exchange.outcome, exchange.call()), (outcome, call_spec));
-        assert_eq!(beside.into_detail().unwrap().response_size(), (10.0, 2.0));
+        assert_eq!(observer.into_detail().unwrap().response_size(), (10.0, 2.0));
     }
 
     #[test]
-    fn without_a_tap_nothing_is_kept_of_a_call() {
-        let mut beside = Beside::new(&Looks::default(), Nanos::ZERO);
+    fn without_a_tap_no_call_is_remembered() {
+        let mut observer = ShardObserver::new(&RunObserver::default(), Nanos::ZERO);
         let mut call = PerCall::default();
-        beside.on(&mut call, &Event::Scheduled { class: ClassId(0), due: Nanos::ZERO });
-        beside.on_request(&mut call, b"GET /");
-        beside.on_bytes(&mut call, b"HTTP/1.1 ");
-        assert!(call.0.is_none() && beside.into_detail().is_none());
+        observer.on(&mut call, &Event::Scheduled { class: ClassId(0), due: Nanos::ZERO });
+        observer.on_request(&mut call, b"GET /");
+        observer.on_bytes(&mut call, b"HTTP/1.1 ");
+        assert!(call.0.is_none() && observer.into_detail().is_none());
     }
 }

@@ -1,0 +1,160 @@
+//! The Record of a run: when it is over, or so far, in case its process is lost.
+
+use crate::observer::Observers;
+use crate::{RunError, RunPlan};
+use brimful_core::Nanos;
+use brimful_core::counts::Counts;
+use brimful_core::record::{Generator, Record, ShardOrigin};
+use brimful_core::server::{HostProbe, Server};
+use brimful_engine::Run;
+use brimful_http::Version;
+use brimful_os::clock;
+use brimful_stats::{Account, Detail, Facts, derive};
+use std::time::{Duration, SystemTime};
+
+/// The result of a run.
+#[derive(Debug)]
+pub struct RunOutput {
+    /// What the run measured.
+    pub record: Record,
+    /// Present if [`crate::RunObserver::detail`] was set.
+    pub detail: Option<Detail>,
+}
+
+/// What is known of a finished run besides what the engine returns.
+pub(crate) struct RunContext {
+    /// How long load was offered.
+    pub window: Nanos,
+    /// One instant by both clocks, from before the start.
+    pub anchor: clock::Anchor,
+    /// The start on `CLOCK_MONOTONIC` that the hosts of a fleet agreed on.
+    pub agreed_start: Option<Nanos>,
+    pub server: Option<Server>,
+    pub host_probe: Option<HostProbe>,
+}
+
+/// Derives the Record of a finished run.
+pub(crate) fn finish(plan: &RunPlan, run: Run<Observers>, context: RunContext) -> Result<RunOutput, RunError> {
+    let (collector, shard_observer) = run.observer;
+    let account = match &plan.keeper {
+        Some(keeper) => keeper.complete(collector.into_account())?,
+        None => collector.into_account(),
+    };
+    let start = Nanos(run.started_monotonic_ns);
+    let cpu_split = run.cpu.split();
+    let mut facts = Facts {
+        started_at: fleet_timestamp(plan, context.anchor.wall(start)),
+        started_monotonic_ns: run.started_monotonic_ns,
+        duration: run.duration,
+        window: context.window,
+        interrupted: run.interrupted,
+        wants_tls: wants_tls(plan, &account.counts()),
+        server: context.server,
+        ..planned_facts(plan)
+    };
+    facts.generator = Generator {
+        cpu_s: Some(run.cpu.total.as_secs_f64()),
+        cpu_user_s: cpu_split.map(|(user, _)| user.as_secs_f64()),
+        cpu_system_s: cpu_split.map(|(_, system)| system.as_secs_f64()),
+        busy: run.busy,
+        longest_gap_s: Some(run.longest_gap.as_secs_f64()),
+        max_open_connections: run.max_open_connections,
+        engine: run.engine.to_owned(),
+        host: run.host,
+        host_probe: context.host_probe,
+        panics: run.panics,
+        body_error: run.body_error,
+        ..facts.generator
+    };
+    for shard in &mut facts.shards {
+        shard.offset_us = context.agreed_start.map(|agreed| (start - agreed).as_micros_f64());
+    }
+    Ok(RunOutput { record: derive(&account, facts), detail: shard_observer.into_detail() })
+}
+
+/// The Record of this plan's run so far, as it is if the process is lost now: its shard says when it was lost, and figures
+/// that are known only at the end are absent. `None` without a keeper, and before the keeper has any figures.
+pub fn partial_record(plan: &RunPlan) -> Option<Record> {
+    let keeper = plan.keeper.as_ref()?;
+    // The shards hand over their accounts when they are asked to.
+    keeper.collect().ok()?;
+    keeper.so_far(|account, elapsed| lost_record(plan, account, elapsed))?
+}
+
+fn lost_record(plan: &RunPlan, account: &Account, elapsed: Nanos) -> Option<Record> {
+    let started = plan.start_at.or(SystemTime::now().checked_sub(Duration::from_nanos(elapsed.0)))?;
+    let mut facts = Facts {
+        started_at: fleet_timestamp(plan, started),
+        started_monotonic_ns: clock::monotonic_at(started).0,
+        duration: elapsed,
+        window: elapsed.min(plan.window),
+        ..planned_facts(plan)
+    };
+    // A shard of a fleet says the same by `lost_at_s`.
+    facts.interrupted = facts.shards.is_empty();
+    for shard in &mut facts.shards {
+        shard.lost_at_s = Some(elapsed.as_secs_f64());
+    }
+    Some(derive(account, facts))
+}
+
+/// The facts that are known before a run starts.
+fn planned_facts(plan: &RunPlan) -> Facts {
+    Facts {
+        command: plan.command.clone(),
+        target: plan.endpoint.url.clone(),
+        workload: Some(plan.workload.clone().without_secrets(&plan.secret_headers)),
+        seed: plan.seed,
+        tls: plan.tls_spoken.clone(),
+        http: Some(version_number(plan.version).to_owned()),
+        generator: Generator {
+            threads: plan.threads,
+            tick_s: plan.tick.map(Nanos::as_secs_f64),
+            max_rate: plan.client_max,
+            ..Generator::default()
+        },
+        shards: shard_origin(plan).into_iter().collect(),
+        ..Facts::default()
+    }
+}
+
+/// The part of the load that this process makes, and its host; `None` if it makes the whole load.
+fn shard_origin(plan: &RunPlan) -> Option<ShardOrigin> {
+    plan.shard.map(|shard| ShardOrigin {
+        index: shard.index + 1,
+        of: shard.count,
+        host: host_name(),
+        clock_ahead_us: plan.clock.map(|clock| clock.ahead_ns as f64 / 1e3),
+        clock_error_us: plan.clock.map(|clock| clock.error.as_micros_f64()),
+        ..ShardOrigin::default()
+    })
+}
+
+/// An instant of this host's clock as documents write it: by the fleet's clock, if there is a fleet.
+fn fleet_timestamp(plan: &RunPlan, local: SystemTime) -> String {
+    let instant = plan.clock.map_or(Some(local), |clock| clock.to_fleet(local)).unwrap_or(local);
+    humantime::format_rfc3339_micros(instant).to_string()
+}
+
+/// Whether calls without TLS ended as they do at a server that wants TLS, and a handshake confirms that it does.
+fn wants_tls(plan: &RunPlan, counts: &Counts) -> bool {
+    /// This is only a hint, not worth a longer wait.
+    const PATIENCE: Nanos = Nanos::from_secs(1);
+    let looks_like_it = match counts.completed {
+        0 => counts.malformed + counts.reset > 0,
+        completed => counts.status.s4xx == completed,
+    };
+    looks_like_it && !plan.endpoint.is_secure && plan.endpoint.speaks_tls(PATIENCE)
+}
+
+fn version_number(version: Version) -> &'static str {
+    match version {
+        Version::Http10 => "1.0",
+        Version::Http11 => "1.1",
+        Version::Http2 => "2",
+    }
+}
+
+fn host_name() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned()
+}

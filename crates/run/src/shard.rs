@@ -1,0 +1,208 @@
+//! The load of one shard: one workload type and one request type for all kinds of load.
+//!
+//! The engine is compiled once for these two types. A copy for each kind of load would save a branch per event, some
+//! nanoseconds of the microseconds that a call costs, and add megabytes of program.
+
+use crate::RunError;
+use crate::stream::StreamedRequests;
+use crate::valid::{PlannedLoad, ValidPlan};
+use brimful_core::workload::Expect;
+use brimful_core::{CallSpec, ClassId, Nanos, Next, Outcome, SessionId, SessionOutcome, Workload};
+use brimful_engine::{BodyFile, FixedRequests, Follow, Redirect, Requests, ScriptedRequests, SessionRequests};
+use brimful_http::Request;
+use brimful_workload::{Closed, ClosedBursts, Mix, Open, SClients, Scripts, Sessions, Shard, Streamed};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// When the calls of one shard are due.
+pub(crate) enum ShardLoad {
+    Open(Box<Open>),
+    Closed(Closed),
+    ClosedBursts(ClosedBursts),
+    SClients(SClients),
+    Sessions(Box<Sessions>),
+    Streamed(Streamed),
+}
+
+/// What one shard sends.
+pub(crate) enum ShardRequests<'a> {
+    /// Requests of the workload's classes and sessions, rendered before the run.
+    Rendered(SessionRequests<'a, &'a FixedRequests>),
+    /// Requests of a log, rendered as they are read.
+    Streamed(Box<StreamedRequests>),
+}
+
+/// What all shards of a plan have in common. A log has none of it.
+pub(crate) struct SharedLoad<'p> {
+    valid: &'p ValidPlan<'p>,
+    mix: Mix,
+    scripts: Option<Arc<Scripts>>,
+    requests: FixedRequests,
+    scripted: ScriptedRequests,
+    follow: Option<Follow>,
+}
+
+impl<'p> SharedLoad<'p> {
+    pub fn new(valid: &'p ValidPlan<'p>) -> Result<SharedLoad<'p>, RunError> {
+        let plan = valid.plan;
+        let wire = plan.wire();
+        Ok(SharedLoad {
+            valid,
+            mix: Mix::from_workload(&plan.workload, plan.seed)?,
+            scripts: Scripts::from_workload(&plan.workload).map(Arc::new),
+            requests: FixedRequests::render(&plan.workload, &wire)?.seeded(plan.seed),
+            scripted: ScriptedRequests::render(&plan.workload, &wire)?,
+            follow: valid.follow(),
+        })
+    }
+
+    pub fn load(&self, shard: Shard) -> Result<ShardLoad, RunError> {
+        let extent = self.valid.extent();
+        let seed = self.valid.plan.seed;
+        // Loads that choose a class when a call ends need an order of their own in each shard.
+        let shard_mix = || self.mix.clone().for_shard(shard, seed);
+        Ok(match &self.valid.load {
+            // All shards walk through one schedule, and each passes over the calls of the others.
+            PlannedLoad::Open { arrivals, .. } => {
+                ShardLoad::Open(Box::new(Open::new(arrivals.clone(), self.mix.clone(), extent, shard)))
+            }
+            PlannedLoad::Closed { clients, think, .. } => {
+                ShardLoad::Closed(Closed::new(*clients, *think, shard_mix(), extent, shard).seeded(seed, shard))
+            }
+            PlannedLoad::ClosedBursts { clients, burst_size, think, .. } => {
+                let bursts = ClosedBursts::new(*clients, *burst_size, *think, shard_mix(), extent, shard);
+                ShardLoad::ClosedBursts(bursts.seeded(seed))
+            }
+            PlannedLoad::SClients { attempts, timeout } => {
+                ShardLoad::SClients(SClients::new(*attempts, *timeout, shard_mix(), extent, shard))
+            }
+            // Each session has random streams of its own; it does not draw from the mix's.
+            PlannedLoad::Sessions { sessions, back_off, .. } => {
+                let sessions = Sessions::new(sessions, shard_mix(), extent, seed, shard)?;
+                let sessions = if *back_off { sessions } else { sessions.without_back_off() };
+                ShardLoad::Sessions(Box::new(sessions.with_scripts(self.scripts.clone())))
+            }
+            PlannedLoad::Log { .. } => return Err(RunError::unread_log()),
+        })
+    }
+
+    pub fn requests(&self) -> ShardRequests<'_> {
+        let plan = self.valid.plan;
+        let requests = SessionRequests::new(&self.requests, &self.scripted).following(self.follow.as_ref());
+        let keeps_cookies = plan.workload.sessions().is_some_and(|sessions| sessions.cookies);
+        ShardRequests::Rendered(match keeps_cookies {
+            true => requests.with_cookies(plan.endpoint.is_secure),
+            false => requests,
+        })
+    }
+}
+
+impl Workload for ShardLoad {
+    fn next(&mut self, now: Nanos, in_flight: usize) -> Next {
+        match self {
+            ShardLoad::Open(load) => load.next(now, in_flight),
+            ShardLoad::Closed(load) => load.next(now, in_flight),
+            ShardLoad::ClosedBursts(load) => load.next(now, in_flight),
+            ShardLoad::SClients(load) => load.next(now, in_flight),
+            ShardLoad::Sessions(load) => load.next(now, in_flight),
+            ShardLoad::Streamed(load) => load.next(now, in_flight),
+        }
+    }
+
+    fn on_established(&mut self, at: Nanos) {
+        match self {
+            ShardLoad::Open(load) => load.on_established(at),
+            ShardLoad::Closed(load) => load.on_established(at),
+            ShardLoad::ClosedBursts(load) => load.on_established(at),
+            ShardLoad::SClients(load) => load.on_established(at),
+            ShardLoad::Sessions(load) => load.on_established(at),
+            ShardLoad::Streamed(load) => load.on_established(at),
+        }
+    }
+
+    fn on_outcome(&mut self, outcome: &Outcome) {
+        match self {
+            ShardLoad::Open(load) => load.on_outcome(outcome),
+            ShardLoad::Closed(load) => load.on_outcome(outcome),
+            ShardLoad::ClosedBursts(load) => load.on_outcome(outcome),
+            ShardLoad::SClients(load) => load.on_outcome(outcome),
+            ShardLoad::Sessions(load) => load.on_outcome(outcome),
+            ShardLoad::Streamed(load) => load.on_outcome(outcome),
+        }
+    }
+
+    fn session_ended(&mut self, session: SessionId) -> Option<SessionOutcome> {
+        match self {
+            ShardLoad::Sessions(load) => load.session_ended(session),
+            _ => None,
+        }
+    }
+
+    fn closes_between_bursts(&self, session: SessionId) -> bool {
+        matches!(self, ShardLoad::Sessions(load) if load.closes_between_bursts(session))
+    }
+
+    fn sessions_in_progress(&self) -> u64 {
+        match self {
+            ShardLoad::Sessions(load) => load.sessions_in_progress(),
+            _ => 0,
+        }
+    }
+}
+
+impl<'a> Requests<'a> for ShardRequests<'a> {
+    fn request(&mut self, call: &CallSpec, last: bool) -> Cow<'a, Request> {
+        match self {
+            ShardRequests::Rendered(requests) => requests.request(call, last),
+            ShardRequests::Streamed(requests) => requests.request(call, last),
+        }
+    }
+
+    fn body(&mut self, call: &CallSpec) -> Option<&'a BodyFile> {
+        match self {
+            ShardRequests::Rendered(requests) => requests.body(call),
+            ShardRequests::Streamed(_) => None,
+        }
+    }
+
+    fn longest(&self) -> usize {
+        match self {
+            ShardRequests::Rendered(requests) => requests.longest(),
+            ShardRequests::Streamed(requests) => requests.longest(),
+        }
+    }
+
+    fn reads_heads(&self) -> bool {
+        match self {
+            ShardRequests::Rendered(requests) => requests.reads_heads(),
+            ShardRequests::Streamed(_) => false,
+        }
+    }
+
+    fn expected(&self, class: ClassId) -> Option<&Expect> {
+        match self {
+            ShardRequests::Rendered(requests) => requests.expected(class),
+            ShardRequests::Streamed(_) => None,
+        }
+    }
+
+    fn answered(&mut self, call: &CallSpec, head: &[u8]) -> Option<Redirect> {
+        match self {
+            ShardRequests::Rendered(requests) => requests.answered(call, head),
+            ShardRequests::Streamed(_) => None,
+        }
+    }
+
+    fn ended(&mut self, call: &CallSpec) {
+        match self {
+            ShardRequests::Rendered(requests) => requests.ended(call),
+            ShardRequests::Streamed(requests) => requests.ended(call),
+        }
+    }
+
+    fn session_ended(&mut self, session: SessionId) {
+        if let ShardRequests::Rendered(requests) = self {
+            requests.session_ended(session);
+        }
+    }
+}
