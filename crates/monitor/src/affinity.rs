@@ -3,8 +3,8 @@
 //! A process killed while it holds a [`PinGuard`] puts nothing back. What it takes to do so, a [`Former`], is therefore
 //! announced before any thread is moved: another process can keep it, and put the threads back instead.
 
-use crate::process_table::{process_table, with_descendants};
-use crate::{MonitorError, ProcessTree, procfs};
+use crate::procfs::{self, process_table, with_descendants};
+use crate::{MonitorError, ProcessTree};
 use brimful_core::cpus::CpuList;
 use brimful_os::cpus::{self, in_set};
 use rustix::io::Errno;

@@ -1,7 +1,6 @@
 //! What to watch, and how.
 
-use crate::requests::Duty;
-use crate::schedule::Intervals;
+use crate::schedule::{Duty, Intervals};
 use crate::{NetNamespace, ProcessSelector};
 use brimful_core::Nanos;
 use std::path::PathBuf;

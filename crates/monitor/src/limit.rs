@@ -5,8 +5,8 @@
 //! therefore announced before anything is changed: another process can keep it, and do it instead. Source: cgroups(7);
 //! cgroup-v2.rst and sched-bwc.rst of the kernel's documentation.
 
-use crate::process_table::{process_table, with_descendants};
-use crate::{MonitorError, ProcessTree, procfs};
+use crate::procfs::{self, process_table, with_descendants};
+use crate::{MonitorError, ProcessTree};
 use brimful_os::cgroup::cpu_groups;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};

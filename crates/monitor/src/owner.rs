@@ -4,10 +4,9 @@
 //! may look into: its own user's, or all of them for root. A /proc that is mounted with `hidepid` does not even list
 //! the others. Source: sock_diag(7), proc_pid_fd(5), proc(5), proc_pid_net(5).
 
-use crate::process_table::process_table;
-use crate::procfs;
+use crate::hidden::elsewhere;
+use crate::procfs::{self, process_table};
 use crate::sock_diag::{ListenSocket, SockDiag};
-use crate::tree::elsewhere;
 use crate::{MonitorError, NetNamespace};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! A program at a moment, and what happened to it between two.
 
 use crate::counter::Over;
-use crate::tree::QuotaSample;
+use crate::quota::QuotaSample;
 use brimful_core::Nanos;
 use brimful_core::server::{CpuQuota, Program};
 use serde::{Deserialize, Serialize};

@@ -26,7 +26,6 @@
 //! they know it ([`token`]), and neither says it.
 
 mod bounds;
-mod broken;
 mod clock;
 mod connect;
 mod link;

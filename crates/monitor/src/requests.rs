@@ -5,13 +5,11 @@
 //! if it is asked for, and its tracepoints are attached for slices of time. [`ebpf`](crate::ebpf) says which requests
 //! count; a *sample* holds their counters since the watch began, as they were at the end of the last slice.
 
-mod duty;
 mod figures;
 mod ports;
 mod slices;
 mod watch;
 
-pub use duty::Duty;
 pub use figures::CLASS_NAMES;
 pub use watch::RequestsWatch;
 

@@ -6,25 +6,22 @@
 //! port or its cgroup. A program without any process waits for one.
 
 mod cgroup;
-mod hidden;
 mod proc;
-mod quota;
 mod selection;
 mod selector;
 mod tasks;
 mod users;
 
-pub(crate) use hidden::elsewhere;
-pub use quota::QuotaSample;
 pub use selector::ProcessSelector;
 
 use crate::accounts::Accounts;
+use crate::hidden::{elsewhere, hidden};
 use crate::owner::owners_in;
 use crate::program::{CpuTime, Membership, ProgramSample};
+use crate::quota::QuotaWatch;
 use crate::{MonitorError, NetNamespace, procfs, sys};
 use brimful_core::Nanos;
 use proc::ProcReader;
-use quota::QuotaWatch;
 use selection::Selection;
 use std::collections::BTreeMap;
 use std::fs;
@@ -94,7 +91,7 @@ impl ProcessTree {
             quotas: QuotaWatch::new(root, selectors.len()),
             accounts,
             source,
-            hidden: hidden::hidden(root).is_some(),
+            hidden: hidden(root).is_some(),
             memory_bytes: fs::read(proc.join("meminfo")).ok().as_deref().and_then(procfs::memory_total),
         };
         tree.cpu_reading();
@@ -138,7 +135,7 @@ impl ProcessTree {
             owners_in(*port, self.selection.netns())?; // says why
         }
         let wanted = selector.to_string();
-        Err(match hidden::hidden(&self.root) {
+        Err(match hidden(&self.root) {
             Some(why) => MonitorError::UnseenProcess { wanted, why },
             None => MonitorError::NoSuchProcess { wanted, hint: elsewhere(&self.root) },
         })
@@ -192,7 +189,7 @@ impl ProcessTree {
             Source::Proc(reader, why) => (format!("{} ({why})", reader.source()), reader.scan.every()),
         };
         let absent: Vec<String> = self.selection.absent(&self.accounts, every).map(|(_, text)| text).collect();
-        let hidden = if absent.is_empty() { None } else { hidden::hidden(&self.root) };
+        let hidden = if absent.is_empty() { None } else { hidden(&self.root) };
         let alive = self.accounts.pids().next().map(|_| source);
         let remarks = self.selection.remarks(&self.accounts);
         let parts: Vec<String> = alive.into_iter().chain(remarks).chain(absent).chain(hidden).collect();

@@ -2,7 +2,7 @@
 
 use super::ServerSample;
 use super::layout::{Header, Misfit, header, slot, word32};
-use super::slots::{SlotReader, Totals};
+use super::slots::{Bytes, Lives, SlotReader, Totals};
 use crate::sys;
 use brimful_core::Nanos;
 use std::fs::{File, OpenOptions};
@@ -40,16 +40,6 @@ pub struct ModuleFile {
     owner: u32,
     totals: Totals,
 }
-
-/// Bytes that somebody else may change or cut off at any moment.
-pub(super) trait Bytes {
-    fn length(&self) -> io::Result<u64>;
-    /// Fills all of the buffer, or fails.
-    fn fill(&self, buffer: &mut [u8], at: u64) -> io::Result<()>;
-}
-
-/// Whether a worker of this process id lives.
-pub(super) type Lives<'a> = &'a dyn Fn(u32) -> bool;
 
 fn remedy(error: &io::Error) -> &'static str {
     match error.kind() {
@@ -167,29 +157,6 @@ impl ServerSample {
     /// The bytes are no file of the Server Module.
     pub fn from_bytes(bytes: &[u8], now: Nanos) -> Result<ServerSample, ModuleFileError> {
         read(&bytes, &mut Totals::default(), &mut Vec::new(), &|_| true, now)
-    }
-}
-
-impl Bytes for File {
-    fn length(&self) -> io::Result<u64> {
-        Ok(self.metadata()?.len())
-    }
-
-    fn fill(&self, buffer: &mut [u8], at: u64) -> io::Result<()> {
-        self.read_exact_at(buffer, at)
-    }
-}
-
-impl Bytes for &[u8] {
-    fn length(&self) -> io::Result<u64> {
-        Ok(self.len() as u64)
-    }
-
-    fn fill(&self, buffer: &mut [u8], at: u64) -> io::Result<()> {
-        let at = usize::try_from(at).unwrap_or(usize::MAX);
-        let found = self.get(at..at.saturating_add(buffer.len())).ok_or(io::ErrorKind::UnexpectedEof)?;
-        buffer.copy_from_slice(found);
-        Ok(())
     }
 }
 

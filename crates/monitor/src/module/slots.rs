@@ -6,17 +6,28 @@
 //! without end, as a file may be anybody's.
 
 use super::buckets::bucket_of;
-use super::file::{Bytes, Lives};
 use super::layout::{
     BUCKETS, CPUS, FOLDED_COUNT, PENDING, PHASES, class, pending, slot, sums, times, what, word32, word64,
 };
 use super::{ClassSample, TimesSample};
 use brimful_core::Nanos;
+use std::fs::File;
 use std::io;
+use std::os::unix::fs::FileExt;
 
 /// How often all slots together are read again that have changed meanwhile. Reading one takes some microseconds, and a
 /// worker without any work but to record folds more often than that: it takes many attempts to find it in between.
 const ATTEMPTS: usize = 4096;
+
+/// Bytes that somebody else may change or cut off at any moment.
+pub(super) trait Bytes {
+    fn length(&self) -> io::Result<u64>;
+    /// Fills all of the buffer, or fails.
+    fn fill(&self, buffer: &mut [u8], at: u64) -> io::Result<()>;
+}
+
+/// Whether a worker of this process id lives.
+pub(super) type Lives<'a> = &'a dyn Fn(u32) -> bool;
 
 /// Reads slots, one after the other, into the same buffer.
 pub(super) struct SlotReader<'b, B> {
@@ -91,6 +102,29 @@ impl<'b, B: Bytes> SlotReader<'b, B> {
             self.attempts -= 1;
         };
         Ok(Some(Slot { recorded, folded, whats, bytes: self.buffer }))
+    }
+}
+
+impl Bytes for File {
+    fn length(&self) -> io::Result<u64> {
+        Ok(self.metadata()?.len())
+    }
+
+    fn fill(&self, buffer: &mut [u8], at: u64) -> io::Result<()> {
+        self.read_exact_at(buffer, at)
+    }
+}
+
+impl Bytes for &[u8] {
+    fn length(&self) -> io::Result<u64> {
+        Ok(self.len() as u64)
+    }
+
+    fn fill(&self, buffer: &mut [u8], at: u64) -> io::Result<()> {
+        let at = usize::try_from(at).unwrap_or(usize::MAX);
+        let found = self.get(at..at.saturating_add(buffer.len())).ok_or(io::ErrorKind::UnexpectedEof)?;
+        buffer.copy_from_slice(found);
+        Ok(())
     }
 }
 

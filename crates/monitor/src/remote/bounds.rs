@@ -1,7 +1,7 @@
 //! Limits on what the other side may send, so that it cannot fill this host's memory: on the values of one message, and
 //! on the rate of samples.
 
-use super::broken::Broken;
+use super::protocol::LinkError;
 use crate::schedule::Intervals;
 use brimful_core::Nanos;
 use brimful_core::quantity::count;
@@ -64,13 +64,13 @@ impl Pace {
     ///
     /// # Errors
     /// The samples come faster than is allowed.
-    pub fn count(&mut self, now: Nanos) -> Result<(), Broken> {
+    pub fn count(&mut self, now: Nanos) -> Result<(), LinkError> {
         self.samples += 1;
         let elapsed = now - self.begun;
         if self.samples <= self.due_within(elapsed).saturating_mul(FASTER).saturating_add(BURST) {
             return Ok(());
         }
-        Err(Broken(format!(
+        Err(LinkError(format!(
             "the watching side sends more than was asked: {} samples in {}, where {} were due. See whether it is a \
              `brimful watch --serve` that you started",
             self.samples,

@@ -1,10 +1,10 @@
 //! The load generator's side: connects, compares clocks, and keeps the samples that come.
 
 use super::bounds::Pace;
-use super::broken::{Broken, words};
 use super::clock::{BOUND, Clock, EXCHANGES, Reading};
 use super::link::{Heard, Link, PATIENCE};
 use super::protocol::{self, Answer, LONGEST_ANSWER, Request};
+use super::protocol::{LinkError, words};
 use super::token::{Nonce, Side};
 use super::{Token, stays_here, tls};
 use crate::history::{History, Seen};
@@ -66,21 +66,21 @@ impl Stream {
         };
         let remote = |why: String| MonitorError::Remote { peer: config.address.clone(), why };
         let socket = reach(config)?;
-        let link = Link::open(socket, tls, LONGEST_ANSWER).map_err(|Broken(why)| remote(why))?;
-        Stream::begin(link, config).map_err(|Broken(why)| remote(why))
+        let link = Link::open(socket, tls, LONGEST_ANSWER).map_err(|LinkError(why)| remote(why))?;
+        Stream::begin(link, config).map_err(|LinkError(why)| remote(why))
     }
 
-    fn begin(mut link: Link, config: &RemoteConfig) -> Result<Stream, Broken> {
+    fn begin(mut link: Link, config: &RemoteConfig) -> Result<Stream, LinkError> {
         let (version, there) = match link.receive(sys::now() + PATIENCE, None)? {
             Heard::Message(Answer::Greeting { protocol, version, nonce }) => {
                 match protocol::misunderstanding(&protocol, &config.address) {
-                    Some(why) => return Err(Broken(why)),
-                    None => (words(&version), Nonce::try_from(nonce).map_err(|why| Broken(why.to_owned()))?),
+                    Some(why) => return Err(LinkError(why)),
+                    None => (words(&version), Nonce::try_from(nonce).map_err(|why| LinkError(why.to_owned()))?),
                 }
             }
             Heard::Message(answer) => return Err(unexpected(answer)),
             Heard::Nothing | Heard::Stop => {
-                return Err(Broken(format!(
+                return Err(LinkError(format!(
                     "no greeting within {PATIENCE}: check that `brimful watch --serve` is what listens there, and give \
                      --watch-ca if and only if that has --tls-cert"
                 )));
@@ -92,7 +92,7 @@ impl Stream {
         match link.answer()? {
             Answer::Welcome { proof } if config.token.proves(Side::Watcher, &there, &here, &proof) => {}
             Answer::Welcome { .. } => {
-                return Err(Broken(
+                return Err(LinkError(
                     "it does not know the token, so it is not the `brimful watch --serve` that is meant: see who listens there, or \
                      whether the tunnel is"
                         .to_owned(),
@@ -102,7 +102,7 @@ impl Stream {
         }
         let before = compare_clocks(&mut link)?;
         if before.uncertainty > BOUND {
-            return Err(Broken(format!(
+            return Err(LinkError(format!(
                 "its clock can be told to {} only, for an answer takes twice as long, and figures of intervals need {BOUND}: \
                  make the load on a host that is nearer to the server, or connect by a shorter way than this tunnel, VPN or relay",
                 before.uncertainty.rounded()
@@ -131,7 +131,7 @@ impl Stream {
         let followed = self.receive(stop).and_then(|()| self.end());
         let (after, broken) = match followed {
             Ok(after) => (Some(after), None),
-            Err(Broken(why)) => (None, Some(format!("the stream of {} broke: {why}", self.source))),
+            Err(LinkError(why)) => (None, Some(format!("the stream of {} broke: {why}", self.source))),
         };
         let clock = Clock::new(self.before, after);
         let Latest { mut sources, overhead, .. } = self.latest;
@@ -142,12 +142,12 @@ impl Stream {
         Seen { history, sources, overhead, clock: Some(clock.offset()), broken }
     }
 
-    fn receive(&mut self, stop: &PipeReader) -> Result<(), Broken> {
+    fn receive(&mut self, stop: &PipeReader) -> Result<(), LinkError> {
         let patience = Nanos(self.interval.0.saturating_mul(MISSED)) + PATIENCE;
         loop {
             match self.link.receive(sys::now() + patience, Some(stop.as_fd()))? {
                 Heard::Stop => return Ok(()),
-                Heard::Nothing => return Err(Broken(format!("no sample came for {patience}"))),
+                Heard::Nothing => return Err(LinkError(format!("no sample came for {patience}"))),
                 Heard::Message(Answer::Sample { sample, overhead, last: None }) => {
                     self.keep(*sample, overhead)?;
                 }
@@ -157,12 +157,12 @@ impl Stream {
     }
 
     /// Asks for the last sample, and compares clocks once more.
-    fn end(&mut self) -> Result<Reading, Broken> {
+    fn end(&mut self) -> Result<Reading, LinkError> {
         self.link.send(&Request::Stop {})?;
         let until = sys::now() + PATIENCE;
         loop {
             let Heard::Message(answer) = self.link.receive(until, None)? else {
-                return Err(Broken(format!("no last sample came within {PATIENCE}")));
+                return Err(LinkError(format!("no last sample came within {PATIENCE}")));
             };
             match answer {
                 Answer::Sample { sample, overhead, last: None } => self.keep(*sample, overhead)?,
@@ -177,16 +177,16 @@ impl Stream {
         }
     }
 
-    fn keep(&mut self, sample: Sample, overhead: Overhead) -> Result<(), Broken> {
+    fn keep(&mut self, sample: Sample, overhead: Overhead) -> Result<(), LinkError> {
         self.note(&sample, overhead)?;
         self.history.push(sample);
         Ok(())
     }
 
-    fn note(&mut self, sample: &Sample, overhead: Overhead) -> Result<(), Broken> {
+    fn note(&mut self, sample: &Sample, overhead: Overhead) -> Result<(), LinkError> {
         self.pace.count(sys::now())?;
         if sample.at < self.latest.at {
-            return Err(Broken("its clock went backwards between two samples".to_owned()));
+            return Err(LinkError("its clock went backwards between two samples".to_owned()));
         }
         self.latest.at = sample.at;
         self.latest.overhead = overhead;
@@ -195,7 +195,7 @@ impl Stream {
 }
 
 /// The reading of the shortest of some exchanges.
-fn compare_clocks(link: &mut Link) -> Result<Reading, Broken> {
+fn compare_clocks(link: &mut Link) -> Result<Reading, LinkError> {
     let mut best: Option<Reading> = None;
     for _ in 0..EXCHANGES {
         let asked = sys::now();
@@ -207,11 +207,11 @@ fn compare_clocks(link: &mut Link) -> Result<Reading, Broken> {
         let reading = Reading::new(asked, showed, sys::now());
         best = best.filter(|best| best.uncertainty <= reading.uncertainty).or(Some(reading));
     }
-    best.ok_or_else(|| Broken("no clocks were compared".to_owned()))
+    best.ok_or_else(|| LinkError("no clocks were compared".to_owned()))
 }
 
-fn unexpected(answer: Answer) -> Broken {
-    Broken(match answer {
+fn unexpected(answer: Answer) -> LinkError {
+    LinkError(match answer {
         Answer::Refused(why) => words(&why),
         _ => "it answered what was not asked: see whether both sides are the same brimful".to_owned(),
     })

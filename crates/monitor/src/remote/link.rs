@@ -3,7 +3,7 @@
 //! The socket never blocks: every wait has an end, and can be cut short by a pipe that closes. What the other side
 //! sends is foreign: a line has a longest length, and what cannot be read ends the connection with a reason in words.
 
-use super::broken::{Broken, words};
+use super::protocol::{LinkError, words};
 use super::{bounds, tls};
 use crate::sys;
 use brimful_core::Nanos;
@@ -50,7 +50,7 @@ struct Stream {
 impl Link {
     /// Takes a connection over; with TLS this side's first message is the handshake. No line may be longer than
     /// `longest`.
-    pub fn open(socket: TcpStream, tls: Option<Connection>, longest: usize) -> Result<Link, Broken> {
+    pub fn open(socket: TcpStream, tls: Option<Connection>, longest: usize) -> Result<Link, LinkError> {
         socket.set_nonblocking(true)?;
         // A reading of a clock that waits for more to send is late.
         socket.set_nodelay(true)?;
@@ -60,11 +60,11 @@ impl Link {
         while link.stream.is_handshaking() {
             match link.stream.pump() {
                 Ok(0) => {
-                    return Err(Broken("the other side closed the connection during the TLS handshake".to_owned()));
+                    return Err(LinkError("the other side closed the connection during the TLS handshake".to_owned()));
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     if matches!(link.wait(PollFlags::IN, until, None)?, Heard::Nothing) {
-                        return Err(Broken(format!("no TLS handshake within {PATIENCE}")));
+                        return Err(LinkError(format!("no TLS handshake within {PATIENCE}")));
                     }
                 }
                 Ok(_) => {}
@@ -75,8 +75,8 @@ impl Link {
     }
 
     /// Sends a message, within [`PATIENCE`].
-    pub fn send(&mut self, message: &impl Serialize) -> Result<(), Broken> {
-        let mut line = serde_json::to_vec(message).map_err(|error| Broken(error.to_string()))?;
+    pub fn send(&mut self, message: &impl Serialize) -> Result<(), LinkError> {
+        let mut line = serde_json::to_vec(message).map_err(|error| LinkError(error.to_string()))?;
         line.push(b'\n');
         let until = sys::now() + PATIENCE;
         let mut rest = line.as_slice();
@@ -93,7 +93,7 @@ impl Link {
                 Ok(false) => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     if matches!(self.wait(PollFlags::OUT, until, None)?, Heard::Nothing) {
-                        return Err(Broken(format!("the other side took nothing for {PATIENCE}")));
+                        return Err(LinkError(format!("the other side took nothing for {PATIENCE}")));
                     }
                 }
                 Err(error) => return Err(error.into()),
@@ -106,7 +106,7 @@ impl Link {
         &mut self,
         until: Nanos,
         stop: Option<BorrowedFd<'_>>,
-    ) -> Result<Heard<T>, Broken> {
+    ) -> Result<Heard<T>, LinkError> {
         loop {
             if let Some(end) = self.received[self.searched..].iter().position(|&byte| byte == b'\n') {
                 let after = self.searched + end + 1;
@@ -122,7 +122,7 @@ impl Link {
             }
             let mut chunk = [0; 16 << 10];
             match self.stream.read(&mut chunk) {
-                Ok(0) => return Err(Broken("the other side closed the connection".to_owned())),
+                Ok(0) => return Err(LinkError("the other side closed the connection".to_owned())),
                 Ok(n) => self.received.extend_from_slice(&chunk[..n]),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => match self.wait(PollFlags::IN, until, stop)? {
                     Heard::Message(()) => {}
@@ -135,15 +135,15 @@ impl Link {
     }
 
     /// Waits for an answer, within [`PATIENCE`].
-    pub fn answer<T: DeserializeOwned>(&mut self) -> Result<T, Broken> {
+    pub fn answer<T: DeserializeOwned>(&mut self) -> Result<T, LinkError> {
         match self.receive(sys::now() + PATIENCE, None)? {
             Heard::Message(message) => Ok(message),
-            Heard::Nothing | Heard::Stop => Err(Broken(format!("no answer within {PATIENCE}"))),
+            Heard::Nothing | Heard::Stop => Err(LinkError(format!("no answer within {PATIENCE}"))),
         }
     }
 
     /// Waits until the socket is ready, or `stop` is closed, or it is `until`.
-    fn wait(&self, what: PollFlags, until: Nanos, stop: Option<BorrowedFd<'_>>) -> Result<Heard<()>, Broken> {
+    fn wait(&self, what: PollFlags, until: Nanos, stop: Option<BorrowedFd<'_>>) -> Result<Heard<()>, LinkError> {
         let socket = PollFd::new(&self.stream.socket, what);
         // A pipe whose other end is closed is always ready; nobody writes into it.
         let mut fds = [Some(socket), stop.map(|stop| PollFd::from_borrowed_fd(stop, PollFlags::IN))];
@@ -217,13 +217,13 @@ impl Drop for Stream {
 }
 
 /// Parses a message, unless it has more values than the limits allow.
-fn parse<T: DeserializeOwned>(line: &[u8]) -> Result<T, Broken> {
+fn parse<T: DeserializeOwned>(line: &[u8]) -> Result<T, LinkError> {
     bounds::check(line).map_err(|what| foreign(line, &what))?;
     serde_json::from_slice(line).map_err(|error| foreign(line, &error))
 }
 
 /// What the other side sent does not belong here.
-fn foreign(line: &[u8], what: &dyn fmt::Display) -> Broken {
+fn foreign(line: &[u8], what: &dyn fmt::Display) -> LinkError {
     let begins = words(&String::from_utf8_lossy(&line[..line.len().min(60)]));
-    Broken(format!("what came is not of brimful's protocol ({what}); it begins with `{begins}`"))
+    LinkError(format!("what came is not of brimful's protocol ({what}); it begins with `{begins}`"))
 }

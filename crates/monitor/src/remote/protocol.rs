@@ -1,14 +1,16 @@
 //! What the two sides say to each other.
 
-use super::broken::words;
 use super::token::{Nonce, PROTOCOL};
+use crate::MonitorError;
 use crate::groups::GroupName;
 use crate::sampler::Sample;
 use crate::schedule::Intervals;
 use brimful_core::Nanos;
 use brimful_core::server::Overhead;
+use brimful_core::text::one_line;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::io::{self, ErrorKind};
 
 /// The longest message of a client.
 pub const LONGEST_REQUEST: usize = 4 << 10;
@@ -107,6 +109,30 @@ pub fn misunderstanding(protocol: &str, peer: &str) -> Option<String> {
         _ => "update brimful on this host".to_owned(),
     };
     Some(format!("it speaks {}, and this side {PROTOCOL}: {update}", words(protocol)))
+}
+
+/// Why a connection is of no more use.
+#[derive(Debug)]
+pub struct LinkError(pub String);
+
+impl From<MonitorError> for LinkError {
+    fn from(error: MonitorError) -> LinkError {
+        LinkError(error.to_string())
+    }
+}
+
+impl From<io::Error> for LinkError {
+    fn from(error: io::Error) -> LinkError {
+        LinkError(match error.kind() {
+            ErrorKind::UnexpectedEof => "the connection was cut off".to_owned(),
+            _ => error.to_string(),
+        })
+    }
+}
+
+/// Words of the other side, fit for a terminal.
+pub fn words(text: &str) -> String {
+    one_line(text.trim()).chars().take(500).collect()
 }
 
 #[cfg(test)]

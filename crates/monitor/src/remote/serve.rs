@@ -1,8 +1,8 @@
 //! The watching side: accepts load generators, and samples for each of those that know the token.
 
-use super::broken::Broken;
 use super::link::{Heard, Link};
 use super::notices::Notices;
+use super::protocol::LinkError;
 use super::protocol::{self, Answer, LONGEST_REQUEST, Request};
 use super::strangers::{STRANGERS, Stranger, Strangers};
 use super::tls::Acceptor;
@@ -113,10 +113,10 @@ fn accept(listener: &TcpListener, common: &Arc<Common>) {
                 match authenticate(socket, stranger, &common) {
                     Ok((mut link, _client)) => {
                         let ended = attend(&mut link, peer, &common);
-                        let words = ended.map_or_else(|Broken(why)| why, |()| "done".to_owned());
+                        let words = ended.map_or_else(|LinkError(why)| why, |()| "done".to_owned());
                         common.notices.log_client(format!("{peer}: {words}"));
                     }
-                    Err(Broken(why)) => common.notices.log_stranger(format!("{peer}: {why}")),
+                    Err(LinkError(why)) => common.notices.log_stranger(format!("{peer}: {why}")),
                 }
             })
             .map_err(|error| error.to_string())
@@ -130,7 +130,7 @@ fn accept(listener: &TcpListener, common: &Arc<Common>) {
 }
 
 /// Accepts a client that knows the token, if fewer than `CLIENTS` are connected.
-fn authenticate(socket: TcpStream, stranger: Stranger, common: &Common) -> Result<(Link, Seat), Broken> {
+fn authenticate(socket: TcpStream, stranger: Stranger, common: &Common) -> Result<(Link, Seat), LinkError> {
     let tls = common.acceptor.as_ref().map(Acceptor::connection).transpose()?;
     let mut link = Link::open(socket, tls, LONGEST_REQUEST)?;
     let here = Nonce::generate()?;
@@ -159,7 +159,7 @@ fn authenticate(socket: TcpStream, stranger: Stranger, common: &Common) -> Resul
 }
 
 /// Does what a client asks for, and samples meanwhile.
-fn attend(link: &mut Link, peer: SocketAddr, common: &Common) -> Result<(), Broken> {
+fn attend(link: &mut Link, peer: SocketAddr, common: &Common) -> Result<(), LinkError> {
     let mut sampling: Option<(Meter, Schedule)> = None;
     let mut ended = false;
     loop {
@@ -220,9 +220,9 @@ fn begin(watch: &MonitorConfig, intervals: Intervals) -> Result<Meter, MonitorEr
 }
 
 /// Says why the connection ends.
-fn refuse(link: &mut Link, why: &str) -> Broken {
+fn refuse(link: &mut Link, why: &str) -> LinkError {
     match link.send(&Answer::Refused(why.to_owned())) {
-        Ok(()) => Broken(format!("refused: {why}")),
+        Ok(()) => LinkError(format!("refused: {why}")),
         Err(broken) => broken,
     }
 }

@@ -1,7 +1,7 @@
 //! TLS 1.3 for streams that leave the host: the watching side has a certificate, the other one the authority that
 //! vouches for it, which may be that certificate itself.
 
-use super::broken::{Broken, words};
+use super::protocol::{LinkError, words};
 use super::secret_file::SecretFile;
 use crate::MonitorError;
 use brimful_core::pem::{self, Wanted};
@@ -51,8 +51,8 @@ impl Acceptor {
         Ok(Acceptor(Arc::new(config)))
     }
 
-    pub fn connection(&self) -> Result<Connection, Broken> {
-        let connection = ServerConnection::new(self.0.clone()).map_err(|error| Broken(error.to_string()))?;
+    pub fn connection(&self) -> Result<Connection, LinkError> {
+        let connection = ServerConnection::new(self.0.clone()).map_err(|error| LinkError(error.to_string()))?;
         Ok(Connection::Server(connection))
     }
 }
@@ -73,7 +73,7 @@ pub fn connect(host: &str, authority: &Path) -> Result<Connection, MonitorError>
 }
 
 /// What a failed handshake means.
-pub fn explain(error: io::Error) -> Broken {
+pub fn explain(error: io::Error) -> LinkError {
     let Some(cause) = error.get_ref().and_then(|cause| cause.downcast_ref::<Error>()) else { return error.into() };
     let advice = match cause {
         Error::InvalidMessage(InvalidMessage::InvalidContentType | InvalidMessage::UnknownProtocolVersion) => {
@@ -93,16 +93,16 @@ pub fn explain(error: io::Error) -> Broken {
             "its certificate has expired: make a new one"
         }
         Error::InvalidCertificate(CertificateError::Other(OtherError(cause))) if is_of_authority(&**cause) => {
-            return Broken(format!(
+            return LinkError(format!(
                 "its certificate is an authority's own, which may not serve: make one by `{MAKE_ONE}`"
             ));
         }
         Error::AlertReceived(
             AlertDescription::UnknownCA | AlertDescription::DecryptError | AlertDescription::BadCertificate,
         ) => "the other side does not trust this certificate: give it there as --watch-ca",
-        _ => return Broken(format!("TLS: {}", words(&cause.to_string()))),
+        _ => return LinkError(format!("TLS: {}", words(&cause.to_string()))),
     };
-    Broken(advice.to_owned())
+    LinkError(advice.to_owned())
 }
 
 /// rustls hands this one on as its own library said it.

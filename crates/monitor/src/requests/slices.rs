@@ -5,7 +5,7 @@
 //! is there to see the end of these. Where too many have none, slices become longer, and periods with them, so that the
 //! share of time stays.
 
-use super::Duty;
+use crate::schedule::Duty;
 use brimful_core::Nanos;
 
 /// At first.

@@ -5,9 +5,10 @@
 //! slices never end they are read as they are, and kept from falling: a request may be seen between two sizes.
 
 use super::slices::Slices;
-use super::{Duty, PortRequests, RequestsSample, SizeRequests};
+use super::{PortRequests, RequestsSample, SizeRequests};
 use crate::ebpf::{RequestProbe, own_network_namespace};
 use crate::module::TimesSample;
+use crate::schedule::Duty;
 use crate::sys;
 use brimful_core::Nanos;
 use rustix::rand::{GetRandomFlags, getrandom};

@@ -8,8 +8,7 @@
 
 use super::selection::Selection;
 use crate::accounts::{Accounts, Facts, Usage};
-use crate::process_table::{process_table, with_descendants};
-use crate::procfs::{self, ProcFile};
+use crate::procfs::{self, ProcFile, process_table, with_descendants};
 use crate::program::CpuTime;
 use crate::search::Search;
 use crate::sys;

@@ -7,7 +7,7 @@
 use super::selection::Selection;
 use crate::accounts::{Accounts, Facts, Usage};
 use crate::ebpf::{TaskIterator, TaskRecord};
-use crate::process_table::{Table, with_descendants};
+use crate::procfs::{Table, with_descendants};
 use crate::program::CpuTime;
 use crate::sys;
 use brimful_core::Nanos;

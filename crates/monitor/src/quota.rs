@@ -34,7 +34,7 @@ pub struct QuotaSample {
 
 /// The groups of all programs.
 #[derive(Debug)]
-pub(super) struct QuotaWatch {
+pub(crate) struct QuotaWatch {
     root: PathBuf,
     programs: Vec<Program>,
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 const FIRST_NAMESPACE: &str = "pid:[4026531836]";
 
 /// What hides processes from this user, and what to do about it; `None` if nothing does. `root` is where /proc is.
-pub(super) fn hidden(root: &Path) -> Option<String> {
+pub(crate) fn hidden(root: &Path) -> Option<String> {
     let mounts = fs::read_to_string(root.join("proc/self/mountinfo")).ok()?;
     let options = options_of_proc(&mounts)?;
     let option = |name: &str| options.split(',').find_map(|option| option.strip_prefix(name)?.strip_prefix('='));
