@@ -1,6 +1,7 @@
 //! What to watch, and how.
 
-use crate::schedule::{Duty, Intervals};
+use crate::requests::slices::Duty;
+use crate::schedule::Intervals;
 use crate::{NetNamespace, ProcessSelector};
 use brimful_core::Nanos;
 use std::path::PathBuf;

@@ -2,7 +2,7 @@
 //! [`Group`], and one entry in the list of `groups.rs`.
 
 use crate::netns::Place;
-use crate::schedule::Duty;
+use crate::requests::slices::Duty;
 use crate::{MonitorError, NetNamespace, ProcessSelector};
 use brimful_core::Nanos;
 use brimful_core::server::{Server, ServerInterval};

@@ -84,9 +84,9 @@ pub use owner::{listener_owners, socket_owners};
 pub use program::{CpuTime, Membership, ProgramSample};
 pub use rates::{Rates, Tracker};
 pub use remote::{Identity, RemoteConfig, ServeConfig, Serving, Token};
-pub use requests::RequestsSample;
+pub use requests::{Duty, RequestsSample};
 pub use sampler::{Sample, Sampler};
-pub use schedule::{Duty, Groups, Intervals, Schedule};
+pub use schedule::{Groups, Intervals, Schedule};
 pub use tree::{CpuReading, ProcessSelector, ProcessTree};
 
 use std::io;

@@ -7,10 +7,11 @@
 
 mod figures;
 mod ports;
-mod slices;
+pub(crate) mod slices;
 mod watch;
 
 pub use figures::CLASS_NAMES;
+pub use slices::Duty;
 pub use watch::RequestsWatch;
 
 use crate::ebpf::{PortTally, SizeTally, TimesTally};

@@ -6,6 +6,8 @@
 //! port or its cgroup. A program without any process waits for one.
 
 mod cgroup;
+mod names;
+mod port;
 mod proc;
 mod selection;
 mod selector;

@@ -5,7 +5,6 @@
 //! is there to see the end of these. Where too many have none, slices become longer, and periods with them, so that the
 //! share of time stays.
 
-use crate::schedule::Duty;
 use brimful_core::Nanos;
 
 /// At first.
@@ -21,6 +20,10 @@ const OPEN_LEAST: u64 = 2;
 /// Between the end of a slice and that of its period, so that who reads once in a period finds it done.
 const MARGIN: Nanos = Nanos::from_millis(20);
 
+/// A share of the time, above none and at most all of it; to a thousandth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Duty(u16);
+
 /// The plan, and what the slices of this length have shown.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slices {
@@ -28,6 +31,28 @@ pub(super) struct Slices {
     length: Nanos,
     begun: u64,
     open: u64,
+}
+
+impl Duty {
+    /// Never detached: every request is seen, at five times the cost of the default.
+    pub const ALWAYS: Duty = Duty(1000);
+
+    /// The nearest thousandth; `None` of what is no such share.
+    pub fn of_share(share: f64) -> Option<Duty> {
+        let thousandths = (1000.0 * share).round();
+        (1.0..=1000.0).contains(&thousandths).then_some(Duty(thousandths as u16))
+    }
+
+    /// From 0 to 1.
+    pub fn share(self) -> f64 {
+        f64::from(self.0) / 1000.0
+    }
+}
+
+impl Default for Duty {
+    fn default() -> Duty {
+        Duty(200)
+    }
 }
 
 impl Slices {
@@ -94,6 +119,16 @@ mod tests {
         (0..20).for_each(|_| slices.ended(10, 10));
         assert_eq!((slices.length, slices.period()), (LONGEST, Nanos::from_secs(32)));
         slices.ended(u64::MAX, u64::MAX);
+    }
+
+    #[test]
+    fn shares_are_thousandths() {
+        assert_eq!(Duty::of_share(1.0), Some(Duty::ALWAYS));
+        assert_eq!(Duty::of_share(0.2), Some(Duty::default()));
+        assert_eq!(Duty::of_share(0.1504).map(Duty::share), Some(0.15));
+        for none in [0.0, 0.0004, 1.001, -0.2, f64::NAN, f64::INFINITY] {
+            assert_eq!(Duty::of_share(none), None, "{none}");
+        }
     }
 
     proptest! {

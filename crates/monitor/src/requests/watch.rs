@@ -4,11 +4,10 @@
 //! Counters are read when a slice has ended and nothing moves any more, so that those of a sample belong together. Where
 //! slices never end they are read as they are, and kept from falling: a request may be seen between two sizes.
 
-use super::slices::Slices;
+use super::slices::{Duty, Slices};
 use super::{PortRequests, RequestsSample, SizeRequests};
 use crate::ebpf::{RequestProbe, own_network_namespace};
 use crate::module::TimesSample;
-use crate::schedule::Duty;
 use crate::sys;
 use brimful_core::Nanos;
 use rustix::rand::{GetRandomFlags, getrandom};

@@ -120,7 +120,7 @@ impl ProcReader {
     /// Looks at every process there is.
     pub fn scan(&mut self, accounts: &mut Accounts, selection: &mut Selection) {
         let begun = Search::begin();
-        let tag = |pid, comm: &[u8]| accounts.program_of(pid).or_else(|| selection.of(pid, comm, accounts));
+        let tag = |pid, comm: &[u8]| accounts.program_of(pid).or_else(|| selection.selector_of(pid, comm, accounts));
         let table = process_table(&self.proc, tag);
         for (pid, program) in with_descendants(&table) {
             if accounts.program_of(pid).is_none()
@@ -182,7 +182,8 @@ impl ProcReader {
                     continue;
                 }
                 let Some((handle, facts)) = self.open_handle(pid) else { continue };
-                let Some(program) = selection.of(pid, facts.name(), accounts).or(accounts.program_of(parent)) else {
+                let Some(program) = selection.selector_of(pid, facts.name(), accounts).or(accounts.program_of(parent))
+                else {
                     continue;
                 };
                 accounts.admit(pid, program, &facts);

@@ -189,7 +189,7 @@ impl TaskReader {
         };
         for process in self.processes.iter_mut().filter(of_interest) {
             let name = process.comm.split(|&byte| byte == 0).next().unwrap_or_default();
-            process.program = process.program.or_else(|| selection.of(process.pid, name, accounts));
+            process.program = process.program.or_else(|| selection.selector_of(process.pid, name, accounts));
             new = true;
         }
         new

@@ -6,7 +6,8 @@
 //! CPUs or into another control group. Root's processes and those of the user who watches are trusted. The real user of
 //! a process counts, because the effective one can be a setuid program's. Source: proc_pid_status(5), credentials(7).
 
-use super::selection::{JOINING, Port, bears_name};
+use super::names::ProcessNames;
+use super::port::{JOINING, Port};
 use crate::procfs;
 use crate::search::Search;
 use crate::{NetNamespace, sys};
@@ -56,7 +57,7 @@ impl Listeners {
         for port in &mut self.ports {
             let is_there = |pid: &u32| proc.join(pid.to_string()).exists();
             let gone = port.owners.is_empty() || !port.owners.iter().all(is_there);
-            port.owners(gone, netns);
+            port.new_owners(gone, netns);
         }
         self.search.rest(begun);
         true
@@ -141,7 +142,7 @@ fn listed(processes: impl Iterator<Item = (u32, u32)>) -> Option<String> {
 
 fn has_name(proc: &Path, pid: u32, name: &str) -> bool {
     let stat = fs::read(proc.join(format!("{pid}/stat"))).unwrap_or_default();
-    procfs::pid_stat(&stat).is_some_and(|stat| bears_name(proc, pid, stat.comm, name))
+    procfs::pid_stat(&stat).is_some_and(|stat| ProcessNames::new(proc, pid, stat.comm).contain(name))
 }
 
 /// The real user of a process; `None` if there is no such process.
