@@ -14,7 +14,7 @@
 struct brimful_rule {
     uint64_t least, most; /* bytes of body, inclusive */
     uint32_t by_url;      /* else by size */
-    uint32_t class_index; /* BRIMFUL_CLASSES_MOST: of "other", whichever index that has in the end */
+    uint32_t class_index; /* BRIMFUL_MAX_CLASSES: of "other", whichever index that has in the end */
 };
 
 #define BRIMFUL_RULES_MOST 64u
@@ -28,7 +28,7 @@ struct brimful_settings {
     uint32_t cpu_one_in;
     uint32_t workers_most; /* see brimful_header */
     unsigned classes;      /* "other", the last of them, included; 0 until there is a rule */
-    char class_names[BRIMFUL_CLASSES_MOST][BRIMFUL_NAME_BYTES];
+    char class_names[BRIMFUL_MAX_CLASSES][BRIMFUL_NAME_BYTES];
     unsigned rules;
     int by_url;            /* a rule is: only then brimful_classify looks at the path */
     struct brimful_rule rule[BRIMFUL_RULES_MOST];
@@ -50,14 +50,14 @@ static inline int brimful_class_index(struct brimful_settings *settings, const c
     }
     index = settings->classes - 1;
     if (strcmp(name, settings->class_names[index]) == 0) {
-        return (int) BRIMFUL_CLASSES_MOST;
+        return (int) BRIMFUL_MAX_CLASSES;
     }
     for (index = 0; index < settings->classes - 1; index++) {
         if (strcmp(name, settings->class_names[index]) == 0) {
             return (int) index;
         }
     }
-    if (settings->classes == BRIMFUL_CLASSES_MOST) {
+    if (settings->classes == BRIMFUL_MAX_CLASSES) {
         return -1;
     }
     memcpy(settings->class_names[settings->classes], settings->class_names[settings->classes - 1], BRIMFUL_NAME_BYTES);

@@ -48,9 +48,9 @@ static inline size_t brimful_slot_size(unsigned classes)
 /* How many slots a file has: those asked for, one at least, as many as may be at most. */
 static inline uint32_t brimful_slot_count(const struct brimful_settings *settings, unsigned classes)
 {
-    uint64_t most = (BRIMFUL_FILE_MOST - brimful_header_size()) / brimful_slot_size(classes);
+    uint64_t most = (BRIMFUL_MAX_FILE_BYTES - brimful_header_size()) / brimful_slot_size(classes);
 
-    most = most < BRIMFUL_SLOTS_MOST ? most : BRIMFUL_SLOTS_MOST;
+    most = most < BRIMFUL_MAX_SLOTS ? most : BRIMFUL_MAX_SLOTS;
     if (settings->slots == 0) {
         return 1;
     }
@@ -81,8 +81,8 @@ static inline int brimful_is_alike(const struct brimful_header *header, uint64_t
 
     if (header->magic != BRIMFUL_MAGIC || header->layout != BRIMFUL_LAYOUT || header->classes != classes
         || header->header_size != brimful_header_size() || header->slot_size != brimful_slot_size(classes)
-        || header->slots < brimful_slot_count(settings, classes) || header->slots > BRIMFUL_SLOTS_MOST
-        || size > BRIMFUL_FILE_MOST || size < header->header_size + (uint64_t) header->slots * header->slot_size) {
+        || header->slots < brimful_slot_count(settings, classes) || header->slots > BRIMFUL_MAX_SLOTS
+        || size > BRIMFUL_MAX_FILE_BYTES || size < header->header_size + (uint64_t) header->slots * header->slot_size) {
         return 0;
     }
     brimful_copy_name(server, settings->server);

@@ -26,13 +26,13 @@
 
 #define BRIMFUL_MAGIC UINT64_C(0x316c75666d697262) /* "brimful1" in memory */
 #define BRIMFUL_LAYOUT 4u
-#define BRIMFUL_CLASSES_MOST 16u /* the last class of a file is "other" */
+#define BRIMFUL_MAX_CLASSES 16u /* the last class of a file is "other" */
 #define BRIMFUL_NAME_BYTES 48u   /* of a name, with the zero byte at its end */
 #define BRIMFUL_BUCKETS 112u     /* four to an octave, from 256 ns to 68 s; shorter in the first, longer in the last */
 #define BRIMFUL_SLOT_ALIGN 128u
 #define BRIMFUL_PENDING 16u      /* requests of a slot that are not folded, at most; a power of two */
-#define BRIMFUL_SLOTS_MOST 4096u /* of a file, which is no larger than BRIMFUL_FILE_MOST bytes either */
-#define BRIMFUL_FILE_MOST (UINT64_C(64) << 20)
+#define BRIMFUL_MAX_SLOTS 4096u /* of a file, which is no larger than BRIMFUL_MAX_FILE_BYTES bytes either */
+#define BRIMFUL_MAX_FILE_BYTES (UINT64_C(64) << 20)
 
 /* Where a request's time goes, in the order of its life. HEAD and SEND are the client's own: the network and how fast
  * it writes and reads; UPSTREAM is that of servers behind this one. Together they are the request's time from its
@@ -64,7 +64,7 @@ struct brimful_header {
     uint32_t lost;         /* workers that found no slot */
     uint64_t made_ns;      /* when, CLOCK_REALTIME */
     char server[BRIMFUL_NAME_BYTES];                             /* "nginx/1.22.1", "Apache/2.4.66 (event)" */
-    char class_names[BRIMFUL_CLASSES_MOST][BRIMFUL_NAME_BYTES];
+    char class_names[BRIMFUL_MAX_CLASSES][BRIMFUL_NAME_BYTES];
 };
 
 /* One phase of the requests of one class. */

@@ -1,6 +1,6 @@
 //! Keeping a server on some of the CPUs while it is measured.
 //!
-//! A process killed while it holds a [`PinGuard`] puts nothing back. What it takes to do so, a [`Former`], is therefore
+//! A process killed while it holds a [`PinGuard`] puts nothing back. What it takes to do so, a [`FormerAffinity`], is therefore
 //! announced before any thread is moved: another process can keep it, and put the threads back instead.
 
 use crate::procfs::{self, process_table, with_descendants};
@@ -18,11 +18,11 @@ use std::path::Path;
 /// Puts every thread back where it was when dropped.
 #[derive(Debug)]
 #[must_use = "the threads are put back as soon as this is dropped"]
-pub struct PinGuard(Former);
+pub struct PinGuard(FormerAffinity);
 
 /// Where the threads of a tree were allowed to run before they were pinned.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Former {
+pub struct FormerAffinity {
     /// Processes by pid, with when they started: a pid may be another's by the time it is used.
     processes: BTreeMap<u32, u64>,
     /// Threads by their number.
@@ -51,11 +51,11 @@ struct Place {
 pub fn pin_tree(
     tree: &ProcessTree,
     cpus: &[usize],
-    mut announce: impl FnMut(&Former) -> io::Result<()>,
+    mut announce: impl FnMut(&FormerAffinity) -> io::Result<()>,
 ) -> Result<PinGuard, MonitorError> {
     tree.require_movable()?;
     let set = cpu_set(cpus)?;
-    let mut guard = PinGuard(Former { pinned: CpuList::from(cpus).to_string(), ..Former::default() });
+    let mut guard = PinGuard(FormerAffinity { pinned: CpuList::from(cpus).to_string(), ..FormerAffinity::default() });
     let roots = tree.pids();
     // A thread may start another between the listing and its own turn; what it starts after its turn inherits.
     loop {
@@ -80,7 +80,7 @@ pub(crate) fn pin_this_thread(cpu: usize) -> Result<(), MonitorError> {
     cpus::pin_this_thread(cpu).map_err(|error| refused(tid, &[cpu], error))
 }
 
-impl Former {
+impl FormerAffinity {
     /// Puts every thread back that is still where it was pinned. Threads born meanwhile inherited their place, and get
     /// that of the process they belong to or descend from. Those that have gone, or whose number is another's by now,
     /// are no error.
@@ -235,7 +235,7 @@ mod tests {
         assert_eq!(announced[0].0, anywhere, "it was moved before it was announced");
         // As if killed: nothing is dropped.
         std::mem::forget(guard);
-        serde_json::from_str::<Former>(&announced[0].1).unwrap().put_back();
+        serde_json::from_str::<FormerAffinity>(&announced[0].1).unwrap().put_back();
         assert_eq!(now(sleeper.pid()), anywhere);
     }
 
@@ -257,7 +257,7 @@ mod tests {
     #[test]
     fn nothing_is_moved_that_cannot_be_announced() {
         let (sleeper, anywhere, cpu) = sleeper();
-        let deaf = |_: &Former| Err(io::ErrorKind::BrokenPipe.into());
+        let deaf = |_: &FormerAffinity| Err(io::ErrorKind::BrokenPipe.into());
         let error = pin_tree(&tree(sleeper.pid()), &[cpu], deaf).unwrap_err();
         assert!(matches!(error, MonitorError::Announce(_)), "{error}");
         assert_eq!(now(sleeper.pid()), anywhere);
@@ -267,7 +267,7 @@ mod tests {
     fn threads_born_while_others_are_pinned_have_inherited_it() {
         let (sleeper, anywhere, cpu) = sleeper();
         let set = cpu_set(&[cpu]).unwrap();
-        let mut former = Former { pinned: cpu.to_string(), ..Former::default() };
+        let mut former = FormerAffinity { pinned: cpu.to_string(), ..FormerAffinity::default() };
         assert_eq!(former.add(&[sleeper.pid()], &set), [sleeper.pid()]);
         // Born of a pinned parent, and found by the second listing.
         let newborn = Sleeper::start();

@@ -11,12 +11,12 @@ use brimful_core::quantity::{count, number, whole_percent};
 use brimful_core::server::{Connections, Core, CpuShares, Kernel, Listener, Module, Network, Program, Programs, Stall};
 use brimful_core::text::one_line;
 use thresholds::{
-    BUSY, CPU_STALL, DROPPED, IO_STALL, LOST, Level, MAJOR_FAULTS, MEMORY, MEMORY_STALL, RETRANSMITTED,
-    RETRANSMITTED_AT_ALL, STEAL, SWAP, THROTTLED, WAITS, WAITS_AT_ALL,
+    BUSY, CPU_STALL, DROPPED, IO_STALL, LOST, Level, MAJOR_FAULTS, MEMORY, MEMORY_STALL, MIN_RETRANSMITTED, MIN_WAIT,
+    RETRANSMITTED, STEAL, SWAP, THROTTLED, WAITS,
 };
 
 /// From this share on one says all: at the ends of requests a worker is idle for a moment.
-const ALL_OF_THEM: f64 = 0.99;
+const MIN_ALL_BUSY: f64 = 0.99;
 
 /// Something at a limit, or near it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -134,7 +134,7 @@ fn workers(module: &Module, findings: &mut Vec<Finding>) {
         let share = busy / most as f64;
         BUSY.report(share, findings, || {
             let name = one_line(&server.name);
-            match share >= ALL_OF_THEM {
+            match share >= MIN_ALL_BUSY {
                 true => format!("all {} workers of {name} are busy", count(most)),
                 false => format!("{} of {} workers of {name} are busy", count(busy.round() as u64), count(most)),
             }
@@ -168,7 +168,7 @@ fn programs(process: &Stretch<Programs>, findings: &mut Vec<Finding>) {
                 format!("{name} is stopped by a quota of {cpus} CPUs {} of the time", whole_percent(share))
             });
         }
-        if let Some(wait) = run_queue_wait_s.filter(|wait| wait / seconds >= WAITS_AT_ALL) {
+        if let Some(wait) = run_queue_wait_s.filter(|wait| wait / seconds >= MIN_WAIT) {
             let share = wait / (wait + cpu_s);
             WAITS.report(share, findings, || format!("{name} waits for a CPU {} of the time", whole_percent(share)));
         }
@@ -219,7 +219,7 @@ fn machine(kernel: &Kernel, findings: &mut Vec<Finding>) {
 fn losses(network: &Network, findings: &mut Vec<Finding>) {
     let tcp = network.tcp.unwrap_or_default();
     if let (Some(again), Some(sent)) = (tcp.retransmitted_per_s, tcp.segments_out_per_s) {
-        let share = if again >= RETRANSMITTED_AT_ALL { again / (again + sent) } else { 0.0 };
+        let share = if again >= MIN_RETRANSMITTED { again / (again + sent) } else { 0.0 };
         RETRANSMITTED.report(share, findings, || format!("{} of segments sent again", whole_percent(share)));
     }
     let mut lost = |per_s: Option<f64>, what: &str| {

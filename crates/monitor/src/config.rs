@@ -1,6 +1,6 @@
 //! What to watch, and how.
 
-use crate::requests::slices::Duty;
+use crate::requests::slices::DutyCycle;
 use crate::schedule::Intervals;
 use crate::{NetNamespace, ProcessSelector};
 use brimful_core::Nanos;
@@ -26,7 +26,7 @@ pub struct MonitorConfig {
     /// Whether eBPF may serve as a source. It is left alone without the privilege in any case.
     pub ebpf: bool,
     /// How much of the time tracepoints on sockets are attached, where that group is among the intervals.
-    pub requests: Duty,
+    pub requests: DutyCycle,
 }
 
 impl Default for MonitorConfig {
@@ -41,7 +41,7 @@ impl Default for MonitorConfig {
             intervals,
             pin: None,
             ebpf: true,
-            requests: Duty::default(),
+            requests: DutyCycle::default(),
         }
     }
 }

@@ -6,8 +6,8 @@ mod states;
 mod tables;
 mod tally;
 
-use crate::counter::{Over, growth};
-use crate::group::{Group, Site, Stretch};
+use crate::counter::{TimeSpan, growth};
+use crate::group::{Group, Stretch, WatchContext};
 use crate::listener::{ListenerSample, ListenerWatch};
 use crate::network::columns::Columns;
 use crate::procfs::ProcFile;
@@ -78,7 +78,7 @@ impl Group for ConnectionsGroup {
 
     /// A server that is merely found in another namespace is watched there as far as that is allowed; a namespace that
     /// was asked for is watched or is an error.
-    fn open(site: &mut Site<'_>) -> Result<Option<ConnectionsWatch>, MonitorError> {
+    fn open(site: &mut WatchContext<'_>) -> Result<Option<ConnectionsWatch>, MonitorError> {
         let (proc, ports, ebpf) = (site.root.join("proc"), site.ports, site.ebpf);
         // Entering takes a privilege: it is not done for nothing.
         let opened = match ports.is_empty() {
@@ -88,8 +88,8 @@ impl Group for ConnectionsGroup {
         match opened {
             Ok(watch) => Ok(Some(watch)),
             Err(refused) if *site.netns == NetNamespace::Server => {
-                site.lacks("listener", &refused);
-                site.lacks("connections", &refused);
+                site.mark_absent("listener", &refused);
+                site.mark_absent("connections", &refused);
                 Ok(None)
             }
             Err(error) => Err(error),
@@ -217,7 +217,7 @@ impl ConnectionsSample {
 
     /// What happened since an earlier sample, `over` a time.
     fn since(&self, earlier: &ConnectionsSample, over: Nanos) -> Connections {
-        let over = Over(over);
+        let over = TimeSpan(over);
         let ports: Vec<Port> = (self.ports.iter())
             .map(|now| {
                 let before = earlier.port(now.port);

@@ -4,9 +4,9 @@ use brimful_core::Nanos;
 
 /// Readings of counters this far apart in time.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Over(pub Nanos);
+pub(crate) struct TimeSpan(pub Nanos);
 
-impl Over {
+impl TimeSpan {
     /// Growth per second; `None` if the counter began anew in between, or no time has passed.
     pub fn per_s(self, from: u64, to: u64) -> Option<f64> {
         let seconds = self.0.as_secs_f64();
@@ -51,10 +51,10 @@ mod tests {
         assert_eq!(growth((1 << 31) + 7, 1 << 31), None, "fell a little: no wrap");
         assert_eq!(growth(1 << 40, 3), None);
         assert_eq!(growth(u64::MAX, 0), None);
-        let over = Over(Nanos::from_millis(500));
+        let over = TimeSpan(Nanos::from_millis(500));
         assert_eq!((over.per_s(5, 8), over.per_s_of(Some(5), None), over.per_s(8, 5)), (Some(6.0), None, None));
         assert_eq!(over.share(Nanos::ZERO, Nanos::from_millis(250)), Some(0.5));
-        assert_eq!(Over(Nanos::ZERO).per_s(5, 8), None);
+        assert_eq!(TimeSpan(Nanos::ZERO).per_s(5, 8), None);
     }
 
     proptest! {

@@ -18,7 +18,7 @@ pub struct Fixture {
 pub const P: u32 = 5_000_000;
 
 /// A guard against hanging and nothing else: no host is as slow.
-pub const PATIENCE: Duration = Duration::from_secs(120);
+pub const TEST_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Asks until there is an answer.
 #[track_caller]
@@ -28,7 +28,7 @@ pub fn wait_for<T>(what: &str, mut answer: impl FnMut() -> Option<T>) -> T {
         if let Some(answer) = answer() {
             return answer;
         }
-        assert!(begun.elapsed() < PATIENCE, "{what} does not come");
+        assert!(begun.elapsed() < TEST_TIMEOUT, "{what} does not come");
         std::thread::yield_now();
     }
 }

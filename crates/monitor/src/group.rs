@@ -2,7 +2,7 @@
 //! [`Group`], and one entry in the list of `groups.rs`.
 
 use crate::netns::Place;
-use crate::requests::slices::Duty;
+use crate::requests::slices::DutyCycle;
 use crate::{MonitorError, NetNamespace, ProcessSelector};
 use brimful_core::Nanos;
 use brimful_core::server::{Server, ServerInterval};
@@ -24,11 +24,11 @@ pub trait Group {
     /// Whether the counters are a network namespace's: those of another cannot be compared with them.
     const OF_NETNS: bool = false;
 
-    /// Opens what is read. `None` where nothing is to be read, which [`Site::lacks`] is told the reason of.
+    /// Opens what is read. `None` where nothing is to be read, which [`WatchContext::mark_absent`] is told the reason of.
     ///
     /// # Errors
     /// What was asked for cannot be watched.
-    fn open(site: &mut Site<'_>) -> Result<Option<Self::Watch>, MonitorError>;
+    fn open(site: &mut WatchContext<'_>) -> Result<Option<Self::Watch>, MonitorError>;
 
     /// Reads. The buffer is shared by all that read.
     fn read(watch: &mut Self::Watch, buffer: &mut Vec<u8>) -> Self::Sample;
@@ -56,7 +56,7 @@ pub trait Group {
 }
 
 /// What is to be watched, and where.
-pub struct Site<'s> {
+pub struct WatchContext<'s> {
     /// What holds /proc and /sys.
     pub(crate) root: &'s Path,
     pub(crate) cpus: &'s [usize],
@@ -73,7 +73,7 @@ pub struct Site<'s> {
     pub(crate) place: &'s Place,
     pub(crate) ebpf: bool,
     /// How much of the time tracepoints on sockets are attached.
-    pub(crate) duty: Duty,
+    pub(crate) duty: DutyCycle,
     /// In place of a source, for each kind of figures that cannot be had.
     pub(crate) lacking: &'s mut BTreeMap<String, String>,
 }
@@ -91,9 +91,9 @@ pub struct Stretch<T> {
     pub figures: T,
 }
 
-impl Site<'_> {
+impl WatchContext<'_> {
     /// Says why one kind of figures cannot be had.
-    pub(crate) fn lacks(&mut self, kind: &str, why: impl Display) {
+    pub(crate) fn mark_absent(&mut self, kind: &str, why: impl Display) {
         self.lacking.insert(kind.to_owned(), format!("none: {why}"));
     }
 }

@@ -7,21 +7,21 @@ use std::fmt;
 use std::str::FromStr;
 
 /// What there is one of for each group.
-pub trait Kind {
+pub trait GroupValue {
     /// A group's.
     type Of<G: Group>;
 }
 
 /// A group that is in the list.
-pub trait Listed: Group + Sized {
+pub trait ListedGroup: Group + Sized {
     /// Its name.
     const NAME: GroupName;
 
     /// What is its own.
-    fn of<K: Kind>(all: &PerGroup<K>) -> &K::Of<Self>;
+    fn of<K: GroupValue>(all: &PerGroup<K>) -> &K::Of<Self>;
 
     /// The same, to be changed.
-    fn of_mut<K: Kind>(all: &mut PerGroup<K>) -> &mut K::Of<Self>;
+    fn of_mut<K: GroupValue>(all: &mut PerGroup<K>) -> &mut K::Of<Self>;
 }
 
 macro_rules! groups {
@@ -47,18 +47,18 @@ macro_rules! groups {
         /// One thing of each group; `K` says what.
         #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(default)]
-        pub struct PerGroup<K: Kind> {
+        pub struct PerGroup<K: GroupValue> {
             $($(#[$doc])* pub $field: K::Of<$Group>,)+
         }
 
-        $(impl Listed for $Group {
+        $(impl ListedGroup for $Group {
             const NAME: GroupName = GroupName::$Name;
 
-            fn of<K: Kind>(all: &PerGroup<K>) -> &K::Of<Self> {
+            fn of<K: GroupValue>(all: &PerGroup<K>) -> &K::Of<Self> {
                 &all.$field
             }
 
-            fn of_mut<K: Kind>(all: &mut PerGroup<K>) -> &mut K::Of<Self> {
+            fn of_mut<K: GroupValue>(all: &mut PerGroup<K>) -> &mut K::Of<Self> {
                 &mut all.$field
             }
         })+
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn each_group_has_what_is_called_like_it() {
         struct Names;
-        impl Kind for Names {
+        impl GroupValue for Names {
             type Of<G: Group> = GroupName;
         }
         let mut names: PerGroup<Names> = per_group!(G => G::NAME);

@@ -5,7 +5,7 @@
 //! queue the longest length is kept. The first sample and the last are always kept.
 
 use crate::group::Group;
-use crate::groups::Listed;
+use crate::groups::ListedGroup;
 use crate::rates::Rates;
 use crate::sampler::Sample;
 use crate::size::size_of_all;
@@ -34,7 +34,7 @@ pub struct History {
 
 /// What a monitor hands over when it ends.
 #[derive(Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct Observations {
     /// By this host's clock.
     pub history: History,
     pub sources: BTreeMap<String, String>,

@@ -16,8 +16,8 @@ pub use pressure::{PressureSample, StallSample};
 pub use stat::{CpuTicks, SoftirqSample};
 
 use crate::MonitorError;
-use crate::counter::Over;
-use crate::group::{Group, Site, Stretch};
+use crate::counter::TimeSpan;
+use crate::group::{Group, Stretch, WatchContext};
 use crate::procfs::{KeptFile, ProcFile};
 use brimful_core::Nanos;
 use brimful_core::cpus::CpuList;
@@ -81,7 +81,7 @@ impl Group for KernelGroup {
     type Sample = KernelSample;
     type Figures = Kernel;
 
-    fn open(site: &mut Site<'_>) -> Result<Option<KernelWatch>, MonitorError> {
+    fn open(site: &mut WatchContext<'_>) -> Result<Option<KernelWatch>, MonitorError> {
         KernelWatch::open(site.root, site.cpus).map(Some)
     }
 
@@ -197,7 +197,7 @@ impl KernelWatch {
 impl KernelSample {
     /// What happened since an earlier sample, `over` a time.
     pub(crate) fn since(&self, earlier: &KernelSample, over: Nanos) -> Kernel {
-        let over = Over(over);
+        let over = TimeSpan(over);
         let (cpus, cpu, cores) = cpu::since(&earlier.cpus, &self.cpus);
         let disks = earlier.disks.as_ref().zip(self.disks.as_ref());
         let (disk, disks) = disks.map(|(from, to)| disk::since(from, to, over)).unwrap_or_default();
@@ -218,7 +218,7 @@ impl KernelSample {
         }
     }
 
-    fn interrupts(&self, earlier: &KernelSample, over: Over) -> Option<Interrupts> {
+    fn interrupts(&self, earlier: &KernelSample, over: TimeSpan) -> Option<Interrupts> {
         let softirqs = earlier.softirqs.zip(self.softirqs);
         let interrupts = Interrupts {
             all_per_s: over.per_s_of(earlier.interrupts, self.interrupts),

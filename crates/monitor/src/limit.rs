@@ -1,7 +1,7 @@
 //! A CPU quota for a server while it is measured: its processes are moved into a control group of their own, below the
 //! one that they are in, and back.
 //!
-//! A process killed while it holds a [`LimitGuard`] takes nothing back. What it takes to do so, a [`Moved`], is
+//! A process killed while it holds a [`LimitGuard`] takes nothing back. What it takes to do so, a [`FormerCgroups`], is
 //! therefore announced before anything is changed: another process can keep it, and do it instead. Source: cgroups(7);
 //! cgroup-v2.rst and sched-bwc.rst of the kernel's documentation.
 
@@ -21,20 +21,20 @@ use std::time::Duration;
 /// gets beyond the quota until the kernel's next tick is taken off the next period's.
 const PERIOD_US: f64 = 10_000.0;
 /// The shortest quota that Linux takes.
-const LEAST_US: f64 = 1_000.0;
+const MIN_QUOTA_US: f64 = 1_000.0;
 /// The last part of the name of the group that is made; the pid of who made it follows.
-const NAME: &str = "brimful-what-if-";
+const GROUP_PREFIX: &str = "brimful-what-if-";
 /// How often it is tried to empty the group: a server may start a process meanwhile.
-const TRIES: usize = 50;
+const MAX_TRIES: usize = 50;
 
 /// Puts every process back where it was, and takes the group away, when dropped.
 #[derive(Debug)]
 #[must_use = "the quota is taken away as soon as this is dropped"]
-pub struct LimitGuard(Moved);
+pub struct LimitGuard(FormerCgroups);
 
 /// Where processes were before they got a quota.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Moved {
+pub struct FormerCgroups {
     /// The group that was made for them.
     group: PathBuf,
     /// Processes by pid: when they started, for a pid may be another's by the time it is used, and their groups.
@@ -43,7 +43,7 @@ pub struct Moved {
 
 /// Seconds of a quota's period where a server is to have so many CPUs.
 pub fn quota_period_s(cpus: f64) -> f64 {
-    PERIOD_US.max(LEAST_US / cpus).ceil() / 1e6
+    PERIOD_US.max(MIN_QUOTA_US / cpus).ceil() / 1e6
 }
 
 /// Lets the processes of the tree use so many CPUs together until the guard is dropped; what they start meanwhile is
@@ -56,15 +56,15 @@ pub fn quota_period_s(cpus: f64) -> f64 {
 pub fn limit_tree(
     tree: &ProcessTree,
     cpus: f64,
-    mut announce: impl FnMut(&Moved) -> io::Result<()>,
+    mut announce: impl FnMut(&FormerCgroups) -> io::Result<()>,
 ) -> Result<LimitGuard, MonitorError> {
     tree.require_movable()?;
     let root = Path::new("/");
     let roots = tree.pids();
-    let mut guard = LimitGuard(Moved::default());
+    let mut guard = LimitGuard(FormerCgroups::default());
     let first = guard.0.add(root, &roots);
     let parent = parent_for(&guard.0)?;
-    guard.0.group = parent.join(format!("{NAME}{}", std::process::id()));
+    guard.0.group = parent.join(format!("{GROUP_PREFIX}{}", std::process::id()));
     let group = guard.0.group.clone();
     announce(&guard.0).map_err(MonitorError::Announce)?;
     let refused = |what: PathBuf| move |source| MonitorError::Quota { what, source };
@@ -85,7 +85,7 @@ pub fn limit_tree(
 }
 
 /// The group to make one below that can have a quota.
-fn parent_for(moved: &Moved) -> Result<PathBuf, MonitorError> {
+fn parent_for(moved: &FormerCgroups) -> Result<PathBuf, MonitorError> {
     let mut groups = moved.processes.values().map(|(_, group)| group);
     let none = || MonitorError::NoQuota("its processes are in no control group of the CPU controller".to_owned());
     let first = groups.next().ok_or_else(none)?.clone();
@@ -128,14 +128,14 @@ fn enter(group: &Path, pid: u32) -> io::Result<()> {
     }
 }
 
-impl Moved {
+impl FormerCgroups {
     /// Puts every process back, and takes the group away. Those born meanwhile go where the process was that they
     /// descend from. What has gone is no error.
     pub fn put_back(&self) {
         if !self.group.is_dir() {
             return;
         }
-        for _ in 0..TRIES {
+        for _ in 0..MAX_TRIES {
             let here = members(&self.group);
             let same = |pid: u32| (started(pid)? == self.processes.get(&pid)?.0).then_some(pid);
             let table = process_table(Path::new("/proc"), |pid, _| same(pid));
@@ -208,9 +208,9 @@ mod tests {
         }
     }
 
-    fn moved(groups: &[&Path]) -> Moved {
+    fn moved(groups: &[&Path]) -> FormerCgroups {
         let process = |(pid, group): (usize, &&Path)| (pid as u32, (1, group.to_path_buf()));
-        Moved { group: PathBuf::new(), processes: groups.iter().enumerate().map(process).collect() }
+        FormerCgroups { group: PathBuf::new(), processes: groups.iter().enumerate().map(process).collect() }
     }
 
     #[test]
@@ -250,7 +250,7 @@ mod tests {
     /// The group of a process, if it is one that a quota made.
     fn limited(pid: u32) -> Option<PathBuf> {
         let cgroup = read_to_string(format!("/proc/{pid}/cgroup")).unwrap();
-        cpu_groups(Path::new("/"), &cgroup).into_iter().find(|group| group.to_string_lossy().contains(NAME))
+        cpu_groups(Path::new("/"), &cgroup).into_iter().find(|group| group.to_string_lossy().contains(GROUP_PREFIX))
     }
 
     #[test]
@@ -288,7 +288,7 @@ mod tests {
         // As if killed: nothing is dropped, and another process does it.
         std::mem::forget(guard);
         let text = serde_json::to_string(&announced.last().unwrap().1).unwrap();
-        serde_json::from_str::<Moved>(&text).unwrap().put_back();
+        serde_json::from_str::<FormerCgroups>(&text).unwrap().put_back();
         assert!(!group.exists() && family().iter().all(|&pid| limited(pid).is_none()));
         for pid in family().into_iter().filter(|&pid| pid != parent) {
             Command::new("kill").arg(pid.to_string()).status().unwrap();

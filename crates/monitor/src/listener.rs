@@ -66,7 +66,7 @@ struct Port {
 }
 
 /// How long a socket that joins others may go unseen. To list them takes longer than to look one up.
-const SEARCH: Nanos = Nanos::from_secs(5);
+const SEARCH_INTERVAL: Nanos = Nanos::from_secs(5);
 
 impl ListenerWatch {
     /// Never fails: [`ListenerWatch::source`] says what is missing, and every reading tries again. `net` is the
@@ -157,7 +157,7 @@ impl ListenerWatch {
         };
         let found = looked_up.map_or_else(
             || {
-                self.search_at = now + SEARCH;
+                self.search_at = now + SEARCH_INTERVAL;
                 diag.listening()
             },
             Ok,

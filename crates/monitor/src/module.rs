@@ -11,7 +11,7 @@
 //! no figures for that stretch.
 
 mod buckets;
-mod elsewhere;
+mod containers;
 mod figures;
 mod file;
 mod find;
@@ -21,12 +21,12 @@ mod maps;
 mod slots;
 
 pub use buckets::start_ns;
-pub use elsewhere::{Elsewhere, servers_elsewhere};
+pub use containers::{ContainerServer, servers_in_containers};
 pub(crate) use figures::elapsed_between;
 pub use file::{ModuleFile, ModuleFileError};
 
 use crate::MonitorError;
-use crate::group::{Group, Site, Stretch};
+use crate::group::{Group, Stretch, WatchContext};
 use brimful_core::Nanos;
 use brimful_core::server::{Module, ModuleClass, Server, ServerInterval};
 use find::ModuleWatch;
@@ -158,7 +158,7 @@ impl Group for ModuleGroup {
     type Sample = ModuleSample;
     type Figures = Module;
 
-    fn open(site: &mut Site<'_>) -> Result<Option<ModuleWatch>, MonitorError> {
+    fn open(site: &mut WatchContext<'_>) -> Result<Option<ModuleWatch>, MonitorError> {
         let why = match (site.processes.is_empty(), site.finds_processes) {
             (true, _) => Some("no process was named"),
             (false, false) => Some(
@@ -168,7 +168,7 @@ impl Group for ModuleGroup {
             (false, true) => None,
         };
         if let Some(why) = why.filter(|_| site.modules.is_empty()) {
-            site.lacks("module", why);
+            site.mark_absent("module", why);
             return Ok(None);
         }
         ModuleWatch::open(site.root, site.modules).map(Some)

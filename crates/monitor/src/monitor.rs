@@ -2,7 +2,7 @@
 //! It sleeps between samples and ends when its [`Monitor`] does.
 
 use crate::config::MonitorConfig;
-use crate::history::{History, Seen};
+use crate::history::{History, Observations};
 use crate::meter::Meter;
 use crate::remote::{RemoteConfig, Stream};
 use crate::sampler::Sampler;
@@ -20,7 +20,7 @@ use std::thread::JoinHandle;
 pub struct Monitor {
     /// Closed to end the thread.
     stop: PipeWriter,
-    thread: JoinHandle<Seen>,
+    thread: JoinHandle<Observations>,
 }
 
 impl Monitor {
@@ -53,7 +53,7 @@ impl Monitor {
         Monitor::spawn(move |stopped| stream.follow(stopped))
     }
 
-    fn spawn(body: impl FnOnce(&PipeReader) -> Seen + Send + 'static) -> Result<Monitor, MonitorError> {
+    fn spawn(body: impl FnOnce(&PipeReader) -> Observations + Send + 'static) -> Result<Monitor, MonitorError> {
         let (stopped, stop) = io::pipe().map_err(MonitorError::Thread)?;
         let thread = std::thread::Builder::new().name("monitor".to_owned()).spawn(move || body(&stopped));
         Ok(Monitor { stop, thread: thread.map_err(MonitorError::Thread)? })
@@ -64,10 +64,11 @@ impl Monitor {
     /// `CLOCK_MONOTONIC` of this host.
     pub fn finish(self, epoch: Nanos, window: Option<(Nanos, Nanos)>) -> Server {
         drop(self.stop);
-        let Seen { history, mut sources, overhead, clock, broken } = self.thread.join().unwrap_or_else(|_| Seen {
-            broken: Some("the monitor's thread died; please report this".to_owned()),
-            ..Seen::default()
-        });
+        let Observations { history, mut sources, overhead, clock, broken } =
+            self.thread.join().unwrap_or_else(|_| Observations {
+                broken: Some("the monitor's thread died; please report this".to_owned()),
+                ..Observations::default()
+            });
         if let Some(why) = broken {
             let seen = match history.last() {
                 Some(last) => format!("none after {} of the load", (last.at - epoch).rounded()),
@@ -85,7 +86,7 @@ fn watch(
     intervals: Intervals,
     ready: &Sender<Result<(), MonitorError>>,
     stopped: &PipeReader,
-) -> Seen {
+) -> Observations {
     let mut history = History::default();
     let mut schedule = Schedule::new(intervals, sys::now());
     loop {
@@ -104,5 +105,5 @@ fn watch(
     }
     history.close(meter.last_sample());
     let (sources, overhead) = (meter.sources(), meter.overhead(sys::thread_cpu()));
-    Seen { history, sources, overhead, ..Seen::default() }
+    Observations { history, sources, overhead, ..Observations::default() }
 }

@@ -15,8 +15,8 @@ pub use interfaces::InterfaceSample;
 pub use tcp::TcpSample;
 
 use crate::MonitorError;
-use crate::counter::Over;
-use crate::group::{Group, Site, Stretch};
+use crate::counter::TimeSpan;
+use crate::group::{Group, Stretch, WatchContext};
 use crate::procfs::ProcFile;
 use brimful_core::Nanos;
 use brimful_core::server::{Network, Server, ServerInterval};
@@ -68,7 +68,7 @@ impl Group for NetworkGroup {
 
     const OF_NETNS: bool = true;
 
-    fn open(site: &mut Site<'_>) -> Result<Option<NetworkWatch>, MonitorError> {
+    fn open(site: &mut WatchContext<'_>) -> Result<Option<NetworkWatch>, MonitorError> {
         site.place.namespace.reading(&site.root.join("proc"), NetworkWatch::open).map(Some)
     }
 
@@ -154,7 +154,7 @@ impl NetFile {
 impl NetworkSample {
     /// What happened since an earlier sample, `over` a time.
     pub(crate) fn since(&self, earlier: &NetworkSample, over: Nanos) -> Network {
-        let over = Over(over);
+        let over = TimeSpan(over);
         let of_interfaces = earlier.interfaces.as_ref().zip(self.interfaces.as_ref());
         let interfaces = of_interfaces.map(|(earlier, now)| interfaces::since(earlier, now, over)).unwrap_or_default();
         Network {

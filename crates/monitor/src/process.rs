@@ -1,7 +1,7 @@
 //! Process group: the server's programs. Which processes they are says `tree.rs`, what they used `program.rs`.
 
 use crate::MonitorError;
-use crate::group::{Group, Site, Stretch};
+use crate::group::{Group, Stretch, WatchContext};
 use crate::program::{Membership, ProgramSample};
 use crate::tree::ProcessTree;
 use brimful_core::Nanos;
@@ -18,9 +18,9 @@ impl Group for ProcessGroup {
     /// Those that have figures of their own.
     type Figures = Programs;
 
-    fn open(site: &mut Site<'_>) -> Result<Option<ProcessTree>, MonitorError> {
+    fn open(site: &mut WatchContext<'_>) -> Result<Option<ProcessTree>, MonitorError> {
         if site.processes.is_empty() {
-            site.lacks("process", "no process was named");
+            site.mark_absent("process", "no process was named");
             return Ok(None);
         }
         ProcessTree::watch(site.root, site.processes, site.ports, site.netns, site.ebpf).map(Some)

@@ -1,6 +1,6 @@
 //! A program at a moment, and what happened to it between two.
 
-use crate::counter::Over;
+use crate::counter::TimeSpan;
 use crate::quota::QuotaSample;
 use brimful_core::Nanos;
 use brimful_core::server::{CpuQuota, Program};
@@ -79,7 +79,7 @@ impl ProgramSample {
             cpu_s: used.total.as_secs_f64(),
             cpu_s_user: used.user.as_secs_f64(),
             cpu_s_system: (used.total - used.user).as_secs_f64(),
-            cores: Over(over).share(Nanos::ZERO, used.total).unwrap_or_default(),
+            cores: TimeSpan(over).share(Nanos::ZERO, used.total).unwrap_or_default(),
             run_queue_wait_s: self
                 .run_queue_wait
                 .zip(earlier.run_queue_wait)

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// How often to look for processes that were moved, and for quotas that were given.
-const LOOK: Nanos = Nanos::from_secs(2);
+const REFRESH: Nanos = Nanos::from_secs(2);
 
 /// A group that has a quota now, and its counters.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,11 +36,11 @@ pub struct QuotaSample {
 #[derive(Debug)]
 pub(crate) struct QuotaWatch {
     root: PathBuf,
-    programs: Vec<Program>,
+    programs: Vec<ProgramGroups>,
 }
 
 #[derive(Debug, Default)]
-struct Program {
+struct ProgramGroups {
     pids: Arc<[u32]>,
     /// What `/proc/PID/cgroup` of each says.
     cgroups: BTreeMap<u32, Arc<str>>,
@@ -52,7 +52,7 @@ struct Program {
 impl QuotaWatch {
     /// `root` is where /proc and /sys are.
     pub fn new(root: &Path, programs: usize) -> QuotaWatch {
-        let programs = (0..programs).map(|_| Program::default()).collect();
+        let programs = (0..programs).map(|_| ProgramGroups::default()).collect();
         QuotaWatch { root: root.to_owned(), programs }
     }
 
@@ -63,7 +63,7 @@ impl QuotaWatch {
         if program.pids != *pids || now >= program.look_at {
             if now >= program.look_at {
                 program.cgroups.clear();
-                program.look_at = now + LOOK;
+                program.look_at = now + REFRESH;
             }
             program.look(&self.root, pids);
         }
@@ -71,7 +71,7 @@ impl QuotaWatch {
     }
 }
 
-impl Program {
+impl ProgramGroups {
     fn look(&mut self, root: &Path, pids: &Arc<[u32]>) {
         self.pids = Arc::clone(pids);
         self.cgroups.retain(|pid, _| pids.contains(pid));

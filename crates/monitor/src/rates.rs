@@ -1,13 +1,13 @@
 //! From raw samples to figures: pure functions of two samples.
 
 use crate::group::{Group, Stretch};
-use crate::groups::{GroupName, Kind, Listed, PerGroup};
+use crate::groups::{GroupName, GroupValue, ListedGroup, PerGroup};
 use crate::sampler::Sample;
 use brimful_core::Nanos;
 use brimful_core::server::LogLine;
 use serde::Serialize;
 
-/// What happened in each group up to a sample; `None` where the sample lacks the group, or is the first to have it, or
+/// What happened in each group up to a sample; `None` where the sample mark_absent the group, or is the first to have it, or
 /// the first of another network namespace.
 pub type Rates = PerGroup<Stretches>;
 
@@ -20,12 +20,12 @@ pub struct Stretches;
 #[derive(Clone, Debug, Default)]
 pub struct Tracker {
     netns: Option<u64>,
-    last: PerGroup<Last>,
+    last: PerGroup<LastSamples>,
 }
 
 /// The last sample of a group.
 #[derive(Clone, Debug, Default)]
-struct Last;
+struct LastSamples;
 
 /// When a sample was taken.
 #[derive(Clone, Copy, Debug)]
@@ -34,11 +34,11 @@ struct Moment {
     suspended: Nanos,
 }
 
-impl Kind for Stretches {
+impl GroupValue for Stretches {
     type Of<G: Group> = Option<Stretch<G::Figures>>;
 }
 
-impl Kind for Last {
+impl GroupValue for LastSamples {
     type Of<G: Group> = Option<(Moment, G::Sample)>;
 }
 
@@ -50,7 +50,7 @@ impl Rates {
         tracker.advance(to)
     }
 
-    /// Over many samples: of each group from the first that has it to the last.
+    /// TimeSpan many samples: of each group from the first that has it to the last.
     pub(crate) fn over(samples: &[Sample]) -> Rates {
         per_group!(G => over::<G>(samples))
     }
@@ -107,14 +107,14 @@ impl Moment {
 
     fn until<T>(self, end: Moment, since: impl FnOnce(Nanos) -> T) -> Stretch<T> {
         /// The two clocks are read one after the other: less than this may lie between the readings.
-        const LEAST: Nanos = Nanos::from_millis(100);
-        let suspended = Some(end.suspended - self.suspended).filter(|&suspended| suspended >= LEAST);
+        const MIN_SUSPENDED: Nanos = Nanos::from_millis(100);
+        let suspended = Some(end.suspended - self.suspended).filter(|&suspended| suspended >= MIN_SUSPENDED);
         let figures = since(end.at - self.at);
         Stretch { from: self.at, to: end.at, suspended: suspended.unwrap_or_default(), figures }
     }
 }
 
-fn over<G: Listed>(samples: &[Sample]) -> Option<Stretch<G::Figures>> {
+fn over<G: ListedGroup>(samples: &[Sample]) -> Option<Stretch<G::Figures>> {
     // Another network namespace has counters of its own: those of the last one count.
     let netns = samples.last()?.netns;
     let elsewhere = |sample: &Sample| G::OF_NETNS && sample.netns != netns;

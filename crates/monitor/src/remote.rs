@@ -30,10 +30,11 @@ mod clock;
 mod connect;
 mod link;
 mod notices;
+mod pending;
 mod protocol;
 mod secret_file;
 mod serve;
-mod strangers;
+
 mod tls;
 mod token;
 

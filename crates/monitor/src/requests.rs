@@ -11,11 +11,11 @@ pub(crate) mod slices;
 mod watch;
 
 pub use figures::CLASS_NAMES;
-pub use slices::Duty;
+pub use slices::DutyCycle;
 pub use watch::RequestsWatch;
 
 use crate::ebpf::{PortTally, SizeTally, TimesTally};
-use crate::group::{Group, Site, Stretch};
+use crate::group::{Group, Stretch, WatchContext};
 use crate::module::TimesSample;
 use crate::{MonitorError, NetNamespace};
 use brimful_core::Nanos;
@@ -78,13 +78,13 @@ impl Group for RequestsGroup {
 
     const OF_NETNS: bool = true;
 
-    fn open(site: &mut Site<'_>) -> Result<Option<RequestsWatch>, MonitorError> {
+    fn open(site: &mut WatchContext<'_>) -> Result<Option<RequestsWatch>, MonitorError> {
         if site.ports.is_empty() && site.pids.is_empty() {
-            site.lacks("requests", "no port was named: name those that the server listens on with --port");
+            site.mark_absent("requests", "no port was named: name those that the server listens on with --port");
             return Ok(None);
         }
         if !site.ebpf {
-            site.lacks("requests", "only eBPF can give them, and it is not wanted");
+            site.mark_absent("requests", "only eBPF can give them, and it is not wanted");
             return Ok(None);
         }
         let (proc, named, pids, duty) = (site.root.join("proc"), site.ports, site.pids, site.duty);
@@ -94,8 +94,8 @@ impl Group for RequestsGroup {
         };
         match site.place.namespace.within(&proc, open) {
             Ok(Ok(watch)) => return Ok(Some(watch)),
-            Ok(Err(why)) => site.lacks("requests", why),
-            Err(refused) if *site.netns == NetNamespace::Server => site.lacks("requests", refused),
+            Ok(Err(why)) => site.mark_absent("requests", why),
+            Err(refused) if *site.netns == NetNamespace::Server => site.mark_absent("requests", refused),
             Err(error) => return Err(error),
         }
         Ok(None)

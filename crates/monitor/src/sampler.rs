@@ -2,8 +2,8 @@
 
 use crate::affinity::require_online;
 use crate::connections::ConnectionsWatch;
-use crate::group::{Group, Site};
-use crate::groups::{GroupName, Kind, Listed, PerGroup};
+use crate::group::{Group, WatchContext};
+use crate::groups::{GroupName, GroupValue, ListedGroup, PerGroup};
 use crate::netns::Place;
 use crate::schedule::Groups;
 use crate::tree::ProcessTree;
@@ -32,7 +32,7 @@ pub struct Sample {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counters;
 
-impl Kind for Counters {
+impl GroupValue for Counters {
     type Of<G: Group> = Option<G::Sample>;
 }
 
@@ -40,7 +40,7 @@ impl Kind for Counters {
 #[derive(Debug, Default)]
 struct Watches;
 
-impl Kind for Watches {
+impl GroupValue for Watches {
     type Of<G: Group> = Option<G::Watch>;
 }
 
@@ -103,7 +103,7 @@ impl Sampler {
         let pids = self.pids();
         let MonitorConfig { processes, ports, modules, cpus, netns, intervals, ebpf, requests, .. } = &self.config;
         let (root, enabled, lacking) = (&*self.root, intervals.enabled(), &mut self.lacking);
-        let mut site = Site {
+        let mut site = WatchContext {
             root,
             cpus,
             processes,
@@ -123,7 +123,7 @@ impl Sampler {
         });
         for_each_group!(G => if G::OF_NETNS == of_netns {
             if !enabled.has(G::NAME) {
-                site.lacks(G::NAME.name(), not_watched(G::NAME));
+                site.mark_absent(G::NAME.name(), not_watched(G::NAME));
             }
             *G::of_mut(&mut self.watches) = G::of_mut(&mut opened).take();
         });

@@ -14,7 +14,7 @@ pub(crate) struct Search {
 
 /// The CPU time of this thread when a search began.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Begun(Nanos);
+pub(crate) struct SearchStart(Nanos);
 
 impl Search {
     const REST: u64 = 400;
@@ -23,12 +23,12 @@ impl Search {
         sys::now() >= self.not_before
     }
 
-    pub fn begin() -> Begun {
-        Begun(sys::thread_cpu())
+    pub fn begin() -> SearchStart {
+        SearchStart(sys::thread_cpu())
     }
 
     /// The search that began then has ended.
-    pub fn rest(&mut self, begun: Begun) {
+    pub fn rest(&mut self, begun: SearchStart) {
         self.rest = Nanos((sys::thread_cpu() - begun.0).0.saturating_mul(Search::REST));
         self.not_before = sys::now() + self.rest;
     }

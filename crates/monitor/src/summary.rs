@@ -1,7 +1,7 @@
 //! What was seen over a run: the `server` object of a Record.
 
 use crate::group::Group;
-use crate::groups::Listed;
+use crate::groups::ListedGroup;
 use crate::rates::{Rates, Tracker};
 use crate::sampler::Sample;
 use brimful_core::Nanos;

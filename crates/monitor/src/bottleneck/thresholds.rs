@@ -11,11 +11,11 @@ pub const BUSY: Level = Level { near: 0.80, at: 0.95 };
 /// twice.
 pub const STEAL: Level = Level { near: 0.10, at: 0.30 };
 /// The same from which every figure is one of the neighbours' load as well, so that the host is no place to measure.
-pub const STEAL_AT_ALL: f64 = 0.02;
+pub const MIN_STEAL: f64 = 0.02;
 /// Share of a program's time spent waiting for a CPU that it was ready to use: half as much as it ran, and as much.
 pub const WAITS: Level = Level { near: 0.33, at: 0.50 };
 /// A program that waits less than this many seconds per second is not held up whatever its share.
-pub const WAITS_AT_ALL: f64 = 0.05;
+pub const MIN_WAIT: f64 = 0.05;
 /// Share of time in which a CPU quota stopped a program: every call that comes then waits for the next period.
 pub const THROTTLED: Level = Level { near: 0.01, at: 0.10 };
 /// Share of time in which something waited for memory: even little means that the working set does not fit.
@@ -33,7 +33,7 @@ pub const MAJOR_FAULTS: Level = Level { near: 100.0, at: 1000.0 };
 /// Share of TCP segments sent again: 1 % is what a bad path loses, at 5 % connections crawl.
 pub const RETRANSMITTED: Level = Level { near: 0.01, at: 0.05 };
 /// Fewer segments sent again per second are no finding whatever their share.
-pub const RETRANSMITTED_AT_ALL: f64 = 1.0;
+pub const MIN_RETRANSMITTED: f64 = 1.0;
 /// Losses per second that are worth a word.
 pub const LOST: Level = Level { near: 0.5, at: 100.0 };
 /// Drops of connections per second: each is a client that waits a second or more until it tries again.

@@ -13,12 +13,12 @@ use std::path::Path;
 pub(super) struct Counter {
     ports: Vec<u16>,
     tables: io::Result<Tables>,
-    last: Last,
+    last: LastCount,
 }
 
 /// How the last count was made.
 #[derive(Debug, Default)]
-struct Last {
+struct LastCount {
     took: Nanos,
     /// Why it was not made by sock_diag.
     refused: Option<String>,
@@ -29,7 +29,7 @@ struct Last {
 impl Counter {
     /// `net` is the directory where the kernel lists sockets.
     pub fn open(net: &Path, ports: &[u16]) -> Counter {
-        Counter { ports: ports.to_vec(), tables: Tables::open(net), last: Last::default() }
+        Counter { ports: ports.to_vec(), tables: Tables::open(net), last: LastCount::default() }
     }
 
     /// In the order of the ports; `None` if it cannot be done, and [`Counter::source`] then says why.
@@ -37,7 +37,7 @@ impl Counter {
         let begun = sys::now();
         let refused = match self.dump(diag) {
             Ok(tallies) => {
-                self.last = Last { took: sys::now() - begun, ..Last::default() };
+                self.last = LastCount { took: sys::now() - begun, ..LastCount::default() };
                 return Some(tallies);
             }
             Err(refused) => refused,
@@ -47,7 +47,7 @@ impl Counter {
             Err(error) => Err(error.to_string()),
         };
         let (tallies, failed) = counted.map_or_else(|error| (None, Some(error)), |tallies| (Some(tallies), None));
-        self.last = Last { took: sys::now() - begun, refused: Some(refused), failed };
+        self.last = LastCount { took: sys::now() - begun, refused: Some(refused), failed };
         tallies
     }
 

@@ -25,7 +25,7 @@ impl Attached {
         match *self {}
     }
 
-    pub(super) fn pass(&self) -> io::Result<io::Empty> {
+    pub(super) fn iterate(&self) -> io::Result<io::Empty> {
         match *self {}
     }
 }

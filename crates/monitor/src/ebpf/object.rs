@@ -36,9 +36,9 @@ impl Attached {
     /// Loads and attaches the program. `settings` becomes its constants, which must be as many bytes; `globals` is the
     /// size of its variables in bytes, 0 if it has none.
     pub(super) fn attach(program: Program, settings: &[u8], globals: usize) -> Result<Attached, EbpfError> {
-        heard(program, || {
+        load_or_explain(program, || {
             let mut open = open(program)?;
-            if let Some(mut constants) = open.maps_mut().find(|map| is(map.name(), ".rodata")) {
+            if let Some(mut constants) = open.maps_mut().find(|map| has_suffix(map.name(), ".rodata")) {
                 constants.set_initial_value(settings)?;
             }
             let object = open.load()?;
@@ -54,7 +54,7 @@ impl Attached {
     }
 
     /// Begins to run an iterator; what it writes can be read to the end once.
-    pub(super) fn pass(&self) -> io::Result<impl io::Read> {
+    pub(super) fn iterate(&self) -> io::Result<impl io::Read> {
         Iter::new(&self.link).map_err(io::Error::other)
     }
 }
@@ -68,9 +68,12 @@ pub(super) struct Callable {
 impl Callable {
     /// Loads the program, with room for so many entries of so many bytes in its map `records`.
     pub(super) fn load(program: Program, entries: u32, entry: usize) -> Result<Callable, EbpfError> {
-        heard(program, || {
+        load_or_explain(program, || {
             let mut open = open(program)?;
-            open.maps_mut().find(|map| is(map.name(), "records")).ok_or_else(missing)?.set_max_entries(entries)?;
+            open.maps_mut()
+                .find(|map| has_suffix(map.name(), "records"))
+                .ok_or_else(missing)?
+                .set_max_entries(entries)?;
             let object = open.load()?;
             let entries = memory(&object, "records", entries as usize * entry)?;
             Ok(Callable { object, entries })
@@ -102,10 +105,16 @@ impl Switched {
     /// Loads the programs without attaching them. `settings` becomes their constants, which must be as many bytes; their
     /// map `tallies` has room for so many entries.
     pub(super) fn load(program: Program, settings: &[u8], entries: u32) -> Result<Switched, EbpfError> {
-        heard(program, || {
+        load_or_explain(program, || {
             let mut open = open(program)?;
-            open.maps_mut().find(|map| is(map.name(), ".rodata")).ok_or_else(missing)?.set_initial_value(settings)?;
-            open.maps_mut().find(|map| is(map.name(), "tallies")).ok_or_else(missing)?.set_max_entries(entries)?;
+            open.maps_mut()
+                .find(|map| has_suffix(map.name(), ".rodata"))
+                .ok_or_else(missing)?
+                .set_initial_value(settings)?;
+            open.maps_mut()
+                .find(|map| has_suffix(map.name(), "tallies"))
+                .ok_or_else(missing)?
+                .set_max_entries(entries)?;
             Ok(Switched { program, object: open.load()?, links: Vec::new() })
         })
     }
@@ -115,8 +124,8 @@ impl Switched {
     pub(super) fn attach(&mut self, variables: &[u8]) -> Result<(), EbpfError> {
         let Switched { program, object, links } = self;
         links.clear();
-        *links = heard(*program, || {
-            let map = object.maps().find(|map| is(map.name(), ".bss")).ok_or_else(missing)?;
+        *links = load_or_explain(*program, || {
+            let map = object.maps().find(|map| has_suffix(map.name(), ".bss")).ok_or_else(missing)?;
             map.update(&0_u32.to_ne_bytes(), variables, MapFlags::ANY)?;
             let programs: Vec<_> = object.progs_mut().collect();
             programs.iter().rev().map(|program| program.attach()).collect()
@@ -131,7 +140,7 @@ impl Switched {
 
     /// An entry of `tallies`: what each CPU has of it.
     pub(super) fn of_each_cpu(&self, entry: u32) -> io::Result<Vec<Vec<u8>>> {
-        let map = self.object.maps().find(|map| is(map.name(), "tallies")).ok_or_else(missing)?;
+        let map = self.object.maps().find(|map| has_suffix(map.name(), "tallies")).ok_or_else(missing)?;
         let found = map.lookup_percpu(&entry.to_ne_bytes(), MapFlags::ANY).map_err(io::Error::other)?;
         found.ok_or_else(missing)
     }
@@ -143,13 +152,13 @@ fn open(program: Program) -> libbpf_rs::Result<OpenObject> {
 
 /// Maps the array with this name, which must have this size.
 fn memory(object: &Object, name: &str, bytes: usize) -> io::Result<Mapping> {
-    let map = object.maps().find(|map| is(map.name(), name)).ok_or_else(missing)?;
+    let map = object.maps().find(|map| has_suffix(map.name(), name)).ok_or_else(missing)?;
     let size = map.value_size() as usize * map.max_entries() as usize;
     if size == bytes { Mapping::of(map.as_fd(), bytes) } else { Err(io::ErrorKind::InvalidData.into()) }
 }
 
 /// libbpf puts the program's name before those of sections.
-fn is(name: &OsStr, ending: &str) -> bool {
+fn has_suffix(name: &OsStr, ending: &str) -> bool {
     name.as_encoded_bytes().ends_with(ending.as_bytes())
 }
 
@@ -193,7 +202,7 @@ thread_local! {
 }
 
 /// Loads a program by `load`, and explains why it cannot be done.
-fn heard<T>(program: Program, load: impl FnOnce() -> libbpf_rs::Result<T>) -> Result<T, EbpfError> {
+fn load_or_explain<T>(program: Program, load: impl FnOnce() -> libbpf_rs::Result<T>) -> Result<T, EbpfError> {
     static LISTEN: Once = Once::new();
     LISTEN.call_once(|| {
         libbpf_rs::set_print(Some((PrintLevel::Warn, hear)));

@@ -19,10 +19,10 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// The program, ready to run.
 pub(crate) struct TaskIterator {
-    way: Way,
+    method: Method,
 }
 
-enum Way {
+enum Method {
     /// `walk`, with room for as many threads.
     Walk(Callable, u32),
     /// `tasks`, and a buffer to read by.
@@ -94,41 +94,41 @@ pub(crate) struct ProcessRecord {
 impl TaskIterator {
     /// Loads the program. It costs nothing until it is read.
     pub(crate) fn open() -> Result<TaskIterator, EbpfError> {
-        let way = Way::walk(1024).or_else(|_| Way::iterate())?;
-        Ok(TaskIterator { way })
+        let method = Method::walk(1024).or_else(|_| Method::iterate())?;
+        Ok(TaskIterator { method })
     }
 
     /// Replaces what is in `into` by all threads there are now.
     pub(crate) fn read(&mut self, into: &mut Vec<TaskRecord>) -> io::Result<()> {
         into.clear();
         loop {
-            match &mut self.way {
-                Way::Iterate(attached, buffer) => return parse_all(attached.pass()?, buffer, into),
-                Way::Walk(callable, room) => {
+            match &mut self.method {
+                Method::Iterate(attached, buffer) => return parse_all(attached.iterate()?, buffer, into),
+                Method::Walk(callable, room) => {
                     let found = callable.call()?;
                     if found <= *room {
                         into.extend(callable.entries().as_chunks().0.iter().take(found as usize).map(parse_words));
                         return Ok(());
                     }
-                    self.way = Way::walk(found.saturating_mul(2)).map_err(io::Error::other)?;
+                    self.method = Method::walk(found.saturating_mul(2)).map_err(io::Error::other)?;
                 }
             }
         }
     }
 }
 
-impl Way {
-    fn walk(room: u32) -> Result<Way, EbpfError> {
-        Ok(Way::Walk(Callable::load(Program::Walk, room, RECORD)?, room))
+impl Method {
+    fn walk(room: u32) -> Result<Method, EbpfError> {
+        Ok(Method::Walk(Callable::load(Program::Walk, room, RECORD_BYTES)?, room))
     }
 
-    fn iterate() -> Result<Way, EbpfError> {
-        Ok(Way::Iterate(Attached::attach(Program::Tasks, &[], 0)?, vec![0; 64 << 10]))
+    fn iterate() -> Result<Method, EbpfError> {
+        Ok(Method::Iterate(Attached::attach(Program::Tasks, &[], 0)?, vec![0; 64 << 10]))
     }
 }
 
-fn parse_words(words: &[AtomicU64; RECORD / 8]) -> TaskRecord {
-    let mut bytes = [0; RECORD];
+fn parse_words(words: &[AtomicU64; RECORD_BYTES / 8]) -> TaskRecord {
+    let mut bytes = [0; RECORD_BYTES];
     for (place, word) in bytes.as_chunks_mut().0.iter_mut().zip(words) {
         *place = word.load(Relaxed).to_ne_bytes();
     }
@@ -142,7 +142,7 @@ fn parse_all(mut from: impl Read, buffer: &mut [u8], into: &mut Vec<TaskRecord>)
         let more = from.read(&mut buffer[held..])?;
         let (records, rest) = buffer[..held + more].as_chunks();
         into.extend(records.iter().map(TaskRecord::parse));
-        let done = records.len() * RECORD;
+        let done = records.len() * RECORD_BYTES;
         held = rest.len();
         buffer.copy_within(done..done + held, 0);
         match (more, held) {
@@ -155,7 +155,7 @@ fn parse_all(mut from: impl Read, buffer: &mut [u8], into: &mut Vec<TaskRecord>)
 
 // --- The record, as `struct record` in `bpf/task.h` ------------------------------------------------------------------
 
-const RECORD: usize = 4 * 4 + 16 + 8 * (1 + 5 + 1 + 2 + 5 + 3);
+const RECORD_BYTES: usize = 4 * 4 + 16 + 8 * (1 + 5 + 1 + 2 + 5 + 3);
 const LEADER: u32 = 1 << 0;
 const RUNNABLE: u32 = 1 << 1;
 const SCHED: u32 = 1 << 2;
@@ -163,7 +163,7 @@ const RSS: u32 = 1 << 3;
 const ENDED: u32 = 1 << 4;
 
 impl TaskRecord {
-    fn parse(bytes: &[u8; RECORD]) -> TaskRecord {
+    fn parse(bytes: &[u8; RECORD_BYTES]) -> TaskRecord {
         let mut fields = Fields(bytes);
         let [pid, tgid, parent, flags] = std::array::from_fn(|_| fields.u32());
         let comm = fields.take();

@@ -2,7 +2,7 @@
 
 use super::probe::{BUFFER_MIB, Prober};
 use super::{Finding, Fix, Status, judged, unknown};
-use crate::bottleneck::thresholds::STEAL_AT_ALL;
+use crate::bottleneck::thresholds::MIN_STEAL;
 use crate::kernel::stat::{CpuTicks, SystemStat};
 use crate::sys;
 use brimful_core::Nanos;
@@ -16,7 +16,7 @@ const SOURCES: &str = "sys/devices/system/clocksource/clocksource0";
 /// Clocks that are read without entering the kernel.
 const FAST: [&str; 5] = ["tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page", "riscv_clocksource"];
 /// A sleep that ends later than this spoils an open schedule even where the engine spins for the last stretch.
-const LATE: Nanos = Nanos::from_micros(500);
+const MAX_LATENESS: Nanos = Nanos::from_micros(500);
 
 pub(super) fn examine(root: &Path) -> Vec<Finding> {
     let before = cpu_ticks(root);
@@ -63,7 +63,7 @@ fn timers(lateness: Nanos) -> Finding {
     let slack = rustix::thread::current_timer_slack().map_or_else(|_| "unknown".to_owned(), |ns| Nanos(ns).to_string());
     judged(
         "timer_slack",
-        lateness < LATE,
+        lateness < MAX_LATENESS,
         format!("slack {slack}; a sleep of 1 ms ends {lateness} late (median of ten)"),
         "how long before each call is due the generator must be awake and spin".to_owned(),
         "sudo cpupower idle-set --disable-by-latency 50",
@@ -82,7 +82,7 @@ fn steal(before: Option<CpuTicks>, after: Option<CpuTicks>) -> Finding {
     let (now, since_boot) = (share(before), share(CpuTicks::default()));
     judged(
         "steal",
-        now.max(since_boot) < STEAL_AT_ALL,
+        now.max(since_boot) < MIN_STEAL,
         format!("{} now, {} since boot", percent(now), percent(since_boot)),
         "CPU time that the hypervisor gave to others: it falsifies every figure".to_owned(),
         Fix::by_hand("vmstat 1    # the column st: move to a host with dedicated CPUs, or measure when it is 0"),

@@ -15,7 +15,7 @@ pub(super) fn since(
 ) -> (Vec<usize>, Option<CpuShares>, Vec<Core>) {
     let grown = |(&cpu, to): (&usize, &CpuTicks)| Some((cpu, growth(earlier.get(&cpu)?, to)?));
     let grown: Vec<(usize, CpuTicks)> = later.iter().filter_map(grown).collect();
-    let kept = Kept {
+    let kept = KeptCounters {
         interrupt: later.values().any(|ticks| ticks.interrupt > 0),
         io_wait: later.values().any(|ticks| ticks.io_wait > 0),
     };
@@ -26,12 +26,12 @@ pub(super) fn since(
 
 /// Which counters this kernel keeps. One that has not moved on any CPU since boot is not kept but written as 0, as a
 /// container's view (lxcfs) does.
-struct Kept {
+struct KeptCounters {
     interrupt: bool,
     io_wait: bool,
 }
 
-impl Kept {
+impl KeptCounters {
     /// `None` if no tick fell into the time, as happens in less than 10 ms: nobody knows then what the CPU did, and
     /// four zeros would say that it did not even idle.
     fn shares(&self, ticks: CpuTicks) -> Option<CpuShares> {
@@ -66,8 +66,8 @@ fn growth(from: &CpuTicks, to: &CpuTicks) -> Option<CpuTicks> {
 /// Growth of a counter that falls only by a little, if at all: idle time is read while its CPU changes it, and lxcfs
 /// rounds. By more than a second, it has begun anew.
 fn steady(from: u64, to: u64) -> Option<u64> {
-    const LITTLE: u64 = 100;
-    (to.saturating_add(LITTLE) >= from).then(|| to.saturating_sub(from))
+    const MAX_FALL_TICKS: u64 = 100;
+    (to.saturating_add(MAX_FALL_TICKS) >= from).then(|| to.saturating_sub(from))
 }
 
 fn plus(a: CpuTicks, b: &CpuTicks) -> CpuTicks {

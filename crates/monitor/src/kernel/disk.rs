@@ -2,7 +2,7 @@
 //! disks (device mapper, RAID) would count the same traffic again, and loop devices and RAM disks are none. /sys/block
 //! tells them apart. Blocks are of 512 bytes. Source: Documentation/admin-guide/iostats.rst.
 
-use crate::counter::Over;
+use crate::counter::TimeSpan;
 use crate::procfs::{KeptFile, lines, number, words};
 use brimful_core::server::Disk;
 use serde::{Deserialize, Serialize};
@@ -134,7 +134,7 @@ fn diskstats(text: &[u8]) -> impl Iterator<Item = (&[u8], DiskSample)> {
 pub(super) fn since(
     earlier: &BTreeMap<String, DiskSample>,
     later: &BTreeMap<String, DiskSample>,
-    over: Over,
+    over: TimeSpan,
 ) -> (Option<Disk>, BTreeMap<String, Disk>) {
     let disk = |(name, to): (&String, &DiskSample)| Some((name.clone(), to.since(earlier.get(name)?, over)?));
     let disks: BTreeMap<String, Disk> = later.iter().filter_map(disk).collect();
@@ -150,7 +150,7 @@ pub(super) fn since(
 }
 
 impl DiskSample {
-    fn since(&self, earlier: &DiskSample, over: Over) -> Option<Disk> {
+    fn since(&self, earlier: &DiskSample, over: TimeSpan) -> Option<Disk> {
         let share_of_ms = |from, to| over.per_s(from, to).map(|ms_per_s| ms_per_s / 1000.0);
         Some(Disk {
             reads_per_s: over.per_s(earlier.reads, self.reads)?,
@@ -171,7 +171,7 @@ mod tests {
     use proptest::prelude::*;
 
     const VDA: &str = " 254       0 vda 500 21 6000 579 300 39 7000 692 1 4000 9000 1 2 3 4 5 6\n";
-    const SECOND: Over = Over(Nanos::from_secs(1));
+    const SECOND: TimeSpan = TimeSpan(Nanos::from_secs(1));
 
     struct Fixture(tempfile::TempDir, DiskWatch);
 

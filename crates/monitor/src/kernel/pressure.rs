@@ -1,7 +1,7 @@
 //! Pressure stall information, from its totals, so that the stretch is ours and not the kernel's ten seconds.
 //! Source: Documentation/accounting/psi.rst.
 
-use crate::counter::Over;
+use crate::counter::TimeSpan;
 use crate::procfs::{KeptFile, lines, number, words};
 use brimful_core::Nanos;
 use brimful_core::server::{Pressure, Stall};
@@ -65,7 +65,7 @@ impl PressureWatch {
 
 impl PressureSample {
     /// `None` if the kernel tells nothing of any resource.
-    pub(super) fn since(&self, earlier: &PressureSample, over: Over) -> Option<Pressure> {
+    pub(super) fn since(&self, earlier: &PressureSample, over: TimeSpan) -> Option<Pressure> {
         let stall = |from: Option<StallSample>, to: Option<StallSample>| to?.since(from?, over);
         let pressure = Pressure {
             cpu: stall(earlier.cpu, self.cpu),
@@ -87,7 +87,7 @@ impl StallSample {
     }
 
     /// The kernel's clock and ours are read one after the other: a share may come out a little over 1.
-    fn since(self, earlier: StallSample, over: Over) -> Option<Stall> {
+    fn since(self, earlier: StallSample, over: TimeSpan) -> Option<Stall> {
         let share = |from, to| over.share(from, to).map(|share| share.min(1.0));
         Some(Stall {
             some: share(earlier.some, self.some)?,
@@ -109,7 +109,7 @@ mod tests {
         let from = StallSample::parse(PRESSURE).unwrap();
         assert_eq!((from.some, from.full), (Nanos(1_806_714_335_000), Some(Nanos(1_110_220_372_000))));
         let later = |ms| StallSample { some: from.some + Nanos::from_millis(ms), ..from };
-        let over = Over(Nanos::from_secs(2));
+        let over = TimeSpan(Nanos::from_secs(2));
         assert_eq!(later(500).since(from, over), Some(Stall { some: 0.25, full: Some(0.0) }));
         assert_eq!(later(2001).since(from, over).unwrap().some, 1.0);
         assert_eq!(from.since(later(500), over), None, "began anew");

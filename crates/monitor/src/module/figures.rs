@@ -16,9 +16,9 @@ const NORMAL_975: f64 = 1.96;
 /// CPU time that a worker uses at most while it rests from being measured (BRIMFUL_CPU_REST_NS of the recorder).
 const REST_US: f64 = 4_000.0;
 /// What processes have used of fewer ticks of the kernel's clock, each, their workers know better.
-const LEAST_TICKS: u64 = 10;
+const MIN_TICKS: u64 = 10;
 /// If no more than this share of requests is of classes without any sampled CPU time, they are taken for mean ones.
-const UNSAMPLED: f64 = 0.01;
+const MAX_UNSAMPLED: f64 = 0.01;
 
 /// How far the counters of a server have come.
 struct Growth<'s> {
@@ -163,7 +163,7 @@ impl<'s> Growth<'s> {
                 explained_us += class.requests as f64 * cpu.sampled.mean;
             }
         }
-        if sampled <= 0.0 || sampled < (1.0 - UNSAMPLED) * requests {
+        if sampled <= 0.0 || sampled < (1.0 - MAX_UNSAMPLED) * requests {
             return None;
         }
         let mean_us = explained_us / sampled;
@@ -181,7 +181,7 @@ impl<'s> Growth<'s> {
         let (from, to) = self.earlier.io.zip(self.later.io)?;
         let used = |io: IoSample| io.user.0.checked_add(io.system.0);
         let requests = to.requests.checked_sub(from.requests).filter(|&requests| requests > 0)? as f64;
-        let least = LEAST_TICKS.saturating_mul(to.tick.0).saturating_mul(to.processes);
+        let least = MIN_TICKS.saturating_mul(to.tick.0).saturating_mul(to.processes);
         let us = used(to)?.checked_sub(used(from)?).filter(|&used| used > 0 && used >= least)? as f64 / 1e3;
         let ends_us2 = 2.0 * to.processes as f64 * (to.tick.0 as f64 / 1e3).powi(2) / 12.0;
         Some((us / requests, ends_us2 / requests.powi(2)))

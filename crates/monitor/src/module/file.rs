@@ -1,8 +1,8 @@
 //! One file of the Server Module: opened, checked, and read again and again.
 
 use super::ServerSample;
-use super::layout::{Header, Misfit, header, slot, word32};
-use super::slots::{Bytes, Lives, SlotReader, Totals};
+use super::layout::{Header, LayoutError, header, slot, word32};
+use super::slots::{Bytes, IsAlive, SlotReader, Totals};
 use crate::sys;
 use brimful_core::Nanos;
 use std::fs::{File, OpenOptions};
@@ -26,7 +26,7 @@ pub enum ModuleFileError {
     Untrusted(u32),
     /// Its contents are not those of one.
     #[error(transparent)]
-    Misfit(#[from] Misfit),
+    LayoutError(#[from] LayoutError),
 }
 
 /// A file of the Server Module.
@@ -118,8 +118,12 @@ impl ModuleFile {
     }
 
     /// All counters now; of workers that do not live any more, those that have ended.
-    pub(super) fn read(&mut self, buffer: &mut Vec<u8>, lives: Lives<'_>) -> Result<ServerSample, ModuleFileError> {
-        let mut sample = read(&self.file, &mut self.totals, buffer, lives, sys::now())?;
+    pub(super) fn read(
+        &mut self,
+        buffer: &mut Vec<u8>,
+        is_alive: IsAlive<'_>,
+    ) -> Result<ServerSample, ModuleFileError> {
+        let mut sample = read(&self.file, &mut self.totals, buffer, is_alive, sys::now())?;
         let [device, inode] = self.place;
         (sample.identity[0], sample.identity[1]) = (device, inode);
         sample.file.clone_from(&self.path);
@@ -131,8 +135,8 @@ impl ModuleFile {
     ///
     /// # Errors
     /// It cannot be read any more, or has become something else.
-    pub fn sample(&mut self, lives: &dyn Fn(u32) -> bool) -> Result<ServerSample, ModuleFileError> {
-        self.read(&mut Vec::new(), lives)
+    pub fn sample(&mut self, is_alive: &dyn Fn(u32) -> bool) -> Result<ServerSample, ModuleFileError> {
+        self.read(&mut Vec::new(), is_alive)
     }
 
     /// Process ids of its workers, in the server's namespace.
@@ -164,7 +168,7 @@ fn read_header(bytes: &impl Bytes) -> Result<Header, ModuleFileError> {
     let length = bytes.length()?;
     let mut head = [0; header::SIZE];
     if length < head.len() as u64 {
-        return Err(Misfit::Foreign.into());
+        return Err(LayoutError::Foreign.into());
     }
     bytes.fill(&mut head, 0)?;
     Ok(Header::parse(&head, length)?)
@@ -174,7 +178,7 @@ fn read(
     bytes: &impl Bytes,
     totals: &mut Totals,
     buffer: &mut Vec<u8>,
-    lives: Lives<'_>,
+    is_alive: IsAlive<'_>,
     now: Nanos,
 ) -> Result<ServerSample, ModuleFileError> {
     let header = read_header(bytes)?;
@@ -182,7 +186,7 @@ fn read(
     let mut reader = SlotReader::new(bytes, header.slot_size, buffer);
     for index in 0..header.slots {
         if let Some(slot) = reader.read(header.slot_at(index))? {
-            totals.add(&slot, lives, now);
+            totals.add(&slot, is_alive, now);
         }
     }
     let classes = header.classes.into_iter().zip(&totals.classes);
@@ -262,8 +266,8 @@ mod tests {
         put(&mut bytes, 0, slot::IN_PROGRESS, 1);
         put(&mut bytes, 0, slot::BUSY_SINCE_NS, 1);
         put(&mut bytes, 0, slot::BUSY_NS, 3);
-        let read = |lives: Lives<'_>| {
-            let sample = read(&&bytes[..], &mut Totals::default(), &mut Vec::new(), lives, Nanos(100)).unwrap();
+        let read = |is_alive: IsAlive<'_>| {
+            let sample = read(&&bytes[..], &mut Totals::default(), &mut Vec::new(), is_alive, Nanos(100)).unwrap();
             (sample.workers, sample.in_progress, sample.busy.0)
         };
         assert_eq!(read(&|pid| pid == 7), (1, 1, 102));
@@ -285,7 +289,7 @@ mod tests {
         assert_eq!(requests().unwrap(), 9);
         for length in [bytes.len() - 1, 900, 895, 3, 0] {
             std::fs::File::options().write(true).open(&path).unwrap().set_len(length as u64).unwrap();
-            assert!(matches!(requests(), Err(ModuleFileError::Misfit(_))), "{length}");
+            assert!(matches!(requests(), Err(ModuleFileError::LayoutError(_))), "{length}");
         }
         let link = directory.path().join("link");
         std::os::unix::fs::symlink(&path, &link).unwrap();
@@ -306,7 +310,7 @@ mod tests {
             (0..3).for_each(|slot| put(&mut bytes, slot, slot::OWNERS, 1));
             head.iter().for_each(|&(at, byte)| bytes[at] = byte);
             if let Ok(sample) = ServerSample::from_bytes(&bytes, Nanos(now)) {
-                prop_assert!(sample.classes.len() <= layout::CLASSES_MOST);
+                prop_assert!(sample.classes.len() <= layout::MAX_CLASSES);
             }
         }
     }

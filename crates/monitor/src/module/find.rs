@@ -24,15 +24,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// What the paths of all such files contain.
-const WORD: &str = "brimful";
+const PATH_WORD: &str = "brimful";
 /// Files at a time; more than that nobody watches at once.
-const MOST_FILES: usize = 16;
+const MAX_FILES: usize = 16;
 
 /// Reads the files of the watched servers.
 #[derive(Debug)]
 pub struct ModuleWatch {
     proc: PathBuf,
-    servers: Vec<Watched>,
+    servers: Vec<WatchedFile>,
     /// Those that were named.
     named: Vec<PathBuf>,
     /// Why a file that was found is not read, by its path.
@@ -46,7 +46,7 @@ pub struct ModuleWatch {
 
 /// A server's file.
 #[derive(Debug)]
-struct Watched {
+struct WatchedFile {
     file: ModuleFile,
     /// As maps tell it; none of a file that was only named.
     place: Option<(String, u64)>,
@@ -62,9 +62,9 @@ struct Watched {
 
 /// What the processes have mapped.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct MappedFiles {
     /// By place as maps tell it: a mapping of it, and who has one.
-    pub files: BTreeMap<(String, u64), Sharing>,
+    pub files: BTreeMap<(String, u64), SharedMapping>,
     /// The processes by their ids in their own namespaces.
     pub living: BTreeSet<u32>,
     /// Looking into one was refused.
@@ -72,7 +72,7 @@ pub(super) struct Found {
 }
 
 #[derive(Debug)]
-pub(super) struct Sharing {
+pub(super) struct SharedMapping {
     range: String,
     path: String,
     deleted: bool,
@@ -111,13 +111,13 @@ impl ModuleWatch {
         // Who owns a slot before the look and is not found by it is dead.
         let owners: Vec<Vec<u32>> =
             self.servers.iter().map(|server| server.file.owners().unwrap_or_default()).collect();
-        let found = Found::look(&self.proc, pids);
+        let found = MappedFiles::look(&self.proc, pids);
         self.looked |= !pids.is_empty();
         self.closed = found.closed;
         self.refused.clear();
         for (server, owners) in self.servers.iter_mut().zip(owners) {
-            let lives = |owner: &u32| found.living.contains(owner) || self.proc.join(owner.to_string()).exists();
-            server.dead = owners.into_iter().filter(|owner| !lives(owner)).collect();
+            let is_alive = |owner: &u32| found.living.contains(owner) || self.proc.join(owner.to_string()).exists();
+            server.dead = owners.into_iter().filter(|owner| !is_alive(owner)).collect();
         }
         self.renew_named();
         self.take(found);
@@ -128,7 +128,7 @@ impl ModuleWatch {
     fn renew_named(&mut self) {
         for (index, path) in self.named.clone().iter().enumerate() {
             let there = fs::symlink_metadata(path).ok().map(|now| [now.dev(), now.ino()]);
-            let known = |server: &Watched| Some(server.file.place()) == there;
+            let known = |server: &WatchedFile| Some(server.file.place()) == there;
             let Some(place) = there.filter(|_| !self.servers.iter().any(known)) else { continue };
             if let Ok(file) = ModuleFile::open(path).map_err(|error| self.refuse(&path.display().to_string(), &error))
                 && file.place() == place
@@ -141,7 +141,7 @@ impl ModuleWatch {
     }
 
     /// Opens what is new, and lets go of what no process has any more.
-    fn take(&mut self, found: Found) {
+    fn take(&mut self, found: MappedFiles) {
         for server in &mut self.servers {
             server.pids.clear();
         }
@@ -163,14 +163,14 @@ impl ModuleWatch {
         if let Some(known) = self.servers.iter_mut().find(|server| server.file.place() == file.place()) {
             known.place = known.place.take().or(place);
             known.named = known.named.or(named);
-        } else if self.servers.len() < MOST_FILES {
+        } else if self.servers.len() < MAX_FILES {
             let (pids, dead, io) = Default::default();
-            self.servers.push(Watched { file, place, named, pids, dead, io, latest: None });
+            self.servers.push(WatchedFile { file, place, named, pids, dead, io, latest: None });
         }
     }
 
     fn refuse(&mut self, path: &str, why: &ModuleFileError) {
-        if self.refused.len() < MOST_FILES {
+        if self.refused.len() < MAX_FILES {
             self.refused.insert(path.to_owned(), why.to_string());
         }
     }
@@ -226,9 +226,9 @@ impl ModuleWatch {
     }
 }
 
-impl Found {
-    pub fn look(proc: &Path, pids: &[u32]) -> Found {
-        let mut found = Found::default();
+impl MappedFiles {
+    pub fn look(proc: &Path, pids: &[u32]) -> MappedFiles {
+        let mut found = MappedFiles::default();
         for &pid in pids {
             match fs::read(proc.join(format!("{pid}/maps"))) {
                 Ok(maps) => found.add(proc, pid, &String::from_utf8_lossy(&maps)),
@@ -240,11 +240,11 @@ impl Found {
 
     fn add(&mut self, proc: &Path, pid: u32, maps: &str) {
         let mut any = false;
-        for Mapping { range, place: (device, inode), path, deleted } in shared(maps, WORD) {
+        for Mapping { range, place: (device, inode), path, deleted } in shared(maps, PATH_WORD) {
             let place = (device.to_owned(), inode);
-            if self.files.len() < MOST_FILES || self.files.contains_key(&place) {
+            if self.files.len() < MAX_FILES || self.files.contains_key(&place) {
                 let (range, path) = (range.to_owned(), path.to_owned());
-                let new = || Sharing { range, path, deleted, pids: BTreeSet::new() };
+                let new = || SharedMapping { range, path, deleted, pids: BTreeSet::new() };
                 any |= self.files.entry(place).or_insert_with(new).pids.insert(pid);
             }
         }
@@ -259,9 +259,9 @@ impl Found {
 pub(super) fn open_mapped(
     proc: &Path,
     place: &(String, u64),
-    sharing: &Sharing,
+    sharing: &SharedMapping,
 ) -> Result<ModuleFile, ModuleFileError> {
-    let Sharing { range, path, deleted, pids } = sharing;
+    let SharedMapping { range, path, deleted, pids } = sharing;
     let gone = || io::Error::new(io::ErrorKind::NotFound, "the process that has it has ended");
     let mut last = ModuleFileError::Io(gone());
     for pid in pids {
@@ -379,7 +379,7 @@ mod tests {
         sample(&mut watch, &[P + 1, P + 2, P + 3]);
         let mut found = sample(&mut watch, &[P + 1, P + 2, P + 3]);
         found.sort_unstable();
-        assert_eq!(found, [(5, 1), (7, 1)], "process 12 lives, be it another server's");
+        assert_eq!(found, [(5, 1), (7, 1)], "process 12 is_alive, be it another server's");
         assert!(watch.source().starts_with("/dev/shm/brimful-nginx of test/1"), "{}", watch.source());
         assert_eq!(sample(&mut watch, &[P + 2]), [(7, 0)], "one has ended, the other's worker has too");
         assert_eq!(sample(&mut watch, &[]), []);

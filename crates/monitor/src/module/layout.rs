@@ -10,7 +10,7 @@ pub const MAGIC: u64 = 0x316c_7566_6d69_7262;
 /// The layout that is described here.
 pub const LAYOUT: u32 = 4;
 /// Classes that a file has at most.
-pub const CLASSES_MOST: usize = 16;
+pub const MAX_CLASSES: usize = 16;
 /// Bytes of a name, a zero byte at its end included.
 pub const NAME_BYTES: usize = 48;
 /// Of each phase's times.
@@ -25,13 +25,13 @@ pub const PHASES: usize = 6;
 pub const CPUS: usize = 3;
 
 /// Slots of a file at most. A slot is one worker or thread.
-pub const SLOTS_MOST: usize = 4096;
+pub const MAX_SLOTS: usize = 4096;
 /// Bytes of a file at most, up to the end of its last slot.
-pub const FILE_MOST: u64 = 64 << 20;
+pub const MAX_FILE_BYTES: u64 = 64 << 20;
 /// Bytes before the first slot, at most.
-const HEADER_MOST: usize = 64 << 10;
+const MAX_HEADER_BYTES: usize = 64 << 10;
 /// Bytes of a slot, at most.
-const SLOT_MOST: usize = 256 << 10;
+const MAX_SLOT_BYTES: usize = 256 << 10;
 
 /// Offsets in the header.
 pub mod header {
@@ -64,7 +64,7 @@ pub mod header {
     /// The classes' names, one after the other.
     pub const CLASS_NAMES: usize = SERVER + super::NAME_BYTES;
     /// Of all of it, before it is rounded up.
-    pub const SIZE: usize = CLASS_NAMES + super::CLASSES_MOST * super::NAME_BYTES;
+    pub const SIZE: usize = CLASS_NAMES + super::MAX_CLASSES * super::NAME_BYTES;
 }
 
 /// Offsets in a slot; 64 bits each but for the first two.
@@ -208,7 +208,7 @@ pub struct Header {
 
 /// Why a file is not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Misfit {
+pub enum LayoutError {
     /// It is something else, or not whole yet.
     #[error("it is no file of the Server Module, or an unfinished one: name that of the server's `brimful` directive")]
     Foreign,
@@ -226,39 +226,40 @@ impl Header {
     /// # Errors
     /// It is another kind of file; or its parts, as many and as large as it says, are not in it, or more than any server
     /// needs.
-    pub fn parse(bytes: &[u8], file_length: u64) -> Result<Header, Misfit> {
-        let word = |at| word32(bytes, at).ok_or(Misfit::Foreign);
+    pub fn parse(bytes: &[u8], file_length: u64) -> Result<Header, LayoutError> {
+        let word = |at| word32(bytes, at).ok_or(LayoutError::Foreign);
         if word64(bytes, header::MAGIC) != Some(MAGIC) {
-            return Err(Misfit::Foreign);
+            return Err(LayoutError::Foreign);
         }
         let layout = word(header::LAYOUT)?;
         if layout != LAYOUT {
-            return Err(Misfit::Layout(layout));
+            return Err(LayoutError::Layout(layout));
         }
         let size = |at| word(at).map(|size| size as usize);
         let (header_size, slot_size) = (size(header::HEADER_SIZE)?, size(header::SLOT_SIZE)?);
         let (slots, classes) = (size(header::SLOTS)?, size(header::CLASSES)?);
-        if !(1..=CLASSES_MOST).contains(&classes) {
-            return Err(Misfit::Damaged("number of classes"));
+        if !(1..=MAX_CLASSES).contains(&classes) {
+            return Err(LayoutError::Damaged("number of classes"));
         }
-        if !(header::SIZE..=HEADER_MOST).contains(&header_size) || !header_size.is_multiple_of(SLOT_ALIGN) {
-            return Err(Misfit::Damaged("size of the header"));
+        if !(header::SIZE..=MAX_HEADER_BYTES).contains(&header_size) || !header_size.is_multiple_of(SLOT_ALIGN) {
+            return Err(LayoutError::Damaged("size of the header"));
         }
         let least = slot::CLASSES + classes * class::SIZE;
-        if !(least..=SLOT_MOST).contains(&slot_size) || !slot_size.is_multiple_of(SLOT_ALIGN) {
-            return Err(Misfit::Damaged("size of a slot"));
+        if !(least..=MAX_SLOT_BYTES).contains(&slot_size) || !slot_size.is_multiple_of(SLOT_ALIGN) {
+            return Err(LayoutError::Damaged("size of a slot"));
         }
-        if !(1..=SLOTS_MOST).contains(&slots) {
-            return Err(Misfit::Damaged("number of slots"));
+        if !(1..=MAX_SLOTS).contains(&slots) {
+            return Err(LayoutError::Damaged("number of slots"));
         }
         let end = header_size as u64 + slots as u64 * slot_size as u64;
-        if end > FILE_MOST {
-            return Err(Misfit::Damaged("size of all slots"));
+        if end > MAX_FILE_BYTES {
+            return Err(LayoutError::Damaged("size of all slots"));
         }
         if end > file_length {
-            return Err(Misfit::Damaged("it ends before its last slot"));
+            return Err(LayoutError::Damaged("it ends before its last slot"));
         }
-        let class_name = |class: usize| name(bytes, header::CLASS_NAMES + class * NAME_BYTES).ok_or(Misfit::Foreign);
+        let class_name =
+            |class: usize| name(bytes, header::CLASS_NAMES + class * NAME_BYTES).ok_or(LayoutError::Foreign);
         Ok(Header {
             header_size,
             slot_size,
@@ -268,8 +269,8 @@ impl Header {
             workers_most: word(header::WORKERS_MOST)?,
             master_pid: word(header::MASTER_PID)?,
             lost: word(header::LOST)?,
-            made_ns: word64(bytes, header::MADE_NS).ok_or(Misfit::Foreign)?,
-            server: name(bytes, header::SERVER).ok_or(Misfit::Foreign)?,
+            made_ns: word64(bytes, header::MADE_NS).ok_or(LayoutError::Foreign)?,
+            server: name(bytes, header::SERVER).ok_or(LayoutError::Foreign)?,
             classes: (0..classes).map(class_name).collect::<Result<_, _>>()?,
         })
     }
@@ -338,7 +339,7 @@ pub(super) mod tests {
             "a name without an end ends with its field"
         );
         assert_eq!(header.slot_at(2), length - slot_size as u64);
-        assert_eq!(Header::parse(&bytes, length - 1), Err(Misfit::Damaged("it ends before its last slot")));
+        assert_eq!(Header::parse(&bytes, length - 1), Err(LayoutError::Damaged("it ends before its last slot")));
     }
 
     #[test]
@@ -348,15 +349,15 @@ pub(super) mod tests {
             bytes[at..at + 4].copy_from_slice(&word.to_ne_bytes());
             Header::parse(&bytes, u64::MAX).unwrap_err()
         };
-        assert_eq!(with(header::MAGIC, 7), Misfit::Foreign);
-        assert_eq!(with(header::LAYOUT, 1), Misfit::Layout(1));
+        assert_eq!(with(header::MAGIC, 7), LayoutError::Foreign);
+        assert_eq!(with(header::LAYOUT, 1), LayoutError::Layout(1));
         for (at, words) in [
             (header::CLASSES, &[0, 17, u32::MAX][..]),
             (header::HEADER_SIZE, &[0, 768, 897, u32::MAX]),
             (header::SLOT_SIZE, &[0, 128, 11_521, u32::MAX]),
             (header::SLOTS, &[0, 4097, u32::MAX]),
         ] {
-            assert!(words.iter().all(|&word| matches!(with(at, word), Misfit::Damaged(_))), "{at}");
+            assert!(words.iter().all(|&word| matches!(with(at, word), LayoutError::Damaged(_))), "{at}");
         }
         for length in 0..header::CLASS_NAMES + 2 * NAME_BYTES {
             assert!(Header::parse(&header_bytes(3, 2)[..length], u64::MAX).is_err(), "{length}");
@@ -399,7 +400,7 @@ pub(super) mod tests {
             ("lost", header::LOST, 4),
             ("made_ns", header::MADE_NS, 8),
             ("server", header::SERVER, NAME_BYTES),
-            ("class_names", header::CLASS_NAMES, CLASSES_MOST * NAME_BYTES),
+            ("class_names", header::CLASS_NAMES, MAX_CLASSES * NAME_BYTES),
         ];
         let slot = [
             ("owner", slot::OWNER, 4),
@@ -438,7 +439,7 @@ pub(super) mod tests {
         let constants = [
             ("MAGIC", MAGIC),
             ("LAYOUT", LAYOUT.into()),
-            ("CLASSES_MOST", CLASSES_MOST as u64),
+            ("MAX_CLASSES", MAX_CLASSES as u64),
             ("NAME_BYTES", NAME_BYTES as u64),
             ("BUCKETS", BUCKETS as u64),
             ("SLOT_ALIGN", SLOT_ALIGN as u64),
@@ -449,8 +450,8 @@ pub(super) mod tests {
             ("WHAT_HAS", what::HAS.into()),
             ("WHAT_RESUMED", what::RESUMED.into()),
             ("FOLDED_COUNT", FOLDED_COUNT.into()),
-            ("SLOTS_MOST", SLOTS_MOST as u64),
-            ("FILE_MOST", FILE_MOST),
+            ("MAX_SLOTS", MAX_SLOTS as u64),
+            ("MAX_FILE_BYTES", MAX_FILE_BYTES),
             ("HEAD", 0),
             ("PARSE", 1),
             ("PROCESS", 2),

@@ -27,7 +27,7 @@ pub(super) trait Bytes {
 }
 
 /// Whether a worker of this process id lives.
-pub(super) type Lives<'a> = &'a dyn Fn(u32) -> bool;
+pub(super) type IsAlive<'a> = &'a dyn Fn(u32) -> bool;
 
 /// Reads slots, one after the other, into the same buffer.
 pub(super) struct SlotReader<'b, B> {
@@ -153,8 +153,8 @@ impl Totals {
         *self = Totals { classes: std::mem::take(&mut self.classes), ..Totals::default() };
     }
 
-    pub fn add(&mut self, slot: &Slot<'_>, lives: Lives<'_>, now: Nanos) {
-        self.add_worker(slot.bytes, lives, now);
+    pub fn add(&mut self, slot: &Slot<'_>, is_alive: IsAlive<'_>, now: Nanos) {
+        self.add_worker(slot.bytes, is_alive, now);
         let classes = slot.bytes.get(slot::CLASSES..).unwrap_or_default().chunks_exact(class::SIZE);
         for (index, (totals, bytes)) in self.classes.iter_mut().zip(classes).enumerate() {
             totals.add(bytes, (slot.folded >> index) as usize & 1);
@@ -168,13 +168,13 @@ impl Totals {
 
     /// The first bytes of a slot. One whose worker was killed stays busy, with a request in progress, until it is given
     /// to another.
-    fn add_worker(&mut self, head: &[u8], lives: Lives<'_>, now: Nanos) {
+    fn add_worker(&mut self, head: &[u8], is_alive: IsAlive<'_>, now: Nanos) {
         let word = |at| word64(head, at).unwrap_or_default();
         add(&mut self.connections, word(slot::CONNECTIONS));
         add(&mut self.busy_ns, word(slot::BUSY_NS));
         add(&mut self.cpu_ns, word(slot::CPU_NS));
         let owner = word32(head, slot::OWNER).filter(|&owner| owner != 0);
-        if owner.is_some_and(lives) {
+        if owner.is_some_and(is_alive) {
             add(&mut self.workers, 1);
             add(&mut self.in_progress, word(slot::IN_PROGRESS));
             let since = word(slot::BUSY_SINCE_NS);

@@ -1,6 +1,6 @@
 //! Interfaces: /proc/net/dev.
 
-use crate::counter::Over;
+use crate::counter::TimeSpan;
 use crate::procfs::{number, words};
 use brimful_core::server::Traffic;
 use serde::{Deserialize, Serialize};
@@ -91,7 +91,7 @@ impl Interfaces {
 }
 
 /// What went through each interface that was there both times and did not begin to count anew.
-pub(super) fn since(earlier: &[InterfaceSample], now: &[InterfaceSample], over: Over) -> BTreeMap<String, Traffic> {
+pub(super) fn since(earlier: &[InterfaceSample], now: &[InterfaceSample], over: TimeSpan) -> BTreeMap<String, Traffic> {
     let traffic = |(index, now): (usize, &InterfaceSample)| {
         let same = |before: &&InterfaceSample| before.name == now.name;
         let before = earlier.get(index).filter(same).or_else(|| earlier.iter().find(same))?;
@@ -117,7 +117,7 @@ pub(super) fn together<'t>(interfaces: impl Iterator<Item = &'t Traffic>) -> Opt
 
 impl InterfaceSample {
     /// `None` if a counter has fallen: another interface has taken the name.
-    fn since(&self, before: &InterfaceSample, over: Over) -> Option<Traffic> {
+    fn since(&self, before: &InterfaceSample, over: TimeSpan) -> Option<Traffic> {
         let per_s = |counter: fn(&InterfaceSample) -> u64| over.per_s(counter(before), counter(self));
         Some(Traffic {
             rx_packets_per_s: per_s(|i| i.rx_packets)?,
@@ -141,7 +141,7 @@ mod tests {
 
     const HEADINGS: &str = "Inter-|   Receive                                                |  Transmit\n \
         face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed\n";
-    const OVER: Over = Over(Nanos::from_secs(2));
+    const OVER: TimeSpan = TimeSpan(Nanos::from_secs(2));
 
     fn read(lines: &str) -> Vec<InterfaceSample> {
         Interfaces::default().read(format!("{HEADINGS}{lines}").as_bytes()).unwrap()

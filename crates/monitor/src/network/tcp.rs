@@ -2,7 +2,7 @@
 
 use super::NetFile;
 use super::columns::Columns;
-use crate::counter::Over;
+use crate::counter::TimeSpan;
 use crate::procfs::{number, words};
 use brimful_core::server::Tcp;
 use serde::{Deserialize, Serialize};
@@ -149,7 +149,7 @@ fn figure(line: &[u8], name: &[u8]) -> Option<u64> {
 
 impl TcpSample {
     /// What happened since an earlier sample; `None` if nothing of TCP is known.
-    pub(super) fn since(&self, earlier: &TcpSample, over: Over) -> Option<Tcp> {
+    pub(super) fn since(&self, earlier: &TcpSample, over: TimeSpan) -> Option<Tcp> {
         let per_s = |counter: fn(&TcpSample) -> Option<u64>| over.per_s_of(counter(earlier), counter(self));
         let tcp = Tcp {
             segments_in_per_s: per_s(|tcp| tcp.segments_in),

@@ -13,9 +13,9 @@ const MAX_OBJECTS: usize = 12_288;
 const MAX_VALUES: usize = 131_072;
 
 /// Samples may come this many times faster than requested, because the clocks of the two hosts differ.
-const FASTER: u64 = 2;
+const MAX_SPEEDUP: u64 = 2;
 /// Samples that may come in addition, because samples that were delayed on the network arrive together.
-const BURST: u64 = 20;
+const MAX_BURST: u64 = 20;
 
 /// Counts the values of a message before anything is allocated for them.
 ///
@@ -67,7 +67,7 @@ impl Pace {
     pub fn count(&mut self, now: Nanos) -> Result<(), LinkError> {
         self.samples += 1;
         let elapsed = now - self.begun;
-        if self.samples <= self.due_within(elapsed).saturating_mul(FASTER).saturating_add(BURST) {
+        if self.samples <= self.due_within(elapsed).saturating_mul(MAX_SPEEDUP).saturating_add(MAX_BURST) {
             return Ok(());
         }
         Err(LinkError(format!(

@@ -15,7 +15,7 @@ pub const EXCHANGES: usize = 16;
 
 /// The largest uncertainty with which a run begins. Figures are of stretches of 250 ms and more: 2 % of one may be its
 /// neighbour's.
-pub const BOUND: Nanos = Nanos::from_millis(5);
+pub const MAX_UNCERTAINTY: Nanos = Nanos::from_millis(5);
 
 /// How far the other clock was ahead at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,9 +84,9 @@ impl Clock {
                 "before the load only, because the stream broke: how far they drifted since is not known".to_owned()
             }
         };
-        let beyond = if uncertainty > BOUND {
+        let beyond = if uncertainty > MAX_UNCERTAINTY {
             format!(
-                ". The one offset stated is sure to {} only, not to {BOUND}: mind that where instants of the two hosts are \
+                ". The one offset stated is sure to {} only, not to {MAX_UNCERTAINTY}: mind that where instants of the two hosts are \
                  compared",
                 uncertainty.rounded()
             )

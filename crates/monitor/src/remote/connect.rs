@@ -1,13 +1,13 @@
 //! The load generator's side: connects, compares clocks, and keeps the samples that come.
 
 use super::bounds::Pace;
-use super::clock::{BOUND, Clock, EXCHANGES, Reading};
-use super::link::{Heard, Link, PATIENCE};
-use super::protocol::{self, Answer, LONGEST_ANSWER, Request};
+use super::clock::{Clock, EXCHANGES, MAX_UNCERTAINTY, Reading};
+use super::link::{ANSWER_TIMEOUT, Link, Received};
+use super::protocol::{self, Answer, MAX_ANSWER_BYTES, Request};
 use super::protocol::{LinkError, words};
 use super::token::{Nonce, Side};
 use super::{Token, stays_here, tls};
-use crate::history::{History, Seen};
+use crate::history::{History, Observations};
 use crate::sampler::Sample;
 use crate::schedule::Intervals;
 use crate::{MonitorError, sys};
@@ -19,8 +19,8 @@ use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 
-/// So many intervals, and [`PATIENCE`], may pass without a sample.
-const MISSED: u64 = 5;
+/// So many intervals, and [`ANSWER_TIMEOUT`], may pass without a sample.
+const MAX_MISSED_INTERVALS: u64 = 5;
 
 /// A `brimful watch --serve`, and how often to sample there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,22 +66,22 @@ impl Stream {
         };
         let remote = |why: String| MonitorError::Remote { peer: config.address.clone(), why };
         let socket = reach(config)?;
-        let link = Link::open(socket, tls, LONGEST_ANSWER).map_err(|LinkError(why)| remote(why))?;
+        let link = Link::open(socket, tls, MAX_ANSWER_BYTES).map_err(|LinkError(why)| remote(why))?;
         Stream::begin(link, config).map_err(|LinkError(why)| remote(why))
     }
 
     fn begin(mut link: Link, config: &RemoteConfig) -> Result<Stream, LinkError> {
-        let (version, there) = match link.receive(sys::now() + PATIENCE, None)? {
-            Heard::Message(Answer::Greeting { protocol, version, nonce }) => {
-                match protocol::misunderstanding(&protocol, &config.address) {
+        let (version, there) = match link.receive(sys::now() + ANSWER_TIMEOUT, None)? {
+            Received::Message(Answer::Greeting { protocol, version, nonce }) => {
+                match protocol::protocol_mismatch(&protocol, &config.address) {
                     Some(why) => return Err(LinkError(why)),
                     None => (words(&version), Nonce::try_from(nonce).map_err(|why| LinkError(why.to_owned()))?),
                 }
             }
-            Heard::Message(answer) => return Err(unexpected(answer)),
-            Heard::Nothing | Heard::Stop => {
+            Received::Message(answer) => return Err(unexpected(answer)),
+            Received::Timeout | Received::Stopped => {
                 return Err(LinkError(format!(
-                    "no greeting within {PATIENCE}: check that `brimful watch --serve` is what listens there, and give \
+                    "no greeting within {ANSWER_TIMEOUT}: check that `brimful watch --serve` is what listens there, and give \
                      --watch-ca if and only if that has --tls-cert"
                 )));
             }
@@ -101,15 +101,15 @@ impl Stream {
             answer => return Err(unexpected(answer)),
         }
         let before = compare_clocks(&mut link)?;
-        if before.uncertainty > BOUND {
+        if before.uncertainty > MAX_UNCERTAINTY {
             return Err(LinkError(format!(
-                "its clock can be told to {} only, for an answer takes twice as long, and figures of intervals need {BOUND}: \
+                "its clock can be told to {} only, for an answer takes twice as long, and figures of intervals need {MAX_UNCERTAINTY}: \
                  make the load on a host that is nearer to the server, or connect by a shorter way than this tunnel, VPN or relay",
                 before.uncertainty.rounded()
             )));
         }
         let pace = Pace::new(config.intervals, sys::now());
-        link.send(&Request::Watch { every: protocol::by_group(config.intervals) })?;
+        link.send(&Request::Watch { every: protocol::intervals_by_group(config.intervals) })?;
         let (intervals, sources) = match link.answer()? {
             Answer::Watching { every, sources } => (protocol::intervals(&every, config.intervals), sources),
             answer => return Err(unexpected(answer)),
@@ -127,7 +127,7 @@ impl Stream {
     }
 
     /// Receives until `stop` is closed, and the last sample then; or until the stream breaks.
-    pub fn follow(mut self, stop: &PipeReader) -> Seen {
+    pub fn follow(mut self, stop: &PipeReader) -> Observations {
         let followed = self.receive(stop).and_then(|()| self.end());
         let (after, broken) = match followed {
             Ok(after) => (Some(after), None),
@@ -139,19 +139,19 @@ impl Stream {
         sources.insert("monitor".to_owned(), self.source);
         let mut history = self.history;
         history.restamp(|at| clock.here(at));
-        Seen { history, sources, overhead, clock: Some(clock.offset()), broken }
+        Observations { history, sources, overhead, clock: Some(clock.offset()), broken }
     }
 
     fn receive(&mut self, stop: &PipeReader) -> Result<(), LinkError> {
-        let patience = Nanos(self.interval.0.saturating_mul(MISSED)) + PATIENCE;
+        let patience = Nanos(self.interval.0.saturating_mul(MAX_MISSED_INTERVALS)) + ANSWER_TIMEOUT;
         loop {
             match self.link.receive(sys::now() + patience, Some(stop.as_fd()))? {
-                Heard::Stop => return Ok(()),
-                Heard::Nothing => return Err(LinkError(format!("no sample came for {patience}"))),
-                Heard::Message(Answer::Sample { sample, overhead, last: None }) => {
+                Received::Stopped => return Ok(()),
+                Received::Timeout => return Err(LinkError(format!("no sample came for {patience}"))),
+                Received::Message(Answer::Sample { sample, overhead, last: None }) => {
                     self.keep(*sample, overhead)?;
                 }
-                Heard::Message(answer) => return Err(unexpected(answer)),
+                Received::Message(answer) => return Err(unexpected(answer)),
             }
         }
     }
@@ -159,10 +159,10 @@ impl Stream {
     /// Asks for the last sample, and compares clocks once more.
     fn end(&mut self) -> Result<Reading, LinkError> {
         self.link.send(&Request::Stop {})?;
-        let until = sys::now() + PATIENCE;
+        let until = sys::now() + ANSWER_TIMEOUT;
         loop {
-            let Heard::Message(answer) = self.link.receive(until, None)? else {
-                return Err(LinkError(format!("no last sample came within {PATIENCE}")));
+            let Received::Message(answer) = self.link.receive(until, None)? else {
+                return Err(LinkError(format!("no last sample came within {ANSWER_TIMEOUT}")));
             };
             match answer {
                 Answer::Sample { sample, overhead, last: None } => self.keep(*sample, overhead)?,
@@ -227,7 +227,7 @@ fn reach(config: &RemoteConfig) -> Result<TcpStream, MonitorError> {
     let addresses: Vec<SocketAddr> = addresses.filter(allowed).collect();
     let mut failed = None;
     for address in addresses {
-        match TcpStream::connect_timeout(&address, PATIENCE.into()) {
+        match TcpStream::connect_timeout(&address, ANSWER_TIMEOUT.into()) {
             Ok(socket) => return Ok(socket),
             Err(error) => failed = Some(error),
         }

@@ -17,7 +17,7 @@ use std::net::TcpStream;
 use std::os::fd::BorrowedFd;
 
 /// How long the other side may take to answer, or to take what it is sent.
-pub const PATIENCE: Nanos = Nanos::from_secs(5);
+pub const ANSWER_TIMEOUT: Nanos = Nanos::from_secs(5);
 
 /// One side of a connection.
 #[derive(Debug)]
@@ -31,13 +31,13 @@ pub struct Link {
 
 /// What came of waiting.
 #[derive(Debug)]
-pub enum Heard<T> {
+pub enum Received<T> {
     /// A message.
     Message(T),
     /// None in time.
-    Nothing,
+    Timeout,
     /// The pipe was closed.
-    Stop,
+    Stopped,
 }
 
 /// The bytes, encrypted or not.
@@ -56,15 +56,15 @@ impl Link {
         socket.set_nodelay(true)?;
         let tls = tls.map(Box::new);
         let mut link = Link { stream: Stream { socket, tls }, received: Vec::new(), searched: 0, longest };
-        let until = sys::now() + PATIENCE;
+        let until = sys::now() + ANSWER_TIMEOUT;
         while link.stream.is_handshaking() {
             match link.stream.pump() {
                 Ok(0) => {
                     return Err(LinkError("the other side closed the connection during the TLS handshake".to_owned()));
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    if matches!(link.wait(PollFlags::IN, until, None)?, Heard::Nothing) {
-                        return Err(LinkError(format!("no TLS handshake within {PATIENCE}")));
+                    if matches!(link.wait(PollFlags::IN, until, None)?, Received::Timeout) {
+                        return Err(LinkError(format!("no TLS handshake within {ANSWER_TIMEOUT}")));
                     }
                 }
                 Ok(_) => {}
@@ -74,11 +74,11 @@ impl Link {
         Ok(link)
     }
 
-    /// Sends a message, within [`PATIENCE`].
+    /// Sends a message, within [`ANSWER_TIMEOUT`].
     pub fn send(&mut self, message: &impl Serialize) -> Result<(), LinkError> {
         let mut line = serde_json::to_vec(message).map_err(|error| LinkError(error.to_string()))?;
         line.push(b'\n');
-        let until = sys::now() + PATIENCE;
+        let until = sys::now() + ANSWER_TIMEOUT;
         let mut rest = line.as_slice();
         loop {
             let done = match rest {
@@ -92,8 +92,8 @@ impl Link {
                 Ok(true) => return Ok(()),
                 Ok(false) => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    if matches!(self.wait(PollFlags::OUT, until, None)?, Heard::Nothing) {
-                        return Err(LinkError(format!("the other side took nothing for {PATIENCE}")));
+                    if matches!(self.wait(PollFlags::OUT, until, None)?, Received::Timeout) {
+                        return Err(LinkError(format!("the other side took nothing for {ANSWER_TIMEOUT}")));
                     }
                 }
                 Err(error) => return Err(error.into()),
@@ -106,14 +106,14 @@ impl Link {
         &mut self,
         until: Nanos,
         stop: Option<BorrowedFd<'_>>,
-    ) -> Result<Heard<T>, LinkError> {
+    ) -> Result<Received<T>, LinkError> {
         loop {
             if let Some(end) = self.received[self.searched..].iter().position(|&byte| byte == b'\n') {
                 let after = self.searched + end + 1;
                 let message = parse(&self.received[..after]);
                 self.received.drain(..after);
                 self.searched = 0;
-                return message.map(Heard::Message);
+                return message.map(Received::Message);
             }
             self.searched = self.received.len();
             if self.searched > self.longest {
@@ -125,34 +125,34 @@ impl Link {
                 Ok(0) => return Err(LinkError("the other side closed the connection".to_owned())),
                 Ok(n) => self.received.extend_from_slice(&chunk[..n]),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => match self.wait(PollFlags::IN, until, stop)? {
-                    Heard::Message(()) => {}
-                    Heard::Nothing => return Ok(Heard::Nothing),
-                    Heard::Stop => return Ok(Heard::Stop),
+                    Received::Message(()) => {}
+                    Received::Timeout => return Ok(Received::Timeout),
+                    Received::Stopped => return Ok(Received::Stopped),
                 },
                 Err(error) => return Err(error.into()),
             }
         }
     }
 
-    /// Waits for an answer, within [`PATIENCE`].
+    /// Waits for an answer, within [`ANSWER_TIMEOUT`].
     pub fn answer<T: DeserializeOwned>(&mut self) -> Result<T, LinkError> {
-        match self.receive(sys::now() + PATIENCE, None)? {
-            Heard::Message(message) => Ok(message),
-            Heard::Nothing | Heard::Stop => Err(LinkError(format!("no answer within {PATIENCE}"))),
+        match self.receive(sys::now() + ANSWER_TIMEOUT, None)? {
+            Received::Message(message) => Ok(message),
+            Received::Timeout | Received::Stopped => Err(LinkError(format!("no answer within {ANSWER_TIMEOUT}"))),
         }
     }
 
     /// Waits until the socket is ready, or `stop` is closed, or it is `until`.
-    fn wait(&self, what: PollFlags, until: Nanos, stop: Option<BorrowedFd<'_>>) -> Result<Heard<()>, LinkError> {
+    fn wait(&self, what: PollFlags, until: Nanos, stop: Option<BorrowedFd<'_>>) -> Result<Received<()>, LinkError> {
         let socket = PollFd::new(&self.stream.socket, what);
         // A pipe whose other end is closed is always ready; nobody writes into it.
         let mut fds = [Some(socket), stop.map(|stop| PollFd::from_borrowed_fd(stop, PollFlags::IN))];
         let mut fds: Vec<PollFd<'_>> = fds.iter_mut().filter_map(Option::take).collect();
         if !sys::wait(&mut fds, until)? {
-            return Ok(Heard::Nothing);
+            return Ok(Received::Timeout);
         }
         let stopped = fds.get(1).is_some_and(|stop| !stop.revents().is_empty());
-        Ok(if stopped { Heard::Stop } else { Heard::Message(()) })
+        Ok(if stopped { Received::Stopped } else { Received::Message(()) })
     }
 }
 

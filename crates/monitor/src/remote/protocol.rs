@@ -13,9 +13,9 @@ use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
 
 /// The longest message of a client.
-pub const LONGEST_REQUEST: usize = 4 << 10;
+pub const MAX_REQUEST_BYTES: usize = 4 << 10;
 /// The longest answer: samples of hundreds of CPUs and thousands of interfaces.
-pub const LONGEST_ANSWER: usize = 4 << 20;
+pub const MAX_ANSWER_BYTES: usize = 4 << 20;
 
 /// From the client.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -85,22 +85,22 @@ pub enum Answer {
 }
 
 /// Intervals as they travel.
-pub fn by_group(intervals: Intervals) -> BTreeMap<String, Nanos> {
+pub fn intervals_by_group(intervals: Intervals) -> BTreeMap<String, Nanos> {
     GroupName::ALL.into_iter().filter_map(|group| Some((group.to_string(), intervals.of(group)?))).collect()
 }
 
 /// And back: as often as is wanted, of the groups that there are. Intervals keep to their bounds, whatever is wanted.
-pub fn intervals(every: &BTreeMap<String, Nanos>, there_are: Intervals) -> Intervals {
-    let mut intervals = there_are;
+pub fn intervals(every: &BTreeMap<String, Nanos>, available: Intervals) -> Intervals {
+    let mut intervals = available;
     for group in GroupName::ALL {
-        let wanted = there_are.of(group).and(every.get(group.name()).copied());
+        let wanted = available.of(group).and(every.get(group.name()).copied());
         intervals.set(group, wanted);
     }
     intervals
 }
 
 /// Why the two sides cannot understand each other, if they cannot.
-pub fn misunderstanding(protocol: &str, peer: &str) -> Option<String> {
+pub fn protocol_mismatch(protocol: &str, peer: &str) -> Option<String> {
     let version = |protocol: &str| protocol.strip_prefix("brimful.watch/")?.parse::<u32>().ok();
     let update = match (version(protocol), version(PROTOCOL)) {
         _ if protocol == PROTOCOL => return None,
@@ -145,8 +145,8 @@ mod tests {
 
     #[test]
     fn it_is_said_which_side_to_update() {
-        assert_eq!(misunderstanding(PROTOCOL, "there:1"), None);
-        let about = |protocol| misunderstanding(protocol, "there:1").unwrap();
+        assert_eq!(protocol_mismatch(PROTOCOL, "there:1"), None);
+        let about = |protocol| protocol_mismatch(protocol, "there:1").unwrap();
         assert!(about("brimful.watch/1").ends_with("update brimful on there:1"));
         assert!(about("brimful.watch/4").ends_with("update brimful on this host"));
         assert!(about("SSH-2.0").contains("check the port"));
@@ -154,15 +154,15 @@ mod tests {
 
     #[test]
     fn only_groups_that_there_are_can_be_wanted() {
-        let mut there_are = Intervals::every(Nanos::from_secs(1));
-        there_are.set(GroupName::Network, None);
-        let wanted = by_group(Intervals::every(Nanos::from_millis(50)));
+        let mut available = Intervals::every(Nanos::from_secs(1));
+        available.set(GroupName::Network, None);
+        let wanted = intervals_by_group(Intervals::every(Nanos::from_millis(50)));
         let mut expected = Intervals::every(Nanos::from_millis(50));
         expected.set(GroupName::Network, None);
-        assert_eq!(intervals(&wanted, there_are), expected);
+        assert_eq!(intervals(&wanted, available), expected);
         let strange = [("kernel".to_owned(), Nanos::ZERO), ("none".to_owned(), Nanos::MAX)].into();
-        assert_eq!(intervals(&strange, there_are).of(GroupName::Kernel), Some(Nanos::from_millis(10)));
-        assert_eq!(intervals(&strange, there_are).of(GroupName::Process), None);
+        assert_eq!(intervals(&strange, available).of(GroupName::Kernel), Some(Nanos::from_millis(10)));
+        assert_eq!(intervals(&strange, available).of(GroupName::Process), None);
     }
 
     #[test]

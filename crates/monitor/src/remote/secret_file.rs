@@ -9,7 +9,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// The most that is read.
-const LONGEST: u64 = 1 << 20;
+const MAX_BYTES: u64 = 1 << 20;
 
 /// A file, and what it holds.
 pub struct SecretFile {
@@ -21,7 +21,7 @@ impl SecretFile {
     pub fn read(path: &Path) -> io::Result<SecretFile> {
         let file = File::open(path)?;
         let mut bytes = Vec::new();
-        (&file).take(LONGEST).read_to_end(&mut bytes)?;
+        (&file).take(MAX_BYTES).read_to_end(&mut bytes)?;
         Ok(SecretFile { bytes, file })
     }
 

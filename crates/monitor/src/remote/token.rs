@@ -24,7 +24,7 @@ pub struct Token(String);
 
 impl Token {
     /// The fewest digits.
-    const LEAST: usize = 32;
+    const MIN_DIGITS: usize = 32;
 
     /// A new one, from the kernel's generator.
     ///
@@ -112,7 +112,7 @@ impl TryFrom<String> for Nonce {
     type Error = &'static str;
 
     fn try_from(text: String) -> Result<Nonce, Self::Error> {
-        let is_one = text.len() == Token::LEAST && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let is_one = text.len() == Token::MIN_DIGITS && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         is_one.then_some(Nonce(text)).ok_or("a nonce is 32 hexadecimal digits")
     }
 }
@@ -141,10 +141,10 @@ impl FromStr for Token {
 
     fn from_str(text: &str) -> Result<Token, MonitorError> {
         let text = text.trim();
-        if text.len() < Token::LEAST || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        if text.len() < Token::MIN_DIGITS || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Err(MonitorError::Unusable(format!(
                 "not a token: it has to be {} hexadecimal digits or more, as `openssl rand -hex 16` makes them",
-                Token::LEAST
+                Token::MIN_DIGITS
             )));
         }
         Ok(Token(text.to_ascii_lowercase()))

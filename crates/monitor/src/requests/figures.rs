@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 pub const CLASS_NAMES: [&str; crate::ebpf::CLASSES] = ["under-5k", "5k-50k", "50k-100k", "100k-500k", "over-500k"];
 
 /// What sockets cannot tell, of any server.
-const LIMITS: [&str; 6] = [
+const SOCKET_LIMITS: [&str; 6] = [
     "requests sent before the answer to the one before (pipelining) count as one",
     "a TLS handshake counts as requests of its own",
     "streams of HTTP/2 cannot be told apart: what is sent and answered in turn on a connection is a request",
@@ -21,7 +21,7 @@ const LIMITS: [&str; 6] = [
     "of a request that was being received when a slice began, only the rest is seen",
 ];
 /// From this share on it is said that requests were open.
-const OPEN: f64 = 0.0005;
+const MIN_OPEN_SHARE: f64 = 0.0005;
 
 /// The figures of a stretch of time.
 pub(super) fn between(earlier: &RequestsSample, later: &RequestsSample, over: Nanos) -> SocketRequests {
@@ -93,14 +93,14 @@ fn classes(earlier: &PortRequests, later: &PortRequests, counting: Option<f64>) 
 /// What of all this a reader may be misled by.
 fn limits(ports: &[SocketPort]) -> Vec<String> {
     let open = |port: &SocketPort| {
-        let share = port.open_share.filter(|&share| share >= OPEN)?;
+        let share = port.open_share.filter(|&share| share >= MIN_OPEN_SHARE)?;
         let share = small_percent(share);
         Some(format!(
             "{share} of the requests at port {} had no answer yet when their slice ended: times are of the others",
             port.port
         ))
     };
-    ports.iter().filter_map(open).chain(LIMITS.map(str::to_owned)).collect()
+    ports.iter().filter_map(open).chain(SOCKET_LIMITS.map(str::to_owned)).collect()
 }
 
 /// All sizes together.
@@ -190,7 +190,7 @@ mod tests {
         let p50 = large.service_us.unwrap().p50;
         assert!((250.0..400.0).contains(&p50), "{p50}");
         assert!(found.limits[0].starts_with("1.13 % of the requests at port 80 had no answer"), "{:?}", found.limits);
-        assert_eq!(found.limits.len(), 1 + LIMITS.len());
+        assert_eq!(found.limits.len(), 1 + SOCKET_LIMITS.len());
     }
 
     #[test]
@@ -199,7 +199,7 @@ mod tests {
         let found = between(&now, &now, Nanos::from_millis(300));
         let [port] = found.ports.as_slice() else { panic!("{found:?}") };
         assert_eq!((found.duty, port.requests_per_s, port.open_share, port.wait_us), (0.0, None, None, None));
-        assert_eq!((found.classes.as_slice(), found.limits.len()), ([].as_slice(), LIMITS.len()));
+        assert_eq!((found.classes.as_slice(), found.limits.len()), ([].as_slice(), SOCKET_LIMITS.len()));
         assert_eq!(between(&now, &RequestsSample::default(), Nanos::ZERO).ports, []);
     }
 

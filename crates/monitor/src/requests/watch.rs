@@ -4,7 +4,7 @@
 //! Counters are read when a slice has ended and nothing moves any more, so that those of a sample belong together. Where
 //! slices never end they are read as they are, and kept from falling: a request may be seen between two sizes.
 
-use super::slices::{Duty, Slices};
+use super::slices::{DutyCycle, SlicePlan};
 use super::{PortRequests, RequestsSample, SizeRequests};
 use crate::ebpf::{RequestProbe, own_network_namespace};
 use crate::module::TimesSample;
@@ -32,7 +32,7 @@ pub struct RequestsWatch {
 struct Shared {
     probe: RequestProbe,
     ports: Vec<u16>,
-    slices: Slices,
+    slices: SlicePlan,
     /// The slice that is under way.
     current: Option<Slice>,
     sample: RequestsSample,
@@ -51,13 +51,13 @@ struct Slice {
 
 impl RequestsWatch {
     /// To be called by a thread that is in the network namespace of the ports.
-    pub(super) fn open(ports: &[u16], duty: Duty) -> Result<RequestsWatch, String> {
+    pub(super) fn open(ports: &[u16], duty: DutyCycle) -> Result<RequestsWatch, String> {
         if ports.is_empty() {
             return Err("the watched programs listen on no TCP port that is seen here: name it with --port".to_owned());
         }
         let namespace = own_network_namespace().map_err(|error| error.to_string())?;
         let probe = RequestProbe::load(ports, namespace).map_err(|error| error.to_string())?;
-        let slices = Slices::new(duty);
+        let slices = SlicePlan::new(duty);
         let mut shared = Shared {
             probe,
             ports: ports.to_vec(),

@@ -13,7 +13,7 @@ const INTERPRETERS: [&[u8]; 11] =
 /// Shells, to which `-e` means to end at the first error.
 const SHELLS: [&[u8]; 3] = [b"sh", b"bash", b"dash"];
 /// A script is among the first arguments: an interpreter and its options stand before it.
-const MAX_SCRIPT_PLACE: usize = 8;
+const MAX_SCRIPT_POSITION: usize = 8;
 
 /// The names of one process. All but the kernel's are read when they are first needed.
 pub(super) struct ProcessNames<'p> {
@@ -69,7 +69,7 @@ fn title(command_line: &[u8]) -> Vec<u8> {
 fn script<'c>(command_line: &'c [u8], comm: &[u8], executable: &[u8]) -> Option<&'c [u8]> {
     let program = without_version(executable);
     let is_shell = SHELLS.contains(&program);
-    let mut arguments = command_line.split(|byte| *byte == 0).skip(1).take(MAX_SCRIPT_PLACE);
+    let mut arguments = command_line.split(|byte| *byte == 0).skip(1).take(MAX_SCRIPT_POSITION);
     let argument = arguments.find(|argument| !argument.starts_with(b"-") || is_code(argument, is_shell))?;
     let name = file_name(argument);
     let is_script = !argument.starts_with(b"-") && !name.is_empty();

@@ -6,7 +6,7 @@ use brimful_core::Nanos;
 
 /// How often to look for whoever else has a port or joins a cgroup, while somebody is known to: asking what listens
 /// takes the kernel as long as half a sample.
-pub(super) const JOINING: Nanos = Nanos::from_secs(5);
+pub(super) const OWNER_REFRESH: Nanos = Nanos::from_secs(5);
 
 #[derive(Debug, Default)]
 pub(super) struct Port {

@@ -7,7 +7,7 @@
 //! started; so each scan that followed a start is followed by another one, and by more while a name is waited for.
 
 use super::selection::Selection;
-use crate::accounts::{Accounts, Facts, Usage};
+use crate::accounts::{Accounts, ProcessReading, Usage};
 use crate::procfs::{self, ProcFile, process_table, with_descendants};
 use crate::program::CpuTime;
 use crate::search::Search;
@@ -51,9 +51,9 @@ struct Handle {
 /// What becomes of a process.
 #[derive(Debug)]
 enum State {
-    Alive(Facts),
+    Alive(ProcessReading),
     /// With all that it ever used; its parent has not waited for it yet.
-    Ended(Facts),
+    Ended(ProcessReading),
     Gone,
 }
 
@@ -124,9 +124,9 @@ impl ProcReader {
         let table = process_table(&self.proc, tag);
         for (pid, program) in with_descendants(&table) {
             if accounts.program_of(pid).is_none()
-                && let Some((handle, facts)) = self.open_handle(pid)
+                && let Some((handle, reading)) = self.open_handle(pid)
             {
-                accounts.admit(pid, program, &facts);
+                accounts.admit(pid, program, &reading);
                 self.handles.insert(pid, handle);
             }
         }
@@ -139,8 +139,8 @@ impl ProcReader {
         let ProcReader { handles, units, buffer, .. } = self;
         handles.retain(|&pid, handle| {
             let state = handle.state(pid, *units, buffer);
-            if let State::Alive(facts) | State::Ended(facts) = &state {
-                accounts.update(pid, facts);
+            if let State::Alive(reading) | State::Ended(reading) = &state {
+                accounts.update(pid, reading);
             }
             let alive = matches!(state, State::Alive(_));
             if !alive {
@@ -181,12 +181,13 @@ impl ProcReader {
                 if pid == std::process::id() || accounts.program_of(pid).is_some() {
                     continue;
                 }
-                let Some((handle, facts)) = self.open_handle(pid) else { continue };
-                let Some(program) = selection.selector_of(pid, facts.name(), accounts).or(accounts.program_of(parent))
+                let Some((handle, reading)) = self.open_handle(pid) else { continue };
+                let Some(program) =
+                    selection.selector_of(pid, reading.name(), accounts).or(accounts.program_of(parent))
                 else {
                     continue;
                 };
-                accounts.admit(pid, program, &facts);
+                accounts.admit(pid, program, &reading);
                 self.handles.insert(pid, handle);
                 parents.push(pid);
             }
@@ -195,12 +196,12 @@ impl ProcReader {
     }
 
     /// `None` if there is no such process.
-    fn open_handle(&mut self, pid: u32) -> Option<(Handle, Facts)> {
+    fn open_handle(&mut self, pid: u32) -> Option<(Handle, ProcessReading)> {
         let stat = ProcFile::open(&self.proc.join(format!("{pid}/stat"))).ok()?;
         let mut handle = Handle { stat, threads: HashMap::new(), waited: Nanos::ZERO, switches: 0 };
         self.scheduling |= handle.read_threads(&self.proc.join(format!("{pid}/task")), &mut self.buffer);
         match handle.state(pid, self.units, &mut self.buffer) {
-            State::Alive(facts) => Some((handle, facts)),
+            State::Alive(reading) => Some((handle, reading)),
             State::Ended(_) | State::Gone => None,
         }
     }
@@ -228,7 +229,7 @@ impl Handle {
         let total = sys::process_cpu(pid).unwrap_or(user + system);
         let mut comm = [0; 16];
         comm.iter_mut().zip(stat.comm.iter().take(15)).for_each(|(to, from)| *to = *from);
-        let facts = Facts {
+        let reading = ProcessReading {
             comm,
             parent: stat.parent,
             // At the latest: what was started in the tick in which the watch began is new.
@@ -248,7 +249,7 @@ impl Handle {
             running: self.threads.values().filter(|thread| thread.running).count() as u64,
             rss_bytes: stat.rss_pages.saturating_mul(units.page_bytes),
         };
-        if ended { State::Ended(facts) } else { State::Alive(facts) }
+        if ended { State::Ended(reading) } else { State::Alive(reading) }
     }
 
     /// Looks at every thread; `directory` is the process's `task`. True if the kernel tells how they were scheduled.

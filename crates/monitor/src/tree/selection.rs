@@ -2,7 +2,7 @@
 
 use super::cgroup::Cgroup;
 use super::names::ProcessNames;
-use super::port::{JOINING, Port};
+use super::port::{OWNER_REFRESH, Port};
 use super::selector::ProcessSelector;
 use super::users::{Listeners, Users, by_name_alone};
 use crate::accounts::Accounts;
@@ -13,10 +13,10 @@ use brimful_core::Nanos;
 use std::path::{Path, PathBuf};
 
 /// How long after its start a process may still give itself a title.
-const TITLING: Nanos = Nanos::from_secs(10);
+const TITLE_DELAY: Nanos = Nanos::from_secs(10);
 /// How long after its start a process may still be between two programs: while one is executed there is a moment in which
 /// the process has its new name and no arguments yet.
-const EXECUTING: Nanos = Nanos::from_secs(1);
+const EXEC_DELAY: Nanos = Nanos::from_secs(1);
 
 /// All selectors, in their order.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ struct Choice {
     users: Users,
     search: Search,
     /// When somebody else is looked for.
-    joining_at: Nanos,
+    refresh_at: Nanos,
 }
 
 /// What has processes.
@@ -65,7 +65,7 @@ impl Selection {
             },
             users: Users::default(),
             search: Search::default(),
-            joining_at: Nanos::ZERO,
+            refresh_at: Nanos::ZERO,
         };
         let has_names = selectors.iter().any(|selector| matches!(selector, ProcessSelector::Name(_)));
         Selection {
@@ -84,10 +84,10 @@ impl Selection {
         for (index, choice) in self.choices.iter_mut().enumerate() {
             let Some(holder) = &mut choice.holder else { continue };
             let alive = accounts.is_alive(index) || holder.is_shared(accounts);
-            if !all && !(choice.search.due() && (!alive || now >= choice.joining_at)) {
+            if !all && !(choice.search.due() && (!alive || now >= choice.refresh_at)) {
                 continue;
             }
-            choice.joining_at = now + JOINING;
+            choice.refresh_at = now + OWNER_REFRESH;
             let begun = Search::begin();
             let mut pids = match holder {
                 Holder::Port(port) => port.new_owners(!alive, &self.netns),
@@ -140,14 +140,14 @@ impl Selection {
         let is_awaited = |(index, choice): (usize, &Choice)| {
             matches!(choice.selector, ProcessSelector::Name(_)) && !accounts.is_alive(index)
         };
-        sys::now() + sys::suspended() < started + TITLING && self.choices.iter().enumerate().any(is_awaited)
+        sys::now() + sys::suspended() < started + TITLE_DELAY && self.choices.iter().enumerate().any(is_awaited)
     }
 
     /// Whether a process that started then (`CLOCK_BOOTTIME`) may have been seen while it executed its program, so that its
     /// title is worth another look.
     pub fn may_be_executing(&self, started: Nanos) -> bool {
         let by_name = |choice: &Choice| matches!(choice.selector, ProcessSelector::Name(_));
-        sys::now() + sys::suspended() < started + EXECUTING && self.choices.iter().any(by_name)
+        sys::now() + sys::suspended() < started + EXEC_DELAY && self.choices.iter().any(by_name)
     }
 
     /// Other users' processes that only their name connects with the server: the name, the pid and the user. A process

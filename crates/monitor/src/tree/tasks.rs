@@ -5,7 +5,7 @@
 //! thread that runs or is ready is asked by its CPU clock, which is exact; all others' figures are exact as they are.
 
 use super::selection::Selection;
-use crate::accounts::{Accounts, Facts, Usage};
+use crate::accounts::{Accounts, ProcessReading, Usage};
 use crate::ebpf::{TaskIterator, TaskRecord};
 use crate::procfs::{Table, with_descendants};
 use crate::program::CpuTime;
@@ -53,7 +53,7 @@ struct Process {
 #[derive(Clone, Copy, Debug)]
 struct Member {
     process: usize,
-    facts: Facts,
+    reading: ProcessReading,
     /// CPU time by the kernel's ticks.
     user: Nanos,
     system: Nanos,
@@ -110,14 +110,14 @@ impl TaskReader {
         }
         self.add_up();
         self.settle_ended_threads();
-        for Member { process, facts, user, system } in &mut self.members {
+        for Member { process, reading, user, system } in &mut self.members {
             let Process { pid, program: Some(program), waited, .. } = self.processes[*process] else { continue };
-            let clock = if facts.running > 0 { sys::process_cpu(pid) } else { None };
-            let total = facts.own.cpu.total.max(clock.unwrap_or_default());
-            facts.own.cpu = CpuTime::split(total, *user, *system);
-            facts.own.waited += waited;
-            if !accounts.update(pid, facts) {
-                accounts.admit(pid, program, facts);
+            let clock = if reading.running > 0 { sys::process_cpu(pid) } else { None };
+            let total = reading.own.cpu.total.max(clock.unwrap_or_default());
+            reading.own.cpu = CpuTime::split(total, *user, *system);
+            reading.own.waited += waited;
+            if !accounts.update(pid, reading) {
+                accounts.admit(pid, program, reading);
             }
         }
         Ok(())
@@ -160,8 +160,8 @@ impl TaskReader {
             let known = index_of(&self.former_processes, record.pid);
             let same = known.is_some_and(|index| self.former_processes[index].started == record.started);
             // All that it ever used, while nobody has waited for it.
-            if let Some(facts) = Member::last(record, self.page_bytes).filter(|_| same) {
-                accounts.update(record.pid, &facts);
+            if let Some(reading) = Member::last(record, self.page_bytes).filter(|_| same) {
+                accounts.update(record.pid, &reading);
             }
         }
         let mut former = self.former_processes.iter().peekable();
@@ -250,7 +250,7 @@ impl Member {
     /// Of a process, by its main thread's record: what its ended threads have used.
     fn new(process: usize, record: &TaskRecord, page_bytes: u64) -> Option<Member> {
         let of = record.process.as_ref()?;
-        let facts = Facts {
+        let reading = ProcessReading {
             comm: record.comm,
             parent: record.parent,
             started: record.started,
@@ -269,26 +269,26 @@ impl Member {
             running: 0,
             rss_bytes: of.rss_pages.unwrap_or_default().saturating_mul(page_bytes),
         };
-        Some(Member { process, facts, user: of.ended.user, system: of.ended.system })
+        Some(Member { process, reading, user: of.ended.user, system: of.ended.system })
     }
 
     /// Of a process that has ended, by the record of its last thread.
-    fn last(record: &TaskRecord, page_bytes: u64) -> Option<Facts> {
+    fn last(record: &TaskRecord, page_bytes: u64) -> Option<ProcessReading> {
         let mut member = Member::new(0, record, page_bytes)?;
         member.add(record);
-        member.facts.own.cpu = CpuTime::split(member.facts.own.cpu.total, member.user, member.system);
-        Some(member.facts)
+        member.reading.own.cpu = CpuTime::split(member.reading.own.cpu.total, member.user, member.system);
+        Some(member.reading)
     }
 
     /// Adds what a living thread has used; hands back its waits.
     fn add(&mut self, thread: &TaskRecord) -> Nanos {
         let waited = thread.waited.unwrap_or_default();
-        let Member { facts, user, system, .. } = self;
-        facts.own.cpu.total += thread.own.ran;
-        facts.own.waited += waited;
-        facts.own.switches += thread.own.switches;
-        facts.own.major_faults += thread.own.major_faults;
-        facts.running += u64::from(thread.runnable);
+        let Member { reading, user, system, .. } = self;
+        reading.own.cpu.total += thread.own.ran;
+        reading.own.waited += waited;
+        reading.own.switches += thread.own.switches;
+        reading.own.major_faults += thread.own.major_faults;
+        reading.running += u64::from(thread.runnable);
         *user += thread.own.user;
         *system += thread.own.system;
         waited

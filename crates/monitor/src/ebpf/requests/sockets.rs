@@ -3,7 +3,7 @@
 use super::*;
 use crate::ebpf::connections::tests::{apart, client, listener};
 use crate::ebpf::own_network_namespace;
-use crate::fixture::PATIENCE;
+use crate::fixture::TEST_TIMEOUT;
 use rustix::fs::sendfile;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -59,7 +59,7 @@ fn counts(probe: &RequestProbe) -> (u64, u64, u64) {
 fn settle(probe: &RequestProbe, expected: (u64, u64, u64)) {
     let begun = Instant::now();
     while counts(probe) != expected {
-        assert!(begun.elapsed() < PATIENCE, "{:?} instead of {expected:?}", counts(probe));
+        assert!(begun.elapsed() < TEST_TIMEOUT, "{:?} instead of {expected:?}", counts(probe));
         thread::yield_now();
     }
 }
@@ -111,7 +111,7 @@ fn waiting_ends_with_the_first_read_and_service_with_the_last_send() {
         let begun = Instant::now();
         // The second send takes back what the first has recorded.
         while size().sent != 8 {
-            assert!(begun.elapsed() < PATIENCE, "{:?}", size());
+            assert!(begun.elapsed() < TEST_TIMEOUT, "{:?}", size());
         }
         let ms = |ns: u64| Duration::from_nanos(ns);
         let SizeTally { wait, service, received, .. } = size();
@@ -137,7 +137,7 @@ fn an_answer_by_sendfile_is_seen() {
         settle(&probe, (1, 1, 0));
         let begun = Instant::now();
         while probe.read().unwrap()[1].sizes[2].sent != 60_000 {
-            assert!(begun.elapsed() < PATIENCE, "{:?}", probe.read().unwrap());
+            assert!(begun.elapsed() < TEST_TIMEOUT, "{:?}", probe.read().unwrap());
         }
     });
 }

@@ -8,52 +8,52 @@ use std::net::{IpAddr, Shutdown, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// At a time.
-pub const STRANGERS: usize = 64;
+pub const MAX_PENDING: usize = 64;
 
 /// All of them.
 #[derive(Clone, Default)]
-pub struct Strangers(Arc<Mutex<Crowd>>);
+pub struct PendingClients(Arc<Mutex<PendingList>>);
 
 #[derive(Default)]
-struct Crowd {
+struct PendingList {
     /// The oldest first.
-    present: VecDeque<Present>,
+    present: VecDeque<PendingConnection>,
     /// So many have come before.
     before: u64,
 }
 
-struct Present {
+struct PendingConnection {
     number: u64,
     from: IpAddr,
     socket: TcpStream,
 }
 
 /// One of them, until it is dropped.
-pub struct Stranger {
+pub struct PendingClient {
     number: u64,
-    all: Strangers,
+    all: PendingClients,
 }
 
-impl Strangers {
+impl PendingClients {
     /// Takes one in; if there are too many, another one's connection ends.
-    pub fn admit(&self, socket: &TcpStream, from: IpAddr) -> io::Result<Stranger> {
+    pub fn admit(&self, socket: &TcpStream, from: IpAddr) -> io::Result<PendingClient> {
         let socket = socket.try_clone()?;
         let mut crowd = self.lock();
-        if crowd.present.len() >= STRANGERS {
+        if crowd.present.len() >= MAX_PENDING {
             crowd.turn_one_away();
         }
         crowd.before += 1;
         let number = crowd.before;
-        crowd.present.push_back(Present { number, from, socket });
-        Ok(Stranger { number, all: self.clone() })
+        crowd.present.push_back(PendingConnection { number, from, socket });
+        Ok(PendingClient { number, all: self.clone() })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Crowd> {
+    fn lock(&self) -> MutexGuard<'_, PendingList> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Crowd {
+impl PendingList {
     fn turn_one_away(&mut self) {
         let of_host = |from: IpAddr| self.present.iter().filter(|present| present.from == from).count();
         // Of several equals `rev` makes this the oldest.
@@ -66,7 +66,7 @@ impl Crowd {
     }
 }
 
-impl Drop for Stranger {
+impl Drop for PendingClient {
     fn drop(&mut self) {
         self.all.lock().present.retain(|present| present.number != self.number);
     }
@@ -82,15 +82,15 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let socket = || TcpStream::connect(address).unwrap();
-        let (strangers, host) = (Strangers::default(), |n: u8| IpAddr::from([192, 0, 2, n]));
-        let mut guests: Vec<Stranger> = (0..STRANGERS as u8)
-            .map(|n| strangers.admit(&socket(), host(if n % 4 == 0 { n } else { 1 })).unwrap())
+        let (pending, host) = (PendingClients::default(), |n: u8| IpAddr::from([192, 0, 2, n]));
+        let mut guests: Vec<PendingClient> = (0..MAX_PENDING as u8)
+            .map(|n| pending.admit(&socket(), host(if n % 4 == 0 { n } else { 1 })).unwrap())
             .collect();
-        let numbers = || strangers.lock().present.iter().map(|present| present.number).collect::<Vec<_>>();
+        let numbers = || pending.lock().present.iter().map(|present| present.number).collect::<Vec<_>>();
         assert_eq!(numbers()[..3], [1, 2, 3]);
-        guests.push(strangers.admit(&socket(), host(200)).unwrap());
-        assert_eq!((numbers().len(), &numbers()[..3]), (STRANGERS, &[1, 3, 4][..]), "the first of the crowd");
+        guests.push(pending.admit(&socket(), host(200)).unwrap());
+        assert_eq!((numbers().len(), &numbers()[..3]), (MAX_PENDING, &[1, 3, 4][..]), "the first of the crowd");
         drop(guests.remove(0));
-        assert_eq!((numbers().len(), numbers()[0]), (STRANGERS - 1, 3));
+        assert_eq!((numbers().len(), numbers()[0]), (MAX_PENDING - 1, 3));
     }
 }

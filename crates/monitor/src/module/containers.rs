@@ -3,7 +3,7 @@
 
 use super::ServerSample;
 use super::file::{ModuleFile, ModuleFileError};
-use super::find::{Found, open_mapped};
+use super::find::{MappedFiles, open_mapped};
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 /// A server of another mount namespace, or another root.
 #[derive(Debug)]
-pub struct Elsewhere {
+pub struct ContainerServer {
     /// Its processes that have the file mapped, by their ids here, in ascending order.
     pub pids: Vec<u32>,
     /// The file as this process may name it, by the root of one of them.
@@ -21,7 +21,7 @@ pub struct Elsewhere {
     living: Vec<u32>,
 }
 
-impl Elsewhere {
+impl ContainerServer {
     /// What its file says now.
     ///
     /// # Errors
@@ -33,7 +33,7 @@ impl Elsewhere {
 }
 
 /// All of them, as far as this user may look into their processes; `proc` is where the kernel tells of processes.
-pub fn servers_elsewhere(proc: &Path) -> Vec<Elsewhere> {
+pub fn servers_in_containers(proc: &Path) -> Vec<ContainerServer> {
     let here = Place::of(&proc.join("self"));
     let processes = fs::read_dir(proc).into_iter().flatten().flatten();
     let mut pids: Vec<u32> = processes
@@ -41,14 +41,14 @@ pub fn servers_elsewhere(proc: &Path) -> Vec<Elsewhere> {
         .filter(|pid: &u32| Place::of(&proc.join(pid.to_string())).is_some_and(|there| Some(there) != here))
         .collect();
     pids.sort_unstable();
-    let found = Found::look(proc, &pids);
+    let found = MappedFiles::look(proc, &pids);
     let living: Vec<u32> = found.living.iter().copied().collect();
     let opened = found.files.iter().filter_map(|(place, sharing)| {
         let file = open_mapped(proc, place, sharing).ok()?;
         let pids: Vec<u32> = sharing.pids.iter().copied().collect();
         let root = proc.join(pids.first()?.to_string()).join("root");
         let path = root.join(file.path().trim_start_matches('/'));
-        Some(Elsewhere { pids, path, file, living: living.clone() })
+        Some(ContainerServer { pids, path, file, living: living.clone() })
     });
     opened.collect()
 }
