@@ -1,23 +1,23 @@
-//! The accounts of the programs: what their processes used, the departed included, whatever the source.
+//! What the processes of each program have used, including those that ended, from any source.
 //!
-//! A source tells [`ProcessReading`] of living processes, among them counters since each process began; the accounts make of
-//! them totals of a program that never go backwards and count nothing twice. For every process
+//! A source provides a [`ProcessReading`] of each living process, with counters since that process began. The accounts
+//! turn them into totals of a program that never decrease and count nothing twice. For every process
 //!
 //! ```text
-//! total = its own + max(what it reaped, what was last read of its children that are gone)
+//! total = own + max(reaped, last readings of its children that are gone)
 //! ```
 //!
-//! where *what it reaped* is the growth of what the kernel adds up of children that ended and were waited for: so a
-//! child that was born and died between two readings counts as well. Children that belong to another program are taken
-//! off. What a process used before the watch began is not counted. Not seen: a process that lived less than the time
-//! between two readings and whose parent did not wait for it.
+//! where *reaped* is the growth of the counters in which the kernel sums children that ended and were waited for. So a
+//! child that starts and ends between two readings counts as well. Children that belong to another program are
+//! subtracted. What a process used before the watch began is not counted. One case is missed: a process that lived
+//! shorter than the time between two readings and whose parent did not wait for it.
 
 use crate::program::{CpuTime, ProgramSample};
 use brimful_core::Nanos;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What a source tells of a process that has not ended.
+/// What a source reports of a process that has not ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ProcessReading {
     /// Its name, cut to 15 bytes by the kernel and padded with zeros.
@@ -25,17 +25,18 @@ pub(crate) struct ProcessReading {
     pub parent: u32,
     /// Since boot, suspended time included.
     pub started: Nanos,
-    /// Since it began, by threads that ended as well.
+    /// Used since it began, including by threads that ended.
     pub own: Usage,
-    /// By children that ended and that it waited for, and by theirs. The kernel adds up no waits and no switches.
+    /// Used by children that ended and that it waited for, and by theirs. The kernel sums neither waits nor switches
+    /// here.
     pub reaped: Usage,
     pub threads: u64,
     pub running: u64,
     pub rss_bytes: u64,
 }
 
-/// Counters that only grow. Those that the source does not tell stay at zero, and [`ProcessTree`](crate::ProcessTree)
-/// leaves them out of the sample.
+/// Counters that only grow. Those that the source does not provide stay at zero, and
+/// [`ProcessTree`](crate::ProcessTree) leaves them out of the sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Usage {
     pub cpu: CpuTime,
@@ -44,7 +45,7 @@ pub(crate) struct Usage {
     pub major_faults: u64,
 }
 
-/// All programs. Every process belongs to one at most. Sources read processes one after another, by ascending pid.
+/// The accounts of all programs. Every process belongs to at most one. Sources read processes by ascending pid.
 #[derive(Debug)]
 pub(crate) struct Accounts {
     /// When the watch began, counted like [`ProcessReading::started`].
@@ -56,39 +57,39 @@ pub(crate) struct Accounts {
 #[derive(Debug)]
 struct ProgramAccount {
     name: Arc<str>,
-    /// To be called after its first process, while that lives.
+    /// Whether it takes the name of its first process, as long as that lives.
     nameless: bool,
-    /// Which that is.
+    /// The process it is named after.
     named_after: Option<u32>,
     pids: Arc<[u32]>,
-    /// Whether `pids` must be made anew.
+    /// Whether `pids` must be rebuilt.
     changed: bool,
     found: bool,
     started: u64,
     ended: u64,
-    /// Of members that are gone and whose parent is not one.
+    /// Used by members that are gone and whose parent is not a member.
     gone: Usage,
-    /// By its members before the watch began.
+    /// Used by its members before the watch began.
     before: Usage,
-    /// The last total: the next is never below it.
+    /// The last total, which the next one never falls below.
     floor: Usage,
 }
 
 #[derive(Debug)]
 struct Member {
     program: usize,
-    /// As last told, but for what it may have [reaped](Accounts::reaped_for_sure).
+    /// The last reading, except for what it may have [reaped](Accounts::reliably_reaped).
     reading: ProcessReading,
-    /// What it had reaped as last told.
+    /// What it had reaped at the last reading.
     reaped: Usage,
-    /// Of `reaped`, what it had reaped when it was found, and what belonged to another program.
+    /// The part of `reaped` from before it was found or from members of another program.
     not_ours: Usage,
     children_gone: Usage,
 }
 
 impl Accounts {
-    /// `began` is now, counted like [`ProcessReading::started`]. A program without a name takes that of its first process and is
-    /// called by the second of the pair until then.
+    /// `began` is now, counted like [`ProcessReading::started`]. `names` has a name for each program and whether it is
+    /// final; one that is not is replaced by that of the program's first process.
     pub fn new(began: Nanos, names: impl Iterator<Item = (bool, Arc<str>)>) -> Accounts {
         let program = |(named, name): (bool, _)| ProgramAccount {
             name,
@@ -133,12 +134,12 @@ impl Accounts {
         self.programs[program].found
     }
 
-    /// What is known of a member now; false if the process is none.
+    /// Updates a member with a new reading. False if the process is not a member.
     pub fn update(&mut self, pid: u32, reading: &ProcessReading) -> bool {
-        let reaped = self.reaped_for_sure(pid, reading);
+        let reaped = self.reliably_reaped(pid, reading);
         let Some(member) = self.members.get_mut(&pid) else { return false };
         let program = &mut self.programs[member.program];
-        // It may have executed another program since.
+        // It may have executed another program in between.
         if program.named_after == Some(pid) && member.reading.comm != reading.comm {
             program.name = String::from_utf8_lossy(reading.name()).into();
         }
@@ -148,8 +149,9 @@ impl Accounts {
     }
 
     /// What a process has reaped, without children that it may have reaped after they were read as living and before it
-    /// was read itself: where younger ones have lower pids, as pids come round again, what it had reaped the last time.
-    fn reaped_for_sure(&self, pid: u32, reading: &ProcessReading) -> Usage {
+    /// was read itself. That can happen if younger processes have lower pids, because pids wrap around; the last
+    /// reading is used then.
+    fn reliably_reaped(&self, pid: u32, reading: &ProcessReading) -> Usage {
         let Some(member) = self.members.get(&pid).filter(|member| member.reaped != reading.reaped) else {
             return reading.reaped;
         };
@@ -158,7 +160,7 @@ impl Accounts {
         if self.members.range(..pid).any(|(_, other)| is_younger(other)) { member.reaped } else { reading.reaped }
     }
 
-    /// Makes a process, which is in no program yet, a member of one.
+    /// Makes a process that is in no program yet a member of one.
     pub fn admit(&mut self, pid: u32, index: usize, reading: &ProcessReading) {
         let program = &mut self.programs[index];
         if program.nameless && program.named_after.is_none() {
@@ -175,8 +177,8 @@ impl Accounts {
         self.members.insert(pid, Member { program: index, reading: *reading, reaped, not_ours: reaped, children_gone });
     }
 
-    /// A process has ended, whether its parent has waited for it or not. Its heir is its parent if that is a member, or
-    /// else the program.
+    /// Removes a process that has ended, whether or not its parent has waited for it. Its total moves to its parent if
+    /// that is a member of the same program, or else to the program.
     pub fn end(&mut self, pid: u32) {
         let Some(member) = self.members.remove(&pid) else { return };
         let program = &mut self.programs[member.program];
@@ -188,14 +190,14 @@ impl Accounts {
                 parent.children_gone = parent.children_gone.plus(member.total());
                 return;
             }
-            // The kernel will add it to what the parent reaped.
+            // The kernel will add this to the parent's reaped counters.
             Some(parent) => parent.not_ours = parent.not_ours.plus(member.reading.own).plus(member.reading.reaped),
             None => {}
         }
         program.gone = program.gone.plus(member.total());
     }
 
-    /// Every program as last told of.
+    /// A sample of every program, from the last readings.
     pub fn sample(&mut self) -> Vec<ProgramSample> {
         let mut samples: Vec<ProgramSample> = self.programs.iter().map(|_| ProgramSample::default()).collect();
         let mut totals: Vec<Usage> = self.programs.iter().map(|program| program.gone).collect();
@@ -223,7 +225,7 @@ impl Accounts {
 }
 
 impl ProcessReading {
-    /// `comm` without what pads it.
+    /// `comm` without its padding.
     pub fn name(&self) -> &[u8] {
         self.comm.split(|&byte| byte == 0).next().unwrap_or_default()
     }

@@ -1,7 +1,7 @@
-//! Keeping a server on some of the CPUs while it is measured.
+//! Keeps a server on some of the CPUs while it is measured.
 //!
-//! A process killed while it holds a [`PinGuard`] puts nothing back. What it takes to do so, a [`FormerAffinity`], is therefore
-//! announced before any thread is moved: another process can keep it, and put the threads back instead.
+//! A process that is killed while it holds a [`PinGuard`] restores nothing. The [`FormerAffinity`] is therefore
+//! announced before any thread is moved, so that another process can keep it and restore the threads instead.
 
 use crate::procfs::{self, process_table, with_descendants};
 use crate::{MonitorError, ProcessTree};
@@ -15,23 +15,23 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-/// Puts every thread back where it was when dropped.
+/// Restores every thread's former CPUs when dropped.
 #[derive(Debug)]
-#[must_use = "the threads are put back as soon as this is dropped"]
+#[must_use = "the threads are restored as soon as this is dropped"]
 pub struct PinGuard(FormerAffinity);
 
 /// Where the threads of a tree were allowed to run before they were pinned.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FormerAffinity {
-    /// Processes by pid, with when they started: a pid may be another's by the time it is used.
+    /// Start times of processes by pid. A pid may be reused by the time it is needed.
     processes: BTreeMap<u32, u64>,
-    /// Threads by their number.
+    /// Threads by thread id.
     threads: BTreeMap<u32, Place>,
-    /// Where they are pinned, as a list of ranges.
+    /// The CPUs that they are pinned to, as a list of ranges.
     pinned: String,
 }
 
-/// Where one thread was.
+/// The former CPUs of one thread.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Place {
     /// Clock ticks from boot to its start.
@@ -40,14 +40,12 @@ struct Place {
     cpus: String,
 }
 
-/// Keeps every thread of the tree on these CPUs until the guard is dropped; threads and children that they start are
-/// kept there as well. Threads that vanish meanwhile are no error. What it takes to put threads back is announced
-/// before they are moved, each time with all that was announced before.
+/// Keeps every thread of the tree on these CPUs until the guard is dropped. Threads and children that they start
+/// inherit that. Threads that end meanwhile are no error. What is needed to restore the threads is announced before
+/// they are moved, each time together with everything announced before.
 ///
-/// # Errors
-/// [`MonitorError::OtherUser`], [`MonitorError::NoSuchCpu`], [`MonitorError::Affinity`] where it is not allowed,
-/// [`MonitorError::Announce`] with the
-/// error of `announce`.
+/// [`MonitorError::OtherUser`]; [`MonitorError::NoSuchCpu`]; [`MonitorError::Affinity`] if the kernel refuses;
+/// [`MonitorError::Announce`] with the error of `announce`.
 pub fn pin_tree(
     tree: &ProcessTree,
     cpus: &[usize],
@@ -57,7 +55,8 @@ pub fn pin_tree(
     let set = cpu_set(cpus)?;
     let mut guard = PinGuard(FormerAffinity { pinned: CpuList::from(cpus).to_string(), ..FormerAffinity::default() });
     let roots = tree.pids();
-    // A thread may start another between the listing and its own turn; what it starts after its turn inherits.
+    // A thread may start another one after the listing and before its own turn. What it starts after its turn inherits
+    // its CPUs.
     loop {
         let unpinned = guard.0.add(&roots, &set);
         if unpinned.is_empty() {
@@ -81,8 +80,8 @@ pub(crate) fn pin_this_thread(cpu: usize) -> Result<(), MonitorError> {
 }
 
 impl FormerAffinity {
-    /// Puts every thread back that is still where it was pinned. Threads born meanwhile inherited their place, and get
-    /// that of the process they belong to or descend from. Those that have gone, or whose number is another's by now,
+    /// Restores every thread that is still where it was pinned. A thread started meanwhile inherited its CPUs, and gets
+    /// those of the process that it belongs to or descends from. Threads that have ended, or whose number was reused,
     /// are no error.
     pub fn put_back(&self) {
         let Some(pinned) = set_of(&self.pinned) else { return };
@@ -93,9 +92,9 @@ impl FormerAffinity {
                 let own = self.threads.get(&tid).filter(|place| started_in(pid, tid) == Some(place.started));
                 let former = own.or_else(|| self.threads.get(&known)).and_then(|place| set_of(&place.cpus));
                 let (Some(former), Some(thread)) = (former, to_pid(tid)) else { continue };
-                // A thread found elsewhere has moved itself and is left alone.
+                // A thread with other CPUs has moved itself and is left alone.
                 if sched_getaffinity(Some(thread)).is_ok_and(|now| is_within(&now, &pinned)) {
-                    // It may have vanished by now, and there is nobody to tell.
+                    // It may have ended by now, which is no error.
                     let _ = sched_setaffinity(Some(thread), &former);
                 }
             }
@@ -115,7 +114,7 @@ impl FormerAffinity {
                 }
                 let now = to_pid(tid).and_then(|thread| sched_getaffinity(Some(thread)).ok());
                 let (Some(now), Some(started)) = (now, started_in(pid, tid)) else { continue };
-                // Once others were moved, whatever stands where they are has inherited it.
+                // After the first round, a thread within `set` has inherited it.
                 if !first && is_within(&now, set) {
                     continue;
                 }
@@ -144,7 +143,7 @@ fn started_in(pid: u32, tid: u32) -> Option<u64> {
     started(&format!("{pid}/task/{tid}"))
 }
 
-/// Clock ticks from boot to the start of what is in this directory of /proc.
+/// Clock ticks from boot to the start of the process or thread of this directory of /proc.
 fn started(directory: &str) -> Option<u64> {
     let stat = std::fs::read(format!("/proc/{directory}/stat")).ok()?;
     Some(procfs::pid_stat(&stat)?.started)
@@ -158,7 +157,7 @@ fn set_of(list: &str) -> Option<CpuSet> {
     cpus::set_of(&list.parse::<CpuList>().ok()?.0)
 }
 
-/// An error if one of them is not online.
+/// Fails if one of these CPUs is not online.
 pub(crate) fn require_online(wanted: &[usize]) -> Result<(), MonitorError> {
     let online = cpus::online();
     match wanted.iter().find(|cpu| !online.contains(cpu)) {

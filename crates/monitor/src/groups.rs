@@ -1,14 +1,14 @@
-//! The list of the groups. Whatever is done for every group is written once: `per_group!` makes one thing of each,
-//! `for_each_group!` does something with each.
+//! The list of the groups. What is done for every group is written once: `per_group!` evaluates an expression for each
+//! group, and `for_each_group!` runs a statement for each.
 
 use crate::group::Group;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// What there is one of for each group.
+/// A family of types with one member for each group, such as the groups' samples.
 pub trait GroupValue {
-    /// A group's.
+    /// The member for group `G`.
     type Of<G: Group>;
 }
 
@@ -17,10 +17,10 @@ pub trait ListedGroup: Group + Sized {
     /// Its name.
     const NAME: GroupName;
 
-    /// What is its own.
+    /// The group's value.
     fn of<K: GroupValue>(all: &PerGroup<K>) -> &K::Of<Self>;
 
-    /// The same, to be changed.
+    /// The group's value, mutable.
     fn of_mut<K: GroupValue>(all: &mut PerGroup<K>) -> &mut K::Of<Self>;
 }
 
@@ -33,10 +33,10 @@ macro_rules! groups {
         }
 
         impl GroupName {
-            /// All of them.
+            /// All groups.
             pub const ALL: [GroupName; [$(stringify!($field)),+].len()] = [$(GroupName::$Name),+];
 
-            /// As on the command line, in documents and in the names of log files.
+            /// The name on the command line, in documents and of log files.
             pub fn name(self) -> &'static str {
                 match self {
                     $(GroupName::$Name => stringify!($field),)+
@@ -44,7 +44,7 @@ macro_rules! groups {
             }
         }
 
-        /// One thing of each group; `K` says what.
+        /// One value for each group; `K` selects which.
         #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(default)]
         pub struct PerGroup<K: GroupValue> {
@@ -63,7 +63,7 @@ macro_rules! groups {
             }
         })+
 
-        /// A [`PerGroup`] of what an expression is for each group `G`.
+        /// A [`PerGroup`] of an expression's values for each group `G`.
         macro_rules! per_group {
             ($d G:ident => $d each:expr) => {
                 $crate::groups::PerGroup { $($field: { type $d G = $Group; $d each },)+ }
@@ -86,9 +86,9 @@ groups! { $
     network Network crate::network::NetworkGroup,
     /// The server's ports: listening sockets and connections.
     connections Connections crate::connections::ConnectionsGroup,
-    /// The servers' own requests, where a module inside tells of them.
+    /// The servers' own requests, as recorded by a module inside the server.
     module Module crate::module::ModuleGroup,
-    /// Requests as the sockets of the server's ports show them: the one group that costs the server something.
+    /// Requests as the server's sockets show them. This is the only group that costs the server something.
     requests Requests crate::requests::RequestsGroup,
 }
 

@@ -1,4 +1,4 @@
-//! Process group: the server's programs. Which processes they are says `tree.rs`, what they used `program.rs`.
+//! Process group: the server's programs. `tree.rs` finds their processes, `program.rs` derives the figures.
 
 use crate::MonitorError;
 use crate::group::{Group, Stretch, WatchContext};
@@ -13,9 +13,9 @@ pub enum ProcessGroup {}
 
 impl Group for ProcessGroup {
     type Watch = ProcessTree;
-    /// Each program, in the order of the selectors.
+    /// One sample for each program, in the order of the selectors.
     type Sample = Vec<ProgramSample>;
-    /// Those that have figures of their own.
+    /// The figures of the programs that have figures of their own.
     type Figures = Programs;
 
     fn open(site: &mut WatchContext<'_>) -> Result<Option<ProcessTree>, MonitorError> {

@@ -1,9 +1,9 @@
 //! Programs: processes found by name, pid, port or cgroup, with all their descendants, as one.
 //!
-//! `tree/selection.rs` says which processes are meant, `program.rs` keeps the accounts. In between is a source that
-//! tells of processes: the kernel's walk over its tasks (`tree/tasks.rs`) where eBPF may be used, or /proc
-//! (`tree/proc.rs`). A process that was found stays in its program until it ends, whatever becomes of its name, its
-//! port or its cgroup. A program without any process waits for one.
+//! `tree/selection.rs` decides which processes are selected, and `accounts.rs` keeps their totals. A source reads the
+//! processes: a walk over the kernel's tasks (`tree/tasks.rs`) where eBPF may be used, or /proc (`tree/proc.rs`). A
+//! process stays in its program until it ends, even if its name, port or cgroup changes. A program without any process
+//! waits for one.
 
 mod cgroup;
 mod names;
@@ -40,7 +40,7 @@ pub struct ProcessTree {
     source: Source,
     quotas: QuotaWatch,
     memory_bytes: Option<u64>,
-    /// /proc keeps other users' processes from view.
+    /// Whether /proc hides other users' processes.
     hidden: bool,
 }
 
@@ -49,15 +49,15 @@ pub struct ProcessTree {
 pub struct CpuReading {
     /// `CLOCK_MONOTONIC`.
     pub at: Nanos,
-    /// Of all processes, those that ended included.
+    /// CPU time of all processes, including those that ended.
     pub cpu: CpuTime,
 }
 
-/// Who tells of processes.
+/// Where processes are read from.
 #[derive(Debug)]
 enum Source {
     Tasks(TaskReader),
-    /// And why it is not the other.
+    /// With the reason why eBPF is not used.
     Proc(ProcReader, String),
 }
 
@@ -70,8 +70,8 @@ impl ProcessTree {
         Ok(tree)
     }
 
-    /// Finds the processes of every selector; one without any waits. `root` is where /proc and /sys are; eBPF knows of
-    /// those of this system only. Ports are those of `netns`.
+    /// Finds the processes of every selector; a selector without a process waits. `root` contains /proc and /sys; with
+    /// `ebpf` it must be `/`. Ports are those of `netns`.
     pub(crate) fn watch(
         root: &Path,
         selectors: &[ProcessSelector],
@@ -100,7 +100,8 @@ impl ProcessTree {
         Ok(tree)
     }
 
-    /// CPU time of all programs now, after a fresh search for their processes: for the edges of a measurement window.
+    /// CPU time of all programs now, after a new search for their processes. It marks the edges of a measurement
+    /// window.
     pub fn cpu_reading(&mut self) -> CpuReading {
         self.selection.look_up(&self.accounts, true);
         if let Source::Proc(reader, _) = &mut self.source {
@@ -116,7 +117,7 @@ impl ProcessTree {
         self.cpu_reading().cpu.total.0
     }
 
-    /// The processes, as last found.
+    /// The processes found by the last search.
     pub fn pids(&self) -> Vec<u32> {
         self.accounts.pids().collect()
     }
@@ -130,11 +131,11 @@ impl ProcessTree {
         }
     }
 
-    /// An error if a selector has no process.
+    /// Fails if a selector has no process.
     pub(crate) fn require_all(&self) -> Result<(), MonitorError> {
         let Some((selector, _)) = self.selection.absent(&self.accounts, Nanos::ZERO).next() else { return Ok(()) };
         if let ProcessSelector::Port(port) = selector {
-            owners_in(*port, self.selection.netns())?; // says why
+            owners_in(*port, self.selection.netns())?; // its error says why
         }
         let wanted = selector.to_string();
         Err(match hidden(&self.root) {
@@ -143,7 +144,7 @@ impl ProcessTree {
         })
     }
 
-    /// The slow part, to be done before [`ProcessTree::read`]: looks for processes, as far as that is due.
+    /// Looks for processes, as far as a search is due. This is the slow part, to be done before [`ProcessTree::read`].
     pub(crate) fn search(&mut self) {
         self.selection.look_up(&self.accounts, false);
         if let Source::Proc(reader, _) = &mut self.source {
@@ -174,8 +175,8 @@ impl ProcessTree {
                 sample.membership = Membership::Hidden;
             }
             match source {
-                Source::Tasks(reader) if !reader.tells_waits() => sample.run_queue_wait = None,
-                Source::Proc(reader, _) if !reader.tells_scheduling() => {
+                Source::Tasks(reader) if !reader.has_waits() => sample.run_queue_wait = None,
+                Source::Proc(reader, _) if !reader.has_scheduling() => {
                     (sample.run_queue_wait, sample.context_switches) = (None, None);
                 }
                 _ => {}
@@ -184,7 +185,7 @@ impl ProcessTree {
         samples
     }
 
-    /// Where its figures come from, and what they are still waiting for.
+    /// Where the figures come from, and which processes are still awaited.
     pub(crate) fn sources(&self, sources: &mut BTreeMap<String, String>) {
         let (source, every) = match &self.source {
             Source::Tasks(_) => (TaskReader::SOURCE.to_owned(), Nanos::ZERO),

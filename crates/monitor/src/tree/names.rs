@@ -7,12 +7,12 @@ use std::path::Path;
 
 /// The most bytes of a process's name that the kernel keeps (`TASK_COMM_LEN` with its NUL is 16).
 const COMM_BYTES: usize = 15;
-/// Programs that run scripts, without their versions. What follows `-e` is a program's text, and no file.
+/// Programs that run scripts, by name without version. Their option `-e` takes program text, not a file.
 const INTERPRETERS: [&[u8]; 11] =
     [b"python", b"pypy", b"perl", b"ruby", b"node", b"nodejs", b"deno", b"bun", b"php", b"lua", b"java"];
-/// Shells, to which `-e` means to end at the first error.
+/// Shells, for which `-e` means to exit at the first error.
 const SHELLS: [&[u8]; 3] = [b"sh", b"bash", b"dash"];
-/// A script is among the first arguments: an interpreter and its options stand before it.
+/// The script must be among this many first arguments: only the interpreter's options precede it.
 const MAX_SCRIPT_POSITION: usize = 8;
 
 /// The names of one process. All but the kernel's are read when they are first needed.
@@ -39,17 +39,17 @@ impl ProcessNames<'_> {
     }
 }
 
-/// Whether a process's name is this one, and not what the kernel leaves of a longer one.
+/// Whether `comm` is this name in full, rather than a longer name cut off by the kernel.
 fn is_whole(comm: &[u8], name: &[u8]) -> bool {
     name.len() <= COMM_BYTES && comm == name
 }
 
-/// Whether a process's name is what the kernel leaves of this one.
+/// Whether `comm` is this name, cut off by the kernel if it is longer.
 fn is_cut_to(comm: &[u8], name: &[u8]) -> bool {
     !comm.is_empty() && comm == &name[..name.len().min(COMM_BYTES)]
 }
 
-/// The names of a process besides the kernel's: its executable's, its title's, and that of the script that it runs.
+/// The names of a process other than the kernel's.
 fn other_names(proc: &Path, pid: u32, comm: &[u8]) -> Vec<Vec<u8>> {
     let executable = executable_name(proc, pid);
     let command_line = fs::read(proc.join(format!("{pid}/cmdline"))).unwrap_or_default();
@@ -57,15 +57,15 @@ fn other_names(proc: &Path, pid: u32, comm: &[u8]) -> Vec<Vec<u8>> {
     [Some(title(&command_line)), script, Some(executable)].into_iter().flatten().collect()
 }
 
-/// How a process's title begins, without directories: `php-fpm` of `php-fpm: master process (/etc/...)`, `puma` of
-/// `puma 6.4 (tcp://...)`. One that gives itself none has the name that it was started by.
+/// The first word of a process's title, without directories: `php-fpm` of `php-fpm: master process (/etc/...)`, `puma`
+/// of `puma 6.4 (tcp://...)`. A process that sets no title has the name under which it was started.
 fn title(command_line: &[u8]) -> Vec<u8> {
     file_name(command_line.split(|byte| b"\0: ".contains(byte)).next().unwrap_or_default()).to_vec()
 }
 
 /// The file name of the script that an interpreter runs: `app.py` of `python3 -u /srv/app.py --port 80`. A process
-/// counts as an interpreter if its executable is a known one, or if the kernel named it after the script, which begins
-/// with `#!`.
+/// counts as an interpreter if its executable is a known one, or if the kernel named it after the script, as it does
+/// for scripts that begin with `#!`.
 fn script<'c>(command_line: &'c [u8], comm: &[u8], executable: &[u8]) -> Option<&'c [u8]> {
     let program = without_version(executable);
     let is_shell = SHELLS.contains(&program);
@@ -77,7 +77,7 @@ fn script<'c>(command_line: &'c [u8], comm: &[u8], executable: &[u8]) -> Option<
     (is_script && (is_interpreter || is_cut_to(comm, name))).then_some(name)
 }
 
-/// Whether a program's text follows this option, and no file.
+/// Whether program text follows this option, rather than a file.
 fn is_code(option: &[u8], is_shell: bool) -> bool {
     option == b"-c" || (option == b"-e" && !is_shell)
 }
@@ -93,7 +93,7 @@ fn file_name(path: &[u8]) -> &[u8] {
     path.rsplit(|byte| *byte == b'/').next().unwrap_or_default()
 }
 
-/// The file name of a process's executable, also after that was replaced by a newer one.
+/// The file name of a process's executable, even if the file has been replaced.
 fn executable_name(proc: &Path, pid: u32) -> Vec<u8> {
     let path = fs::read_link(proc.join(format!("{pid}/exe"))).unwrap_or_default();
     let file = path.file_name().unwrap_or_default().as_encoded_bytes();

@@ -4,14 +4,14 @@ use crate::owner::{listeners_in, owners_in};
 use crate::{MonitorError, NetNamespace};
 use brimful_core::Nanos;
 
-/// How often to look for whoever else has a port or joins a cgroup, while somebody is known to: asking what listens
+/// How often to look for further owners of a port or members of a cgroup once some are known. Listing listening sockets
 /// takes the kernel as long as half a sample.
 pub(super) const OWNER_REFRESH: Nanos = Nanos::from_secs(5);
 
 #[derive(Debug, Default)]
 pub(super) struct Port {
     number: u16,
-    /// Its listening sockets when their owners were last looked for.
+    /// The listening sockets at the last look-up of their owners.
     inodes: Vec<u32>,
     pub owners: Vec<u32>,
     why_none: Option<String>,
@@ -22,8 +22,8 @@ impl Port {
         Port { number, ..Port::default() }
     }
 
-    /// Its owners, if its sockets are others than before or the former owners are gone. To find out whose a socket is
-    /// takes a look at every descriptor of every process.
+    /// The port's owners, if its sockets have changed or the former owners are gone; otherwise none. Finding the owners
+    /// of a socket takes a look at every descriptor of every process.
     pub fn new_owners(&mut self, gone: bool, netns: &NetNamespace) -> Vec<u32> {
         let sockets = listeners_in(self.number, netns);
         let mut inodes: Vec<u32> = sockets.unwrap_or_default().iter().map(|socket| socket.inode).collect();

@@ -1,4 +1,4 @@
-//! The selectors at work: which of them matches a process by itself, and whom a port or a cgroup has.
+//! Which selector matches a process, and which processes a port or a cgroup has.
 
 use super::cgroup::Cgroup;
 use super::names::ProcessNames;
@@ -12,25 +12,26 @@ use crate::{NetNamespace, sys};
 use brimful_core::Nanos;
 use std::path::{Path, PathBuf};
 
-/// How long after its start a process may still give itself a title.
+/// How long after its start a process may still set a title.
 const TITLE_DELAY: Nanos = Nanos::from_secs(10);
-/// How long after its start a process may still be between two programs: while one is executed there is a moment in which
-/// the process has its new name and no arguments yet.
+/// How long after its start a process may still be executing its program. During exec there is a moment in which the
+/// process has its new name and no arguments yet.
 const EXEC_DELAY: Nanos = Nanos::from_secs(1);
 
-/// All selectors, in their order.
+/// The selectors, in order.
 #[derive(Debug)]
 pub(super) struct Selection {
     proc: PathBuf,
-    /// Where the ports are.
+    /// The network namespace of the ports.
     netns: NetNamespace,
     choices: Vec<Choice>,
     /// The processes that listen on the watched ports: their users decide which processes of a name are selected.
     listeners: Listeners,
-    /// Whether a name's user has become known, so that processes that were left out must be looked at again.
+    /// Whether the user of a name has become known, so that processes that were left out must be checked again.
     reconsiders: bool,
-    /// Whom a port or a cgroup was just found to have, and by which selector; only those in no program yet. Holds until
-    /// the next look at all processes: later, another process may be there under the same number.
+    /// Processes that a port or a cgroup was just found to have, each with the index of its selector; only those that
+    /// are in no program yet. Valid until the next look at all processes: later, another process may have the same
+    /// number.
     found: Vec<(u32, usize)>,
 }
 
@@ -41,11 +42,11 @@ struct Choice {
     /// The users of the name, if the selector is one.
     users: Users,
     search: Search,
-    /// When somebody else is looked for.
+    /// When to look for further processes of a port or cgroup.
     refresh_at: Nanos,
 }
 
-/// What has processes.
+/// A port or a cgroup, which has processes.
 #[derive(Debug)]
 enum Holder {
     Port(Port),
@@ -78,7 +79,7 @@ impl Selection {
         }
     }
 
-    /// Looks at ports and cgroups: all of them, or those whose turn it is.
+    /// Looks up the processes of ports and cgroups: of all of them, or of those that are due.
     pub fn look_up(&mut self, accounts: &Accounts, all: bool) {
         let (own, now) = (std::process::id(), sys::now());
         for (index, choice) in self.choices.iter_mut().enumerate() {
@@ -106,7 +107,7 @@ impl Selection {
         }
     }
 
-    /// Where the ports are.
+    /// The network namespace of the ports.
     pub fn netns(&self) -> &NetNamespace {
         &self.netns
     }
@@ -116,13 +117,13 @@ impl Selection {
         self.reconsiders || !self.found.is_empty()
     }
 
-    /// To be called after a look at all processes.
+    /// Discards what look-ups found. Must be called after all processes were checked.
     pub fn forget(&mut self) {
         self.found.clear();
         self.reconsiders = false;
     }
 
-    /// Which selector matches a process by itself.
+    /// The selector that matches a process, if any.
     pub fn selector_of(&self, pid: u32, comm: &[u8], accounts: &Accounts) -> Option<usize> {
         let names = ProcessNames::new(&self.proc, pid, comm);
         self.choices.iter().enumerate().position(|(index, choice)| match &choice.selector {
@@ -134,8 +135,8 @@ impl Selection {
         })
     }
 
-    /// Whether a process that started then (`CLOCK_BOOTTIME`) is worth another look although nothing is new about it:
-    /// some name is waited for, and programs give themselves titles a moment after they were executed.
+    /// Whether a process that started at `started` (`CLOCK_BOOTTIME`) must be checked again although nothing about it
+    /// has changed: some name has no process yet, and programs set their titles a moment after exec.
     pub fn awaits_title(&self, started: Nanos, accounts: &Accounts) -> bool {
         let is_awaited = |(index, choice): (usize, &Choice)| {
             matches!(choice.selector, ProcessSelector::Name(_)) && !accounts.is_alive(index)
@@ -143,15 +144,15 @@ impl Selection {
         sys::now() + sys::suspended() < started + TITLE_DELAY && self.choices.iter().enumerate().any(is_awaited)
     }
 
-    /// Whether a process that started then (`CLOCK_BOOTTIME`) may have been seen while it executed its program, so that its
-    /// title is worth another look.
+    /// Whether a process that started at `started` (`CLOCK_BOOTTIME`) may have been read during exec, so that its title
+    /// must be checked again.
     pub fn may_be_executing(&self, started: Nanos) -> bool {
         let by_name = |choice: &Choice| matches!(choice.selector, ProcessSelector::Name(_));
         sys::now() + sys::suspended() < started + EXEC_DELAY && self.choices.iter().any(by_name)
     }
 
-    /// Other users' processes that only their name connects with the server: the name, the pid and the user. A process
-    /// that descends from another member counts as the server's.
+    /// Other users' processes that match by name only, as name, pid and user. A process that descends from another
+    /// member counts as the server's.
     pub fn foreign<'s>(&'s self, accounts: &'s Accounts) -> impl Iterator<Item = (&'s str, u32, u32)> {
         self.choices
             .iter()
@@ -188,7 +189,7 @@ impl Selection {
         }
     }
 
-    /// Selectors that have no process, with what to say of it. `every` is how often all processes are looked at.
+    /// Selectors that have no process, with a sentence on each. `every` is how often all processes are checked.
     pub fn absent<'s>(
         &'s self,
         accounts: &'s Accounts,
@@ -216,7 +217,7 @@ impl Selection {
 }
 
 impl Holder {
-    /// Whether its processes belong to another program: a server that listens on two ports.
+    /// Whether its processes belong to another program, as when one server listens on two ports.
     fn is_shared(&self, accounts: &Accounts) -> bool {
         let Holder::Port(port) = self else { return false };
         !port.owners.is_empty() && port.owners.iter().all(|&pid| accounts.program_of(pid).is_some())
