@@ -1,4 +1,4 @@
-//! Counts the connections of some ports: by a dump of sock_diag, or where that is refused by /proc/net/tcp.
+//! Counts the connections of some ports: by a dump of sock_diag or, if that is refused, by /proc/net/tcp.
 
 use super::tables::Tables;
 use super::tally::Tally;
@@ -8,7 +8,7 @@ use brimful_core::Nanos;
 use std::io;
 use std::path::Path;
 
-/// Counts again and again.
+/// Counts the connections of some ports.
 #[derive(Debug)]
 pub(super) struct Counter {
     ports: Vec<u16>,
@@ -32,7 +32,7 @@ impl Counter {
         Counter { ports: ports.to_vec(), tables: Tables::open(net), last: LastCount::default() }
     }
 
-    /// In the order of the ports; `None` if it cannot be done, and [`Counter::source`] then says why.
+    /// Counts, in the order of the ports; `None` if counting fails, for which [`Counter::source`] gives the reason.
     pub fn count(&mut self, diag: &mut io::Result<SockDiag>) -> Option<Vec<Tally>> {
         let begun = sys::now();
         let refused = match self.dump(diag) {
@@ -51,7 +51,7 @@ impl Counter {
         tallies
     }
 
-    /// What the last count took.
+    /// The duration of the last count.
     pub fn took(&self) -> Nanos {
         self.last.took
     }
@@ -72,7 +72,7 @@ impl Counter {
         let diag = diag.as_mut().map_err(|error| error.to_string())?;
         let mut attempt = || tally(&self.ports, |see| diag.connections(see));
         match attempt() {
-            // By a signal, or because the kernel's table was changing.
+            // Interrupted by a signal, or because the kernel's table was changing.
             Err(error) if error.kind() == io::ErrorKind::Interrupted => attempt(),
             answer => answer,
         }

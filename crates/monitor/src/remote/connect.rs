@@ -117,8 +117,7 @@ impl Stream {
         let source = format!("brimful {version} at {}", config.address);
         let latest = Latest { sources, ..Latest::default() };
         let interval = intervals.shortest().unwrap_or_default();
-        let mut stream =
-            Stream { link, source, before, interval, pace, history: History::of_foreign_samples(), latest };
+        let mut stream = Stream { link, source, before, interval, pace, history: History::with_byte_limit(), latest };
         match stream.link.answer()? {
             Answer::Sample { sample, overhead, last: None } => stream.keep(*sample, overhead)?,
             answer => return Err(unexpected(answer)),
