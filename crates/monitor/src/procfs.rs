@@ -21,7 +21,7 @@ pub(crate) struct ProcFile(File);
 pub(crate) struct KeptFile {
     path: PathBuf,
     file: Option<ProcFile>,
-    understood: bool,
+    was_parsed: bool,
 }
 
 /// The fields of /proc/PID/stat that are used.
@@ -78,7 +78,7 @@ impl ProcFile {
 impl KeptFile {
     /// Opens the file when it is first read.
     pub fn new(path: PathBuf) -> KeptFile {
-        KeptFile { path, file: None, understood: false }
+        KeptFile { path, file: None, was_parsed: false }
     }
 
     /// Reads and parses the file. `None` also if it cannot be read; it is then opened again next time.
@@ -91,13 +91,13 @@ impl KeptFile {
             self.file = None;
         }
         let found = text.and_then(parse);
-        self.understood = found.is_some();
+        self.was_parsed = found.is_some();
         found
     }
 
     /// Whether the last reading could be parsed.
-    pub fn understood(&self) -> bool {
-        self.understood
+    pub fn was_parsed(&self) -> bool {
+        self.was_parsed
     }
 }
 

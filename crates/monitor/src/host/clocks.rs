@@ -1,4 +1,4 @@
-//! Time and CPU: how many cores, which clock, how late timers are, how much the hypervisor takes, how fast a core is.
+//! Time and CPU: the number of cores, the clock, lateness of timers, steal, and the speed of a core.
 
 use super::probe::{BUFFER_MIB, Prober};
 use super::{Finding, Fix, Status, judged, unknown};
@@ -13,9 +13,9 @@ use std::path::Path;
 use std::time::Duration;
 
 const SOURCES: &str = "sys/devices/system/clocksource/clocksource0";
-/// Clocks that are read without entering the kernel.
+/// Clock sources that are read without entering the kernel.
 const FAST: [&str; 5] = ["tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page", "riscv_clocksource"];
-/// A sleep that ends later than this spoils an open schedule even where the engine spins for the last stretch.
+/// A sleep that ends later than this disturbs an open schedule, even though the engine spins for the last stretch.
 const MAX_LATENESS: Nanos = Nanos::from_micros(500);
 
 pub(super) fn examine(root: &Path) -> Vec<Finding> {
@@ -84,7 +84,7 @@ fn steal(before: Option<CpuTicks>, after: Option<CpuTicks>) -> Finding {
         "steal",
         now.max(since_boot) < MIN_STEAL,
         format!("{} now, {} since boot", percent(now), percent(since_boot)),
-        "CPU time that the hypervisor gave to others: it falsifies every figure".to_owned(),
+        "CPU time that the hypervisor gave to others: it distorts every figure".to_owned(),
         Fix::by_hand("vmstat 1    # the column st: move to a host with dedicated CPUs, or measure when it is 0"),
     )
 }

@@ -1,4 +1,4 @@
-//! Memory, and its traffic with disks: /proc/meminfo and /proc/vmstat. Source: proc(5); mm/vmstat.c.
+//! Memory, and paging: /proc/meminfo and /proc/vmstat. Source: proc(5); mm/vmstat.c.
 
 use crate::counter::TimeSpan;
 use crate::procfs::{lines, number, words};
@@ -24,7 +24,7 @@ pub struct PagingSample {
 }
 
 impl PagingSample {
-    /// /proc/vmstat. Its pgpgin and pgpgout are in KiB whatever the size of a page.
+    /// Parses /proc/vmstat. Its pgpgin and pgpgout are in KiB, whatever the page size.
     pub(super) fn parse(text: &[u8], page_bytes: u64) -> Option<PagingSample> {
         let (mut paging, mut wanted) = (PagingSample { page_bytes, ..PagingSample::default() }, 5);
         for line in lines(text).filter(|line| line.starts_with(b"p")) {
@@ -58,7 +58,7 @@ impl PagingSample {
     }
 }
 
-/// /proc/meminfo. Kernels before 3.14 do not say what is available.
+/// Parses /proc/meminfo. Kernels before 3.14 have no `MemAvailable`.
 pub(super) fn memory(text: &[u8]) -> Option<Memory> {
     let bytes = |name: &[u8]| {
         let kib = lines(text).find_map(|line| line.strip_prefix(name)).and_then(|line| words(line).next())?;
