@@ -72,7 +72,7 @@ fn timers(lateness: Nanos) -> Finding {
 
 fn steal(before: Option<CpuTicks>, after: Option<CpuTicks>) -> Finding {
     let Some((before, after)) = before.zip(after) else {
-        return unknown("steal", "/proc/stat", "CPU time that the hypervisor gives to others falsifies every figure");
+        return unknown("steal", "/proc/stat", "CPU time that the hypervisor gives to others distorts every figure");
     };
     let share = |from: CpuTicks| {
         let part = |of: fn(&CpuTicks) -> u64| of(&after).saturating_sub(of(&from)) as f64;

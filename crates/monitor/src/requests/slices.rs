@@ -1,30 +1,31 @@
 //! When slices begin, how long they are, and which part of each counts.
 //!
-//! There is one in every period, at a random instant of it: a server or a load that does something every second would
-//! meet a fixed one always or never. Requests count that begin in the first three quarters of a slice; the last quarter
-//! is there to see the end of these. Where too many have none, slices become longer, and periods with them, so that the
-//! share of time stays.
+//! Each period has one slice, at a random instant: a server or a load with an activity every second would meet a fixed
+//! slice always or never. Requests count that begin in the first three quarters of a slice; the last quarter shows
+//! their end. If too many of them remain open, slices become longer, and periods with them, so that the share of time
+//! stays the same.
 
 use brimful_core::Nanos;
 
-/// At first.
+/// The initial length of a slice.
 const INITIAL_LENGTH: Nanos = Nanos::from_millis(200);
-/// In the end.
+/// The largest length of a slice.
 const MAX_LENGTH: Nanos = Nanos::from_millis(6_400);
-/// Of a slice, the part that counts.
+/// The part of a slice in which requests count.
 const COUNTING_SHARE: f64 = 0.75;
-/// One in so many requests may be open at its slice's end, or slices become longer.
+/// Slices become longer if more than one in this many requests is open at the end.
 const MAX_OPEN_ONE_IN: u64 = 100;
-/// But not for a single one.
+/// But only if at least this many requests are open.
 const MIN_OPEN: u64 = 2;
-/// Between the end of a slice and that of its period, so that who reads once in a period finds it done.
+/// The least time between the end of a slice and the end of its period, so that a reader with the same period finds the
+/// slice finished.
 const MARGIN: Nanos = Nanos::from_millis(20);
 
-/// A share of the time, above none and at most all of it; to a thousandth.
+/// A share of the time, above 0 and at most 1, in thousandths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DutyCycle(u16);
 
-/// The plan, and what the slices of this length have shown.
+/// The plan, and the requests in the slices of the current length.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SlicePlan {
     duty: DutyCycle,
@@ -34,16 +35,16 @@ pub(super) struct SlicePlan {
 }
 
 impl DutyCycle {
-    /// Never detached: every request is seen, at five times the cost of the default.
+    /// Always attached: every request is seen, at five times the cost of the default.
     pub const ALWAYS: DutyCycle = DutyCycle(1000);
 
-    /// The nearest thousandth; `None` of what is no such share.
+    /// Rounds to the nearest thousandth; `None` if that is not from 0.001 to 1.
     pub fn from_share(share: f64) -> Option<DutyCycle> {
         let thousandths = (1000.0 * share).round();
         (1.0..=1000.0).contains(&thousandths).then_some(DutyCycle(thousandths as u16))
     }
 
-    /// From 0 to 1.
+    /// The share, from 0 to 1.
     pub fn share(self) -> f64 {
         f64::from(self.0) / 1000.0
     }
@@ -60,29 +61,29 @@ impl SlicePlan {
         SlicePlan { duty, length: INITIAL_LENGTH, begun: 0, open: 0 }
     }
 
-    /// `None` if there is one that never ends.
+    /// The length of a slice; `None` for a slice that never ends.
     pub fn length(&self) -> Option<Nanos> {
         (self.duty != DutyCycle::ALWAYS).then_some(self.length)
     }
 
-    /// Of a slice.
+    /// The time in which requests count.
     pub fn counting(&self) -> Nanos {
         Nanos::from_secs_f64(COUNTING_SHARE * self.length.as_secs_f64())
     }
 
-    /// One slice in each.
+    /// The length of a period, which contains one slice.
     pub fn period(&self) -> Nanos {
         Nanos::from_secs_f64(self.length.as_secs_f64() / self.duty.share())
     }
 
-    /// How long after the beginning of its period a slice begins, by a number drawn from all.
+    /// The start of a slice within its period. `random` is uniform over all values.
     pub fn offset(&self, random: u64) -> Nanos {
         let latest = (self.period() - self.length) - MARGIN;
         let share = (random >> 11) as f64 / (1_u64 << 53) as f64;
         Nanos::from_secs_f64(share * latest.as_secs_f64())
     }
 
-    /// A slice has ended in which so many requests began, of which so many were still open.
+    /// Ends a slice in which `begun` requests began, of which `open` were still open.
     pub fn ended(&mut self, begun: u64, open: u64) {
         self.begun = self.begun.saturating_add(begun);
         self.open = self.open.saturating_add(open);

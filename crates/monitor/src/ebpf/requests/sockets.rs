@@ -1,4 +1,4 @@
-//! The programs against real sockets, each test in a network namespace of its own. They must run as root.
+//! Tests of the programs with real sockets, each in a network namespace of its own. They must run as root.
 
 use super::*;
 use crate::ebpf::connections::tests::{apart, client, listener};
@@ -14,7 +14,7 @@ const PORT: u16 = 8080;
 const OTHER: u16 = 9090;
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\n\r\n";
 
-/// The two ends of a connection: the client's, the server's.
+/// The client's and the server's end of a connection.
 type Pair = (TcpStream, TcpStream);
 
 fn probe() -> RequestProbe {
@@ -37,7 +37,7 @@ fn read(mut from: &TcpStream, bytes: usize) {
     from.read_exact(&mut vec![0; bytes]).unwrap();
 }
 
-/// One request, answered in these parts.
+/// Sends one request, and an answer in these parts.
 fn exchange((client, server): &Pair, parts: &[usize]) {
     let (mut asks, mut answers) = (client, server);
     asks.write_all(REQUEST).unwrap();
@@ -54,7 +54,7 @@ fn counts(probe: &RequestProbe) -> (u64, u64, u64) {
     (tally.begun, tally.sizes.iter().map(|size| size.answered).sum(), tally.unanswered)
 }
 
-/// Waits until they are these: the server's end is traced a moment after the client has its bytes.
+/// Waits until the counts are these: the server's end is traced a moment after the client has its bytes.
 #[track_caller]
 fn settle(probe: &RequestProbe, expected: (u64, u64, u64)) {
     let begun = Instant::now();
