@@ -16,7 +16,7 @@ pub enum ModuleFileError {
     /// It cannot be opened or read.
     #[error("{source}: {remedy}", source = .0, remedy = remedy(.0))]
     Io(#[from] io::Error),
-    /// It is a directory, a pipe, a device.
+    /// It is a directory, a pipe or a device.
     #[error("it is no regular file: name the file that the server's `brimful` directive names")]
     Irregular,
     /// The file belongs to neither root nor the server's user.
@@ -24,7 +24,7 @@ pub enum ModuleFileError {
         "it belongs to user {0}, neither to root nor to the server's user, so its figures cannot be trusted: remove it"
     )]
     Untrusted(u32),
-    /// Its contents are not those of one.
+    /// Its contents are not those of a Server Module's file.
     #[error(transparent)]
     LayoutError(#[from] LayoutError),
 }
@@ -36,7 +36,7 @@ pub struct ModuleFile {
     path: String,
     /// Device and inode.
     place: [u64; 2],
-    /// The user that owns it.
+    /// The user id of its owner.
     owner: u32,
     totals: Totals,
 }
@@ -52,7 +52,7 @@ fn remedy(error: &io::Error) -> &'static str {
 }
 
 impl ModuleFile {
-    /// Opens a file by its name. One that is a symbolic link is not followed.
+    /// Opens a file. A symbolic link is not followed.
     ///
     /// # Errors
     /// The file cannot be opened, or is not a Server Module's.
@@ -74,7 +74,7 @@ impl ModuleFile {
         ModuleFile::new(file, path.display().to_string())
     }
 
-    /// Takes an open file over, which is called so.
+    /// Takes over an open file with this path.
     pub(super) fn new(file: File, path: String) -> Result<ModuleFile, ModuleFileError> {
         let metadata = file.metadata()?;
         if !metadata.is_file() {
@@ -85,7 +85,7 @@ impl ModuleFile {
         Ok(ModuleFile { file, path, place, owner: metadata.uid(), totals: Totals::default() })
     }
 
-    /// What it is called.
+    /// The path of the file.
     pub fn path(&self) -> &str {
         &self.path
     }
@@ -100,7 +100,8 @@ impl ModuleFile {
         self.owner
     }
 
-    /// Sets whether the server records requests that begin from now on. The file must have been opened for that.
+    /// Sets whether the server records requests that begin from now on. The file must have been opened by
+    /// [`ModuleFile::open_to_switch`].
     ///
     /// # Errors
     /// It cannot be written to.
@@ -109,7 +110,7 @@ impl ModuleFile {
         self.file.write_all_at(&u32::from(on).to_ne_bytes(), header::ENABLED as u64)
     }
 
-    /// What its header says now.
+    /// Reads the header.
     ///
     /// # Errors
     /// It cannot be read any more, or has become something else.
@@ -117,7 +118,7 @@ impl ModuleFile {
         read_header(&self.file)
     }
 
-    /// All counters now; of workers that do not live any more, those that have ended.
+    /// Reads all counters. Workers for which `is_alive` is false count as ended.
     pub(super) fn read(
         &mut self,
         buffer: &mut Vec<u8>,
@@ -130,8 +131,8 @@ impl ModuleFile {
         Ok(sample)
     }
 
-    /// All counters now, by the word of whoever can tell which process ids of the server's namespace live: workers that
-    /// have ended are not among its workers.
+    /// Reads all counters. `is_alive` is asked for process ids of the server's namespace; workers that have ended are
+    /// not counted as its workers.
     ///
     /// # Errors
     /// It cannot be read any more, or has become something else.
@@ -139,7 +140,7 @@ impl ModuleFile {
         self.read(&mut Vec::new(), is_alive)
     }
 
-    /// Process ids of its workers, in the server's namespace.
+    /// The process ids of its workers, in the server's namespace.
     pub(super) fn owners(&self) -> Result<Vec<u32>, ModuleFileError> {
         let header = self.header()?;
         let mut owners = Vec::new();
@@ -155,7 +156,7 @@ impl ModuleFile {
 }
 
 impl ServerSample {
-    /// What a file with these bytes says; all its workers are taken to live.
+    /// Reads a file with these bytes; all workers are taken to be alive.
     ///
     /// # Errors
     /// The bytes are no file of the Server Module.

@@ -1,9 +1,9 @@
-//! Slots of a Server Module's file: one read whole while its worker writes, and the sums over all of them.
+//! The slots of a Server Module's file: consistent reading of a slot while its worker writes, and sums over all slots.
 //!
-//! A request is in the sums of its class or among those that are pending (`server-module/layout.h`), which are here added
-//! together. A worker folds the latter into the former about once in [`PENDING`] requests, some ten thousandths of a
-//! second on a busy server. What was read is right if it did not do so meanwhile; else the slot is read again, not
-//! without end, as a file may be anybody's.
+//! A request is either in the sums of its class or pending (`server-module/layout.h`); both are added here. A worker
+//! folds pending requests into the sums about once in [`PENDING`] requests, which is every few ten-thousandths of a
+//! second on a busy server. A reading is valid if no fold happened meanwhile. Otherwise the slot is read again, up to a
+//! limit, because the file cannot be trusted.
 
 use super::buckets::bucket_of;
 use super::layout::{
@@ -15,39 +15,39 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// How often all slots together are read again that have changed meanwhile. Reading one takes some microseconds, and a
-/// worker without any work but to record folds more often than that: it takes many attempts to find it in between.
+/// The most repeated readings, over all slots. A reading takes some microseconds. A worker that does nothing but record
+/// folds more often than that, so many attempts are needed to find it in between.
 const ATTEMPTS: usize = 4096;
 
-/// Bytes that somebody else may change or cut off at any moment.
+/// Bytes that another process may change or truncate at any moment.
 pub(super) trait Bytes {
     fn length(&self) -> io::Result<u64>;
     /// Fills all of the buffer, or fails.
     fn fill(&self, buffer: &mut [u8], at: u64) -> io::Result<()>;
 }
 
-/// Whether a worker of this process id lives.
+/// Whether a worker with this process id is alive.
 pub(super) type IsAlive<'a> = &'a dyn Fn(u32) -> bool;
 
-/// Reads slots, one after the other, into the same buffer.
+/// Reads slots, one after another, into the same buffer.
 pub(super) struct SlotReader<'b, B> {
     bytes: &'b B,
     buffer: &'b mut [u8],
-    /// How often slots may still be read again.
+    /// How many repeated readings are left.
     attempts: usize,
 }
 
-/// A slot as it was at one moment.
+/// A slot at one moment.
 pub(super) struct Slot<'b> {
-    /// Of what its first line said about requests, `RECORDED` and `FOLDED`; that in `bytes` may be newer.
+    /// `RECORDED` and `FOLDED` of its first line. Those in `bytes` may be newer.
     recorded: u64,
     folded: u64,
-    /// `WHAT` of each place, as it was before the rest was read: the times that it tells of are there.
+    /// `WHAT` of each pending request, as it was before the rest was read. The times that it declares are in `bytes`.
     whats: [u64; PENDING],
     bytes: &'b [u8],
 }
 
-/// Sums over slots, and buckets as they are in the file.
+/// Sums over slots.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Totals {
     pub workers: u64,
@@ -60,7 +60,7 @@ pub(super) struct Totals {
 
 #[derive(Clone, Debug)]
 pub(super) struct ClassTotals {
-    /// The words of the sums, and those between them and the buckets, each in the order of the file.
+    /// The words of the sums, and the words between them and the buckets, each in the order of the file.
     sums: [u64; sums::SIZE / 8],
     cpu: [u64; (class::BUCKETS - class::CPU_COUNT) / 8],
     buckets: [[u64; BUCKETS]; PHASES],
@@ -75,7 +75,7 @@ impl<'b, B: Bytes> SlotReader<'b, B> {
         SlotReader { bytes, buffer: &mut buffer[..slot_size], attempts: ATTEMPTS }
     }
 
-    /// The slot that begins there; `None` if nobody has ever had it, as most slots of most servers.
+    /// Reads the slot at this offset; `None` if it was never used, as most slots of most servers.
     pub fn read(&mut self, at: u64) -> io::Result<Option<Slot<'_>>> {
         let mut line = [0; slot::LINE];
         self.bytes.fill(&mut line, at)?;
@@ -128,14 +128,14 @@ impl Bytes for &[u8] {
     }
 }
 
-/// Of a slot whose first line says this. What no writer can have written is none.
+/// The number of pending requests of a slot. A number that no writer can have written counts as 0.
 fn pending_count(recorded: u64, folded: u64) -> u64 {
     let count = recorded.wrapping_sub(folded >> FOLDED_COUNT);
     if count <= PENDING as u64 { count } else { 0 }
 }
 
 impl Slot<'_> {
-    /// Each pending request: what it was, and its place.
+    /// Each pending request: its `WHAT`, and its bytes.
     fn pending(&self) -> impl Iterator<Item = (u64, &[u8])> {
         let first = self.folded >> FOLDED_COUNT;
         (0..pending_count(self.recorded, self.folded)).filter_map(move |request| {
@@ -166,8 +166,8 @@ impl Totals {
         }
     }
 
-    /// The first bytes of a slot. One whose worker was killed stays busy, with a request in progress, until it is given
-    /// to another.
+    /// Adds the first bytes of a slot. If its worker was killed, they show a busy worker with a request in progress
+    /// until the slot is reused.
     fn add_worker(&mut self, head: &[u8], is_alive: IsAlive<'_>, now: Nanos) {
         let word = |at| word64(head, at).unwrap_or_default();
         add(&mut self.connections, word(slot::CONNECTIONS));
@@ -192,7 +192,7 @@ impl ClassTotals {
         buckets: [[0; BUCKETS]; PHASES],
     };
 
-    /// A class in a slot, of whose sums these are current.
+    /// Adds a class of a slot. `current` is the index of its current sums.
     fn add(&mut self, bytes: &[u8], current: usize) {
         let (counters, buckets) = bytes.split_at(class::BUCKETS);
         let (both, cpu) = counters.split_at(class::CPU_COUNT);
@@ -205,7 +205,7 @@ impl ClassTotals {
         }
     }
 
-    /// As brimful_fold of the recorder does.
+    /// Adds a pending request, like brimful_fold of the recorder.
     fn add_pending(&mut self, what: u64, place: &[u8]) {
         add(&mut self.sums[sums::REQUESTS / 8], 1);
         add(&mut self.sums[sums::BYTES / 8], word64(place, pending::BYTES).unwrap_or_default());
@@ -252,7 +252,8 @@ impl ClassTotals {
     }
 }
 
-/// In square microseconds, rounded down: what the recorder adds of several requests at once is no less.
+/// The square of a time in square microseconds, rounded down. What the recorder adds for several requests at once is
+/// never less.
 fn square_us2(ns: u64) -> u64 {
     match ns {
         ..1_000_000_000 => ns * ns / 1_000_000,
@@ -260,12 +261,12 @@ fn square_us2(ns: u64) -> u64 {
     }
 }
 
-/// The last bytes, if they are less than a word, are none.
+/// The words of these bytes. An incomplete last word is dropped.
 fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
     bytes.chunks_exact(8).filter_map(|word| word64(word, 0))
 }
 
-/// Whoever writes nonsense gets nonsense.
+/// Saturates, because the file may contain any numbers.
 fn add(sum: &mut u64, more: u64) {
     *sum = sum.saturating_add(more);
 }
