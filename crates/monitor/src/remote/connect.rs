@@ -1,4 +1,4 @@
-//! The load generator's side: connects, compares clocks, and keeps the samples that come.
+//! The load generator's side: connects, compares clocks, and collects samples.
 
 use super::bounds::Pace;
 use super::clock::{Clock, EXCHANGES, MAX_UNCERTAINTY, Reading};
@@ -19,37 +19,37 @@ use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 
-/// So many intervals, and [`ANSWER_TIMEOUT`], may pass without a sample.
+/// How many intervals, in addition to [`ANSWER_TIMEOUT`], may pass without a sample.
 const MAX_MISSED_INTERVALS: u64 = 5;
 
 /// A `brimful watch --serve`, and how often to sample there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RemoteConfig {
-    /// Host and port. Without an authority it has to be a loopback address.
+    /// Host and port. Without an authority it must be a loopback address.
     pub address: String,
-    /// The one that the watching side has.
+    /// The watching side's token.
     pub token: Token,
-    /// For TLS: certificates that vouch for the watching side's, in a PEM file.
+    /// For TLS: a PEM file of certificates that the watching side's certificate must lead to.
     pub authority: Option<PathBuf>,
     /// How often each group is sampled.
     pub intervals: Intervals,
 }
 
-/// Samples as they come.
+/// A stream of samples from another host.
 #[derive(Debug)]
 pub struct Stream {
     link: Link,
-    /// Who sends them, for the sources.
+    /// The sender, for the sources.
     source: String,
     before: Reading,
-    /// Between two samples.
+    /// Time between two samples.
     interval: Nanos,
     pace: Pace,
     history: History,
     latest: Latest,
 }
 
-/// What is known besides the samples.
+/// The latest values besides the samples.
 #[derive(Debug, Default)]
 struct Latest {
     sources: BTreeMap<String, String>,
@@ -93,7 +93,7 @@ impl Stream {
             Answer::Welcome { proof } if config.token.proves(Side::Watcher, &there, &here, &proof) => {}
             Answer::Welcome { .. } => {
                 return Err(LinkError(
-                    "it does not know the token, so it is not the `brimful watch --serve` that is meant: see who listens there, or \
+                    "it does not know the token, so it is another program than your `brimful watch --serve`: check which program listens there, or \
                      whether the tunnel is"
                         .to_owned(),
                 ));
@@ -103,8 +103,8 @@ impl Stream {
         let before = compare_clocks(&mut link)?;
         if before.uncertainty > MAX_UNCERTAINTY {
             return Err(LinkError(format!(
-                "its clock can be told to {} only, for an answer takes twice as long, and figures of intervals need {MAX_UNCERTAINTY}: \
-                 make the load on a host that is nearer to the server, or connect by a shorter way than this tunnel, VPN or relay",
+                "its clock is known only to within {}, because an answer takes twice that long, and figures of intervals need {MAX_UNCERTAINTY}: \
+                 generate the load on a host closer to the server, or connect more directly than by this tunnel, VPN or relay",
                 before.uncertainty.rounded()
             )));
         }
@@ -125,7 +125,7 @@ impl Stream {
         Ok(stream)
     }
 
-    /// Receives until `stop` is closed, and the last sample then; or until the stream breaks.
+    /// Receives samples until `stop` is closed, and the last sample then; or until the stream breaks.
     pub fn follow(mut self, stop: &PipeReader) -> Observations {
         let followed = self.receive(stop).and_then(|()| self.end());
         let (after, broken) = match followed {
@@ -155,7 +155,7 @@ impl Stream {
         }
     }
 
-    /// Asks for the last sample, and compares clocks once more.
+    /// Requests the last sample, and compares clocks again.
     fn end(&mut self) -> Result<Reading, LinkError> {
         self.link.send(&Request::Stop {})?;
         let until = sys::now() + ANSWER_TIMEOUT;
@@ -193,17 +193,17 @@ impl Stream {
     }
 }
 
-/// The reading of the shortest of some exchanges.
+/// Compares clocks, and returns the reading with the shortest round trip.
 fn compare_clocks(link: &mut Link) -> Result<Reading, LinkError> {
     let mut best: Option<Reading> = None;
     for _ in 0..EXCHANGES {
-        let asked = sys::now();
+        let requested = sys::now();
         link.send(&Request::Clock {})?;
         let showed = match link.answer()? {
             Answer::Clock { at } => at,
             answer => return Err(unexpected(answer)),
         };
-        let reading = Reading::new(asked, showed, sys::now());
+        let reading = Reading::new(requested, showed, sys::now());
         best = best.filter(|best| best.uncertainty <= reading.uncertainty).or(Some(reading));
     }
     best.ok_or_else(|| LinkError("no clocks were compared".to_owned()))
@@ -212,11 +212,12 @@ fn compare_clocks(link: &mut Link) -> Result<Reading, LinkError> {
 fn unexpected(answer: Answer) -> LinkError {
     LinkError(match answer {
         Answer::Refused(why) => words(&why),
-        _ => "it answered what was not asked: see whether both sides are the same brimful".to_owned(),
+        _ => "its answer does not belong to the request: check whether both sides run the same version of brimful"
+            .to_owned(),
     })
 }
 
-/// Connects to the first of the host's addresses that accepts and may be used.
+/// Connects to the first address of the host that is allowed and accepts.
 fn reach(config: &RemoteConfig) -> Result<TcpStream, MonitorError> {
     let (_, port) = split(&config.address)?;
     let remote = |why: String| MonitorError::Remote { peer: config.address.clone(), why };
@@ -234,7 +235,7 @@ fn reach(config: &RemoteConfig) -> Result<TcpStream, MonitorError> {
     Err(match failed {
         Some(error) => remote(format!("{error}; start `brimful watch --serve` there, or the tunnel to it")),
         None => MonitorError::Unusable(format!(
-            "{} is on another host, and without TLS the token and the figures are for all to read on the way: reach it by \
+            "{} is on another host, and without TLS others could read the figures on the way: reach it by \
              `ssh -N -L {port}:127.0.0.1:{port} USER@HOST` as 127.0.0.1:{port}, or give --watch-ca if `brimful watch` has \
              --tls-cert there",
             config.address
@@ -248,7 +249,7 @@ fn split(address: &str) -> Result<(&str, u16), MonitorError> {
     match parts {
         Some((host, port)) if !host.is_empty() => Ok((host.trim_start_matches('[').trim_end_matches(']'), port)),
         _ => Err(MonitorError::Unusable(format!(
-            "`{address}` is no address to watch from: write it like 127.0.0.1:7411"
+            "`{address}` is not an address: write host and port, like 127.0.0.1:7411"
         ))),
     }
 }

@@ -1,7 +1,8 @@
-//! A connection that carries lines of JSON, one message each, over plain TCP or TLS.
+//! A connection that carries one JSON message per line, over plain TCP or TLS.
 //!
-//! The socket never blocks: every wait has an end, and can be cut short by a pipe that closes. What the other side
-//! sends is foreign: a line has a longest length, and what cannot be read ends the connection with a reason in words.
+//! The socket never blocks: every wait has an end, and can be cut short by closing a pipe. Data from the other side is
+//! not trusted: the length of a line is limited, and a message that cannot be parsed ends the connection with a reason
+//! in words.
 
 use super::protocol::{LinkError, words};
 use super::{bounds, tls};
@@ -16,7 +17,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::BorrowedFd;
 
-/// How long the other side may take to answer, or to take what it is sent.
+/// How long the other side may take to answer, or to receive a message.
 pub const ANSWER_TIMEOUT: Nanos = Nanos::from_secs(5);
 
 /// One side of a connection.
@@ -24,23 +25,23 @@ pub const ANSWER_TIMEOUT: Nanos = Nanos::from_secs(5);
 pub struct Link {
     stream: Stream,
     received: Vec<u8>,
-    /// So much of `received` holds no end of a line.
+    /// The first bytes of `received`, which contain no end of a line.
     searched: usize,
     longest: usize,
 }
 
-/// What came of waiting.
+/// The result of waiting.
 #[derive(Debug)]
 pub enum Received<T> {
     /// A message.
     Message(T),
-    /// None in time.
+    /// No message came in time.
     Timeout,
     /// The pipe was closed.
     Stopped,
 }
 
-/// The bytes, encrypted or not.
+/// The byte stream, encrypted or not.
 #[derive(Debug)]
 struct Stream {
     socket: TcpStream,
@@ -48,11 +49,10 @@ struct Stream {
 }
 
 impl Link {
-    /// Takes a connection over; with TLS this side's first message is the handshake. No line may be longer than
-    /// `longest`.
+    /// Takes over a connection. With TLS it first completes the handshake. No line may be longer than `longest` bytes.
     pub fn open(socket: TcpStream, tls: Option<Connection>, longest: usize) -> Result<Link, LinkError> {
         socket.set_nonblocking(true)?;
-        // A reading of a clock that waits for more to send is late.
+        // Otherwise a clock reading could be delayed until more data follows.
         socket.set_nodelay(true)?;
         let tls = tls.map(Box::new);
         let mut link = Link { stream: Stream { socket, tls }, received: Vec::new(), searched: 0, longest };
@@ -93,7 +93,7 @@ impl Link {
                 Ok(false) => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     if matches!(self.wait(PollFlags::OUT, until, None)?, Received::Timeout) {
-                        return Err(LinkError(format!("the other side took nothing for {ANSWER_TIMEOUT}")));
+                        return Err(LinkError(format!("the other side accepted no data for {ANSWER_TIMEOUT}")));
                     }
                 }
                 Err(error) => return Err(error.into()),
@@ -142,10 +142,10 @@ impl Link {
         }
     }
 
-    /// Waits until the socket is ready, or `stop` is closed, or it is `until`.
+    /// Waits until the socket is ready, `stop` is closed, or `until` is reached.
     fn wait(&self, what: PollFlags, until: Nanos, stop: Option<BorrowedFd<'_>>) -> Result<Received<()>, LinkError> {
         let socket = PollFd::new(&self.stream.socket, what);
-        // A pipe whose other end is closed is always ready; nobody writes into it.
+        // A pipe whose other end is closed is always ready; nothing is ever written to it.
         let mut fds = [Some(socket), stop.map(|stop| PollFd::from_borrowed_fd(stop, PollFlags::IN))];
         let mut fds: Vec<PollFd<'_>> = fds.iter_mut().filter_map(Option::take).collect();
         if !sys::wait(&mut fds, until)? {
@@ -161,13 +161,13 @@ impl Stream {
         self.tls.as_ref().is_some_and(|tls| tls.is_handshaking())
     }
 
-    /// Sends what TLS has to send, and reads and decrypts what has come; the number of bytes that did.
+    /// Sends pending TLS data, and reads and decrypts received data. Returns the number of bytes received.
     fn pump(&mut self) -> io::Result<usize> {
         self.flush()?;
         let Some(tls) = &mut self.tls else { return Ok(0) };
         let read = tls.read_tls(&mut self.socket)?;
         if let Err(error) = tls.process_new_packets() {
-            // The other side is to learn why; if it cannot be told, this side still says it.
+            // Tells the other side why. If that fails, this side still reports the error.
             let _ = tls.write_tls(&mut self.socket);
             return Err(io::Error::new(ErrorKind::InvalidData, error));
         }
@@ -189,7 +189,7 @@ impl Read for Stream {
 
 impl Write for Stream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // TLS keeps a bounded number of bytes that were not sent yet, so those come first.
+        // TLS buffers a bounded number of unsent bytes, so those must be sent first.
         self.flush()?;
         match &mut self.tls {
             Some(tls) => tls.writer().write(bytes),
@@ -209,7 +209,8 @@ impl Write for Stream {
 impl Drop for Stream {
     fn drop(&mut self) {
         if let Some(tls) = &mut self.tls {
-            // So that the other side knows that nobody else has cut it off; it will see the end in any case.
+            // Tells the other side that the connection was not cut by a third party. Failure is ignored: it sees the
+            // end in any case.
             tls.send_close_notify();
             let _ = tls.write_tls(&mut self.socket);
         }
@@ -222,8 +223,8 @@ fn parse<T: DeserializeOwned>(line: &[u8]) -> Result<T, LinkError> {
     serde_json::from_slice(line).map_err(|error| foreign(line, &error))
 }
 
-/// What the other side sent does not belong here.
+/// The error for data that is not of this protocol.
 fn foreign(line: &[u8], what: &dyn fmt::Display) -> LinkError {
     let begins = words(&String::from_utf8_lossy(&line[..line.len().min(60)]));
-    LinkError(format!("what came is not of brimful's protocol ({what}); it begins with `{begins}`"))
+    LinkError(format!("the received data is not of brimful's protocol ({what}); it begins with `{begins}`"))
 }

@@ -1,5 +1,5 @@
-//! Log lines about connections. Anybody can connect, so lines about clients that have not proved that they know the
-//! token are limited to one a second: otherwise they could fill a log.
+//! Log lines about connections. Any host can connect, so lines about clients that have not proved that they know the
+//! token are limited to one a second; otherwise they could fill a log.
 
 use crate::sys;
 use brimful_core::Nanos;

@@ -1,24 +1,24 @@
-//! Connections that have not shown yet that they know the token. There is room for some; for one more the oldest has to
-//! go, of the host that has most of them here. So neither those who stay silent nor those who come in crowds keep
-//! others out.
+//! Connections whose client has not proved yet that it knows the token. Their number is limited. One too many displaces
+//! the oldest connection of the host that has the most of them. So neither silent clients nor many clients from one
+//! host keep others out.
 
 use std::collections::VecDeque;
 use std::io;
 use std::net::{IpAddr, Shutdown, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// At a time.
+/// The most pending connections at a time.
 pub const MAX_PENDING: usize = 64;
 
-/// All of them.
+/// All pending connections.
 #[derive(Clone, Default)]
 pub struct PendingClients(Arc<Mutex<PendingList>>);
 
 #[derive(Default)]
 struct PendingList {
-    /// The oldest first.
+    /// The connections, oldest first.
     present: VecDeque<PendingConnection>,
-    /// So many have come before.
+    /// How many connections there have been.
     before: u64,
 }
 
@@ -28,19 +28,19 @@ struct PendingConnection {
     socket: TcpStream,
 }
 
-/// One of them, until it is dropped.
+/// A pending connection, until it is dropped.
 pub struct PendingClient {
     number: u64,
     all: PendingClients,
 }
 
 impl PendingClients {
-    /// Takes one in; if there are too many, another one's connection ends.
+    /// Adds a connection. If there are too many, another one is closed.
     pub fn admit(&self, socket: &TcpStream, from: IpAddr) -> io::Result<PendingClient> {
         let socket = socket.try_clone()?;
         let mut crowd = self.lock();
         if crowd.present.len() >= MAX_PENDING {
-            crowd.turn_one_away();
+            crowd.close_one();
         }
         crowd.before += 1;
         let number = crowd.before;
@@ -54,13 +54,13 @@ impl PendingClients {
 }
 
 impl PendingList {
-    fn turn_one_away(&mut self) {
+    fn close_one(&mut self) {
         let of_host = |from: IpAddr| self.present.iter().filter(|present| present.from == from).count();
-        // Of several equals `rev` makes this the oldest.
+        // With equal counts, `rev` selects the oldest.
         let last = self.present.iter().enumerate().rev().max_by_key(|(_, present)| of_host(present.from));
         let last = last.map(|(index, _)| index);
         if let Some(present) = last.and_then(|index| self.present.remove(index)) {
-            // Its thread reads the end. It fails if the other side has ended it.
+            // Its thread then reads the end. Shutdown fails if the other side has already closed the connection.
             let _ = present.socket.shutdown(Shutdown::Both);
         }
     }

@@ -1,4 +1,4 @@
-//! What the two sides say to each other.
+//! The messages of the two sides, and the errors of a connection.
 
 use super::token::{Nonce, PROTOCOL};
 use crate::MonitorError;
@@ -12,84 +12,84 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
 
-/// The longest message of a client.
+/// The longest message of a client, in bytes.
 pub const MAX_REQUEST_BYTES: usize = 4 << 10;
-/// The longest answer: samples of hundreds of CPUs and thousands of interfaces.
+/// The longest answer, in bytes: enough for samples of hundreds of CPUs and thousands of interfaces.
 pub const MAX_ANSWER_BYTES: usize = 4 << 20;
 
-/// From the client.
+/// A message of the client.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Request {
-    /// The first message: who knows the token may ask for the rest.
+    /// The first message. A client that knows the token may send the others.
     Hello {
         /// Chosen by the client.
         nonce: Nonce,
-        /// That it knows the token.
+        /// Proves that the client knows the token.
         proof: String,
     },
-    /// What does your clock show?
+    /// Requests a clock reading.
     Clock {},
-    /// Send samples from now on, this often.
+    /// Requests samples from now on.
     Watch {
-        /// Nanoseconds by group; the others are not wanted.
+        /// Intervals in nanoseconds by group; other groups are not wanted.
         every: BTreeMap<String, Nanos>,
     },
-    /// Take a last sample, and send no more.
+    /// Requests a last sample, and no more.
     Stop {},
 }
 
-/// From the side that watches.
+/// A message of the watching side.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    /// The first message, before the client says anything.
+    /// The first message, before any of the client.
     Greeting {
         /// [`PROTOCOL`].
         protocol: String,
-        /// Of brimful.
+        /// The version of brimful.
         version: String,
-        /// Chosen for this connection; none in protocols before the second.
+        /// Chosen for this connection. Protocols before the second have none.
         #[serde(default)]
         nonce: String,
     },
-    /// To hello.
+    /// The answer to hello.
     Welcome {
-        /// That this side knows the token, too.
+        /// Proves that this side knows the token too.
         proof: String,
     },
-    /// No, and why; this ends the connection.
+    /// A refusal with its reason, which ends the connection.
     Refused(String),
-    /// To clock: `CLOCK_MONOTONIC`.
+    /// The answer to clock: `CLOCK_MONOTONIC`.
     Clock {
-        /// What it shows.
+        /// The reading.
         at: Nanos,
     },
-    /// To watch: what will be sampled.
+    /// The answer to watch: what will be sampled.
     Watching {
-        /// Nanoseconds by group.
+        /// Intervals in nanoseconds by group.
         every: BTreeMap<String, Nanos>,
-        /// As of [`Sampler::sources`](crate::Sampler::sources).
+        /// The sources, as of [`Sampler::sources`](crate::Sampler::sources).
         sources: BTreeMap<String, String>,
     },
-    /// A sample, and what all have cost so far.
+    /// A sample, and the cost of all samples so far.
     Sample {
-        /// The sample; all its instants are the sender's.
+        /// The sample. Its instants are of the sender's clock.
         sample: Box<Sample>,
         /// The cost.
         overhead: Overhead,
-        /// To stop, with the last sample: the sources once more, for some are known better at the end.
+        /// With the last sample, which answers stop: the sources again, because some are known better at the end.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         last: Option<BTreeMap<String, String>>,
     },
 }
 
-/// Intervals as they travel.
+/// Intervals by the groups' names, as they are sent.
 pub fn intervals_by_group(intervals: Intervals) -> BTreeMap<String, Nanos> {
     GroupName::ALL.into_iter().filter_map(|group| Some((group.to_string(), intervals.of(group)?))).collect()
 }
 
-/// And back: as often as is wanted, of the groups that there are. Intervals keep to their bounds, whatever is wanted.
+/// The requested intervals of the available groups, clamped to the bounds of intervals.
 pub fn intervals(every: &BTreeMap<String, Nanos>, available: Intervals) -> Intervals {
     let mut intervals = available;
     for group in GroupName::ALL {
@@ -99,7 +99,7 @@ pub fn intervals(every: &BTreeMap<String, Nanos>, available: Intervals) -> Inter
     intervals
 }
 
-/// Why the two sides cannot understand each other, if they cannot.
+/// Why the two sides do not speak the same protocol, if so.
 pub fn protocol_mismatch(protocol: &str, peer: &str) -> Option<String> {
     let version = |protocol: &str| protocol.strip_prefix("brimful.watch/")?.parse::<u32>().ok();
     let update = match (version(protocol), version(PROTOCOL)) {
@@ -111,7 +111,7 @@ pub fn protocol_mismatch(protocol: &str, peer: &str) -> Option<String> {
     Some(format!("it speaks {}, and this side {PROTOCOL}: {update}", words(protocol)))
 }
 
-/// Why a connection is of no more use.
+/// Why a connection cannot be used any longer, in words. Some of them may be the other side's.
 #[derive(Debug)]
 pub struct LinkError(pub String);
 
@@ -130,7 +130,7 @@ impl From<io::Error> for LinkError {
     }
 }
 
-/// Words of the other side, fit for a terminal.
+/// Text from the other side, made safe for a terminal.
 pub fn words(text: &str) -> String {
     one_line(text.trim()).chars().take(500).collect()
 }

@@ -1,4 +1,4 @@
-//! The watching side: accepts load generators, and samples for each of those that know the token.
+//! The watching side: accepts load generators, and samples for each one that knows the token.
 
 use super::link::{Link, Received};
 use super::notices::Notices;
@@ -20,35 +20,35 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Clients that are sampled for at a time.
+/// The most clients at a time.
 const MAX_CLIENTS: usize = 4;
-/// Threads for connections: that of one that was cut off ends at once, but not before.
+/// The most threads for connections. The thread of a connection that was cut off ends at once, but not before.
 const MAX_THREADS: usize = MAX_CLIENTS + 4 * MAX_PENDING;
-/// How long a client that gets no samples may say nothing.
+/// How long a client that receives no samples may stay silent.
 const IDLE_TIMEOUT: Nanos = Nanos::from_secs(60);
 
-/// Where to serve, to whom, and what.
+/// Configuration of the watching side.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServeConfig {
-    /// To listen on; port 0 takes a free one. Without an identity it has to be a loopback address.
+    /// The address to listen on; port 0 selects a free one. Without an identity it must be a loopback address.
     pub address: SocketAddr,
-    /// Who knows it may watch.
+    /// The secret that clients must know.
     pub token: Token,
-    /// For TLS.
+    /// Certificate and key for TLS.
     pub identity: Option<Identity>,
-    /// What is watched for each client; only the intervals are the client's to choose, of the groups that are enabled.
+    /// What is watched for each client. A client chooses only the intervals of the groups that are enabled.
     pub watch: MonitorConfig,
 }
 
-/// Serves until it is dropped; clients that are connected then are told.
+/// A running server. Dropping it ends it; connected clients are notified.
 #[derive(Debug)]
 pub struct Serving {
     address: SocketAddr,
-    /// Every thread waits for this to close.
+    /// All threads end when this is closed.
     _stop: PipeWriter,
 }
 
-/// What all threads need.
+/// State that all threads share.
 struct ServerState {
     token: Token,
     acceptor: Option<Acceptor>,
@@ -60,14 +60,13 @@ struct ServerState {
     notices: Notices,
 }
 
-/// One of a limited number.
+/// One place of a limited number.
 struct Seat(Arc<AtomicUsize>);
 
 impl Serving {
-    /// Listens. `notice` is told in words who comes and who goes.
+    /// Starts to listen. `notice` receives log lines about clients that connect and leave.
     ///
-    /// # Errors
-    /// The address is not free, or would show the stream to other hosts; there is no such certificate or key.
+    /// The address is not free, or would expose the stream to other hosts; or the certificate or key cannot be used.
     pub fn start(
         config: ServeConfig,
         notice: impl Fn(String) + Send + Sync + 'static,
@@ -89,13 +88,13 @@ impl Serving {
         Ok(Serving { address: bound, _stop: stop })
     }
 
-    /// Where it listens.
+    /// The address on which it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 }
 
-/// Gives every connection a thread of its own until `stop` closes.
+/// Accepts connections, each with a thread of its own, until `stop` closes.
 fn accept(listener: &TcpListener, state: &Arc<ServerState>) {
     loop {
         let mut fds = [PollFd::new(&state.stop, PollFlags::IN), PollFd::new(listener, PollFlags::IN)];
@@ -105,7 +104,7 @@ fn accept(listener: &TcpListener, state: &Arc<ServerState>) {
         }
         let started = listener.accept().map_err(|error| error.to_string()).and_then(|(socket, peer)| {
             let Some(thread) = Seat::take(&state.threads, MAX_THREADS) else { return Ok(()) };
-            // One too many costs the oldest its place: who knows the token needs it for a moment only.
+            // One too many displaces the oldest. A client that knows the token is pending only for a moment.
             let client = state.pending.admit(&socket, peer.ip()).map_err(|error| error.to_string())?;
             let state = state.clone();
             spawn("session", move || {
@@ -122,7 +121,8 @@ fn accept(listener: &TcpListener, state: &Arc<ServerState>) {
             .map_err(|error| error.to_string())
         });
         if let Err(why) = started {
-            // No descriptor or thread is free: the connection stays in the queue, and must not keep this thread busy.
+            // No descriptor or thread is free. The connection stays in the queue; the pause keeps this thread from
+            // spinning.
             state.notices.log_stranger(format!("cannot accept a connection: {why}"));
             let _ = sys::wait(&mut fds[..1], sys::now() + Nanos::from_millis(100));
         }
@@ -161,7 +161,7 @@ fn authenticate(socket: TcpStream, pending: PendingClient, state: &ServerState) 
     Ok((link, client))
 }
 
-/// Does what a client asks for, and samples meanwhile.
+/// Answers a client's requests, and samples in between.
 fn attend(link: &mut Link, peer: SocketAddr, state: &ServerState) -> Result<(), LinkError> {
     let mut sampling: Option<(Meter, Schedule)> = None;
     let mut ended = false;
@@ -183,7 +183,7 @@ fn attend(link: &mut Link, peer: SocketAddr, state: &ServerState) -> Result<(), 
                     Err(error) => return Err(refuse(link, &error.to_string())),
                 };
                 let mut schedule = Schedule::new(intervals, sys::now());
-                // What a source is worth shows when it has been read.
+                // The first reading shows whether a source works.
                 let sample = Box::new(meter.sample(schedule.take_due(sys::now())));
                 let sources = meter.sources();
                 link.send(&Answer::Watching { every: protocol::intervals_by_group(intervals), sources })?;
@@ -212,10 +212,10 @@ fn attend(link: &mut Link, peer: SocketAddr, state: &ServerState) -> Result<(), 
     }
 }
 
-/// A sampler for one client, in the client's thread.
+/// Creates the sampler for one client, in the client's thread.
 fn begin(watch: &MonitorConfig, intervals: Intervals) -> Result<Meter, MonitorError> {
     if intervals.shortest().is_none() {
-        let why = "none of the groups that are wanted is watched here: enable one for `brimful watch --serve`";
+        let why = "none of the requested groups is watched here: enable one for `brimful watch --serve`";
         return Err(MonitorError::Unusable(why.to_owned()));
     }
     watch.pin.map_or(Ok(()), affinity::pin_this_thread)?;
@@ -224,7 +224,7 @@ fn begin(watch: &MonitorConfig, intervals: Intervals) -> Result<Meter, MonitorEr
     Ok(Meter::new(sampler))
 }
 
-/// Says why the connection ends.
+/// Tells the client why the connection ends.
 fn refuse(link: &mut Link, why: &str) -> LinkError {
     match link.send(&Answer::Refused(why.to_owned())) {
         Ok(()) => LinkError(format!("refused: {why}")),
@@ -239,7 +239,7 @@ fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<(), Monitor
 fn exposed(address: SocketAddr) -> String {
     let port = address.port();
     format!(
-        "{address} is open to other hosts, and without TLS the token and the figures are for all to read on the way: serve \
+        "{address} is open to other hosts, and without TLS others could read the figures on the way: serve \
          on 127.0.0.1:{port} and reach that by `ssh -N -L {port}:127.0.0.1:{port} USER@HOST`, or give --tls-cert and \
          --tls-key"
     )
