@@ -1,5 +1,5 @@
 /*
- * Classes of requests: by the size of the answer's body, and by URL. What the server's own directives say.
+ * Classes of requests: by the size of the response body, and by URL, as configured by the server's own directives.
  */
 #ifndef BRIMFUL_CLASSES_H
 #define BRIMFUL_CLASSES_H
@@ -14,31 +14,31 @@
 struct brimful_rule {
     uint64_t least, most; /* bytes of body, inclusive */
     uint32_t by_url;      /* else by size */
-    uint32_t class_index; /* BRIMFUL_CLASSES_MOST: of "other", whichever index that has in the end */
+    uint32_t class_index; /* BRIMFUL_MAX_CLASSES stands for "other", whose final index is not known yet */
 };
 
 #define BRIMFUL_RULES_MOST 64u
 #define BRIMFUL_PATTERN_BYTES 256u /* with the zero byte at its end */
 
-/* What the server's own directives say. All zero is a valid beginning. */
+/* The values of the server's own directives. Zero is a valid initial value. */
 struct brimful_settings {
     const char *path;      /* of the file, absolute */
     const char *server;    /* name and version, see brimful_header */
     uint32_t slots;
     uint32_t cpu_one_in;
     uint32_t workers_most; /* see brimful_header */
-    unsigned classes;      /* "other", the last of them, included; 0 until there is a rule */
-    char class_names[BRIMFUL_CLASSES_MOST][BRIMFUL_NAME_BYTES];
+    unsigned classes;      /* number of classes, including the last one, "other"; 0 until there is a rule */
+    char class_names[BRIMFUL_MAX_CLASSES][BRIMFUL_NAME_BYTES];
     unsigned rules;
-    int by_url;            /* a rule is: only then brimful_classify looks at the path */
+    int by_url;            /* whether any rule is by URL; only then brimful_classify uses the path */
     struct brimful_rule rule[BRIMFUL_RULES_MOST];
-    /* Of the path without its query; `*` matches anything, slashes too. Apart from the rules, so that those of sizes, which
-     * each request is compared with, are close together. */
+    /* Patterns for the path without its query; `*` matches any text, including slashes. They are apart from the rules,
+     * so that the sizes, which are compared for every request, are close together. */
     char pattern[BRIMFUL_RULES_MOST][BRIMFUL_PATTERN_BYTES];
 };
 
 
-/* The index of the class of this name, which is made if there is none; -1 if there is no room for it. */
+/* The index of the class with this name, which is added if necessary; -1 if there is no room for it. */
 static inline int brimful_class_index(struct brimful_settings *settings, const char *name)
 {
     unsigned index;
@@ -50,14 +50,14 @@ static inline int brimful_class_index(struct brimful_settings *settings, const c
     }
     index = settings->classes - 1;
     if (strcmp(name, settings->class_names[index]) == 0) {
-        return (int) BRIMFUL_CLASSES_MOST;
+        return (int) BRIMFUL_MAX_CLASSES;
     }
     for (index = 0; index < settings->classes - 1; index++) {
         if (strcmp(name, settings->class_names[index]) == 0) {
             return (int) index;
         }
     }
-    if (settings->classes == BRIMFUL_CLASSES_MOST) {
+    if (settings->classes == BRIMFUL_MAX_CLASSES) {
         return -1;
     }
     memcpy(settings->class_names[settings->classes], settings->class_names[settings->classes - 1], BRIMFUL_NAME_BYTES);
@@ -66,7 +66,7 @@ static inline int brimful_class_index(struct brimful_settings *settings, const c
     return (int) settings->classes++ - 1;
 }
 
-/* Reads digits. Returns what follows them, NULL if there are none or too many. */
+/* Parses digits. Returns the text after them; NULL if there are none or too many. */
 static inline const char *brimful_read_number(const char *text, uint64_t *number)
 {
     const char *first = text;
@@ -81,7 +81,7 @@ static inline const char *brimful_read_number(const char *text, uint64_t *number
     return text == first ? NULL : text;
 }
 
-/* Reads "size 0-4999", "size 5000-" or "url /images/" followed by a star. NULL, or what is wrong. */
+/* Parses "size 0-4999", "size 5000-" or "url /images/" followed by a star. Returns NULL, or an error message. */
 static inline const char *brimful_read_rule(struct brimful_rule *rule, char *pattern, const char *text)
 {
     memset(rule, 0, sizeof(*rule));
@@ -112,7 +112,8 @@ static inline const char *brimful_read_rule(struct brimful_rule *rule, char *pat
     return NULL;
 }
 
-/* Adds a rule, and its class if there is none of that name: the same class may have several. NULL, or what is wrong. */
+/* Adds a rule, and its class if there is none with that name; a class may have several rules. Returns NULL, or an
+ * error message. */
 static inline const char *brimful_add_rule(struct brimful_settings *settings, const char *class_name, const char *rule)
 {
     struct brimful_rule read;
@@ -146,9 +147,9 @@ static inline const char *brimful_add_rule(struct brimful_settings *settings, co
     return NULL;
 }
 
-/* The classes of a server whose configuration names none: by size, cut so that the files of WebStone's workloads A
- * and B fall into the classes that they have in the tables 4 and 5 of Almeida, Almeida & Yates (1997): from
- * "under-5k", class 0, to "over-500k", class 4. Nothing if there are rules. */
+/* The classes of a server whose configuration names none. They are by size, such that the files of WebStone's
+ * workloads A and B are in the same classes as in tables 4 and 5 of Almeida, Almeida & Yates (1997): from "under-5k"
+ * to "over-500k"; "empty" is added. Does nothing if there are rules. */
 static inline void brimful_default_rules(struct brimful_settings *settings)
 {
     if (settings->rules == 0) {
@@ -161,7 +162,7 @@ static inline void brimful_default_rules(struct brimful_settings *settings)
     }
 }
 
-/* Whether all of the path matches the pattern. Time: their lengths' product at worst. */
+/* Whether the whole path matches the pattern. Takes time in proportion to the product of their lengths at worst. */
 static inline int brimful_matches(const char *pattern, const char *path, size_t length)
 {
     const char *end = path + length;
@@ -187,7 +188,7 @@ static inline int brimful_matches(const char *pattern, const char *path, size_t 
     return *pattern == '\0';
 }
 
-/* The class of a request by the size of its body alone, which is all where no rule is by URL. */
+/* The class of a request by the size of its body alone, for configurations without rules by URL. */
 static inline unsigned brimful_classify_size(const struct brimful_settings *settings, uint64_t bytes)
 {
     unsigned other = settings->classes == 0 ? 0 : settings->classes - 1;
@@ -201,7 +202,7 @@ static inline unsigned brimful_classify_size(const struct brimful_settings *sett
     return other;
 }
 
-/* The class of a request: that of the first rule that matches, else the last class, "other". */
+/* The class of a request: that of the first matching rule, or else the last class, "other". */
 static __attribute__((noinline, unused)) unsigned brimful_classify(const struct brimful_settings *settings,
                                                                    const char *path, size_t length, uint64_t bytes)
 {

@@ -1,6 +1,6 @@
 /*
- * Clocks: what the time is, at a fraction of what the kernel's clock costs where the processor's ticks may be used, and
- * the CPU time of a thread, of so few requests that it costs little.
+ * Clocks: the time, at a fraction of the cost of the kernel's clock if the processor's ticks may be used; and the CPU
+ * time of a thread, for so few requests that it costs little.
  */
 #ifndef BRIMFUL_CLOCK_H
 #define BRIMFUL_CLOCK_H
@@ -19,7 +19,7 @@ static inline uint64_t brimful_read_clock(clockid_t clock)
     return (uint64_t) time.tv_sec * UINT64_C(1000000000) + (uint64_t) time.tv_nsec;
 }
 
-/* A server whose workers are processes of one thread defines BRIMFUL_ONE_THREAD, which is faster. */
+/* A server whose workers are single-threaded processes defines BRIMFUL_ONE_THREAD, which is faster. */
 #ifdef BRIMFUL_ONE_THREAD
 #define BRIMFUL_PER_THREAD
 #else
@@ -28,28 +28,28 @@ static inline uint64_t brimful_read_clock(clockid_t clock)
 
 #define BRIMFUL_ANCHOR_NS UINT64_C(1000000)
 
-/* Whether the processor's counter of ticks is what the kernel itself tells the time by: brimful_map finds out. */
+/* Whether the kernel itself uses the processor's tick counter as its clock; set by brimful_map. */
 static int brimful_has_ticks __attribute__((unused));
 
-/* How the process tells the time between two readings of the kernel's clock, its anchors, at most BRIMFUL_ANCHOR_NS
- * apart. Its threads share them: one that works now and then would need an anchor each time, and find its own in no
- * cache. How long a tick is, the first and the latest anchor say. */
+/* How the process computes the time between two readings of the kernel's clock, its anchors, which are at most
+ * BRIMFUL_ANCHOR_NS apart. Threads share the anchors: a thread that works only now and then would need a new anchor
+ * each time, and its own would not be in a cache. The first and the latest anchor give the length of a tick. */
 static struct {
-    uint32_t version;         /* odd while it is written (a sequence lock) */
+    uint32_t version;         /* odd during a write (a sequence lock) */
     uint64_t anchor_ns, anchor_ticks;
-    uint64_t valid_ticks;     /* after the anchor; 0 until it is known how long a tick is */
-    uint64_t tick_ns_q32;     /* times 2^32 */
-    uint64_t first_ns, first_ticks; /* of whoever writes */
+    uint64_t valid_ticks;     /* ticks after the anchor for which it is valid; 0 until the length of a tick is known */
+    uint64_t tick_ns_q32;     /* length of a tick in ns, times 2^32 */
+    uint64_t first_ns, first_ticks; /* used by the writer only */
 } brimful_ticks __attribute__((unused, aligned(64)));
 
 #if defined(__x86_64__)
 
-#define BRIMFUL_ANCHOR_TICKS UINT64_C(10000) /* a reading of the kernel's clock that takes longer was interrupted */
+#define BRIMFUL_ANCHOR_TICKS UINT64_C(10000) /* a longer reading of the kernel's clock was interrupted */
 
-/* No store or load moves from one side to the other: this processor keeps the order that the compiler leaves. */
+/* A barrier for loads and stores. This processor keeps the order in which the compiler emits them. */
 #define BRIMFUL_IN_ORDER() __asm__ volatile("" : : : "memory")
 
-/* Reckons how long a tick is, from the first anchor to this one. */
+/* Computes the length of a tick from the first anchor to this one. */
 static inline void brimful_reckon_tick(uint64_t now, uint64_t ticks)
 {
     double tick_ns;
@@ -65,12 +65,12 @@ static inline void brimful_reckon_tick(uint64_t now, uint64_t ticks)
             return;
         }
     }
-    /* Anew from time to time: a virtual machine may be moved to where ticks are longer. */
+    /* Start again from time to time: a virtual machine may migrate to a host with longer ticks. */
     brimful_ticks.first_ns = now;
     brimful_ticks.first_ticks = ticks;
 }
 
-/* Reads the kernel's clock, and has the process count from there, unless another thread does so now. */
+/* Reads the kernel's clock and makes that the new anchor, unless another thread is doing so. */
 static BRIMFUL_APART uint64_t brimful_anchor(void)
 {
     uint32_t version = __atomic_load_n(&brimful_ticks.version, __ATOMIC_RELAXED);
@@ -85,13 +85,13 @@ static BRIMFUL_APART uint64_t brimful_anchor(void)
     BRIMFUL_IN_ORDER();
     valid = brimful_ticks.valid_ticks;
     since = ticks - brimful_ticks.anchor_ticks;
-    /* Time does not go back where the former anchor was a little ahead. */
+    /* Time must not go backwards if the former anchor was slightly ahead. */
     if (since >= valid && since < 2 * valid) {
         uint64_t before = brimful_ticks.anchor_ns + ((valid * brimful_ticks.tick_ns_q32) >> 32);
 
         now = now > before ? now : before;
     }
-    /* Another thread may have made one a moment ago. */
+    /* Another thread may have set an anchor a moment ago. */
     if (since >= valid && __builtin_ia32_rdtsc() - ticks < BRIMFUL_ANCHOR_TICKS) {
         brimful_reckon_tick(now, ticks);
         brimful_set(&brimful_ticks.anchor_ns, now);
@@ -103,8 +103,8 @@ static BRIMFUL_APART uint64_t brimful_anchor(void)
 
 #endif
 
-/* This moment, to be told as a time soon (brimful_time_of), or not at all. At a fraction of the cost of a clock, where
- * the processor's ticks may be used. */
+/* Marks this moment. brimful_time_of can soon convert the mark to a time. Where the processor's ticks may be used,
+ * this costs a fraction of a clock reading. */
 static inline uint64_t brimful_mark(void)
 {
 #if defined(__x86_64__)
@@ -143,7 +143,7 @@ static inline uint64_t brimful_time_of_ticks(uint64_t ticks)
 
 #endif
 
-/* CLOCK_MONOTONIC at this moment, in ns; the time now if that is not known any more. */
+/* CLOCK_MONOTONIC at a mark, in ns; the current time if the mark is too old. */
 static inline uint64_t brimful_time_of(uint64_t mark)
 {
 #if defined(__x86_64__)
@@ -164,21 +164,20 @@ static inline uint64_t brimful_now(void)
     return brimful_read_clock(CLOCK_MONOTONIC);
 }
 
-/* CPU time of the calling thread, in ns. A system call: a microsecond or more. */
+/* CPU time of the calling thread, in ns. This is a system call, which takes a microsecond or more. */
 static inline uint64_t brimful_thread_cpu(void)
 {
     return brimful_read_clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* Of the calling thread: the latest reading that went into its slot, and how much CPU time passes from one reading to
- * the next if nothing lies between. */
+/* The calling thread's latest CPU reading that went into its slot, and the CPU time between two consecutive readings. */
 static BRIMFUL_PER_THREAD struct {
     uint64_t seen_ns;
     uint64_t cost_ns;
 } brimful_cpu_clock __attribute__((unused));
 
-/* CPU time from one reading to a later one of the same thread, without what the reading itself costs, which can be a
- * fifth of what a small file costs in all. */
+/* CPU time between two readings of the same thread, without the cost of the reading itself, which can be a fifth of
+ * the total cost of a small file. */
 static inline uint64_t brimful_cpu_between(uint64_t from, uint64_t to)
 {
     uint64_t spent = to > from ? to - from : 0;
@@ -186,19 +185,20 @@ static inline uint64_t brimful_cpu_between(uint64_t from, uint64_t to)
     return spent > brimful_cpu_clock.cost_ns ? spent - brimful_cpu_clock.cost_ns : 0;
 }
 
-/* ---- Of which requests CPU time is measured ---- */
+/* ---- Which requests are sampled for CPU time ---- */
 
-/* What `cpu_one_in` is where nothing else is said. */
+/* The default of `cpu_one_in`. */
 #define BRIMFUL_CPU_ONE_IN 16u
 
-/* Four readings of a request cost some 5 us, so a busy worker is measured 250 times a second at most, in a part in a
- * thousand of its time. */
+/* The four readings for one request cost about 5 us. With this pause a busy worker is sampled at most 250 times a
+ * second, which costs a thousandth of its time. */
 #define BRIMFUL_CPU_REST_NS UINT64_C(4000000)
 
-/* By what chance the calling thread chooses requests to measure. All zero is a valid beginning, `gap` anything. */
+/* The state of the random choice of sampled requests in the calling thread. Zero is a valid initial value; `gap` may
+ * have any. */
 struct brimful_chance {
-    uint64_t gap;           /* what is left of a gap, below a random number */
-    uint64_t not_before_ns; /* the next one */
+    uint64_t gap;           /* low half: the rest of the gap; high half: a random number */
+    uint64_t not_before_ns; /* when the next request may be sampled */
 };
 
 static BRIMFUL_APART int brimful_is_sampled_after_rest(struct brimful_chance *chance,
@@ -226,10 +226,10 @@ static BRIMFUL_APART int brimful_is_sampled_after_rest(struct brimful_chance *ch
     return 1;
 }
 
-/* Whether the request that begins now is one whose CPU time is measured. The gaps between those are by chance, from 1
- * to twice the mean less 1, since of a workload with a period the same requests would be chosen again and again
- * otherwise. A gap begins after a rest, so that what comes after a pause is not chosen more often than what is in the
- * middle of a crowd; the more workers share the server's time, the longer it is. */
+/* Whether the CPU time of the request that begins now is measured. The gaps between sampled requests are random, from
+ * 1 to twice the mean minus 1; otherwise a periodic workload would have the same requests sampled again and again. A
+ * gap begins after a pause, so that requests after an idle time are not sampled more often than those in the middle of
+ * a burst. The pause grows with the number of workers that share the server's time. */
 static inline int brimful_is_sampled(struct brimful_chance *chance, const struct brimful_settings *settings,
                                      uint64_t now_ns)
 {

@@ -1,5 +1,5 @@
 /*
- * The file: found or made, mapped, and let go.
+ * The file: opened or created, mapped, and unmapped.
  */
 #ifndef BRIMFUL_FILE_H
 #define BRIMFUL_FILE_H
@@ -20,7 +20,8 @@
 #include "place.h"
 #include "record.h"
 
-/* The file in memory. What the writer relies on is kept here too: what stands in the file, others may have changed. */
+/* The mapped file. The sizes that the writer relies on are copied here, because other processes may change them in the
+ * file. */
 struct brimful_memory {
     struct brimful_header *header;
     size_t size;
@@ -31,13 +32,13 @@ struct brimful_memory {
 #define BRIMFUL_WHY_BYTES 256u
 
 
-/* Bytes up to the first slot. */
+/* Bytes before the first slot. */
 static inline size_t brimful_header_size(void)
 {
     return (sizeof(struct brimful_header) + BRIMFUL_SLOT_ALIGN - 1) / BRIMFUL_SLOT_ALIGN * BRIMFUL_SLOT_ALIGN;
 }
 
-/* Bytes from one slot to the next. */
+/* Size of a slot, in bytes. */
 static inline size_t brimful_slot_size(unsigned classes)
 {
     size_t size = sizeof(struct brimful_slot) + classes * sizeof(struct brimful_class);
@@ -45,19 +46,19 @@ static inline size_t brimful_slot_size(unsigned classes)
     return (size + BRIMFUL_SLOT_ALIGN - 1) / BRIMFUL_SLOT_ALIGN * BRIMFUL_SLOT_ALIGN;
 }
 
-/* How many slots a file has: those asked for, one at least, as many as may be at most. */
+/* The number of slots of a file: the configured number, within the limits. */
 static inline uint32_t brimful_slot_count(const struct brimful_settings *settings, unsigned classes)
 {
-    uint64_t most = (BRIMFUL_FILE_MOST - brimful_header_size()) / brimful_slot_size(classes);
+    uint64_t most = (BRIMFUL_MAX_FILE_BYTES - brimful_header_size()) / brimful_slot_size(classes);
 
-    most = most < BRIMFUL_SLOTS_MOST ? most : BRIMFUL_SLOTS_MOST;
+    most = most < BRIMFUL_MAX_SLOTS ? most : BRIMFUL_MAX_SLOTS;
     if (settings->slots == 0) {
         return 1;
     }
     return settings->slots < most ? settings->slots : (uint32_t) most;
 }
 
-/* Copies a name, cut if need be; what is left of the room is zero. */
+/* Copies a name, truncated if necessary, and fills the rest with zeros. */
 static inline void brimful_copy_name(char *to, const char *from)
 {
     size_t length = from == NULL ? 0 : strlen(from);
@@ -69,9 +70,9 @@ static inline void brimful_copy_name(char *to, const char *from)
     }
 }
 
-/* Whether a server of these settings can go on with a file of this header and size: the same server, but for its
- * version, the same classes, and slots for all. */
-static inline int brimful_is_alike(const struct brimful_header *header, uint64_t size,
+/* Whether a server with these settings can continue with a file of this header and size: it must be from the same
+ * server (its version may differ), with the same classes and enough slots. */
+static inline int brimful_is_compatible(const struct brimful_header *header, uint64_t size,
                                    const struct brimful_settings *settings)
 {
     unsigned classes = settings->classes == 0 ? 1 : settings->classes;
@@ -81,8 +82,8 @@ static inline int brimful_is_alike(const struct brimful_header *header, uint64_t
 
     if (header->magic != BRIMFUL_MAGIC || header->layout != BRIMFUL_LAYOUT || header->classes != classes
         || header->header_size != brimful_header_size() || header->slot_size != brimful_slot_size(classes)
-        || header->slots < brimful_slot_count(settings, classes) || header->slots > BRIMFUL_SLOTS_MOST
-        || size > BRIMFUL_FILE_MOST || size < header->header_size + (uint64_t) header->slots * header->slot_size) {
+        || header->slots < brimful_slot_count(settings, classes) || header->slots > BRIMFUL_MAX_SLOTS
+        || size > BRIMFUL_MAX_FILE_BYTES || size < header->header_size + (uint64_t) header->slots * header->slot_size) {
         return 0;
     }
     brimful_copy_name(server, settings->server);
@@ -98,7 +99,7 @@ static inline int brimful_is_alike(const struct brimful_header *header, uint64_t
     return 1;
 }
 
-/* Says what failed, and returns -1. */
+/* Formats an error message, and returns -1. */
 static inline int brimful_failed(char *why, const char *what, const char *path, const char *reason)
 {
     (void) snprintf(why, BRIMFUL_WHY_BYTES, "%s %.140s: %.90s", what, path, reason);
@@ -127,8 +128,8 @@ static inline int brimful_map_file(struct brimful_memory *memory, int file, cons
     return 0;
 }
 
-/* What a header says anew whenever a server takes the file, so that it keeps on. */
-static inline void brimful_sign(struct brimful_memory *memory, const struct brimful_settings *settings)
+/* Writes the header fields that are updated whenever a server opens the file, even if it keeps the file's figures. */
+static inline void brimful_update_header(struct brimful_memory *memory, const struct brimful_settings *settings)
 {
     struct brimful_header *header = memory->header;
 
@@ -155,7 +156,7 @@ static inline int brimful_refuse(char *why, const char *path, const char *reason
 
 /* Maps the existing file. Returns 0 if that is done, 1 if there is none or it has to be replaced, and -1 if it must not
  * be replaced. */
-static inline int brimful_map_old(struct brimful_memory *memory, const struct brimful_settings *settings, char *why)
+static inline int brimful_map_existing(struct brimful_memory *memory, const struct brimful_settings *settings, char *why)
 {
     struct brimful_header header;
     struct stat about;
@@ -174,47 +175,47 @@ static inline int brimful_map_old(struct brimful_memory *memory, const struct br
     } else if (about.st_uid != geteuid() || about.st_nlink > 1) {
         result = brimful_refuse(why, settings->path, "it belongs to another user");
     } else if (pread(file, &header, sizeof(header), 0) == (ssize_t) sizeof(header)
-               && brimful_is_alike(&header, (uint64_t) about.st_size, settings)) {
+               && brimful_is_compatible(&header, (uint64_t) about.st_size, settings)) {
         result = brimful_map_file(memory, file, &header, why, settings->path);
     }
     (void) close(file);
     return result;
 }
 
-/* Creates a file under a temporary name in the same directory, and writes the name to `beside` (PATH_MAX bytes).
+/* Creates a file under a temporary name in the same directory, and writes the name to `temporary` (PATH_MAX bytes).
  * Returns its descriptor, or -1. The first name that it tries is always the same, so that a file that a killed server
  * left is removed. In a sticky directory another user may have taken that name: further names are not predictable. */
-static inline int brimful_make_beside(const char *path, char *beside, char *why)
+static inline int brimful_create_temporary(const char *path, char *temporary, char *why)
 {
     int attempt, file = -1;
 
     for (attempt = 0; file < 0 && attempt < 8; attempt++) {
         unsigned long long salt = attempt == 0 ? 0 : (unsigned long long) brimful_read_clock(CLOCK_REALTIME);
-        int length = attempt == 0 ? snprintf(beside, PATH_MAX, "%s.new", path)
-                                  : snprintf(beside, PATH_MAX, "%s.%llx.new", path, salt);
+        int length = attempt == 0 ? snprintf(temporary, PATH_MAX, "%s.new", path)
+                                  : snprintf(temporary, PATH_MAX, "%s.%llx.new", path, salt);
 
         if (length >= PATH_MAX) {
             return brimful_failed(why, "cannot create", path, "the path is too long");
         }
-        (void) unlink(beside);
-        file = open(beside, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+        (void) unlink(temporary);
+        file = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
         if (file < 0 && errno != EEXIST) {
             break;
         }
     }
-    return file < 0 ? brimful_failed(why, "cannot create", beside, strerror(errno)) : file;
+    return file < 0 ? brimful_failed(why, "cannot create", temporary, strerror(errno)) : file;
 }
 
 /* Renames a file to its final path, and replaces what is there. */
-static inline int brimful_put_in_place(const char *beside, const char *path, char *why)
+static inline int brimful_put_in_place(const char *temporary, const char *path, char *why)
 {
     int failure;
 
-    if (rename(beside, path) == 0) {
+    if (rename(temporary, path) == 0) {
         return 0;
     }
     /* A file does not replace a directory, not even an empty one. */
-    if (errno == EISDIR && brimful_is_in_sticky(path) && rmdir(path) == 0 && rename(beside, path) == 0) {
+    if (errno == EISDIR && brimful_is_in_sticky(path) && rmdir(path) == 0 && rename(temporary, path) == 0) {
         return 0;
     }
     failure = errno;
@@ -226,8 +227,8 @@ static inline int brimful_put_in_place(const char *beside, const char *path, cha
                               : strerror(failure));
 }
 
-/* Makes a file beside the path and renames it over that, so that nobody ever sees half of it, and whoever still
- * writes to a file that was there goes on with that one. */
+/* Creates a file under a temporary name and renames it to the path, so that an incomplete file is never visible there.
+ * A process that still writes to the former file continues to do so. */
 static inline int brimful_map_new(struct brimful_memory *memory, const struct brimful_settings *settings, char *why)
 {
     unsigned classes = settings->classes == 0 ? 1 : settings->classes;
@@ -236,27 +237,27 @@ static inline int brimful_map_new(struct brimful_memory *memory, const struct br
                                    .slots = brimful_slot_count(settings, classes)};
     size_t size = sizes.header_size + (size_t) sizes.slots * sizes.slot_size;
     struct brimful_header *header;
-    char beside[PATH_MAX];
+    char temporary[PATH_MAX];
     unsigned i;
     int file, failure;
 
-    file = brimful_make_beside(settings->path, beside, why);
+    file = brimful_create_temporary(settings->path, temporary, why);
     if (file < 0) {
         return -1;
     }
-    /* All room now: where a full file system gives none later, the server would be ended by SIGBUS. */
+    /* Allocate all space now. Otherwise a full file system would later end the server by SIGBUS. */
     failure = posix_fallocate(file, 0, (off_t) size);
     if (failure == 0 && fchmod(file, 0644) != 0) {
         failure = errno;
     }
     if (failure != 0) {
-        (void) brimful_failed(why, "cannot create", beside, strerror(failure));
+        (void) brimful_failed(why, "cannot create", temporary, strerror(failure));
     } else {
-        failure = brimful_map_file(memory, file, &sizes, why, beside);
+        failure = brimful_map_file(memory, file, &sizes, why, temporary);
     }
     (void) close(file);
     if (failure != 0) {
-        (void) unlink(beside);
+        (void) unlink(temporary);
         return -1;
     }
 
@@ -269,16 +270,16 @@ static inline int brimful_map_new(struct brimful_memory *memory, const struct br
         brimful_copy_name(header->class_names[i], settings->classes == 0 ? "other" : settings->class_names[i]);
     }
     __atomic_store_n(&header->magic, BRIMFUL_MAGIC, __ATOMIC_RELEASE);
-    if (brimful_put_in_place(beside, settings->path, why) != 0) {
-        (void) unlink(beside);
+    if (brimful_put_in_place(temporary, settings->path, why) != 0) {
+        (void) unlink(temporary);
         (void) munmap(memory->header, memory->size);
         return -1;
     }
     return 0;
 }
 
-/* Whether the processor's ticks are the kernel's own source of time: then it has seen that they are steady, and the
- * same on all processors. */
+/* Whether the kernel uses the processor's ticks as its clock. It has then checked that they are steady, and the same
+ * on all processors. */
 static inline int brimful_kernel_uses_ticks(void)
 {
     char source[8] = "";
@@ -294,9 +295,9 @@ static inline int brimful_kernel_uses_ticks(void)
     return strncmp(source, "tsc\n", 4) == 0;
 }
 
-/* Maps the file of these settings: the one that is there if it is alike, so that a server goes on with the same
- * figures after a reload, else a new one. 0, or -1 and the reason in `why` (BRIMFUL_WHY_BYTES): the server goes on
- * without it, and `memory` is zero. */
+/* Maps the file of these settings: the existing one if it fits, so that a server keeps its figures after a reload, or
+ * else a new one. Returns 0, or -1 with the reason in `why` (BRIMFUL_WHY_BYTES); `memory` is zero then, and the server
+ * continues without it. */
 static inline int brimful_map(struct brimful_memory *memory, const struct brimful_settings *settings, char *why)
 {
     int result;
@@ -307,7 +308,7 @@ static inline int brimful_map(struct brimful_memory *memory, const struct brimfu
         /* /run is empty after a boot. If this fails, creating the file fails too and reports the reason. */
         (void) brimful_make_root_directory(BRIMFUL_RUN);
     }
-    result = brimful_map_old(memory, settings, why);
+    result = brimful_map_existing(memory, settings, why);
     if (result == 1) {
         result = brimful_map_new(memory, settings, why);
     }
@@ -315,12 +316,12 @@ static inline int brimful_map(struct brimful_memory *memory, const struct brimfu
         memset(memory, 0, sizeof(*memory));
         return -1;
     }
-    brimful_sign(memory, settings);
+    brimful_update_header(memory, settings);
     brimful_has_ticks = brimful_kernel_uses_ticks();
     return 0;
 }
 
-/* Undoes brimful_map, in the process that calls it. Nothing if `memory` is zero. */
+/* Undoes brimful_map in the calling process. Does nothing if `memory` is zero. */
 static inline void brimful_unmap(struct brimful_memory *memory)
 {
     if (memory->header != NULL) {

@@ -1,5 +1,6 @@
 /*
- * Recording a request: into a pending place of the slot, and when those are full, into the sums of its class (layout.h).
+ * Recording a request: into a pending entry of the slot, and when those are full, into the sums of its class
+ * (layout.h).
  */
 #ifndef BRIMFUL_RECORD_H
 #define BRIMFUL_RECORD_H
@@ -17,21 +18,22 @@ struct brimful_request {
     uint64_t bytes;        /* of its body */
     uint16_t status;       /* of HTTP */
     uint8_t aborted;
-    uint8_t cpu_sampled;   /* 0: no CPU time, 1: it is below, 2: mixed with that of others, see brimful_class */
-    uint32_t has;          /* phases, BRIMFUL_HAS each. The others are not counted, because it is not known how long they
-                            * were, or there were none, such as a HEAD or SEND without any waiting */
+    uint8_t cpu_sampled;   /* 0: no CPU time, 1: measured, in cpu_ns, 2: mixed with that of other requests, see
+                            * brimful_class */
+    uint32_t has;          /* phases with a time, as BRIMFUL_HAS. Others are not counted: their time is unknown, or
+                            * there was none, as for HEAD or SEND without any waiting */
     uint64_t cpu_ns[BRIMFUL_CPUS];
-    uint32_t resumed;      /* how often a worker took it up again, see brimful_sums */
+    uint32_t resumed;      /* how often a worker resumed it, see brimful_sums */
 };
 
 #define BRIMFUL_HAS(phase) (UINT32_C(1) << (phase))
 
 
-/* The squares of times below this, in square nanoseconds, of as many as may be pending, are below 2^64 together. */
+/* Squares of times below this, in square nanoseconds, do not overflow 64 bits when all pending requests are summed. */
 #define BRIMFUL_SHORT_NS UINT64_C(1000000000)
 
-/* In square microseconds, to the nearest. A time counts as 35 minutes at most here, so that no square fills the word; a
- * sum of them may still wrap. */
+/* The square of a time in square microseconds, rounded. Times are capped at 35 minutes, so that no square fills the
+ * word; a sum of squares may still wrap. */
 static inline uint64_t brimful_square_us2(uint64_t ns)
 {
     uint64_t us;
@@ -44,8 +46,8 @@ static inline uint64_t brimful_square_us2(uint64_t ns)
     return us * us;
 }
 
-/* Bucket b holds times from (4 + b % 4) << (b / 4 + 6) ns to below the same of b + 1: 256, 320, 384, 448, 512, 640,
- * ... */
+/* The bucket of a time. Bucket b starts at (4 + b % 4) << (b / 4 + 6) ns and ends where the next one starts: 256, 320,
+ * 384, 448, 512, 640, ... */
 static inline unsigned brimful_bucket(uint64_t ns)
 {
     unsigned octave, bucket;
@@ -54,11 +56,11 @@ static inline unsigned brimful_bucket(uint64_t ns)
         return 0;
     }
     octave = 63u ^ (unsigned) __builtin_clzll(ns);
-    bucket = (octave - 9) * 4 + (unsigned) (ns >> (octave - 2)); /* which is 4 to 7 */
+    bucket = (octave - 9) * 4 + (unsigned) (ns >> (octave - 2)); /* the shifted time is 4 to 7 */
     return bucket < BRIMFUL_BUCKETS ? bucket : BRIMFUL_BUCKETS - 1;
 }
 
-/* How many classes the file has that this process writes to. */
+/* The number of classes in this process's file. */
 static uint32_t brimful_classes __attribute__((unused));
 
 /* How many requests of the slot are pending. */
@@ -67,14 +69,14 @@ static inline uint64_t brimful_pending_count(const struct brimful_slot *slot)
     return brimful_get(&slot->recorded) - (brimful_get(&slot->folded) >> BRIMFUL_FOLDED_COUNT);
 }
 
-/* Those of the pending requests that are of one class. */
+/* The pending requests of one class. */
 struct brimful_members {
     unsigned count;
     const struct brimful_pending *pending[BRIMFUL_PENDING];
 };
 
-/* Adds what they took in one phase. Squares of short times are divided by 10^6 together, and rounded down once: what a
- * reader adds of each pending request, rounded down, is never more. */
+/* Adds the times of one phase. Squares of short times are divided by 10^6 together, and rounded down once. A reader
+ * rounds each square down, so its sum is never larger. */
 static inline void brimful_fold_phase(struct brimful_times *times, uint64_t *buckets,
                                       const struct brimful_members *members, unsigned phase)
 {
@@ -100,8 +102,8 @@ static inline void brimful_fold_phase(struct brimful_times *times, uint64_t *buc
     times->sum_us2 += sum_us2 + sum_ns2 / 1000000;
 }
 
-/* Adds them to the sums of their class, which begin as those that are current. Nobody reads them meanwhile, or believes
- * what he has read. */
+/* Adds requests to the sums of their class, starting from a copy of the current sums. Readers ignore these sums until
+ * they become current. */
 static inline void brimful_fold_class(struct brimful_class *class_, unsigned current,
                                       const struct brimful_members *members)
 {
@@ -131,7 +133,7 @@ static inline void brimful_fold_class(struct brimful_class *class_, unsigned cur
     }
 }
 
-/* Adds what is pending to the sums; layout.h says how. */
+/* Adds the pending requests to the sums; see layout.h. */
 static __attribute__((noinline, unused)) void brimful_fold(struct brimful_slot *slot)
 {
     uint64_t recorded = brimful_get(&slot->recorded), count = brimful_pending_count(slot);
@@ -154,19 +156,19 @@ static __attribute__((noinline, unused)) void brimful_fold(struct brimful_slot *
             }
         }
         left.count = others;
-        /* What stands in memory, others may have changed. */
+        /* Other processes may have changed the memory. */
         if (index < brimful_classes) {
             brimful_fold_class(&slot->classes[index], current >> index & 1, &members);
             current ^= 1u << index;
         }
     }
     __atomic_store_n(&slot->folded, recorded << BRIMFUL_FOLDED_COUNT | current, __ATOMIC_RELEASE);
-    /* Whoever sees what is written from now on sees that this was. */
+    /* Whoever sees a later store sees this one too. */
     __atomic_thread_fence(__ATOMIC_RELEASE);
 }
 
-/* The first half of brimful_record, for just before the log line is written: of a worker that is killed while it
- * writes, and SIGKILL comes when a system call returns, the log then has what was counted. */
+/* The first half of brimful_record, for just before the log line is written. If a worker is killed while it writes the
+ * line (SIGKILL takes effect when a system call returns), the log then contains the counted request. */
 static inline void brimful_count(struct brimful_slot *slot, unsigned class_index, const struct brimful_request *request)
 {
     uint64_t recorded = brimful_get(&slot->recorded);
@@ -200,7 +202,7 @@ static BRIMFUL_APART void brimful_record_cpu(struct brimful_class *class_, const
     brimful_add(&class_->cpu_count, 1);
 }
 
-/* The second half: what the request took. */
+/* The second half of brimful_record: the times of the request. */
 static inline void brimful_record_times(struct brimful_slot *slot, unsigned class_index,
                                         const struct brimful_request *request)
 {
@@ -213,13 +215,13 @@ static inline void brimful_record_times(struct brimful_slot *slot, unsigned clas
     if (__builtin_expect(request->cpu_sampled != 0, 0)) {
         brimful_record_cpu(&slot->classes[class_index], request);
     }
-    /* Now, rather than before the next: that one's log line would have to wait. */
+    /* Fold now, rather than before the next request, whose log line would be delayed. */
     if (__builtin_expect(brimful_pending_count(slot) >= BRIMFUL_PENDING, 0)) {
         brimful_fold(slot);
     }
 }
 
-/* Puts a request into the slot of the calling thread, all of it at once. `class_index` is that of brimful_classify. */
+/* Records a complete request in the slot of the calling thread. `class_index` is that of brimful_classify. */
 static inline void brimful_record(struct brimful_slot *slot, unsigned class_index,
                                   const struct brimful_request *request)
 {
@@ -229,7 +231,7 @@ static inline void brimful_record(struct brimful_slot *slot, unsigned class_inde
 
 /* ---- What keeps a worker busy ---- */
 
-/* The calling thread is busy from now on; nothing if it was already. */
+/* Marks the calling thread as busy, if it is not already. */
 static inline void brimful_busy(struct brimful_slot *slot, uint64_t now_ns)
 {
     if (brimful_get(&slot->busy_since_ns) == 0) {
@@ -237,7 +239,8 @@ static inline void brimful_busy(struct brimful_slot *slot, uint64_t now_ns)
     }
 }
 
-/* And no longer. A reader may find the time in neither of the two words, never in both. */
+/* Marks the calling thread as idle. For a moment a reader may find the time in neither of the two words, but never in
+ * both. */
 static inline void brimful_idle(struct brimful_slot *slot, uint64_t now_ns)
 {
     uint64_t since = brimful_get(&slot->busy_since_ns);
@@ -248,14 +251,14 @@ static inline void brimful_idle(struct brimful_slot *slot, uint64_t now_ns)
     }
 }
 
-/* A request begins, and makes its worker busy unless others have already. */
+/* Begins a request, which makes its worker busy. */
 static inline void brimful_begin(struct brimful_slot *slot, uint64_t now_ns)
 {
     brimful_add(&slot->in_progress, 1);
     brimful_busy(slot, now_ns);
 }
 
-/* A request that brimful_begin was called for ends. */
+/* Ends a request that brimful_begin began. */
 static inline void brimful_end(struct brimful_slot *slot, uint64_t now_ns)
 {
     uint64_t in_progress = brimful_get(&slot->in_progress);
@@ -266,8 +269,8 @@ static inline void brimful_end(struct brimful_slot *slot, uint64_t now_ns)
     }
 }
 
-/* Adds what the calling thread has used since its latest reading; `reading` is one of brimful_thread_cpu. Its own
- * slot only. */
+/* Adds the CPU time that the calling thread has used since its latest reading. `reading` is from brimful_thread_cpu;
+ * `slot` is the thread's own. */
 static inline void brimful_note_cpu(struct brimful_slot *slot, uint64_t reading, uint64_t now_ns)
 {
     if (reading > brimful_cpu_clock.seen_ns) {

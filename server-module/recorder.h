@@ -1,8 +1,9 @@
 /*
  * The recorder of brimful's Server Module (WebMonitor; Almeida, Almeida & Yates 1997, section 3.2): what a request
- * costs inside a server, phase by phase and class by class, written into shared memory that `brimful watch` reads.
+ * costs inside a server, by phase and class, written into shared memory that `brimful watch` reads.
  *
- * The memory is one file, made before the server forks; layout.h says what is in it. This is its writer, whole.
+ * The memory is one file, created before the server forks. layout.h describes its contents. These headers are the
+ * complete writer.
  *
  * Its functions never fail a request, never block and, but for brimful_map, never allocate. They want GNU C
  * (gcc or clang) and _GNU_SOURCE or -std=gnu11. A server's module calls, in this order:

@@ -1,5 +1,5 @@
 /*
- * Slots of the file: each worker or thread claims one, and takes over that of a dead one if there is none free.
+ * Slots of the file: each worker or thread claims one, or takes over the slot of a dead one if none is free.
  */
 #ifndef BRIMFUL_SLOTS_H
 #define BRIMFUL_SLOTS_H
@@ -15,7 +15,7 @@
 #include "file.h"
 #include "record.h"
 
-/* `owner` and `thread` of a slot as one word, so that one instruction takes it. */
+/* `owner` and `thread` of a slot as one word, so that one instruction can claim the slot. */
 typedef uint64_t __attribute__((may_alias)) brimful_owner;
 
 static inline brimful_owner brimful_owner_of(uint32_t process, uint32_t thread)
@@ -27,7 +27,7 @@ static inline brimful_owner brimful_owner_of(uint32_t process, uint32_t thread)
     return owner;
 }
 
-/* Whether this thread of this process is no more, as far as the caller can know. */
+/* Whether this thread of this process has ended, as far as the caller can know. */
 static inline int brimful_is_dead(brimful_owner owner)
 {
     uint32_t both[2];
@@ -43,8 +43,8 @@ static inline struct brimful_slot *brimful_slot_at(const struct brimful_memory *
     return (struct brimful_slot *) (void *) at;
 }
 
-/* Makes the slot the caller's if it still is that of `owner`, free or dead. What that left unfinished never ends; what
- * it left pending, the caller folds with its own. */
+/* Claims the slot if it still belongs to `owner`, which is free or dead. Unfinished requests of that owner never end;
+ * its pending requests are folded with the caller's. */
 static inline int brimful_take(struct brimful_slot *slot, brimful_owner owner, brimful_owner mine)
 {
     brimful_owner *word = (brimful_owner *) (void *) slot;
@@ -57,7 +57,7 @@ static inline int brimful_take(struct brimful_slot *slot, brimful_owner owner, b
     return 1;
 }
 
-/* Sets the clock of the calling thread: from now on its CPU time goes into its slot. */
+/* Starts to account the calling thread's CPU time to its slot. */
 static inline void brimful_start_cpu_clock(void)
 {
     uint64_t before = brimful_thread_cpu();
@@ -75,8 +75,8 @@ static inline void brimful_start_cpu_clock(void)
     brimful_cpu_clock.seen_ns = before;
 }
 
-/* Frees the slots of the dead, which would look busy for ever. One of several threads of a process that have died one
- * by one, a rare thing, is found when no slot is free. */
+/* Frees the slots of dead owners, which would look busy forever. If only some threads of a process have died, which is
+ * rare, their slots are found when no slot is free. */
 static inline void brimful_sweep(struct brimful_memory *memory, brimful_owner mine)
 {
     uint32_t i;
@@ -92,10 +92,10 @@ static inline void brimful_sweep(struct brimful_memory *memory, brimful_owner mi
     }
 }
 
-static uint32_t brimful_swept_by __attribute__((unused)); /* the process that has done so last */
+static uint32_t brimful_swept_by __attribute__((unused)); /* the last process that swept */
 
-/* A slot for the calling thread: a free one, else one whose owner is dead. `thread` is its id (gettid). NULL if there
- * is none, which is counted as lost. */
+/* Claims a slot for the calling thread: a free one, or else one whose owner is dead. `thread` is its id (gettid).
+ * Returns NULL if there is none, and counts that as lost. */
 static inline struct brimful_slot *brimful_claim(struct brimful_memory *memory, uint32_t process, uint32_t thread)
 {
     brimful_owner mine = brimful_owner_of(process, thread);
@@ -124,7 +124,7 @@ static inline struct brimful_slot *brimful_claim(struct brimful_memory *memory, 
     return NULL;
 }
 
-/* Gives back the slot of the calling thread. */
+/* Releases the slot of the calling thread. */
 static inline void brimful_release(struct brimful_slot *slot)
 {
     uint64_t now = brimful_now();

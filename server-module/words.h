@@ -1,12 +1,13 @@
 /*
- * Words of the shared memory, which others read meanwhile: one writer each, so that a load and a store will do.
+ * Access to words of the shared memory, which other processes read concurrently. Each word has one writer, so a load
+ * and a store are enough.
  */
 #ifndef BRIMFUL_WORDS_H
 #define BRIMFUL_WORDS_H
 
 #include <stdint.h>
 
-/* Of what few requests need: out of the way of the others, in the processor's caches too. */
+/* For functions that few requests need. They are kept apart from the others, also in the processor's caches. */
 #define BRIMFUL_APART __attribute__((noinline, cold, unused))
 
 static inline void brimful_add(uint64_t *to, uint64_t more)

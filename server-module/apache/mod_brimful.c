@@ -93,7 +93,7 @@ static const char *set_cpu_one_in(cmd_parms *command, void *unused, const char *
 static const char *set_slots(cmd_parms *command, void *unused, const char *word)
 {
     (void) unused;
-    return set_number(command, word, &settings.slots, 1, BRIMFUL_SLOTS_MOST);
+    return set_number(command, word, &settings.slots, 1, BRIMFUL_MAX_SLOTS);
 }
 
 static const command_rec directives[] = {
@@ -125,7 +125,7 @@ static uint32_t slots_needed(uint32_t workers)
         slots += slots + slots / 2;
     }
     slots += slots / 2 + 16;
-    return slots < BRIMFUL_SLOTS_MOST ? (uint32_t) slots : BRIMFUL_SLOTS_MOST;
+    return slots < BRIMFUL_MAX_SLOTS ? (uint32_t) slots : BRIMFUL_MAX_SLOTS;
 }
 
 static int configuration_begins(apr_pool_t *configuration, apr_pool_t *log, apr_pool_t *temporary)

@@ -37,7 +37,7 @@ static ngx_int_t ngx_http_brimful_init_process(ngx_cycle_t *cycle);
 static void ngx_http_brimful_exit_process(ngx_cycle_t *cycle);
 
 static ngx_conf_num_bounds_t ngx_http_brimful_cpu_bounds = {ngx_conf_check_num_bounds, 0, 1000000};
-static ngx_conf_num_bounds_t ngx_http_brimful_slot_bounds = {ngx_conf_check_num_bounds, 1, BRIMFUL_SLOTS_MOST};
+static ngx_conf_num_bounds_t ngx_http_brimful_slot_bounds = {ngx_conf_check_num_bounds, 1, BRIMFUL_MAX_SLOTS};
 
 static ngx_command_t ngx_http_brimful_commands[] = {
     {ngx_string("brimful"), NGX_HTTP_MAIN_CONF | NGX_CONF_NOARGS | NGX_CONF_TAKE1, ngx_http_brimful_set_path,

@@ -75,11 +75,11 @@ static void sizes_are_those_that_were_checked(void)
 
     CHECK(brimful_map(&other, &settings, why) == 0);
     memset(&memory, 0, sizeof(memory));
-    CHECK(brimful_map_old(&memory, &settings, why) == 0);
+    CHECK(brimful_map_existing(&memory, &settings, why) == 0);
     other.header->slots = UINT32_MAX; /* another process writes it just after the check */
     other.header->slot_size = UINT32_MAX;
     other.header->header_size = UINT32_MAX;
-    brimful_sign(&memory, &settings);
+    brimful_update_header(&memory, &settings);
     CHECK(memory.slots == 3 && memory.slot_size == brimful_slot_size(7));
     CHECK(memory.header_size == brimful_header_size());
     brimful_unmap(&memory);

@@ -91,7 +91,7 @@ static void print_constants(void)
 {
     CONSTANT(BRIMFUL_MAGIC);
     CONSTANT(BRIMFUL_LAYOUT);
-    CONSTANT(BRIMFUL_CLASSES_MOST);
+    CONSTANT(BRIMFUL_MAX_CLASSES);
     CONSTANT(BRIMFUL_NAME_BYTES);
     CONSTANT(BRIMFUL_BUCKETS);
     CONSTANT(BRIMFUL_SLOT_ALIGN);
@@ -102,8 +102,8 @@ static void print_constants(void)
     CONSTANT(BRIMFUL_WHAT_HAS);
     CONSTANT(BRIMFUL_WHAT_RESUMED);
     CONSTANT(BRIMFUL_FOLDED_COUNT);
-    CONSTANT(BRIMFUL_SLOTS_MOST);
-    CONSTANT(BRIMFUL_FILE_MOST);
+    CONSTANT(BRIMFUL_MAX_SLOTS);
+    CONSTANT(BRIMFUL_MAX_FILE_BYTES);
     CONSTANT(BRIMFUL_HEAD);
     CONSTANT(BRIMFUL_PARSE);
     CONSTANT(BRIMFUL_PROCESS);
@@ -117,7 +117,7 @@ static void print_constants(void)
     CONSTANT(BRIMFUL_CPUS);
     VALUE("header_size", brimful_header_size());
     VALUE("slot_size_1", brimful_slot_size(1));
-    VALUE("slot_size_16", brimful_slot_size(BRIMFUL_CLASSES_MOST));
+    VALUE("slot_size_16", brimful_slot_size(BRIMFUL_MAX_CLASSES));
 }
 
 int main(void)

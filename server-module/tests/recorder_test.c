@@ -53,7 +53,7 @@ static void rules_are_read(void)
         (void) snprintf(name, sizeof(name), "class-%u", i);
         CHECK((brimful_add_rule(&settings, name, "size 1-2") == NULL) == (i < 10));
     }
-    CHECK(settings.classes == BRIMFUL_CLASSES_MOST && strcmp(settings.class_names[15], "other") == 0);
+    CHECK(settings.classes == BRIMFUL_MAX_CLASSES && strcmp(settings.class_names[15], "other") == 0);
     for (i = settings.rules; i < BRIMFUL_RULES_MOST; i++) {
         CHECK(brimful_add_rule(&settings, "small", "size 3-4") == NULL);
     }
@@ -234,9 +234,9 @@ static void counts_of_slots_are_bounded(void)
 {
     struct brimful_settings settings = {.slots = UINT32_MAX};
 
-    CHECK(brimful_slot_count(&settings, 1) == BRIMFUL_SLOTS_MOST);
-    CHECK(brimful_slot_count(&settings, 16) < BRIMFUL_SLOTS_MOST);
-    CHECK(brimful_header_size() + brimful_slot_count(&settings, 16) * brimful_slot_size(16) <= BRIMFUL_FILE_MOST);
+    CHECK(brimful_slot_count(&settings, 1) == BRIMFUL_MAX_SLOTS);
+    CHECK(brimful_slot_count(&settings, 16) < BRIMFUL_MAX_SLOTS);
+    CHECK(brimful_header_size() + brimful_slot_count(&settings, 16) * brimful_slot_size(16) <= BRIMFUL_MAX_FILE_BYTES);
     settings.slots = 0;
     CHECK(brimful_slot_count(&settings, 1) == 1);
 }

@@ -1,41 +1,42 @@
-//! The accounts of the programs: what their processes used, the departed included, whatever the source.
+//! What the processes of each program have used, including those that ended, from any source.
 //!
-//! A source tells [`Facts`] of living processes, among them counters since each process began; the accounts make of
-//! them totals of a program that never go backwards and count nothing twice. For every process
+//! A source provides a [`ProcessReading`] of each living process, with counters since that process began. The accounts
+//! turn them into totals of a program that never decrease and count nothing twice. For every process
 //!
 //! ```text
-//! total = its own + max(what it reaped, what was last read of its children that are gone)
+//! total = own + max(reaped, last readings of its children that are gone)
 //! ```
 //!
-//! where *what it reaped* is the growth of what the kernel adds up of children that ended and were waited for: so a
-//! child that was born and died between two readings counts as well. Children that belong to another program are taken
-//! off. What a process used before the watch began is not counted. Not seen: a process that lived less than the time
-//! between two readings and whose parent did not wait for it.
+//! where *reaped* is the growth of the counters in which the kernel sums children that ended and were waited for. So a
+//! child that starts and ends between two readings counts as well. Children that belong to another program are
+//! subtracted. What a process used before the watch began is not counted. One case is missed: a process that lived
+//! shorter than the time between two readings and whose parent did not wait for it.
 
 use crate::program::{CpuTime, ProgramSample};
 use brimful_core::Nanos;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What a source tells of a process that has not ended.
+/// What a source reports of a process that has not ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Facts {
+pub(crate) struct ProcessReading {
     /// Its name, cut to 15 bytes by the kernel and padded with zeros.
     pub comm: [u8; 16],
     pub parent: u32,
     /// Since boot, suspended time included.
     pub started: Nanos,
-    /// Since it began, by threads that ended as well.
+    /// Used since it began, including by threads that ended.
     pub own: Usage,
-    /// By children that ended and that it waited for, and by theirs. The kernel adds up no waits and no switches.
+    /// Used by children that ended and that it waited for, and by theirs. The kernel sums neither waits nor switches
+    /// here.
     pub reaped: Usage,
     pub threads: u64,
     pub running: u64,
     pub rss_bytes: u64,
 }
 
-/// Counters that only grow. Those that the source does not tell stay at zero, and [`ProcessTree`](crate::ProcessTree)
-/// leaves them out of the sample.
+/// Counters that only grow. Those that the source does not provide stay at zero, and
+/// [`ProcessTree`](crate::ProcessTree) leaves them out of the sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Usage {
     pub cpu: CpuTime,
@@ -44,10 +45,10 @@ pub(crate) struct Usage {
     pub major_faults: u64,
 }
 
-/// All programs. Every process belongs to one at most. Sources read processes one after another, by ascending pid.
+/// The accounts of all programs. Every process belongs to at most one. Sources read processes by ascending pid.
 #[derive(Debug)]
 pub(crate) struct Accounts {
-    /// When the watch began, counted like [`Facts::started`].
+    /// When the watch began, counted like [`ProcessReading::started`].
     began: Nanos,
     programs: Vec<ProgramAccount>,
     members: BTreeMap<u32, Member>,
@@ -56,39 +57,39 @@ pub(crate) struct Accounts {
 #[derive(Debug)]
 struct ProgramAccount {
     name: Arc<str>,
-    /// To be called after its first process, while that lives.
+    /// Whether it takes the name of its first process, as long as that lives.
     nameless: bool,
-    /// Which that is.
+    /// The process it is named after.
     named_after: Option<u32>,
     pids: Arc<[u32]>,
-    /// Whether `pids` must be made anew.
+    /// Whether `pids` must be rebuilt.
     changed: bool,
     found: bool,
     started: u64,
     ended: u64,
-    /// Of members that are gone and whose parent is not one.
+    /// Used by members that are gone and whose parent is not a member.
     gone: Usage,
-    /// By its members before the watch began.
+    /// Used by its members before the watch began.
     before: Usage,
-    /// The last total: the next is never below it.
+    /// The last total, which the next one never falls below.
     floor: Usage,
 }
 
 #[derive(Debug)]
 struct Member {
     program: usize,
-    /// As last told, but for what it may have [reaped](Accounts::reaped_for_sure).
-    facts: Facts,
-    /// What it had reaped as last told.
+    /// The last reading, except for what it may have [reaped](Accounts::reliably_reaped).
+    reading: ProcessReading,
+    /// What it had reaped at the last reading.
     reaped: Usage,
-    /// Of `reaped`, what it had reaped when it was found, and what belonged to another program.
+    /// The part of `reaped` from before it was found or from members of another program.
     not_ours: Usage,
     children_gone: Usage,
 }
 
 impl Accounts {
-    /// `began` is now, counted like [`Facts::started`]. A program without a name takes that of its first process and is
-    /// called by the second of the pair until then.
+    /// `began` is now, counted like [`ProcessReading::started`]. `names` has a name for each program and whether it is
+    /// final; one that is not is replaced by that of the program's first process.
     pub fn new(began: Nanos, names: impl Iterator<Item = (bool, Arc<str>)>) -> Accounts {
         let program = |(named, name): (bool, _)| ProgramAccount {
             name,
@@ -118,7 +119,7 @@ impl Accounts {
 
     /// The running processes of a program whose parents do not belong to it, in ascending order.
     pub fn eldest(&self, program: usize) -> impl Iterator<Item = u32> {
-        let descends = move |member: &Member| self.program_of(member.facts.parent) == Some(program);
+        let descends = move |member: &Member| self.program_of(member.reading.parent) == Some(program);
         let eldest = self.members.iter().filter(move |(_, member)| member.program == program && !descends(member));
         eldest.map(|(&pid, _)| pid)
     }
@@ -133,77 +134,78 @@ impl Accounts {
         self.programs[program].found
     }
 
-    /// What is known of a member now; false if the process is none.
-    pub fn update(&mut self, pid: u32, facts: &Facts) -> bool {
-        let reaped = self.reaped_for_sure(pid, facts);
+    /// Updates a member with a new reading. False if the process is not a member.
+    pub fn update(&mut self, pid: u32, reading: &ProcessReading) -> bool {
+        let reaped = self.reliably_reaped(pid, reading);
         let Some(member) = self.members.get_mut(&pid) else { return false };
         let program = &mut self.programs[member.program];
-        // It may have executed another program since.
-        if program.named_after == Some(pid) && member.facts.comm != facts.comm {
-            program.name = String::from_utf8_lossy(facts.name()).into();
+        // It may have executed another program in between.
+        if program.named_after == Some(pid) && member.reading.comm != reading.comm {
+            program.name = String::from_utf8_lossy(reading.name()).into();
         }
-        member.facts = Facts { own: member.facts.own.max(facts.own), reaped, ..*facts };
-        member.reaped = facts.reaped;
+        member.reading = ProcessReading { own: member.reading.own.max(reading.own), reaped, ..*reading };
+        member.reaped = reading.reaped;
         true
     }
 
     /// What a process has reaped, without children that it may have reaped after they were read as living and before it
-    /// was read itself: where younger ones have lower pids, as pids come round again, what it had reaped the last time.
-    fn reaped_for_sure(&self, pid: u32, facts: &Facts) -> Usage {
-        let Some(member) = self.members.get(&pid).filter(|member| member.reaped != facts.reaped) else {
-            return facts.reaped;
+    /// was read itself. That can happen if younger processes have lower pids, because pids wrap around; the last
+    /// reading is used then.
+    fn reliably_reaped(&self, pid: u32, reading: &ProcessReading) -> Usage {
+        let Some(member) = self.members.get(&pid).filter(|member| member.reaped != reading.reaped) else {
+            return reading.reaped;
         };
         let is_younger =
-            |other: &Member| other.program == member.program && other.facts.started >= member.facts.started;
-        if self.members.range(..pid).any(|(_, other)| is_younger(other)) { member.reaped } else { facts.reaped }
+            |other: &Member| other.program == member.program && other.reading.started >= member.reading.started;
+        if self.members.range(..pid).any(|(_, other)| is_younger(other)) { member.reaped } else { reading.reaped }
     }
 
-    /// Makes a process, which is in no program yet, a member of one.
-    pub fn admit(&mut self, pid: u32, index: usize, facts: &Facts) {
+    /// Makes a process that is in no program yet a member of one.
+    pub fn admit(&mut self, pid: u32, index: usize, reading: &ProcessReading) {
         let program = &mut self.programs[index];
         if program.nameless && program.named_after.is_none() {
-            program.name = String::from_utf8_lossy(facts.name()).into();
+            program.name = String::from_utf8_lossy(reading.name()).into();
             program.named_after = Some(pid);
         }
-        if facts.started >= self.began {
+        if reading.started >= self.began {
             program.started += 1;
         } else {
-            program.before = program.before.plus(facts.own);
+            program.before = program.before.plus(reading.own);
         }
         (program.changed, program.found) = (true, true);
-        let (reaped, children_gone) = (facts.reaped, Usage::default());
-        self.members.insert(pid, Member { program: index, facts: *facts, reaped, not_ours: reaped, children_gone });
+        let (reaped, children_gone) = (reading.reaped, Usage::default());
+        self.members.insert(pid, Member { program: index, reading: *reading, reaped, not_ours: reaped, children_gone });
     }
 
-    /// A process has ended, whether its parent has waited for it or not. Its heir is its parent if that is a member, or
-    /// else the program.
+    /// Removes a process that has ended, whether or not its parent has waited for it. Its total moves to its parent if
+    /// that is a member of the same program, or else to the program.
     pub fn end(&mut self, pid: u32) {
         let Some(member) = self.members.remove(&pid) else { return };
         let program = &mut self.programs[member.program];
         program.changed = true;
         program.ended += 1;
         program.named_after = program.named_after.filter(|&named_after| named_after != pid);
-        match self.members.get_mut(&member.facts.parent) {
+        match self.members.get_mut(&member.reading.parent) {
             Some(parent) if parent.program == member.program => {
                 parent.children_gone = parent.children_gone.plus(member.total());
                 return;
             }
-            // The kernel will add it to what the parent reaped.
-            Some(parent) => parent.not_ours = parent.not_ours.plus(member.facts.own).plus(member.facts.reaped),
+            // The kernel will add this to the parent's reaped counters.
+            Some(parent) => parent.not_ours = parent.not_ours.plus(member.reading.own).plus(member.reading.reaped),
             None => {}
         }
         program.gone = program.gone.plus(member.total());
     }
 
-    /// Every program as last told of.
+    /// A sample of every program, from the last readings.
     pub fn sample(&mut self) -> Vec<ProgramSample> {
         let mut samples: Vec<ProgramSample> = self.programs.iter().map(|_| ProgramSample::default()).collect();
         let mut totals: Vec<Usage> = self.programs.iter().map(|program| program.gone).collect();
         for member in self.members.values() {
             let sample = &mut samples[member.program];
-            sample.threads += member.facts.threads;
-            sample.running += member.facts.running;
-            sample.rss_bytes += member.facts.rss_bytes;
+            sample.threads += member.reading.threads;
+            sample.running += member.reading.running;
+            sample.rss_bytes += member.reading.rss_bytes;
             totals[member.program] = totals[member.program].plus(member.total());
         }
         for (index, ((program, sample), total)) in self.programs.iter_mut().zip(&mut samples).zip(totals).enumerate() {
@@ -222,8 +224,8 @@ impl Accounts {
     }
 }
 
-impl Facts {
-    /// `comm` without what pads it.
+impl ProcessReading {
+    /// `comm` without its padding.
     pub fn name(&self) -> &[u8] {
         self.comm.split(|&byte| byte == 0).next().unwrap_or_default()
     }
@@ -231,7 +233,7 @@ impl Facts {
 
 impl Member {
     fn total(&self) -> Usage {
-        self.facts.own.plus(self.facts.reaped.minus(self.not_ours).max(self.children_gone))
+        self.reading.own.plus(self.reading.reaped.minus(self.not_ours).max(self.children_gone))
     }
 }
 
@@ -286,20 +288,20 @@ mod tests {
     }
 
     /// Of a process that was there before.
-    fn facts(parent: u32, own_ms: u64, reaped_ms: u64) -> Facts {
-        Facts {
+    fn reading(parent: u32, own_ms: u64, reaped_ms: u64) -> ProcessReading {
+        ProcessReading {
             parent,
             own: usage(own_ms),
             reaped: reaped(reaped_ms),
             threads: 2,
             running: 1,
             rss_bytes: 3,
-            ..Facts::default()
+            ..ProcessReading::default()
         }
     }
 
-    fn newborn(parent: u32, own_ms: u64, reaped_ms: u64) -> Facts {
-        Facts { started: WATCH_BEGAN, ..facts(parent, own_ms, reaped_ms) }
+    fn newborn(parent: u32, own_ms: u64, reaped_ms: u64) -> ProcessReading {
+        ProcessReading { started: WATCH_BEGAN, ..reading(parent, own_ms, reaped_ms) }
     }
 
     /// CPU time of each program, in milliseconds.
@@ -310,11 +312,11 @@ mod tests {
     #[test]
     fn totals_include_those_who_ended_and_never_go_backwards() {
         let mut accounts = accounts(1);
-        let mut told = |pids: &[(u32, Facts)]| {
-            for (pid, facts) in pids {
+        let mut told = |pids: &[(u32, ProcessReading)]| {
+            for (pid, reading) in pids {
                 assert!(
-                    accounts.update(*pid, facts) || {
-                        accounts.admit(*pid, 0, facts);
+                    accounts.update(*pid, reading) || {
+                        accounts.admit(*pid, 0, reading);
                         true
                     }
                 );
@@ -324,15 +326,19 @@ mod tests {
             }
             used(&mut accounts)[0]
         };
-        assert_eq!(told(&[(1, facts(0, 200, 1000)), (2, facts(1, 400, 0))]), 0, "what was used before is not counted");
-        assert_eq!(told(&[(1, facts(0, 200, 1000)), (2, facts(1, 500, 0))]), 100);
-        assert_eq!(told(&[(1, facts(0, 200, 1000))]), 100, "vanished, not yet waited for");
-        assert_eq!(told(&[(1, facts(0, 200, 1550))]), 150, "waited for: 550, of which 500 were seen");
-        assert_eq!(told(&[(1, facts(0, 200, 1650))]), 250, "a child came and went unseen");
+        assert_eq!(
+            told(&[(1, reading(0, 200, 1000)), (2, reading(1, 400, 0))]),
+            0,
+            "what was used before is not counted"
+        );
+        assert_eq!(told(&[(1, reading(0, 200, 1000)), (2, reading(1, 500, 0))]), 100);
+        assert_eq!(told(&[(1, reading(0, 200, 1000))]), 100, "vanished, not yet waited for");
+        assert_eq!(told(&[(1, reading(0, 200, 1550))]), 150, "waited for: 550, of which 500 were seen");
+        assert_eq!(told(&[(1, reading(0, 200, 1650))]), 250, "a child came and went unseen");
         assert_eq!(told(&[]), 250);
         assert_eq!(told(&[(3, newborn(0, 50, 0))]), 300, "restarted");
         assert_eq!(told(&[(3, newborn(0, 40, 0))]), 300, "a source that falls short for once");
-        assert_eq!(told(&[(4, facts(0, 5000, 0))]), 300, "found late, but it is older than the watch");
+        assert_eq!(told(&[(4, reading(0, 5000, 0))]), 300, "found late, but it is older than the watch");
         let sample = accounts.sample().remove(0);
         assert_eq!((sample.started, sample.ended, sample.pids.to_vec()), (1, 3, vec![4]));
         assert_eq!((sample.threads, sample.running, sample.rss_bytes), (2, 1, 3));
@@ -383,9 +389,9 @@ mod tests {
     #[test]
     fn what_the_living_have_is_added_up() {
         let mut accounts = accounts(1);
-        accounts.admit(1, 0, &facts(0, 100, 0));
+        accounts.admit(1, 0, &reading(0, 100, 0));
         let before = accounts.sample().remove(0);
-        accounts.update(1, &facts(0, 400, 0));
+        accounts.update(1, &reading(0, 400, 0));
         accounts.admit(2, 0, &newborn(1, 200, 0));
         let now = accounts.sample().remove(0);
         assert_eq!((now.pids.to_vec(), now.started, now.ended), (vec![1, 2], 1, 0));
@@ -399,16 +405,16 @@ mod tests {
     fn a_nameless_program_takes_the_name_of_its_first_process() {
         let mut accounts = Accounts::new(WATCH_BEGAN, [(false, "1234".into())].into_iter());
         assert_eq!(&*accounts.sample()[0].name, "1234");
-        let mut facts = facts(0, 0, 0);
-        facts.comm[..5].copy_from_slice(b"nginx");
-        accounts.admit(1234, 0, &facts);
+        let mut reading = reading(0, 0, 0);
+        reading.comm[..5].copy_from_slice(b"nginx");
+        accounts.admit(1234, 0, &reading);
         assert_eq!(&*accounts.sample()[0].name, "nginx");
-        let mut worker = facts;
+        let mut worker = reading;
         worker.comm[..5].copy_from_slice(b"other");
         accounts.admit(1235, 0, &worker);
         assert_eq!(&*accounts.sample()[0].name, "nginx", "of the first");
-        facts.comm[..5].copy_from_slice(b"httpd");
-        accounts.update(1234, &facts);
+        reading.comm[..5].copy_from_slice(b"httpd");
+        accounts.update(1234, &reading);
         assert_eq!(&*accounts.sample()[0].name, "httpd", "it has executed another program");
         accounts.end(1234);
         assert_eq!(&*accounts.sample()[0].name, "httpd", "as long as there is no other");
@@ -421,7 +427,7 @@ mod tests {
         #[test]
         fn every_millisecond_counts_once(steps in proptest::collection::vec((0u8..4, 1u64..100), 1..80)) {
             let mut accounts = accounts(1);
-            accounts.admit(1, 0, &facts(0, 0, 0));
+            accounts.admit(1, 0, &reading(0, 0, 0));
             let (mut truth, mut reaped_ms, mut next, mut last) = (0, 0, 2, 0);
             let mut workers: BTreeMap<u32, u64> = BTreeMap::new();
             for (what, ms) in steps {
@@ -439,7 +445,7 @@ mod tests {
                         accounts.end(pid);
                     },
                     _ => {
-                        accounts.update(1, &facts(0, 0, reaped_ms));
+                        accounts.update(1, &reading(0, 0, reaped_ms));
                         for (&pid, &used) in &workers {
                             if !accounts.update(pid, &newborn(1, used, 0)) {
                                 accounts.admit(pid, 0, &newborn(1, used, 0));

@@ -1,10 +1,10 @@
-//! Keeping a server on some of the CPUs while it is measured.
+//! Keeps a server on some of the CPUs while it is measured.
 //!
-//! A process killed while it holds a [`PinGuard`] puts nothing back. What it takes to do so, a [`Former`], is therefore
-//! announced before any thread is moved: another process can keep it, and put the threads back instead.
+//! A process that is killed while it holds a [`PinGuard`] restores nothing. The [`FormerAffinity`] is therefore
+//! announced before any thread is moved, so that another process can keep it and restore the threads instead.
 
-use crate::process_table::{process_table, with_descendants};
-use crate::{MonitorError, ProcessTree, procfs};
+use crate::procfs::{self, process_table, with_descendants};
+use crate::{MonitorError, ProcessTree};
 use brimful_core::cpus::CpuList;
 use brimful_os::cpus::{self, cpus_in_set};
 use rustix::io::Errno;
@@ -15,23 +15,23 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-/// Puts every thread back where it was when dropped.
+/// Restores every thread's former CPUs when dropped.
 #[derive(Debug)]
-#[must_use = "the threads are put back as soon as this is dropped"]
-pub struct PinGuard(Former);
+#[must_use = "the threads are restored as soon as this is dropped"]
+pub struct PinGuard(FormerAffinity);
 
 /// Where the threads of a tree were allowed to run before they were pinned.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Former {
-    /// Processes by pid, with when they started: a pid may be another's by the time it is used.
+pub struct FormerAffinity {
+    /// Start times of processes by pid. A pid may be reused by the time it is needed.
     processes: BTreeMap<u32, u64>,
-    /// Threads by their number.
+    /// Threads by thread id.
     threads: BTreeMap<u32, Place>,
-    /// Where they are pinned, as a list of ranges.
+    /// The CPUs that they are pinned to, as a list of ranges.
     pinned: String,
 }
 
-/// Where one thread was.
+/// The former CPUs of one thread.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Place {
     /// Clock ticks from boot to its start.
@@ -40,24 +40,23 @@ struct Place {
     cpus: String,
 }
 
-/// Keeps every thread of the tree on these CPUs until the guard is dropped; threads and children that they start are
-/// kept there as well. Threads that vanish meanwhile are no error. What it takes to put threads back is announced
-/// before they are moved, each time with all that was announced before.
+/// Keeps every thread of the tree on these CPUs until the guard is dropped. Threads and children that they start
+/// inherit that. Threads that end meanwhile are no error. What is needed to restore the threads is announced before
+/// they are moved, each time together with everything announced before.
 ///
-/// # Errors
-/// [`MonitorError::OtherUser`], [`MonitorError::NoSuchCpu`], [`MonitorError::Affinity`] where it is not allowed,
-/// [`MonitorError::Announce`] with the
-/// error of `announce`.
+/// [`MonitorError::OtherUser`]; [`MonitorError::NoSuchCpu`]; [`MonitorError::Affinity`] if the kernel refuses;
+/// [`MonitorError::Announce`] with the error of `announce`.
 pub fn pin_tree(
     tree: &ProcessTree,
     cpus: &[usize],
-    mut announce: impl FnMut(&Former) -> io::Result<()>,
+    mut announce: impl FnMut(&FormerAffinity) -> io::Result<()>,
 ) -> Result<PinGuard, MonitorError> {
     tree.require_movable()?;
     let set = cpu_set(cpus)?;
-    let mut guard = PinGuard(Former { pinned: CpuList::from(cpus).to_string(), ..Former::default() });
+    let mut guard = PinGuard(FormerAffinity { pinned: CpuList::from(cpus).to_string(), ..FormerAffinity::default() });
     let roots = tree.pids();
-    // A thread may start another between the listing and its own turn; what it starts after its turn inherits.
+    // A thread may start another one after the listing and before its own turn. What it starts after its turn inherits
+    // its CPUs.
     loop {
         let unpinned = guard.0.add(&roots, &set);
         if unpinned.is_empty() {
@@ -80,9 +79,9 @@ pub(crate) fn pin_this_thread(cpu: usize) -> Result<(), MonitorError> {
     cpus::pin_this_thread(cpu).map_err(|error| refused(tid, &[cpu], error))
 }
 
-impl Former {
-    /// Puts every thread back that is still where it was pinned. Threads born meanwhile inherited their place, and get
-    /// that of the process they belong to or descend from. Those that have gone, or whose number is another's by now,
+impl FormerAffinity {
+    /// Restores every thread that is still where it was pinned. A thread started meanwhile inherited its CPUs, and gets
+    /// those of the process that it belongs to or descends from. Threads that have ended, or whose number was reused,
     /// are no error.
     pub fn put_back(&self) {
         let Some(pinned) = to_cpu_set(&self.pinned) else { return };
@@ -93,9 +92,9 @@ impl Former {
                 let own = self.threads.get(&tid).filter(|place| started_in(pid, tid) == Some(place.started));
                 let former = own.or_else(|| self.threads.get(&known)).and_then(|place| to_cpu_set(&place.cpus));
                 let (Some(former), Some(thread)) = (former, to_pid(tid)) else { continue };
-                // A thread found elsewhere has moved itself and is left alone.
+                // A thread with other CPUs has moved itself and is left alone.
                 if sched_getaffinity(Some(thread)).is_ok_and(|now| is_within(&now, &pinned)) {
-                    // It may have vanished by now, and there is nobody to tell.
+                    // It may have ended by now, which is no error.
                     let _ = sched_setaffinity(Some(thread), &former);
                 }
             }
@@ -115,7 +114,7 @@ impl Former {
                 }
                 let now = to_pid(tid).and_then(|thread| sched_getaffinity(Some(thread)).ok());
                 let (Some(now), Some(started)) = (now, started_in(pid, tid)) else { continue };
-                // Once others were moved, whatever stands where they are has inherited it.
+                // After the first round, a thread within `set` has inherited it.
                 if !first && is_within(&now, set) {
                     continue;
                 }
@@ -144,7 +143,7 @@ fn started_in(pid: u32, tid: u32) -> Option<u64> {
     started(&format!("{pid}/task/{tid}"))
 }
 
-/// Clock ticks from boot to the start of what is in this directory of /proc.
+/// Clock ticks from boot to the start of the process or thread of this directory of /proc.
 fn started(directory: &str) -> Option<u64> {
     let stat = std::fs::read(format!("/proc/{directory}/stat")).ok()?;
     Some(procfs::pid_stat(&stat)?.started)
@@ -158,7 +157,7 @@ fn to_cpu_set(list: &str) -> Option<CpuSet> {
     cpus::to_cpu_set(&list.parse::<CpuList>().ok()?.0)
 }
 
-/// An error if one of them is not online.
+/// Fails if one of these CPUs is not online.
 pub(crate) fn require_online(wanted: &[usize]) -> Result<(), MonitorError> {
     let online = cpus::online();
     match wanted.iter().find(|cpu| !online.contains(cpu)) {
@@ -235,7 +234,7 @@ mod tests {
         assert_eq!(announced[0].0, anywhere, "it was moved before it was announced");
         // As if killed: nothing is dropped.
         std::mem::forget(guard);
-        serde_json::from_str::<Former>(&announced[0].1).unwrap().put_back();
+        serde_json::from_str::<FormerAffinity>(&announced[0].1).unwrap().put_back();
         assert_eq!(now(sleeper.pid()), anywhere);
     }
 
@@ -257,7 +256,7 @@ mod tests {
     #[test]
     fn nothing_is_moved_that_cannot_be_announced() {
         let (sleeper, anywhere, cpu) = sleeper();
-        let deaf = |_: &Former| Err(io::ErrorKind::BrokenPipe.into());
+        let deaf = |_: &FormerAffinity| Err(io::ErrorKind::BrokenPipe.into());
         let error = pin_tree(&tree(sleeper.pid()), &[cpu], deaf).unwrap_err();
         assert!(matches!(error, MonitorError::Announce(_)), "{error}");
         assert_eq!(now(sleeper.pid()), anywhere);
@@ -267,7 +266,7 @@ mod tests {
     fn threads_born_while_others_are_pinned_have_inherited_it() {
         let (sleeper, anywhere, cpu) = sleeper();
         let set = cpu_set(&[cpu]).unwrap();
-        let mut former = Former { pinned: cpu.to_string(), ..Former::default() };
+        let mut former = FormerAffinity { pinned: cpu.to_string(), ..FormerAffinity::default() };
         assert_eq!(former.add(&[sleeper.pid()], &set), [sleeper.pid()]);
         // Born of a pinned parent, and found by the second listing.
         let newborn = Sleeper::start();

@@ -1,6 +1,6 @@
-//! What stands in a server's way, in words: a pure function of the figures of one stretch of time.
+//! The bottlenecks of a server, in words: a pure function of the figures of one stretch of time.
 //!
-//! Everything that is at its limit or near it makes one sentence; what causes others comes before what follows from it.
+//! Each resource that is at its limit or near it yields one sentence. Causes come before their consequences.
 
 pub mod thresholds;
 
@@ -11,23 +11,23 @@ use brimful_core::quantity::{count, number, whole_percent};
 use brimful_core::server::{Connections, Core, CpuShares, Kernel, Listener, Module, Network, Program, Programs, Stall};
 use brimful_core::text::one_line;
 use thresholds::{
-    BUSY, CPU_STALL, DROPPED, IO_STALL, LOST, Level, MAJOR_FAULTS, MEMORY, MEMORY_STALL, RETRANSMITTED,
-    RETRANSMITTED_AT_ALL, STEAL, SWAP, THROTTLED, WAITS, WAITS_AT_ALL,
+    BUSY, CPU_STALL, DROPPED, IO_STALL, LOST, Level, MAJOR_FAULTS, MEMORY, MEMORY_STALL, MIN_RETRANSMITTED, MIN_WAIT,
+    RETRANSMITTED, STEAL, SWAP, THROTTLED, WAITS,
 };
 
-/// From this share on one says all: at the ends of requests a worker is idle for a moment.
-const ALL_OF_THEM: f64 = 0.99;
+/// Share of busy workers from which all count as busy: between two requests a worker is idle for a moment.
+const MIN_ALL_BUSY: f64 = 0.99;
 
-/// Something at a limit, or near it.
+/// A resource at its limit, or near it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// How bad it is.
+    /// How serious it is.
     pub severity: Severity,
-    /// What is the matter; no full stop at its end.
+    /// A description, without a full stop at its end.
     pub sentence: String,
 }
 
-/// How bad something is.
+/// How serious a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// Nothing is near a limit.
@@ -38,7 +38,7 @@ pub enum Severity {
     Limit,
 }
 
-/// What stands in the way, worst first; that nothing does, if so; nothing at all where no figures are known.
+/// The findings, worst first. If no resource is near a limit, one finding says so. Empty if no figures are known.
 pub fn bottleneck(rates: &Rates) -> Vec<Finding> {
     let mut findings = Vec::new();
     if let Some(kernel) = &rates.kernel {
@@ -54,23 +54,24 @@ pub fn bottleneck(rates: &Rates) -> Vec<Finding> {
         programs(process, &mut findings);
     }
     if let Some(kernel) = &rates.kernel {
-        machine(&kernel.figures, &mut findings);
+        disks_and_memory(&kernel.figures, &mut findings);
     }
     if let Some(network) = &rates.network {
         losses(&network.figures, &mut findings);
     }
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     if findings.is_empty() {
-        findings.extend(fine(rates));
+        findings.extend(all_fine(rates));
     }
     findings
 }
 
-/// CPUs that are busy, and CPUs whose time others take, each as one sentence.
+/// Reports busy CPUs, and CPUs whose time the hypervisor takes, each as one sentence.
 fn cpus(kernel: &Kernel, findings: &mut Vec<Finding>) {
     let cores = cores(kernel);
     if let Some((severity, meant)) = worst(&cores, BUSY, busy) {
-        findings.push(Finding { severity, sentence: format!("{} {}", name(&meant, cores.len()), where_to(&meant)) });
+        findings
+            .push(Finding { severity, sentence: format!("{} {}", name(&meant, cores.len()), busy_sentence(&meant)) });
     }
     if let Some((severity, meant)) = worst(&cores, STEAL, |shares| shares.steal) {
         let (share, name) = (whole_percent(mean(&meant, |shares| shares.steal)), name(&meant, cores.len()));
@@ -78,7 +79,7 @@ fn cpus(kernel: &Kernel, findings: &mut Vec<Finding>) {
     }
 }
 
-/// The CPUs that are worst off.
+/// The CPUs with the worst severity, and that severity.
 fn worst(cores: &[Core], level: Level, figure: fn(&CpuShares) -> f64) -> Option<(Severity, Vec<&Core>)> {
     let severity = cores.iter().filter_map(|core| level.of(figure(&core.shares))).max()?;
     Some((severity, cores.iter().filter(|core| level.of(figure(&core.shares)) == Some(severity)).collect()))
@@ -88,7 +89,7 @@ fn mean(cores: &[&Core], figure: fn(&CpuShares) -> f64) -> f64 {
     cores.iter().map(|core| figure(&core.shares)).sum::<f64>() / cores.len() as f64
 }
 
-/// Each CPU that is known, or else all as one.
+/// Each CPU, or all as one if they are not known separately.
 fn cores(kernel: &Kernel) -> Vec<Core> {
     match (kernel.cores.is_empty(), kernel.cpu) {
         (true, Some(shares)) => vec![Core { cpu: usize::MAX, shares }],
@@ -106,8 +107,8 @@ fn name(cores: &[&Core], of: usize) -> String {
     }
 }
 
-/// `is 97 % busy, 88 % of it in the kernel`, of several CPUs together.
-fn where_to(cores: &[&Core]) -> String {
+/// `is 97 % busy, 88 % of it in the kernel`: the mean of several CPUs.
+fn busy_sentence(cores: &[&Core]) -> String {
     let (used, in_kernel) = (mean(cores, busy), mean(cores, |shares| shares.system));
     let interrupts = mean(cores, |shares| shares.interrupt.unwrap_or_default());
     let verb = if cores.len() == 1 { "is" } else { "are" };
@@ -119,13 +120,13 @@ fn where_to(cores: &[&Core]) -> String {
     text
 }
 
-/// Without what the hypervisor took: that is a finding of its own.
+/// The busy share, without steal, which is a finding of its own.
 fn busy(shares: &CpuShares) -> f64 {
     shares.user + shares.system
 }
 
-/// Servers that serve no more requests or connections at a time than they have workers: one that comes when all are busy
-/// waits for one.
+/// Reports servers that serve at most as many requests or connections at a time as they have workers. Further ones wait
+/// while all workers are busy.
 fn workers(module: &Module, findings: &mut Vec<Finding>) {
     for server in &module.servers {
         let (Some(most), Some(busy)) = (server.workers_most.filter(|&most| most > 0), server.workers_busy) else {
@@ -134,7 +135,7 @@ fn workers(module: &Module, findings: &mut Vec<Finding>) {
         let share = busy / most as f64;
         BUSY.report(share, findings, || {
             let name = one_line(&server.name);
-            match share >= ALL_OF_THEM {
+            match share >= MIN_ALL_BUSY {
                 true => format!("all {} workers of {name} are busy", count(most)),
                 false => format!("{} of {} workers of {name} are busy", count(busy.round() as u64), count(most)),
             }
@@ -168,7 +169,7 @@ fn programs(process: &Stretch<Programs>, findings: &mut Vec<Finding>) {
                 format!("{name} is stopped by a quota of {cpus} CPUs {} of the time", whole_percent(share))
             });
         }
-        if let Some(wait) = run_queue_wait_s.filter(|wait| wait / seconds >= WAITS_AT_ALL) {
+        if let Some(wait) = run_queue_wait_s.filter(|wait| wait / seconds >= MIN_WAIT) {
             let share = wait / (wait + cpu_s);
             WAITS.report(share, findings, || format!("{name} waits for a CPU {} of the time", whole_percent(share)));
         }
@@ -179,8 +180,8 @@ fn programs(process: &Stretch<Programs>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Disks, memory and what waits for them.
-fn machine(kernel: &Kernel, findings: &mut Vec<Finding>) {
+/// Reports disks, memory, and stalls.
+fn disks_and_memory(kernel: &Kernel, findings: &mut Vec<Finding>) {
     let nothing_so_far = findings.is_empty();
     for (name, disk) in &kernel.disks {
         BUSY.report(disk.utilization, findings, || {
@@ -199,7 +200,7 @@ fn machine(kernel: &Kernel, findings: &mut Vec<Finding>) {
     }
     let swapped = kernel.paging.and_then(|paging| Some(paging.swap_ins_per_s? + paging.swap_outs_per_s?));
     if let Some(pages) = swapped {
-        SWAP.report(pages, findings, || format!("memory: {} pages/s go to swap and come back", number(pages)));
+        SWAP.report(pages, findings, || format!("memory: {} pages/s are swapped in and out", number(pages)));
     }
     let pressure = kernel.pressure.unwrap_or_default();
     let mut stall = |what: &str, level: Level, stall: Option<Stall>| {
@@ -219,8 +220,8 @@ fn machine(kernel: &Kernel, findings: &mut Vec<Finding>) {
 fn losses(network: &Network, findings: &mut Vec<Finding>) {
     let tcp = network.tcp.unwrap_or_default();
     if let (Some(again), Some(sent)) = (tcp.retransmitted_per_s, tcp.segments_out_per_s) {
-        let share = if again >= RETRANSMITTED_AT_ALL { again / (again + sent) } else { 0.0 };
-        RETRANSMITTED.report(share, findings, || format!("{} of segments sent again", whole_percent(share)));
+        let share = if again >= MIN_RETRANSMITTED { again / (again + sent) } else { 0.0 };
+        RETRANSMITTED.report(share, findings, || format!("{} of segments retransmitted", whole_percent(share)));
     }
     let mut lost = |per_s: Option<f64>, what: &str| {
         if let Some(per_s) = per_s {
@@ -231,15 +232,15 @@ fn losses(network: &Network, findings: &mut Vec<Finding>) {
     lost(tcp.backlog_drops_per_s, "segments/s dropped because a socket's backlog was full");
     lost(tcp.syn_cookies_per_s, "SYN cookies/s: the queue of half-open connections overflows");
     for (name, traffic) in &network.interfaces {
-        lost(Some(traffic.rx_errors_per_s), &format!("packets/s came damaged on {name}"));
+        lost(Some(traffic.rx_errors_per_s), &format!("packets/s arrived damaged on {name}"));
         lost(Some(traffic.tx_errors_per_s), &format!("packets/s could not be sent on {name}"));
-        lost(Some(traffic.tx_dropped_per_s), &format!("packets/s thrown away before they were sent on {name}"));
+        lost(Some(traffic.tx_dropped_per_s), &format!("packets/s dropped before they were sent on {name}"));
         lost(Some(traffic.collisions_per_s), &format!("collisions/s on {name}"));
     }
 }
 
-/// That nothing is wrong, with the figure that would be the first to be.
-fn fine(rates: &Rates) -> Option<Finding> {
+/// The finding that nothing is near a limit, with the busiest CPU.
+fn all_fine(rates: &Rates) -> Option<Finding> {
     let cores = rates.kernel.as_ref().map(|kernel| cores(&kernel.figures)).unwrap_or_default();
     let busiest = cores.iter().map(|core| busy(&core.shares)).reduce(f64::max);
     let sentence = match busiest {
@@ -368,16 +369,16 @@ mod tests {
             (program(1.0, 0.0, 2468), Limit, "nginx waits for the disk in 1,234 page faults/s"),
             (disk(0.99, 1.2), Limit, "disk vda is 99 % busy"),
             (disk(0.85, 12.4), Near, "disk vda is 85 % busy, 12 operations under way"),
-            (memory(500), Limit, "memory: 1,200 pages/s go to swap and come back"),
+            (memory(500), Limit, "memory: 1,200 pages/s are swapped in and out"),
             (memory(10), Limit, "memory: 99 % of it is in use"),
             (pressure(0.2, 0.12, 0.1), Near, "memory: 12 % of the time something waited for it (PSI)"),
             (pressure(0.2, 0.0, 0.3), Near, "storage: 30 % of the time something waited for it (PSI)"),
             (pressure(0.85, 0.0, 0.0), Limit, "CPU time: 85 % of the time something waited for it (PSI)"),
-            (network(NetworkTraffic::default(), tcp(3.0, 97.0)), Near, "3 % of segments sent again"),
+            (network(NetworkTraffic::default(), tcp(3.0, 97.0)), Near, "3 % of segments retransmitted"),
             (
                 network(NetworkTraffic { rx_errors_per_s: 2.0, ..NetworkTraffic::default() }, tcp(0.9, 1.0)),
                 Near,
-                "2.00 packets/s came damaged on eth0",
+                "2.00 packets/s arrived damaged on eth0",
             ),
         ];
         for (rates, severity, sentence) in table {

@@ -1,6 +1,6 @@
-//! What to watch, and how.
+//! The monitor's configuration.
 
-use crate::requests::Duty;
+use crate::requests::slices::DutyCycle;
 use crate::schedule::Intervals;
 use crate::{NetNamespace, ProcessSelector};
 use brimful_core::Nanos;
@@ -11,22 +11,23 @@ use std::path::PathBuf;
 pub struct MonitorConfig {
     /// The server's programs.
     pub processes: Vec<ProcessSelector>,
-    /// The TCP ports it listens on.
+    /// The TCP ports that the server listens on.
     pub ports: Vec<u16>,
-    /// The CPUs whose shares are averaged; all of them if empty.
+    /// The CPUs whose shares are averaged; all CPUs if empty.
     pub cpus: Vec<usize>,
-    /// Files of the Server Module that are read whoever has them mapped; those of the programs are found.
+    /// Files of the Server Module that are read no matter which process maps them. The files of the watched programs
+    /// are found automatically.
     pub modules: Vec<PathBuf>,
-    /// Whose network is watched.
+    /// The network namespace to watch.
     pub netns: NetNamespace,
     /// How often each group is sampled.
     pub intervals: Intervals,
     /// The CPU for the monitor's own thread.
     pub pin: Option<usize>,
-    /// Whether eBPF may serve as a source. It is left alone without the privilege in any case.
+    /// Whether eBPF may be used. Without the privilege it is not used in any case.
     pub ebpf: bool,
-    /// How much of the time tracepoints on sockets are attached, where that group is among the intervals.
-    pub requests: Duty,
+    /// Share of the time for which tracepoints on sockets are attached, if the group `requests` is enabled.
+    pub requests: DutyCycle,
 }
 
 impl Default for MonitorConfig {
@@ -41,7 +42,7 @@ impl Default for MonitorConfig {
             intervals,
             pin: None,
             ebpf: true,
-            requests: Duty::default(),
+            requests: DutyCycle::default(),
         }
     }
 }

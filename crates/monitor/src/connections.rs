@@ -6,8 +6,8 @@ mod states;
 mod tables;
 mod tally;
 
-use crate::counter::{Over, growth};
-use crate::group::{Group, Site, Stretch};
+use crate::counter::{TimeSpan, growth};
+use crate::group::{Group, Stretch, WatchContext};
 use crate::listener::{ListenerSample, ListenerWatch};
 use crate::network::columns::Columns;
 use crate::procfs::ProcFile;
@@ -25,10 +25,10 @@ use std::path::Path;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ConnectionsSample {
-    /// In the order in which they were named.
+    /// The ports, in the order of the configuration.
     pub ports: Vec<PortSample>,
-    /// Established since boot because the other side asked, in the whole network namespace; read where the ports' own
-    /// are not known.
+    /// Connections accepted since boot in the whole network namespace. Read only if the ports' own counts are not
+    /// known.
     pub passive_opens: Option<u64>,
 }
 
@@ -36,26 +36,26 @@ pub struct ConnectionsSample {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PortSample {
-    /// Which.
+    /// The port's number.
     pub port: u16,
     /// Its listening sockets; `None` while nothing listens.
     pub listener: Option<ListenerSample>,
-    /// SYNs that its listening sockets dropped since the watch began, those closed meanwhile included; `None` where
-    /// that is not known.
+    /// SYNs that its listening sockets dropped since the watch began, including sockets closed meanwhile; `None` if
+    /// unknown.
     pub drops: Option<u64>,
-    /// Established on this port since the watch began, where the source counts that.
+    /// Connections accepted on this port since the watch began, if the source counts them.
     pub accepted: Option<u64>,
-    /// Its connections, of those states that the source can tell; `None` where they were not counted this time.
+    /// Its connections by state, for the states that the source knows; `None` if they were not counted this time.
     pub connections: Option<BTreeMap<State, u64>>,
 }
 
 /// The group.
 pub enum ConnectionsGroup {}
 
-/// Reads them again and again.
+/// Reads samples of the ports.
 #[derive(Debug)]
 pub struct ConnectionsWatch {
-    /// Without ports there is nothing to open.
+    /// `None` without any ports.
     ports: Option<PortsWatch>,
 }
 
@@ -76,11 +76,11 @@ impl Group for ConnectionsGroup {
 
     const OF_NETNS: bool = true;
 
-    /// A server that is merely found in another namespace is watched there as far as that is allowed; a namespace that
-    /// was asked for is watched or is an error.
-    fn open(site: &mut Site<'_>) -> Result<Option<ConnectionsWatch>, MonitorError> {
+    /// If the server was found in another namespace and that cannot be entered, the group is absent. If the user asked
+    /// for a namespace that cannot be entered, that is an error.
+    fn open(site: &mut WatchContext<'_>) -> Result<Option<ConnectionsWatch>, MonitorError> {
         let (proc, ports, ebpf) = (site.root.join("proc"), site.ports, site.ebpf);
-        // Entering takes a privilege: it is not done for nothing.
+        // Entering a namespace takes a privilege, so it is avoided if nothing is to be opened there.
         let opened = match ports.is_empty() {
             true => site.place.namespace.reading(&proc, |net| ConnectionsWatch::open(net, ports, ebpf)),
             false => site.place.namespace.within(&proc, |net| ConnectionsWatch::open(net, ports, ebpf)),
@@ -88,8 +88,8 @@ impl Group for ConnectionsGroup {
         match opened {
             Ok(watch) => Ok(Some(watch)),
             Err(refused) if *site.netns == NetNamespace::Server => {
-                site.lacks("listener", &refused);
-                site.lacks("connections", &refused);
+                site.mark_absent("listener", &refused);
+                site.mark_absent("connections", &refused);
                 Ok(None)
             }
             Err(error) => Err(error),
@@ -139,14 +139,13 @@ impl Group for ConnectionsGroup {
 }
 
 impl ConnectionsWatch {
-    /// To be called by a thread that is in the network namespace of the ports; `net` is the directory that is /proc/net
-    /// there. What is opened now stays in that namespace, and nothing is opened later. Without `ebpf` that is no
-    /// source.
+    /// Must be called by a thread in the network namespace of the ports; `net` is the directory that is /proc/net
+    /// there. Everything is opened now, and stays in that namespace. Without `ebpf`, eBPF is not used.
     pub fn open(net: &Path, ports: &[u16], ebpf: bool) -> ConnectionsWatch {
         ConnectionsWatch { ports: (!ports.is_empty()).then(|| PortsWatch::open(net, ports, ebpf)) }
     }
 
-    /// The next reading has a count of the connections, however soon after the last.
+    /// Makes the next reading count the connections, however recent the last count is.
     pub fn count_anew(&mut self) {
         self.ports.iter_mut().for_each(|ports| ports.states.count_anew());
     }
@@ -201,7 +200,8 @@ impl PortsWatch {
 }
 
 impl ConnectionsSample {
-    /// With the listening sockets that each port had last, if it has none any more: a server that has ended had some.
+    /// The sample with the last known listening sockets for each port that has none any more: a server that has ended
+    /// had some.
     fn with_last_listeners(&self, samples: &[&ConnectionsSample]) -> ConnectionsSample {
         let mut all = self.clone();
         for port in all.ports.iter_mut().filter(|port| port.listener.is_none()) {
@@ -215,9 +215,9 @@ impl ConnectionsSample {
         self.ports.iter().find(|port| port.port == number)
     }
 
-    /// What happened since an earlier sample, `over` a time.
+    /// The figures since an earlier sample, which was `over` ago.
     fn since(&self, earlier: &ConnectionsSample, over: Nanos) -> Connections {
-        let over = Over(over);
+        let over = TimeSpan(over);
         let ports: Vec<Port> = (self.ports.iter())
             .map(|now| {
                 let before = earlier.port(now.port);
@@ -235,8 +235,8 @@ impl ConnectionsSample {
     }
 }
 
-/// Figures that are the longest of many samples: of each port's accept queue, and of all ports' together. Not every
-/// sample has a count of the connections, perhaps not the last one: it is the latest.
+/// Sets the figures that depend on many samples: the longest accept queue of each port and of all ports together, and
+/// the latest count of connections, which the last sample may lack.
 fn with_longest_queues(mut figures: Connections, samples: &[&ConnectionsSample]) -> Connections {
     let fullest_of =
         |queues: &mut dyn Iterator<Item = AcceptQueue>| queues.reduce(AcceptQueue::fuller).unwrap_or_default();
@@ -273,7 +273,8 @@ fn listener_at(now: &ListenerSample, accepted: Option<f64>, dropped: f64) -> Lis
     }
 }
 
-/// The listeners of all ports as one. Where no port knows its own connections, those of the whole namespace stand in.
+/// The sum of all ports' listeners. If no port knows its own accepted connections, those of the whole namespace are
+/// used.
 fn together(ports: &[Port], all_ports: Option<f64>) -> Option<Listener> {
     let mut sum: Option<Listener> = None;
     for listener in ports.iter().filter_map(|port| port.listener) {
@@ -295,7 +296,7 @@ fn together(ports: &[Port], all_ports: Option<f64>) -> Option<Listener> {
     Some(sum)
 }
 
-/// The connections of several ports together; `None` where none were counted.
+/// The sum of several ports' connections; `None` if none were counted.
 fn states_together(ports: &[Port]) -> Option<BTreeMap<State, u64>> {
     let mut counted = ports.iter().filter_map(|port| port.connections.as_ref()).peekable();
     counted.peek()?;

@@ -1,19 +1,19 @@
-//! How far a counter has come between two readings.
+//! The growth of counters between two readings.
 
 use brimful_core::Nanos;
 
-/// Readings of counters this far apart in time.
+/// The time between two readings of counters.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Over(pub Nanos);
+pub(crate) struct TimeSpan(pub Nanos);
 
-impl Over {
-    /// Growth per second; `None` if the counter began anew in between, or no time has passed.
+impl TimeSpan {
+    /// Growth per second; `None` if the counter was reset in between, or no time has passed.
     pub fn per_s(self, from: u64, to: u64) -> Option<f64> {
         let seconds = self.0.as_secs_f64();
         (seconds > 0.0).then_some(growth(from, to)? as f64 / seconds)
     }
 
-    /// The same of counters that the kernel may not have.
+    /// The same for counters that the kernel may not provide.
     pub fn per_s_of(self, from: Option<u64>, to: Option<u64>) -> Option<f64> {
         self.per_s(from?, to?)
     }
@@ -24,9 +24,9 @@ impl Over {
     }
 }
 
-/// How much a counter grew. Many of the kernel's have 32 bits, some only on 32-bit machines, and some are sums over
-/// CPUs of such: one that falls by nearly 2³² has wrapped. One that falls otherwise has begun anew, and nobody knows
-/// how far it had come.
+/// The growth of a counter; `None` if it was reset. Many of the kernel's counters have 32 bits, some only on 32-bit
+/// machines, and some are sums of such over CPUs. A counter that falls by nearly 2³² has therefore wrapped. One that
+/// falls otherwise was reset, and its value before the reset is unknown.
 pub(crate) fn growth(from: u64, to: u64) -> Option<u64> {
     const WRAP: u64 = 1 << 32;
     match from.checked_sub(to) {
@@ -51,10 +51,10 @@ mod tests {
         assert_eq!(growth((1 << 31) + 7, 1 << 31), None, "fell a little: no wrap");
         assert_eq!(growth(1 << 40, 3), None);
         assert_eq!(growth(u64::MAX, 0), None);
-        let over = Over(Nanos::from_millis(500));
+        let over = TimeSpan(Nanos::from_millis(500));
         assert_eq!((over.per_s(5, 8), over.per_s_of(Some(5), None), over.per_s(8, 5)), (Some(6.0), None, None));
         assert_eq!(over.share(Nanos::ZERO, Nanos::from_millis(250)), Some(0.5));
-        assert_eq!(Over(Nanos::ZERO).per_s(5, 8), None);
+        assert_eq!(TimeSpan(Nanos::ZERO).per_s(5, 8), None);
     }
 
     proptest! {

@@ -1,12 +1,12 @@
-//! Figures that the kernel computes for us by programs of ours: connections by state, kept up to date instead of being
-//! counted ([`Gauges`]), all threads in one pass ([`TaskIterator`]), and requests as sockets show them
+//! Figures that our eBPF programs compute inside the kernel: connections by state, updated at every change instead of
+//! counted ([`Gauges`]); all threads in one pass ([`TaskIterator`]); and requests as sockets show them
 //! ([`RequestProbe`]).
 //!
 //! The programs are in `bpf/` at the root of the repository; `build.rs` compiles them and `object.rs` embeds them. They
-//! use what Linux has had since 5.9: tracepoints with typed arguments, iterators, mapped arrays. Loading takes the
-//! capabilities BPF and PERFMON. Nothing else depends on them: a figure that cannot be had this way comes from
-//! elsewhere or is absent, and [`EbpfError`] is what its source then says. In a build without the feature `ebpf`,
-//! `absent.rs` stands in for `object.rs`.
+//! use features of Linux 5.9: tracepoints with typed arguments, iterators, mapped arrays. Loading takes the
+//! capabilities BPF and PERFMON. Nothing else depends on them: without them a figure comes from another source or is
+//! absent, and that source shows the [`EbpfError`]. In a build without the feature `ebpf`, `absent.rs` replaces
+//! `object.rs`.
 
 mod connections;
 #[cfg(feature = "ebpf")]
@@ -21,13 +21,14 @@ pub(crate) use connections::{Gauges, MAX_PORTS, PortGauges, own_network_namespac
 pub(crate) use requests::{CLASSES, PortTally, RequestProbe, SizeTally, TimesTally};
 pub(crate) use tasks::{TaskIterator, TaskRecord};
 
-/// A counter that a program also subtracts from, or that the kernel keeps as a signed number. It can be below zero for
-/// a moment, between a subtraction on one CPU and the addition on another. It counts as zero then, not as nearly 2⁶⁴.
+/// Converts a counter from which a program also subtracts, or which the kernel keeps as a signed number. It may be
+/// negative for a moment, between a subtraction on one CPU and the addition on another. It then counts as zero rather
+/// than nearly 2⁶⁴.
 fn at_least_zero(word: u64) -> u64 {
     word.cast_signed().max(0).cast_unsigned()
 }
 
-/// Why a program is not at work.
+/// Why a program cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum EbpfError {
     /// A build without eBPF.
@@ -47,22 +48,22 @@ pub(crate) enum EbpfError {
          boot any kernel built with CONFIG_DEBUG_INFO_BTF=y"
     )]
     NoKernelTypes,
-    /// A kernel without the place at which a program is to be attached.
+    /// A kernel without the hook of a program.
     #[error("this kernel has nothing to attach eBPF program `{program}` to ({why}): boot Linux {needs} or newer")]
     TooOld {
-        /// Which.
+        /// The program's name.
         program: &'static str,
         /// The first Linux that has it.
         needs: &'static str,
         /// As libbpf says it.
         why: String,
     },
-    /// A refusal for another reason, of the verifier's above all.
+    /// A refusal for another reason, mostly by the verifier.
     #[error("the kernel refused eBPF program `{program}`: {why}; please report this with the output of `uname -a`")]
     Refused {
-        /// Which.
+        /// The program's name.
         program: &'static str,
-        /// The last thing that the verifier or libbpf said.
+        /// The last message of the verifier or libbpf.
         why: String,
     },
     /// More ports than there are gauges for.

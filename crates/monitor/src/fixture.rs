@@ -1,5 +1,6 @@
-//! For tests: a made-up run, of a server with the module in it, and made-up processes, that is a directory in place of
-//! /proc. Its pids are larger than any that Linux gives out, so their clocks do not exist and ticks of 10 ms stand in.
+//! Fixtures for tests: the samples of an invented run with a server that has the module, and a directory with invented
+//! processes in place of /proc. Its pids are larger than any that Linux assigns, so these processes have no CPU clocks,
+//! and ticks of 10 ms are used.
 
 use crate::module::{ClassSample, IoSample, ModuleSample, ServerSample};
 use crate::{ConnectionsSample, CpuTicks, CpuTime, KernelSample, ListenerSample, PortSample, ProgramSample};
@@ -17,10 +18,10 @@ pub struct Fixture {
 /// Added to a fixture's pids.
 pub const P: u32 = 5_000_000;
 
-/// A guard against hanging and nothing else: no host is as slow.
-pub const PATIENCE: Duration = Duration::from_secs(120);
+/// A guard against hanging. No host is that slow.
+pub const TEST_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Asks until there is an answer.
+/// Calls `answer` until it returns a value.
 #[track_caller]
 pub fn wait_for<T>(what: &str, mut answer: impl FnMut() -> Option<T>) -> T {
     let begun = Instant::now();
@@ -28,7 +29,7 @@ pub fn wait_for<T>(what: &str, mut answer: impl FnMut() -> Option<T>) -> T {
         if let Some(answer) = answer() {
             return answer;
         }
-        assert!(begun.elapsed() < PATIENCE, "{what} does not come");
+        assert!(begun.elapsed() < TEST_TIMEOUT, "{what} does not come");
         std::thread::yield_now();
     }
 }
@@ -99,32 +100,32 @@ impl Fixture {
         Fixture { directory, proc }
     }
 
-    /// In place of /proc.
+    /// The directory in place of /proc.
     pub fn root(&self) -> &Path {
         &self.proc
     }
 
-    /// In place of the root.
+    /// The directory in place of the root.
     pub fn system(&self) -> &Path {
         self.directory.path()
     }
 
-    /// A process that was there before anybody watched. `ticks`: user, system, children's user, children's system.
+    /// A process from before the watch. `ticks`: user, system, children's user, children's system.
     pub fn process(&self, pid: u32, parent: u32, comm: &str, ticks: [u64; 4]) {
         self.stat(pid, parent, comm, 'S', 9, ticks);
     }
 
-    /// What the executable of a process is, which is there.
+    /// Sets the executable of an existing process.
     pub fn executable(&self, pid: u32, path: &str) {
         std::os::unix::fs::symlink(path, self.root().join(format!("{pid}/exe"))).unwrap();
     }
 
-    /// Its arguments, each of which ends in NUL, or the title that it has given itself.
+    /// Sets its arguments, each of which ends in NUL, or its title.
     pub fn command_line(&self, pid: u32, arguments: &str) {
         std::fs::write(self.root().join(format!("{pid}/cmdline")), arguments).unwrap();
     }
 
-    /// A process that was started later.
+    /// A process that was started during the watch.
     pub fn newborn(&self, pid: u32, parent: u32, comm: &str, ticks: [u64; 4]) {
         self.stat(pid, parent, comm, 'S', 1 << 40, ticks);
     }
@@ -138,7 +139,7 @@ impl Fixture {
         std::fs::write(directory.join("stat"), text).unwrap();
     }
 
-    /// As the kernel tells of one that somebody waits for just now.
+    /// A process as the kernel shows it while its parent waits for it.
     pub fn waited_for(&self, pid: u32, comm: &str) {
         let text = format!("{pid} ({comm}) X 0 -1 -1 0 -1 0 0 0 0 0 0 0 0 0 20 0 0 0 {} 0 0\n", 1_u64 << 40);
         std::fs::write(self.root().join(format!("{pid}/stat")), text).unwrap();
@@ -150,7 +151,7 @@ impl Fixture {
         std::fs::write(directory.join(file), text).unwrap();
     }
 
-    /// A kept descriptor on a process that is gone cannot be read; one on an emptied file makes no sense.
+    /// Ends a process. The kernel would refuse to read its descriptor; an emptied file cannot be parsed either.
     pub fn end(&self, pid: u32) {
         std::fs::write(self.root().join(format!("{pid}/stat")), "").unwrap();
     }

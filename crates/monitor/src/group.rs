@@ -1,8 +1,8 @@
-//! What a group of figures is (WebMonitor, Almeida, Almeida & Yates 1997, Table 2): one file with one implementation of
-//! [`Group`], and one entry in the list of `groups.rs`.
+//! A group of figures (WebMonitor, Almeida, Almeida & Yates 1997, Table 2). Each group is one file with one
+//! implementation of [`Group`], and one entry in the list of `groups.rs`.
 
 use crate::netns::Place;
-use crate::requests::Duty;
+use crate::requests::slices::DutyCycle;
 use crate::{MonitorError, NetNamespace, ProcessSelector};
 use brimful_core::Nanos;
 use brimful_core::server::{Server, ServerInterval};
@@ -12,88 +12,87 @@ use std::collections::BTreeMap;
 use std::fmt::{Debug, Display};
 use std::path::{Path, PathBuf};
 
-/// Figures that are read together: a watch reads samples, and two samples make figures.
+/// Figures that are read together. A watch reads samples; two samples yield figures.
 pub trait Group {
-    /// Keeps descriptors open, and reads.
+    /// Keeps descriptors open and reads samples.
     type Watch: Debug;
-    /// Raw counters and nothing else: what is sent from another host, and kept.
+    /// Raw counters only. They are kept, and sent between hosts.
     type Sample: Clone + Debug + Default + Eq + Serialize + DeserializeOwned + 'static;
-    /// As in documents, and in the group's log.
+    /// The figures as they appear in documents and in the group's log.
     type Figures: Clone + Debug + PartialEq + Serialize;
 
-    /// Whether the counters are a network namespace's: those of another cannot be compared with them.
+    /// Whether the counters belong to a network namespace. Counters of two namespaces cannot be compared.
     const OF_NETNS: bool = false;
 
-    /// Opens what is read. `None` where nothing is to be read, which [`Site::lacks`] is told the reason of.
+    /// Opens the sources. `None` if the group has nothing to read; the reason goes to [`WatchContext::mark_absent`].
     ///
-    /// # Errors
-    /// What was asked for cannot be watched.
-    fn open(site: &mut Site<'_>) -> Result<Option<Self::Watch>, MonitorError>;
+    /// What the user asked for cannot be watched.
+    fn open(site: &mut WatchContext<'_>) -> Result<Option<Self::Watch>, MonitorError>;
 
-    /// Reads. The buffer is shared by all that read.
+    /// Reads a sample. All groups share the buffer.
     fn read(watch: &mut Self::Watch, buffer: &mut Vec<u8>) -> Self::Sample;
 
-    /// Tells where each kind of figures comes from, or why there are none.
+    /// Adds where each kind of figures comes from, or why it is absent.
     fn sources(watch: &Self::Watch, sources: &mut BTreeMap<String, String>);
 
-    /// What happened from an earlier sample to a later one, `over` a time.
+    /// Derives the figures between two samples that are `over` apart.
     fn since(earlier: &Self::Sample, later: &Self::Sample, over: Nanos) -> Self::Figures;
 
-    /// The same from the first to the last of many samples, of which there is one at least.
+    /// The same from the first to the last of one or more samples.
     fn over(samples: &[&Self::Sample], over: Nanos) -> Self::Figures {
         Self::since(samples[0], samples[samples.len() - 1], over)
     }
 
-    /// Keeps what only the sample that is dropped tells, where of two one is kept.
+    /// Merges two samples into one that is kept: takes over what only the dropped one knows, such as the longest queue.
     fn merge(_kept: &mut Self::Sample, _dropped: &Self::Sample) {}
 
-    /// Puts figures into the `server` object of a Record. They are of `samples`; totals become those of a
-    /// time of this `length`.
+    /// Puts the figures of `samples` into the `server` object of a Record. Totals are scaled to a time of this
+    /// `length`.
     fn put(stretch: Stretch<Self::Figures>, samples: &[&Self::Sample], length: Nanos, server: &mut Server);
 
-    /// Puts the figures of one interval, which ends with a sample, into the course of the run.
+    /// Puts the figures of one interval into the time series. `last` is the sample at its end.
     fn put_interval(stretch: &Stretch<Self::Figures>, last: &Self::Sample, interval: &mut ServerInterval);
 }
 
-/// What is to be watched, and where.
-pub struct Site<'s> {
-    /// What holds /proc and /sys.
+/// What a group is asked to watch, and where.
+pub struct WatchContext<'s> {
+    /// The directory that contains /proc and /sys.
     pub(crate) root: &'s Path,
     pub(crate) cpus: &'s [usize],
     pub(crate) processes: &'s [ProcessSelector],
-    /// Whether they are looked for, as the group `process` does.
+    /// Whether the group `process` looks for them.
     pub(crate) finds_processes: bool,
     pub(crate) ports: &'s [u16],
-    /// Files of the Server Module that were named.
+    /// Files of the Server Module that the user named.
     pub(crate) modules: &'s [PathBuf],
-    /// Processes of the programs, as far as they have been found.
+    /// The programs' processes that have been found so far.
     pub(crate) pids: &'s [u32],
     pub(crate) netns: &'s NetNamespace,
-    /// What `netns` stands for.
+    /// The namespace that `netns` resolves to.
     pub(crate) place: &'s Place,
     pub(crate) ebpf: bool,
-    /// How much of the time tracepoints on sockets are attached.
-    pub(crate) duty: Duty,
-    /// In place of a source, for each kind of figures that cannot be had.
+    /// Share of the time for which tracepoints on sockets are attached.
+    pub(crate) duty: DutyCycle,
+    /// The reason, for each kind of figures that is absent.
     pub(crate) lacking: &'s mut BTreeMap<String, String>,
 }
 
-/// Figures of a stretch of time. Both ends are `CLOCK_MONOTONIC`, which stands still while the machine is suspended.
+/// Figures of a stretch of time. Both ends are `CLOCK_MONOTONIC`, which stops while the machine is suspended.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stretch<T> {
     /// Its beginning.
     pub from: Nanos,
     /// Its end.
     pub to: Nanos,
-    /// How long the machine was suspended in between, which is no part of it.
+    /// How long the machine was suspended in between; not part of the stretch.
     pub suspended: Nanos,
     /// The figures.
     pub figures: T,
 }
 
-impl Site<'_> {
-    /// Says why one kind of figures cannot be had.
-    pub(crate) fn lacks(&mut self, kind: &str, why: impl Display) {
+impl WatchContext<'_> {
+    /// Records why one kind of figures is absent.
+    pub(crate) fn mark_absent(&mut self, kind: &str, why: impl Display) {
         self.lacking.insert(kind.to_owned(), format!("none: {why}"));
     }
 }

@@ -1,27 +1,27 @@
-//! The list of the groups. Whatever is done for every group is written once: `per_group!` makes one thing of each,
-//! `for_each_group!` does something with each.
+//! The list of the groups. What is done for every group is written once: `per_group!` evaluates an expression for each
+//! group, and `for_each_group!` runs a statement for each.
 
 use crate::group::Group;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// What there is one of for each group.
-pub trait Kind {
-    /// A group's.
+/// A family of types with one member for each group, such as the groups' samples.
+pub trait GroupValue {
+    /// The member for group `G`.
     type Of<G: Group>;
 }
 
 /// A group that is in the list.
-pub trait Listed: Group + Sized {
+pub trait ListedGroup: Group + Sized {
     /// Its name.
     const NAME: GroupName;
 
-    /// What is its own.
-    fn of<K: Kind>(all: &PerGroup<K>) -> &K::Of<Self>;
+    /// The group's value.
+    fn of<K: GroupValue>(all: &PerGroup<K>) -> &K::Of<Self>;
 
-    /// The same, to be changed.
-    fn of_mut<K: Kind>(all: &mut PerGroup<K>) -> &mut K::Of<Self>;
+    /// The group's value, mutable.
+    fn of_mut<K: GroupValue>(all: &mut PerGroup<K>) -> &mut K::Of<Self>;
 }
 
 macro_rules! groups {
@@ -33,10 +33,10 @@ macro_rules! groups {
         }
 
         impl GroupName {
-            /// All of them.
+            /// All groups.
             pub const ALL: [GroupName; [$(stringify!($field)),+].len()] = [$(GroupName::$Name),+];
 
-            /// As on the command line, in documents and in the names of log files.
+            /// The name on the command line, in documents and of log files.
             pub fn name(self) -> &'static str {
                 match self {
                     $(GroupName::$Name => stringify!($field),)+
@@ -44,26 +44,26 @@ macro_rules! groups {
             }
         }
 
-        /// One thing of each group; `K` says what.
+        /// One value for each group; `K` selects which.
         #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(default)]
-        pub struct PerGroup<K: Kind> {
+        pub struct PerGroup<K: GroupValue> {
             $($(#[$doc])* pub $field: K::Of<$Group>,)+
         }
 
-        $(impl Listed for $Group {
+        $(impl ListedGroup for $Group {
             const NAME: GroupName = GroupName::$Name;
 
-            fn of<K: Kind>(all: &PerGroup<K>) -> &K::Of<Self> {
+            fn of<K: GroupValue>(all: &PerGroup<K>) -> &K::Of<Self> {
                 &all.$field
             }
 
-            fn of_mut<K: Kind>(all: &mut PerGroup<K>) -> &mut K::Of<Self> {
+            fn of_mut<K: GroupValue>(all: &mut PerGroup<K>) -> &mut K::Of<Self> {
                 &mut all.$field
             }
         })+
 
-        /// A [`PerGroup`] of what an expression is for each group `G`.
+        /// A [`PerGroup`] of an expression's values for each group `G`.
         macro_rules! per_group {
             ($d G:ident => $d each:expr) => {
                 $crate::groups::PerGroup { $($field: { type $d G = $Group; $d each },)+ }
@@ -86,9 +86,9 @@ groups! { $
     network Network crate::network::NetworkGroup,
     /// The server's ports: listening sockets and connections.
     connections Connections crate::connections::ConnectionsGroup,
-    /// The servers' own requests, where a module inside tells of them.
+    /// The servers' own requests, as recorded by a module inside the server.
     module Module crate::module::ModuleGroup,
-    /// Requests as the sockets of the server's ports show them: the one group that costs the server something.
+    /// Requests as the server's sockets show them. This is the only group that costs the server something.
     requests Requests crate::requests::RequestsGroup,
 }
 
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn each_group_has_what_is_called_like_it() {
         struct Names;
-        impl Kind for Names {
+        impl GroupValue for Names {
             type Of<G: Group> = GroupName;
         }
         let mut names: PerGroup<Names> = per_group!(G => G::NAME);

@@ -1,11 +1,11 @@
-//! What was seen over a time of any length, in bounded memory.
+//! The samples of a run of any length, in bounded memory.
 //!
-//! When [`MAX_SAMPLES`] are reached, or [`MAX_BYTES`] of samples that another host sends, every two samples are merged
-//! into one, and from then on each sample that is kept covers twice as many. Counters lose nothing by that; of the accept
-//! queue the longest length is kept. The first sample and the last are always kept.
+//! At [`MAX_SAMPLES`], or at [`MAX_BYTES`] of samples from another host, every two samples are merged into one. From
+//! then on each kept sample covers twice as many. Counters lose nothing by that; of the accept queue the longest length
+//! is kept. The first and the last sample are always kept.
 
 use crate::group::Group;
-use crate::groups::Listed;
+use crate::groups::ListedGroup;
 use crate::rates::Rates;
 use crate::sampler::Sample;
 use crate::size::size_of_all;
@@ -16,31 +16,31 @@ use std::collections::BTreeMap;
 
 /// Four minutes at four samples a second.
 const MAX_SAMPLES: usize = 1024;
-/// The most bytes of all samples that another host has sent, as [`size_of_all`] counts them. It is enough for
-/// [`MAX_SAMPLES`] of a machine with up to about 32 CPUs.
+/// The most bytes of all samples from another host, as counted by [`size_of_all`]. This is enough for [`MAX_SAMPLES`]
+/// of a machine with up to about 32 CPUs.
 const MAX_BYTES: usize = 16 << 20;
 
-/// Samples, in the order of time.
+/// Samples, in order of time.
 #[derive(Debug)]
 pub struct History {
     samples: Vec<Sample>,
-    /// Bytes of all samples, where they are limited.
+    /// Bytes of all samples, if they are limited.
     bytes: Option<usize>,
-    /// One of so many is kept.
+    /// One of this many samples is kept.
     stride: u64,
-    /// So many went into the last one that is kept.
+    /// How many samples were merged into the last one.
     taken: u64,
 }
 
-/// What a monitor hands over when it ends.
+/// What a monitor returns when it ends.
 #[derive(Debug, Default)]
-pub(crate) struct Seen {
-    /// By this host's clock.
+pub(crate) struct Observations {
+    /// Instants are of this host's clock.
     pub history: History,
     pub sources: BTreeMap<String, String>,
     pub overhead: Overhead,
     pub clock: Option<ClockOffset>,
-    /// Why nothing was seen after the last sample, if it should have been.
+    /// Why there are no samples after the last one, if there should be.
     pub broken: Option<String>,
 }
 
@@ -51,8 +51,8 @@ impl Default for History {
 }
 
 impl History {
-    /// For samples that another host sends, which may be as large as it likes.
-    pub(crate) fn of_foreign_samples() -> History {
+    /// For samples from another host, which may be arbitrarily large.
+    pub(crate) fn with_byte_limit() -> History {
         History { bytes: Some(0), ..History::default() }
     }
 
@@ -78,7 +78,7 @@ impl History {
         }
     }
 
-    /// Adds the last sample. It takes the place of the one before if that is too near to make an interval of its own.
+    /// Adds the last sample. It replaces the one before if that is too close for an interval of its own.
     pub fn close(&mut self, sample: Sample) {
         match self.samples.as_mut_slice() {
             [.., before, last] if 2 * (sample.at - last.at).0 < (last.at - before.at).0 => {
@@ -88,30 +88,30 @@ impl History {
         }
     }
 
-    /// The latest.
+    /// The latest sample.
     pub(crate) fn last(&self) -> Option<&Sample> {
         self.samples.last()
     }
 
-    /// Tells each sample's moment anew.
+    /// Maps each sample's instant to another clock.
     pub(crate) fn restamp(&mut self, at: impl Fn(Nanos) -> Nanos) {
         for sample in &mut self.samples {
             sample.at = at(sample.at);
         }
     }
 
-    /// What was seen inside a window (start, end), or in all. `epoch` is what `t_s` of the intervals counts from; all
-    /// instants are `CLOCK_MONOTONIC`. Sources and overhead are left to the caller.
+    /// Summarizes the samples inside a window (start, end), or all samples. `epoch` is the instant from which `t_s` of
+    /// the intervals counts. All instants are `CLOCK_MONOTONIC`. The caller fills in sources and overhead.
     pub fn summary(&self, epoch: Nanos, window: Option<(Nanos, Nanos)>) -> Server {
         summarize(&self.samples, epoch, window)
     }
 
-    /// The figures of all the time.
+    /// The figures from the first to the last sample.
     pub fn rates(&self) -> Rates {
         Rates::over(&self.samples)
     }
 
-    /// Keeps the first sample, and of all others one of every two.
+    /// Keeps the first sample, and one of every two others.
     fn thin(&mut self) {
         let mut samples = std::mem::take(&mut self.samples).into_iter();
         self.samples.extend(samples.next());
@@ -128,8 +128,8 @@ impl History {
     }
 }
 
-/// Of two samples the later stays, or the one that has more groups where they are not read equally often; and with it
-/// the longer and the fuller of the accept queues.
+/// Merges two samples into `kept`. The later one stays, or the one with more groups if they are not read equally often,
+/// with the longer and the fuller of the accept queues.
 fn merge(kept: &mut Sample, mut next: Sample) {
     if next.count() >= kept.count() {
         std::mem::swap(kept, &mut next);

@@ -1,7 +1,7 @@
-//! What this host allows, for `brimful doctor`: each finding says what it limits, and each shortfall what mends it.
+//! What this host allows, for `brimful doctor`. Each finding says what it limits, and each shortfall how to fix it.
 //!
-//! Nothing is changed and nothing is loaded; what can be tried (io_uring, BPF, a timer) is tried, because settings
-//! tell less than an attempt. Takes about a third of a second, for steal and timers are measured.
+//! Nothing is changed, and no load is generated. Where possible (io_uring, BPF, a timer) the feature is tried, because
+//! settings say less than an attempt. This takes about a third of a second, because steal and timers are measured.
 
 mod clocks;
 mod kernel;
@@ -19,19 +19,19 @@ use std::path::Path;
 pub struct Finding {
     /// For scripts: `descriptors`, `ports`, …
     pub topic: &'static str,
-    /// Whether it is in the way.
+    /// Whether it is a problem.
     pub status: Status,
-    /// What was found.
+    /// The value that was found.
     pub value: String,
     /// What it limits, in one line.
     pub means: String,
-    /// The command that mends it, or shows what there is to mend; always there for a shortfall.
+    /// The command that fixes it, or shows what there is to fix. Always present for a shortfall.
     pub fix: Option<String>,
-    /// What a script has to do to mend it, where one can.
+    /// The command for a script, if a script can fix it.
     pub script: Option<String>,
 }
 
-/// What can be found, in that order.
+/// All topics, in the order of the findings.
 pub const TOPICS: [&str; 16] = [
     "descriptors",
     "ports",
@@ -51,19 +51,19 @@ pub const TOPICS: [&str; 16] = [
     "ip",
 ];
 
-/// Whether a finding is in the way.
+/// Whether a finding is a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// No.
+    /// No problem.
     Ok,
-    /// Yes: see [`Finding::fix`].
+    /// A problem: see [`Finding::fix`].
     Shortfall,
-    /// The kernel did not say.
+    /// The kernel provides no value.
     Unknown,
 }
 
-/// Every finding, the most likely trouble first.
+/// All findings, the most likely problems first.
 pub fn examine() -> Vec<Finding> {
     let root = Path::new("/");
     let mut findings = limits::examine(root, limits::descriptor_limits());
@@ -73,30 +73,30 @@ pub fn examine() -> Vec<Finding> {
     findings
 }
 
-/// What mends a shortfall.
+/// How to fix a shortfall.
 struct Fix {
     /// For people.
     shown: String,
-    /// For a script, where one can.
+    /// For a script, if a script can fix it.
     script: Option<String>,
 }
 
 impl Fix {
-    /// One that asks for somebody's judgement.
+    /// A fix that needs judgement.
     fn by_hand(shown: impl Into<String>) -> Fix {
         Fix { shown: shown.into(), script: None }
     }
 }
 
 impl<T: Into<String>> From<T> for Fix {
-    /// A command that does it by itself.
+    /// A command that fixes it without further thought.
     fn from(command: T) -> Fix {
         let shown = command.into();
         Fix { script: Some(shown.clone()), shown }
     }
 }
 
-/// A finding that is fine if `good`, and mended by `fix` if not.
+/// A finding without a problem if `good`, and with this fix otherwise.
 fn judged(topic: &'static str, good: bool, value: String, means: String, fix: impl Into<Fix>) -> Finding {
     if good {
         return Finding { topic, status: Status::Ok, value, means, fix: None, script: None };
@@ -105,13 +105,13 @@ fn judged(topic: &'static str, good: bool, value: String, means: String, fix: im
     Finding { topic, status: Status::Shortfall, value, means, fix: Some(shown), script }
 }
 
-/// A finding about a file that is not there or makes no sense.
+/// A finding about a file that is missing or cannot be parsed.
 fn unknown(topic: &'static str, path: &str, means: impl Into<String>) -> Finding {
-    let value = format!("{path} says nothing");
+    let value = format!("{path} cannot be read");
     Finding { topic, status: Status::Unknown, value, means: means.into(), fix: None, script: None }
 }
 
-/// The numbers in a file under `root`, such as a sysctl's; `None` unless there are N of them at its beginning.
+/// The first N numbers in a file under `root`, such as a sysctl's; `None` if there are fewer.
 fn numbers<const N: usize>(root: &Path, path: &str) -> Option<[u64; N]> {
     let text = std::fs::read_to_string(root.join(path)).ok()?;
     let mut words = text.split_ascii_whitespace().map(|word| word.parse().ok());

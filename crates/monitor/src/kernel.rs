@@ -1,8 +1,8 @@
 //! Kernel group: the machine.
 //!
-//! Every file is kept open; one that is missing makes its figures `None`, and is tried again. Rates are over
-//! `CLOCK_MONOTONIC`, which stands still while the machine is suspended, as the counters do: a night asleep is no idle
-//! time, and a late tick makes a longer stretch and not a higher rate.
+//! Every file stays open. If one is missing, its figures are `None`, and opening is tried again. Rates are over
+//! `CLOCK_MONOTONIC`, which stops while the machine is suspended, as the counters do. So a night of suspension is no
+//! idle time, and a late tick lengthens the stretch instead of raising the rate.
 
 mod cpu;
 mod disk;
@@ -16,8 +16,8 @@ pub use pressure::{PressureSample, StallSample};
 pub use stat::{CpuTicks, SoftirqSample};
 
 use crate::MonitorError;
-use crate::counter::Over;
-use crate::group::{Group, Site, Stretch};
+use crate::counter::TimeSpan;
+use crate::group::{Group, Stretch, WatchContext};
 use crate::procfs::{KeptFile, ProcFile};
 use brimful_core::Nanos;
 use brimful_core::cpus::CpuList;
@@ -29,13 +29,13 @@ use stat::SystemStat;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The machine at one moment: counters since boot. What the kernel does not tell is `None`.
+/// The machine at one moment: counters since boot. `None` if the kernel does not provide it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct KernelSample {
     /// Each CPU that is watched and online.
     pub cpus: BTreeMap<usize, CpuTicks>,
-    /// Threads that run or wait for a CPU, this monitor's left out.
+    /// Threads that run or wait for a CPU, without this monitor's.
     pub runnable: Option<u64>,
     /// Threads that wait for a disk.
     pub blocked: Option<u64>,
@@ -60,10 +60,10 @@ pub struct KernelSample {
 /// The group.
 pub enum KernelGroup {}
 
-/// Reads it again and again.
+/// Reads samples of the machine.
 #[derive(Debug)]
 pub struct KernelWatch {
-    /// Those asked for; all if empty.
+    /// The CPUs to watch; all if empty.
     cpus: Vec<usize>,
     /// Whether any of them was online at the last reading.
     online: bool,
@@ -81,7 +81,7 @@ impl Group for KernelGroup {
     type Sample = KernelSample;
     type Figures = Kernel;
 
-    fn open(site: &mut Site<'_>) -> Result<Option<KernelWatch>, MonitorError> {
+    fn open(site: &mut WatchContext<'_>) -> Result<Option<KernelWatch>, MonitorError> {
         KernelWatch::open(site.root, site.cpus).map(Some)
     }
 
@@ -109,10 +109,10 @@ impl Group for KernelGroup {
 }
 
 impl KernelWatch {
-    /// `root` is where /proc and /sys are; `cpus` those whose shares are averaged, all of them if empty.
+    /// `root` contains /proc and /sys. `cpus` are the CPUs whose shares are averaged; all if empty.
     pub fn open(root: &Path, cpus: &[usize]) -> Result<KernelWatch, MonitorError> {
         let proc = root.join("proc");
-        // Where this is missing, there is nothing to watch.
+        // Without this file, the machine cannot be watched.
         ProcFile::open(&proc.join("stat"))?;
         Ok(KernelWatch {
             cpus: cpus.to_vec(),
@@ -153,31 +153,31 @@ impl KernelWatch {
         }
     }
 
-    /// Where its figures come from, or why there are none.
+    /// Adds where the figures come from, or why there are none.
     pub fn sources(&self, sources: &mut BTreeMap<String, String>) {
         let unreadable = |file| format!("none: {file} cannot be read: mount /proc, or leave the sandbox that hides it");
         let cpus = CpuList::from(self.cpus.as_slice());
-        let cpu = match (self.stat.understood(), self.online, self.cpus.first()) {
+        let cpu = match (self.stat.was_parsed(), self.online, self.cpus.first()) {
             (false, ..) => unreadable("/proc/stat"),
             (_, true, None) => "/proc/stat, all CPUs".to_owned(),
             (_, true, Some(_)) => format!("/proc/stat, CPUs {cpus}"),
-            (_, false, None) => "none: /proc/stat tells of no CPU: run outside the sandbox that writes it".to_owned(),
+            (_, false, None) => "none: /proc/stat lists no CPU: run outside the sandbox that writes it".to_owned(),
             (_, false, Some(cpu)) => {
                 format!("none: CPUs {cpus} are offline: echo 1 | sudo tee /sys/devices/system/cpu/cpu{cpu}/online")
             }
         };
-        let interrupts = match (self.stat.understood(), self.softirqs) {
+        let interrupts = match (self.stat.was_parsed(), self.softirqs) {
             (false, _) => unreadable("/proc/stat"),
             (_, true) => "/proc/stat: intr; network and disk: softirqs".to_owned(),
             (_, false) => "/proc/stat: intr; network and disk: none: this kernel does not count softirqs".to_owned(),
         };
-        let paging = match self.vmstat.understood() {
+        let paging = match self.vmstat.was_parsed() {
             true => "/proc/vmstat".to_owned(),
             false => {
                 "none: /proc/vmstat has no events: it takes a kernel built with CONFIG_VM_EVENT_COUNTERS".to_owned()
             }
         };
-        let memory = match (self.meminfo.understood(), self.available) {
+        let memory = match (self.meminfo.was_parsed(), self.available) {
             (false, _) => unreadable("/proc/meminfo"),
             (_, true) => "/proc/meminfo".to_owned(),
             (_, false) => "/proc/meminfo; available: none: it takes Linux 3.14 or later".to_owned(),
@@ -195,9 +195,9 @@ impl KernelWatch {
 }
 
 impl KernelSample {
-    /// What happened since an earlier sample, `over` a time.
+    /// The figures since an earlier sample, which was `over` ago.
     pub(crate) fn since(&self, earlier: &KernelSample, over: Nanos) -> Kernel {
-        let over = Over(over);
+        let over = TimeSpan(over);
         let (cpus, cpu, cores) = cpu::since(&earlier.cpus, &self.cpus);
         let disks = earlier.disks.as_ref().zip(self.disks.as_ref());
         let (disk, disks) = disks.map(|(from, to)| disk::since(from, to, over)).unwrap_or_default();
@@ -218,7 +218,7 @@ impl KernelSample {
         }
     }
 
-    fn interrupts(&self, earlier: &KernelSample, over: Over) -> Option<Interrupts> {
+    fn interrupts(&self, earlier: &KernelSample, over: TimeSpan) -> Option<Interrupts> {
         let softirqs = earlier.softirqs.zip(self.softirqs);
         let interrupts = Interrupts {
             all_per_s: over.per_s_of(earlier.interrupts, self.interrupts),

@@ -1,23 +1,23 @@
 //! What the server's kernel saw while it was under load, on the same clock as the load (`CLOCK_MONOTONIC`).
 //!
-//! The Kernel Module of WebMonitor (Almeida, Almeida & Yates 1997) in today's Linux: descriptors on /proc that are kept
-//! open, `sock_diag`, and eBPF where it is allowed; and its Server Module: what servers say of their own requests. Its
-//! [groups](GroupName) stay, each enabled and timed on its own. A raw [`Sample`] holds counters only;
-//! [`Rates::between`] two samples is a pure function. Every figure degrades visibly:
-//! [`Server::sources`](brimful_core::server::Server::sources) says where it comes from, or why it is absent and what
-//! would bring it. The monitor measures its own cost.
+//! This is the Kernel Module and the Server Module of WebMonitor (Almeida, Almeida & Yates 1997) on today's Linux. The
+//! Kernel Module reads /proc, `sock_diag` and, where it is allowed, eBPF. The Server Module reads what servers record
+//! about their own requests. Figures come in [groups](GroupName), each enabled and timed on its own. A raw [`Sample`]
+//! holds counters only; [`Rates::between`] two samples is a pure function.
+//! [`Server::sources`](brimful_core::server::Server::sources) says where each figure comes from, or why it is absent
+//! and how to get it. The monitor measures its own cost.
 //!
-//! - [`Monitor`]: a thread that samples, and the summary of what it saw. [`Sampler`]: the same, one sample at a time,
-//!   for callers that follow a [`Schedule`] themselves, derive figures with a [`Tracker`], keep a [`History`], and say
-//!   by a [`Meter`] what that has cost.
+//! - [`Monitor`]: a thread that samples, and the summary of what it measured. [`Sampler`]: the same, one sample at a
+//!   time, for callers that follow a [`Schedule`] themselves. They derive figures with a [`Tracker`], keep a
+//!   [`History`], and measure the cost with a [`Meter`].
 //! - [`Serving`] and [`Monitor::connect`]: the same for a server on another host.
-//! - [`bottleneck`]: what stands in the way, in words.
+//! - [`bottleneck`]: the limits that the server has reached or is near, in words.
 //! - [`ProcessTree`]: a program and its descendants; CPU time to the nanosecond at any moment.
-//! - [`NetNamespace`]: whose network is watched; by default the one that the server is in.
+//! - [`NetNamespace`]: which network namespace is watched; by default the server's.
 //! - [`pin_tree`]: keeps a server on some of the CPUs for as long as a guard lives.
 //! - [`listener_owners`]: which processes a port belongs to.
-//! - [`host::examine`]: what this host allows, and the command that mends each shortfall. [`host::probe`]: how fast it
-//!   is just now.
+//! - [`host::examine`]: what this host allows, with a command to fix each shortfall. [`host::probe`]: how fast it is
+//!   right now.
 //!
 //! A group is a file (`kernel.rs`, `process.rs`, `network.rs`, `connections.rs`, `module.rs`, `requests.rs`) with one
 //! implementation of [`Group`] in it, and one entry in the list of `groups.rs`.
@@ -36,6 +36,7 @@ mod ebpf;
 #[cfg(test)]
 mod fixture;
 mod group;
+mod hidden;
 mod history;
 pub mod host;
 mod kernel;
@@ -48,9 +49,9 @@ mod netns;
 mod network;
 mod owner;
 mod process;
-mod process_table;
 mod procfs;
 mod program;
+mod quota;
 mod rates;
 mod remote;
 pub mod requests;
@@ -63,7 +64,7 @@ mod summary;
 mod sys;
 mod tree;
 
-pub use affinity::{Former, PinGuard, pin_tree};
+pub use affinity::{FormerAffinity, PinGuard, pin_tree};
 pub use bottleneck::{Finding, Severity, bottleneck, thresholds};
 pub use brimful_os::cpus::online as online_cpus;
 pub use config::MonitorConfig;
@@ -72,7 +73,7 @@ pub use group::{Group, Stretch};
 pub use groups::{GroupName, PerGroup};
 pub use history::History;
 pub use kernel::{CpuTicks, DiskSample, KernelSample, PagingSample, PressureSample, SoftirqSample, StallSample};
-pub use limit::{LimitGuard, Moved, limit_tree, quota_period_s};
+pub use limit::{FormerCgroups, LimitGuard, limit_tree, quota_period_s};
 pub use listener::ListenerSample;
 pub use meter::Meter;
 pub use module::ModuleSample;
@@ -83,7 +84,7 @@ pub use owner::{listener_owners, socket_owners};
 pub use program::{CpuTime, Membership, ProgramSample};
 pub use rates::{Rates, Tracker};
 pub use remote::{Identity, RemoteConfig, ServeConfig, Serving, Token};
-pub use requests::{Duty, RequestsSample};
+pub use requests::{DutyCycle, RequestsSample};
 pub use sampler::{Sample, Sampler};
 pub use schedule::{Groups, Intervals, Schedule};
 pub use tree::{CpuReading, ProcessSelector, ProcessTree};
@@ -92,10 +93,10 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// Why the server could not be watched.
+/// Why the server cannot be watched.
 #[derive(Debug, thiserror::Error)]
 pub enum MonitorError {
-    /// Nothing to watch.
+    /// No process matches.
     #[error(
         "no process {wanted} is running: start the server first; `ss -ltnp` shows which program listens on which port{}",
         .hint.as_ref().map_or(String::new(), |hint| format!("; {hint}"))
@@ -103,18 +104,18 @@ pub enum MonitorError {
     NoSuchProcess {
         /// Name or pid, as words.
         wanted: String,
-        /// Where it may be, if it runs nonetheless.
+        /// Where else to look, if it is running.
         hint: Option<String>,
     },
-    /// Perhaps something that may not be seen.
-    #[error("no process {wanted} is seen: {why}")]
+    /// No process matches among those that this user can see.
+    #[error("no process {wanted} is visible: {why}")]
     UnseenProcess {
         /// Name or pid, as words.
         wanted: String,
         /// Why not, and what to do about it.
         why: String,
     },
-    /// A port whose process cannot be found.
+    /// The process that listens on a TCP port cannot be determined.
     #[error("cannot tell which process listens on TCP port {port}: {why}, or name the process with --process")]
     UnknownOwner {
         /// Which.
@@ -122,7 +123,7 @@ pub enum MonitorError {
         /// Why not, and what to do about it.
         why: String,
     },
-    /// A Unix socket whose process cannot be found.
+    /// The process that listens on a Unix socket cannot be determined.
     #[error("cannot tell which process listens at the Unix socket {}: {why}, or name the process with --process", path.display())]
     UnknownSocketOwner {
         /// Its path.
@@ -133,12 +134,12 @@ pub enum MonitorError {
     /// A CPU that this machine does not have.
     #[error("CPU {cpu} is not online: choose among {online}")]
     NoSuchCpu {
-        /// The one asked for.
+        /// The CPU that was requested.
         cpu: usize,
-        /// Those there are, as a list of ranges.
+        /// The CPUs that are online, as a list of ranges.
         online: String,
     },
-    /// A file of the kernel's is missing.
+    /// A file that the kernel provides cannot be read.
     #[error("cannot read {path}: {source}; mount /proc, or leave the sandbox that hides it")]
     Proc {
         /// Which.
@@ -146,7 +147,7 @@ pub enum MonitorError {
         /// Why.
         source: io::Error,
     },
-    /// A file of the Server Module that cannot be read.
+    /// A file of the Server Module cannot be read.
     #[error("cannot read {path}: {why}")]
     Module {
         /// Which.
@@ -154,7 +155,7 @@ pub enum MonitorError {
         /// Why not, and what to do about it.
         why: String,
     },
-    /// A network namespace that cannot be watched.
+    /// The network namespace cannot be entered.
     #[error("cannot enter {which}: {source}; {remedy}")]
     NetNamespace {
         /// Whose.
@@ -164,7 +165,7 @@ pub enum MonitorError {
         /// What to do about it.
         remedy: String,
     },
-    /// A process of another user, which only its name connects with the server.
+    /// A process of another user matches by name only.
     #[error(
         "will not move process {pid}: it runs as uid {user}, and only its name, `{name}`, says that it is the \
          server's; name the server by its pid (--process {pid}) or its port"
@@ -177,7 +178,7 @@ pub enum MonitorError {
         /// Its real user.
         user: u32,
     },
-    /// The kernel refused to move a thread.
+    /// The kernel refused to change a thread's CPUs.
     #[error(
         "cannot keep thread {tid} on CPUs {cpus}: {source}; run as root or as that process's user, \
          or once: sudo setcap cap_sys_nice+ep \"$(command -v brimful)\""
@@ -190,10 +191,12 @@ pub enum MonitorError {
         /// Why not.
         source: io::Error,
     },
-    /// Nobody would put pinned threads back if this process were killed.
-    #[error("cannot move the server: what would put it back if this were killed has ended ({0}); try again")]
+    /// The process that would undo the change if this one were killed is not available.
+    #[error(
+        "cannot move the server: the process that would move it back if brimful were killed has ended ({0}); try again"
+    )]
     Announce(#[source] io::Error),
-    /// A quota that cannot be given.
+    /// A CPU quota cannot be set.
     #[error("cannot give the server a CPU quota: {what}: {source}; run as root, and outside a container")]
     Quota {
         /// The file or directory.
@@ -201,16 +204,16 @@ pub enum MonitorError {
         /// Why not.
         source: io::Error,
     },
-    /// No control group can have one.
+    /// No control group can have a CPU quota.
     #[error("cannot give the server a CPU quota: {0}")]
     NoQuota(String),
-    /// No thread for the monitor.
+    /// The monitor's thread cannot be started.
     #[error("cannot start the monitor's thread: {0}; raise the limit on processes (`ulimit -u`)")]
     Thread(#[source] io::Error),
-    /// An address, a token or a certificate that cannot be used, or not safely.
+    /// An address, a token or a certificate cannot be used, or not safely.
     #[error("{0}")]
     Unusable(String),
-    /// Nobody can reach it.
+    /// The address cannot be listened on.
     #[error("cannot serve at {address}: {source}; `ss -ltnp` shows who listens there, and port 0 takes a free one")]
     Listen {
         /// Where.
@@ -218,7 +221,7 @@ pub enum MonitorError {
         /// Why not.
         source: io::Error,
     },
-    /// The other host's monitor is of no use.
+    /// The monitor on the other host cannot be used.
     #[error("cannot watch from {peer}: {why}")]
     Remote {
         /// Where it is.

@@ -1,12 +1,12 @@
-//! A CPU quota for a server while it is measured: its processes are moved into a control group of their own, below the
-//! one that they are in, and back.
+//! A CPU quota for a server while it is measured. Its processes are moved into a new control group below the one that
+//! they are in, and back afterwards.
 //!
-//! A process killed while it holds a [`LimitGuard`] takes nothing back. What it takes to do so, a [`Moved`], is
-//! therefore announced before anything is changed: another process can keep it, and do it instead. Source: cgroups(7);
-//! cgroup-v2.rst and sched-bwc.rst of the kernel's documentation.
+//! A process that is killed while it holds a [`LimitGuard`] restores nothing. The [`FormerCgroups`] are therefore
+//! announced before anything is changed, so that another process can keep them and move the processes back instead.
+//! Source: cgroups(7); cgroup-v2.rst and sched-bwc.rst of the kernel's documentation.
 
-use crate::process_table::{process_table, with_descendants};
-use crate::{MonitorError, ProcessTree, procfs};
+use crate::procfs::{self, process_table, with_descendants};
+use crate::{MonitorError, ProcessTree};
 use brimful_os::cgroup::cpu_groups;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -17,38 +17,38 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
 
-/// The period of a quota: a tenth of what is usual, so that the server goes nearly as if it were slower. What a thread
-/// gets beyond the quota until the kernel's next tick is taken off the next period's.
+/// The period of a quota, in microseconds: a tenth of the default, so that the server behaves nearly like a slower one.
+/// What a thread uses beyond the quota until the kernel's next tick is subtracted from the next period.
 const PERIOD_US: f64 = 10_000.0;
-/// The shortest quota that Linux takes.
-const LEAST_US: f64 = 1_000.0;
-/// The last part of the name of the group that is made; the pid of who made it follows.
-const NAME: &str = "brimful-what-if-";
-/// How often it is tried to empty the group: a server may start a process meanwhile.
-const TRIES: usize = 50;
+/// The shortest quota that Linux accepts, in microseconds.
+const MIN_QUOTA_US: f64 = 1_000.0;
+/// The beginning of the new group's name; the pid of this process follows.
+const GROUP_PREFIX: &str = "brimful-what-if-";
+/// How often to try to empty the group: a server may start a process meanwhile.
+const MAX_TRIES: usize = 50;
 
-/// Puts every process back where it was, and takes the group away, when dropped.
+/// Moves every process back and removes the group when dropped.
 #[derive(Debug)]
-#[must_use = "the quota is taken away as soon as this is dropped"]
-pub struct LimitGuard(Moved);
+#[must_use = "the quota is removed as soon as this is dropped"]
+pub struct LimitGuard(FormerCgroups);
 
-/// Where processes were before they got a quota.
+/// The control groups of processes before they got a quota.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Moved {
+pub struct FormerCgroups {
     /// The group that was made for them.
     group: PathBuf,
-    /// Processes by pid: when they started, for a pid may be another's by the time it is used, and their groups.
+    /// Start times and groups of processes by pid. A pid may be reused by the time it is needed.
     processes: BTreeMap<u32, (u64, PathBuf)>,
 }
 
-/// Seconds of a quota's period where a server is to have so many CPUs.
+/// The period of a quota of this many CPUs, in seconds.
 pub fn quota_period_s(cpus: f64) -> f64 {
-    PERIOD_US.max(LEAST_US / cpus).ceil() / 1e6
+    PERIOD_US.max(MIN_QUOTA_US / cpus).ceil() / 1e6
 }
 
-/// Lets the processes of the tree use so many CPUs together until the guard is dropped; what they start meanwhile is
-/// with them. What it takes to undo that is announced before anything is moved, each time with all that was announced
-/// before.
+/// Limits the processes of the tree to this many CPUs in total until the guard is dropped. Children that they start
+/// meanwhile are included. What is needed to undo that is announced before anything is moved, each time together with
+/// everything announced before.
 ///
 /// # Errors
 /// [`MonitorError::OtherUser`], [`MonitorError::Quota`] where it is not allowed, [`MonitorError::Announce`] with the
@@ -56,15 +56,15 @@ pub fn quota_period_s(cpus: f64) -> f64 {
 pub fn limit_tree(
     tree: &ProcessTree,
     cpus: f64,
-    mut announce: impl FnMut(&Moved) -> io::Result<()>,
+    mut announce: impl FnMut(&FormerCgroups) -> io::Result<()>,
 ) -> Result<LimitGuard, MonitorError> {
     tree.require_movable()?;
     let root = Path::new("/");
     let roots = tree.pids();
-    let mut guard = LimitGuard(Moved::default());
+    let mut guard = LimitGuard(FormerCgroups::default());
     let first = guard.0.add(root, &roots);
     let parent = parent_for(&guard.0)?;
-    guard.0.group = parent.join(format!("{NAME}{}", std::process::id()));
+    guard.0.group = parent.join(format!("{GROUP_PREFIX}{}", std::process::id()));
     let group = guard.0.group.clone();
     announce(&guard.0).map_err(MonitorError::Announce)?;
     let refused = |what: PathBuf| move |source| MonitorError::Quota { what, source };
@@ -73,7 +73,8 @@ pub fn limit_tree(
         fs::write(&file, text).map_err(refused(file))?;
     }
     let mut unmoved = first;
-    // One may start another between the listing and its own turn; what it starts after its turn is with it.
+    // A process may start another one after the listing and before its own turn. Children started after its turn are in
+    // the group.
     while !unmoved.is_empty() {
         for pid in unmoved {
             enter(&group, pid).map_err(refused(group.join("cgroup.procs")))?;
@@ -84,8 +85,8 @@ pub fn limit_tree(
     Ok(guard)
 }
 
-/// The group to make one below that can have a quota.
-fn parent_for(moved: &Moved) -> Result<PathBuf, MonitorError> {
+/// The group below which a new group can have a quota.
+fn parent_for(moved: &FormerCgroups) -> Result<PathBuf, MonitorError> {
     let mut groups = moved.processes.values().map(|(_, group)| group);
     let none = || MonitorError::NoQuota("its processes are in no control group of the CPU controller".to_owned());
     let first = groups.next().ok_or_else(none)?.clone();
@@ -95,20 +96,20 @@ fn parent_for(moved: &Moved) -> Result<PathBuf, MonitorError> {
     if common.join("cpu.cfs_quota_us").exists() || common.join("cpu.shares").exists() {
         return Ok(common);
     }
-    // Version 2: only where a group hands the controller on, and such a group has no processes of its own.
-    let hands_on = |group: &&Path| {
+    // Version 2: only where a group delegates the controller, and such a group has no processes of its own.
+    let delegates_cpu = |group: &&Path| {
         let controllers = read_to_string(group.join("cgroup.subtree_control")).unwrap_or_default();
         controllers.split_ascii_whitespace().any(|controller| controller == "cpu")
     };
-    common.ancestors().find(hands_on).map(Path::to_owned).ok_or_else(|| {
+    common.ancestors().find(delegates_cpu).map(Path::to_owned).ok_or_else(|| {
         MonitorError::NoQuota(format!(
-            "no group above {} hands the CPU controller on: echo +cpu | sudo tee /sys/fs/cgroup/cgroup.subtree_control",
+            "no group above {} delegates the CPU controller:  echo +cpu | sudo tee /sys/fs/cgroup/cgroup.subtree_control",
             common.display()
         ))
     })
 }
 
-/// What is written where, in this order.
+/// The files to write, in this order, with their contents.
 fn quota_files(group: &Path, cpus: f64) -> Vec<(PathBuf, String)> {
     let period_us = quota_period_s(cpus) * 1e6;
     let quota_us = (cpus * period_us).round();
@@ -120,7 +121,7 @@ fn quota_files(group: &Path, cpus: f64) -> Vec<(PathBuf, String)> {
     }
 }
 
-/// Moves a process; one that has ended is no error.
+/// Moves a process into the group. A process that has ended is no error.
 fn enter(group: &Path, pid: u32) -> io::Result<()> {
     match fs::write(group.join("cgroup.procs"), pid.to_string()) {
         Err(error) if error.raw_os_error() == Some(Errno::SRCH.raw_os_error()) => Ok(()),
@@ -128,14 +129,14 @@ fn enter(group: &Path, pid: u32) -> io::Result<()> {
     }
 }
 
-impl Moved {
-    /// Puts every process back, and takes the group away. Those born meanwhile go where the process was that they
-    /// descend from. What has gone is no error.
+impl FormerCgroups {
+    /// Moves every process back, and removes the group. Processes started meanwhile go to the group of the process that
+    /// they descend from. Processes that have ended are no error.
     pub fn put_back(&self) {
         if !self.group.is_dir() {
             return;
         }
-        for _ in 0..TRIES {
+        for _ in 0..MAX_TRIES {
             let here = members(&self.group);
             let same = |pid: u32| (started(pid)? == self.processes.get(&pid)?.0).then_some(pid);
             let table = process_table(Path::new("/proc"), |pid, _| same(pid));
@@ -143,7 +144,7 @@ impl Moved {
             for pid in &here {
                 let group = known.get(pid).and_then(|known| self.processes.get(known));
                 let Some((_, group)) = group.or_else(|| self.processes.values().next()) else { continue };
-                // There is nobody to tell; what was not moved is tried again.
+                // On failure, the next round tries again.
                 let _ = enter(group, *pid);
             }
             if here.is_empty() && fs::remove_dir(&self.group).is_ok() {
@@ -152,12 +153,13 @@ impl Moved {
             if !here.is_empty() {
                 continue;
             }
-            // The kernel still clears away what ended in it.
+            // The kernel is still cleaning up processes that ended in the group.
             sleep(Duration::from_millis(10));
         }
     }
 
-    /// Adds these processes and all that descend from them, unless they are known or in the group. Returns them.
+    /// Adds these processes and their descendants, except those that are known or already in the group. Returns the
+    /// added ones.
     fn add(&mut self, root: &Path, roots: &[u32]) -> Vec<u32> {
         let table = process_table(&root.join("proc"), |pid, _| roots.contains(&pid).then_some(()));
         let mut added = Vec::new();
@@ -208,9 +210,9 @@ mod tests {
         }
     }
 
-    fn moved(groups: &[&Path]) -> Moved {
+    fn moved(groups: &[&Path]) -> FormerCgroups {
         let process = |(pid, group): (usize, &&Path)| (pid as u32, (1, group.to_path_buf()));
-        Moved { group: PathBuf::new(), processes: groups.iter().enumerate().map(process).collect() }
+        FormerCgroups { group: PathBuf::new(), processes: groups.iter().enumerate().map(process).collect() }
     }
 
     #[test]
@@ -250,7 +252,7 @@ mod tests {
     /// The group of a process, if it is one that a quota made.
     fn limited(pid: u32) -> Option<PathBuf> {
         let cgroup = read_to_string(format!("/proc/{pid}/cgroup")).unwrap();
-        cpu_groups(Path::new("/"), &cgroup).into_iter().find(|group| group.to_string_lossy().contains(NAME))
+        cpu_groups(Path::new("/"), &cgroup).into_iter().find(|group| group.to_string_lossy().contains(GROUP_PREFIX))
     }
 
     #[test]
@@ -288,7 +290,7 @@ mod tests {
         // As if killed: nothing is dropped, and another process does it.
         std::mem::forget(guard);
         let text = serde_json::to_string(&announced.last().unwrap().1).unwrap();
-        serde_json::from_str::<Moved>(&text).unwrap().put_back();
+        serde_json::from_str::<FormerCgroups>(&text).unwrap().put_back();
         assert!(!group.exists() && family().iter().all(|&pid| limited(pid).is_none()));
         for pid in family().into_iter().filter(|&pid| pid != parent) {
             Command::new("kill").arg(pid.to_string()).status().unwrap();

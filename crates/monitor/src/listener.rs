@@ -1,23 +1,23 @@
-//! The listening sockets of some ports: length and limit of the accept queue, and what was dropped at it.
+//! The listening sockets of some ports: length and limit of the accept queue, and the SYNs that they dropped.
 //!
 //! **SYNs = connections established + SYNs dropped**, exactly, as long as every handshake that begins also ends. The
-//! kernel counts drops by listening socket, one for a SYN that finds the accept queue full, or no memory. But other
-//! segments are among them, which `drops.rs` takes off:
+//! kernel counts drops by listening socket: one for each SYN that finds the accept queue full, or no memory. But it
+//! also counts other segments, which `drops.rs` subtracts:
 //!
-//! - the last segment of a handshake that meets a queue that has filled up since its SYN was let in, and every segment
-//!   that follows it until there is room. Each is counted twice, as a drop and as a segment that nobody took. This
-//!   takes a network between the hosts: on one host the handshake is over before the next SYN comes.
-//! - with `TCP_DEFER_ACCEPT`, which Apache sets, the last segment of every handshake, because it brings no data.
-//! - a reset of a half-open connection.
+//! - The last segment of a handshake, if the queue has filled up since its SYN was admitted, and every segment that
+//!   follows it until there is room. Each counts twice, as a drop and as a segment without a receiver. This happens
+//!   only over a network: on one host the handshake ends before the next SYN arrives.
+//! - With `TCP_DEFER_ACCEPT`, which Apache sets, the last segment of every handshake, because it carries no data.
+//! - A reset of a half-open connection.
 //!
-//! What remains inexact: a SYN that is sent again although it has been answered is not counted, and while the queue
-//! overflows it is taken for one of the first kind, as is a segment out of order that meets a half-open connection. A
-//! SYN whose handshake never ends (the client is gone, or a SYN cookie comes back to nobody) is in neither. If several
-//! of the watched ports drop at once the other segments are divided as the drops are. Source: Linux 6.18,
+//! Some errors remain. A retransmitted SYN that has already been answered is not counted; while the queue overflows, it
+//! counts as a segment of the first kind, as does an out-of-order segment for a half-open connection. A SYN whose
+//! handshake never ends (the client is gone, or a SYN cookie does not return) is in neither sum. If several of the
+//! watched ports drop at once, the other segments are divided in proportion to the drops. Source: Linux 6.18,
 //! `tcp_conn_request`, `tcp_check_req`, `tcp_v4_syn_recv_sock`, and `tcp_v4_rcv` from `discard_and_relse` on.
 //!
-//! A server may open its port more than once (IPv4 and IPv6; `SO_REUSEPORT`, one socket per worker): queues, limits and
-//! drops are then sums. It may also be restarted: sockets are told apart by their cookie, drops accumulate.
+//! A server may open its port several times (IPv4 and IPv6; `SO_REUSEPORT`, one socket per worker): queues, limits and
+//! drops are then sums. It may also restart: sockets are identified by their cookie, and drops accumulate.
 
 mod drops;
 
@@ -35,26 +35,26 @@ use std::path::Path;
 pub struct ListenerSample {
     /// Connections that wait to be accepted.
     pub accept_queue: u64,
-    /// The longest that `accept_queue` was since the previous sample that was kept.
+    /// The largest `accept_queue` since the previous sample that was kept.
     pub accept_queue_max: u64,
-    /// How many may wait.
+    /// The limit of the accept queue.
     pub backlog: u64,
-    /// How many sockets these are.
+    /// The number of sockets.
     pub sockets: u64,
-    /// The fullest of them since the previous sample that was kept.
+    /// The fullest queue of a single socket since the previous sample that was kept.
     #[serde(default)]
     pub fullest: AcceptQueue,
 }
 
-/// Reads them again and again.
+/// Reads samples of the listening sockets.
 #[derive(Debug)]
 pub(crate) struct ListenerWatch {
     ports: Vec<Port>,
-    /// Of all ports, as they were last seen.
+    /// The sockets of all ports, as last read.
     sockets: Vec<ListenSocket>,
-    /// Why they could not be read, as the kernel put it.
+    /// The kernel's error if they could not be read.
     error: Option<io::Error>,
-    /// When to look for sockets that have joined those that are known.
+    /// When to list all sockets again, to find new ones.
     search_at: Nanos,
     syn_drops: SynDrops,
 }
@@ -65,22 +65,22 @@ struct Port {
     drops: u64,
 }
 
-/// How long a socket that joins others may go unseen. To list them takes longer than to look one up.
-const SEARCH: Nanos = Nanos::from_secs(5);
+/// How long an additional socket may remain unnoticed. Listing sockets takes longer than looking one up.
+const SEARCH_INTERVAL: Nanos = Nanos::from_secs(5);
 
 impl ListenerWatch {
     /// Never fails: [`ListenerWatch::source`] says what is missing, and every reading tries again. `net` is the
-    /// directory that is /proc/net in the namespace of `diag`.
+    /// directory that is /proc/net in the network namespace of `diag`.
     pub fn open(net: &Path, ports: &[u16], diag: &mut io::Result<SockDiag>) -> ListenerWatch {
         let ports = ports.iter().map(|&number| Port { number, drops: 0 }).collect();
         let syn_drops = SynDrops::open(net, &mut Vec::new());
         let mut watch = ListenerWatch { ports, sockets: Vec::new(), error: None, search_at: Nanos::ZERO, syn_drops };
-        watch.refresh(diag); // what was dropped before is not ours
+        watch.refresh(diag); // earlier drops do not count
         watch
     }
 
-    /// Of each port, in order: its listening sockets, `None` while there are none, and the SYNs dropped at it since the
-    /// watch began, `None` if they are not known.
+    /// For each port, in order: its listening sockets, `None` while there are none, and the SYNs dropped since the
+    /// watch began, `None` if unknown.
     pub fn read(
         &mut self,
         diag: &mut io::Result<SockDiag>,
@@ -145,8 +145,8 @@ impl ListenerWatch {
         self.sockets.iter().filter(move |socket| socket.port() == number)
     }
 
-    /// Looks each known socket up; or looks for all of them anew when one is gone or cannot be told from another, when
-    /// a port has none, and now and then. Hands back what was known before.
+    /// Looks up each known socket. Lists all sockets instead if one is gone or ambiguous, if a port has none, and now
+    /// and then. Returns the sockets as they were before.
     fn refresh(&mut self, diag: &mut io::Result<SockDiag>) -> Vec<ListenSocket> {
         let Ok(diag) = diag else { return Vec::new() };
         let now = sys::now();
@@ -157,12 +157,12 @@ impl ListenerWatch {
         };
         let found = looked_up.map_or_else(
             || {
-                self.search_at = now + SEARCH;
+                self.search_at = now + SEARCH_INTERVAL;
                 diag.listening()
             },
             Ok,
         );
-        match found.and_then(telling) {
+        match found.and_then(require_drops) {
             Ok(sockets) => {
                 self.error = None;
                 std::mem::replace(&mut self.sockets, sockets)
@@ -190,7 +190,7 @@ impl ListenerWatch {
         }
         let (mut syns, mut left) = (self.syn_drops.among(all, buffer), all);
         for (port, new) in self.ports.iter_mut().zip(new).filter(|(_, new)| *new > 0) {
-            // In proportion, and so that nothing is lost by rounding.
+            // In proportion, such that rounding loses nothing.
             let own = (u128::from(syns) * u128::from(new) / u128::from(left)) as u64;
             (syns, left) = (syns - own, left - new);
             port.drops += own;
@@ -202,18 +202,18 @@ fn queue_of(socket: &ListenSocket) -> AcceptQueue {
     AcceptQueue { length: socket.queue.into(), limit: socket.backlog.into() }
 }
 
-/// Sockets whose drops are known.
-fn telling(sockets: Vec<ListenSocket>) -> io::Result<Vec<ListenSocket>> {
+/// Fails unless the kernel reports the drops of every socket.
+fn require_drops(sockets: Vec<ListenSocket>) -> io::Result<Vec<ListenSocket>> {
     match sockets.iter().all(|socket| socket.drops.is_some()) {
         true => Ok(sockets),
         false => {
-            let why = "this kernel does not tell what a listening socket drops, as Linux 4.7 and newer do";
+            let why = "this kernel does not report what a listening socket drops; Linux 4.7 and newer do";
             Err(io::Error::new(io::ErrorKind::Unsupported, why))
         }
     }
 }
 
-/// Drops since an earlier look; a socket opened in between has counted from zero.
+/// Drops since the earlier reading. A socket opened in between counts from zero.
 fn new_drops(socket: &ListenSocket, before: &[ListenSocket]) -> u64 {
     let same = before.iter().find(|before| before.cookie() == socket.cookie());
     let drops = |socket: &ListenSocket| socket.drops.unwrap_or_default();
@@ -295,7 +295,7 @@ mod tests {
         let mut sockets = diag.as_mut().unwrap().listening().unwrap();
         sockets[0].drops = None;
         let mut watch = ListenerWatch::open(Path::new("/proc/thread-self/net"), &[port], &mut diag);
-        watch.error = telling(sockets).err();
+        watch.error = require_drops(sockets).err();
         assert_eq!(watch.sample(&watch.ports[0]), None);
         assert!(watch.source(&diag).starts_with("none: sock_diag: this kernel"), "{}", watch.source(&diag));
     }

@@ -1,4 +1,4 @@
-//! What sampling costs.
+//! The cost of sampling.
 
 use crate::sampler::{Sample, Sampler};
 use crate::schedule::Groups;
@@ -7,7 +7,7 @@ use brimful_core::Nanos;
 use brimful_core::server::Overhead;
 use std::collections::BTreeMap;
 
-/// A sampler that measures what its samples cost. All are taken by one thread.
+/// A sampler that measures the CPU time of its samples. One thread must take all of them.
 #[derive(Debug)]
 pub struct Meter {
     sampler: Sampler,
@@ -17,7 +17,7 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// Nothing has been sampled yet.
+    /// Starts without any samples.
     pub fn new(sampler: Sampler) -> Meter {
         Meter { sampler, sampling: Nanos::ZERO, samples: 0 }
     }
@@ -32,7 +32,7 @@ impl Meter {
         self.timed(Sampler::last_sample)
     }
 
-    /// How many samples were taken.
+    /// The number of samples taken.
     pub fn samples(&self) -> u64 {
         self.samples
     }
@@ -42,8 +42,7 @@ impl Meter {
         self.sampler.sources()
     }
 
-    /// What all samples have cost; `cpu` is the CPU time of whatever counts as the monitor, a thread or a whole
-    /// process.
+    /// The cost of all samples. `cpu` is the CPU time of the monitor, which may be a thread or a whole process.
     pub fn overhead(&self, cpu: Nanos) -> Overhead {
         Overhead {
             monitor_cpu_s: cpu.as_secs_f64(),

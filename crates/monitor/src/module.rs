@@ -1,17 +1,17 @@
-//! Server Module group: what servers say of their own requests (WebMonitor, Almeida, Almeida & Yates 1997, §3.2). A
-//! module inside the server (`server-module/`) writes counters into a file of shared memory, and this reads them.
+//! Server Module group: what servers record about their own requests (WebMonitor, Almeida, Almeida & Yates 1997, §3.2).
+//! A module inside the server (`server-module/`) writes counters into a file of shared memory, and the monitor reads
+//! them.
 //!
-//! The file is somebody else's: it is read by `pread` into a buffer of our own and never mapped, so that one that is
-//! cut short is an error and no signal. Whatever is in it makes figures wrong at worst. Its writers do not stop for a
-//! reader: a slot that changed while it was read is read again (`slots`). A word of 64 bits is copied whole by the kernels
-//! of today's machines.
+//! The file belongs to another program. It is read by `pread` into a buffer and never mapped, so a truncated file is an
+//! error and no signal. Its contents can at worst make figures wrong. Writers do not stop for a reader: a slot that
+//! changed while it was read is read again (`slots`). The kernels of today's machines copy a word of 64 bits whole.
 //!
-//! A *sample* holds each server's counters, summed over its workers. Counters only grow as long as the file is the
-//! same; files are told apart by device, inode and the time at which they were made. Those of which a counter fell have
-//! no figures for that stretch.
+//! A *sample* holds each server's counters, summed over its workers. Counters only grow while the file is the same;
+//! files are identified by device, inode and creation time. If a counter fell, the server has no figures for that
+//! stretch.
 
 mod buckets;
-mod elsewhere;
+mod containers;
 mod figures;
 mod file;
 mod find;
@@ -21,12 +21,12 @@ mod maps;
 mod slots;
 
 pub use buckets::start_ns;
-pub use elsewhere::{Elsewhere, servers_elsewhere};
+pub use containers::{ContainerServer, servers_in_containers};
 pub(crate) use figures::elapsed_between;
 pub use file::{ModuleFile, ModuleFileError};
 
 use crate::MonitorError;
-use crate::group::{Group, Site, Stretch};
+use crate::group::{Group, Stretch, WatchContext};
 use brimful_core::Nanos;
 use brimful_core::server::{Module, ModuleClass, Server, ServerInterval};
 use find::ModuleWatch;
@@ -39,48 +39,48 @@ use std::sync::Arc;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ModuleSample {
-    /// In the order in which they were found. Samples share what they have in common with their copies.
+    /// The servers, in the order in which they were found. Copies of a sample share them.
     pub servers: Vec<Arc<ServerSample>>,
 }
 
-/// One server at one moment: counters since its file was made, summed over all who ever worked for it, except where it
-/// says *now*.
+/// One server at one moment. Counters are since its file was created, summed over all workers that ever existed; fields
+/// marked *now* are instantaneous.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ServerSample {
-    /// Device, inode and the time at which the file was made: tell it from others.
+    /// Device, inode and creation time of the file, which identify it.
     pub identity: [u64; 3],
     /// `CLOCK_MONOTONIC` when it was read.
     pub at: Nanos,
-    /// What the server calls itself.
+    /// The server's name for itself.
     pub name: String,
-    /// The file.
+    /// The file's path.
     pub file: String,
     /// Whether requests are recorded now.
     pub enabled: bool,
-    /// CPU time is measured of one request in so many; 0 of none.
+    /// CPU time is measured for one in this many requests; 0 for none.
     pub cpu_one_in: u32,
-    /// How many requests or connections it works on at a time at most; 0 without such a limit.
+    /// The most requests or connections that it handles at a time; 0 for no limit.
     pub workers_most: u32,
-    /// Workers that found no place in the file.
+    /// Workers that found no free slot in the file.
     pub lost: u32,
     /// Workers now.
     pub workers: u64,
-    /// Requests now.
+    /// Requests in progress now.
     pub in_progress: u64,
     /// Connections accepted.
     pub connections: u64,
-    /// How long workers were busy, together.
+    /// Time for which workers were busy, summed.
     pub busy: Nanos,
-    /// CPU time of the workers' threads, as last read by each.
+    /// CPU time of the workers' threads, as each worker last read it.
     pub cpu: Nanos,
-    /// What its processes read and used, if the kernel tells.
+    /// I/O and CPU time of its processes, if the kernel provides it.
     pub io: Option<IoSample>,
-    /// Each class.
+    /// The classes of requests.
     pub classes: Vec<ClassSample>,
 }
 
-/// What a server's processes had read and used when that was looked at last, which is not at every sample.
+/// I/O and CPU time of a server's processes at the last look, which is not at every sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct IoSample {
@@ -88,16 +88,16 @@ pub struct IoSample {
     pub reads: u64,
     /// Bytes read from disks since the watch began.
     pub read_bytes: u64,
-    /// CPU time since the watch began, outside the kernel. How it is split the kernel knows by what it finds running when
-    /// its clock ticks, so that a split is of many ticks or of none.
+    /// CPU time in user mode since the watch began. The kernel splits CPU time by what runs when its clock ticks, so a
+    /// split takes many ticks to be meaningful.
     pub user: Nanos,
-    /// The same in the kernel.
+    /// CPU time in the kernel since the watch began.
     pub system: Nanos,
-    /// How finely a process's CPU time is told.
+    /// The resolution of a process's CPU time.
     pub tick: Nanos,
-    /// Its processes at that moment.
+    /// The number of its processes at that moment.
     pub processes: u64,
-    /// The server's requests of all classes at that moment.
+    /// The server's requests of all classes until that moment.
     pub requests: u64,
 }
 
@@ -107,23 +107,23 @@ pub struct IoSample {
 pub struct ClassSample {
     /// Its name.
     pub name: String,
-    /// All requests.
+    /// Number of requests.
     pub requests: u64,
-    /// Bytes of bodies.
+    /// Bytes of response bodies.
     pub bytes: u64,
-    /// Answered with 5xx.
+    /// Requests answered with 5xx.
     pub failed: u64,
-    /// Given up by the client.
+    /// Requests that the client abandoned.
     pub aborted: u64,
-    /// How often a worker took one of them up again that it had left to wait for its client or a server behind this one.
+    /// How often a worker resumed a request that it had left waiting for its client or an upstream server.
     pub resumed: u64,
     /// Requests whose CPU time was measured.
     pub cpu_count: u64,
-    /// Their CPU time: parse, process, log.
+    /// The CPU time of these requests: parse, process, log.
     pub cpu_ns: [u64; CPUS],
-    /// Of the squares of each one's CPU time.
+    /// The sum of the squares of each request's CPU time.
     pub cpu_sum_us2: u64,
-    /// Requests chosen to be measured whose thread worked on others in between.
+    /// Sampled requests whose thread worked on other requests in between.
     pub cpu_mixed: u64,
     /// Elapsed times: head, parse, process, upstream, send, log.
     pub times: [TimesSample; PHASES],
@@ -133,18 +133,18 @@ pub struct ClassSample {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TimesSample {
-    /// Requests that had it.
+    /// Requests that had the phase.
     pub count: u64,
-    /// Of their times.
+    /// The sum of their times.
     pub sum_ns: u64,
-    /// Of the squares.
+    /// The sum of the squares of their times.
     pub sum_us2: u64,
-    /// Buckets with something in them, and how much: see [`start_ns`].
+    /// The buckets that are not empty, with their counts: see [`start_ns`].
     pub buckets: Vec<(u8, u64)>,
 }
 
 impl ServerSample {
-    /// Requests of all classes.
+    /// The number of requests of all classes.
     pub fn requests(&self) -> u64 {
         self.classes.iter().fold(0, |sum, class| sum.saturating_add(class.requests))
     }
@@ -158,7 +158,7 @@ impl Group for ModuleGroup {
     type Sample = ModuleSample;
     type Figures = Module;
 
-    fn open(site: &mut Site<'_>) -> Result<Option<ModuleWatch>, MonitorError> {
+    fn open(site: &mut WatchContext<'_>) -> Result<Option<ModuleWatch>, MonitorError> {
         let why = match (site.processes.is_empty(), site.finds_processes) {
             (true, _) => Some("no process was named"),
             (false, false) => Some(
@@ -168,7 +168,7 @@ impl Group for ModuleGroup {
             (false, true) => None,
         };
         if let Some(why) = why.filter(|_| site.modules.is_empty()) {
-            site.lacks("module", why);
+            site.mark_absent("module", why);
             return Ok(None);
         }
         ModuleWatch::open(site.root, site.modules).map(Some)
@@ -207,7 +207,7 @@ impl Group for ModuleGroup {
     }
 }
 
-/// With totals of another time. How many times were sampled stays: means are of those.
+/// Scales the totals to another length of time. The numbers of samples stay, because means are derived from them.
 fn scaled(class: ModuleClass, factor: f64) -> ModuleClass {
     let count = |n: u64| (n as f64 * factor).round() as u64;
     ModuleClass { requests: count(class.requests), failed: count(class.failed), aborted: count(class.aborted), ..class }

@@ -1,8 +1,8 @@
-//! A thread that takes samples while a load runs, or receives them from another host, and the summary of what it saw.
-//! It sleeps between samples and ends when its [`Monitor`] does.
+//! A thread that takes samples while a load runs, or receives them from another host, and the summary of what it
+//! measured. It sleeps between samples and ends with its [`Monitor`].
 
 use crate::config::MonitorConfig;
-use crate::history::{History, Seen};
+use crate::history::{History, Observations};
 use crate::meter::Meter;
 use crate::remote::{RemoteConfig, Stream};
 use crate::sampler::Sampler;
@@ -20,54 +20,54 @@ use std::thread::JoinHandle;
 pub struct Monitor {
     /// Closed to end the thread.
     stop: PipeWriter,
-    thread: JoinHandle<Seen>,
+    thread: JoinHandle<Observations>,
 }
 
 impl Monitor {
-    /// Finds what is to be watched and takes the first sample before it returns. A program without any process is an
-    /// error: it would be a run without its server.
+    /// Finds the server and takes the first sample before it returns. A program without any process is an error,
+    /// because the run would be without its server.
     pub fn start(config: MonitorConfig) -> Result<Monitor, MonitorError> {
         let sampler = Sampler::open(&config)?;
         sampler.require_processes()?;
         let meter = Meter::new(sampler);
         let (ready, started) = channel();
         let monitor = Monitor::spawn(move |stopped| {
-            // Nobody waits for these words if `start` has failed by now.
+            // `start` may have failed by now and stopped listening.
             let _ = ready.send(config.pin.map_or(Ok(()), affinity::pin_this_thread));
             watch(meter, config.intervals, &ready, stopped)
         })?;
-        // Two words come: that the thread has its CPU, and that it has taken the first sample.
-        for word in started.iter().take(2) {
-            word?;
+        // The thread sends two results: that it is pinned, and that it has taken the first sample.
+        for result in started.iter().take(2) {
+            result?;
         }
         Ok(monitor)
     }
 
-    /// The same of a server on another host: the samples come from a [`Serving`](crate::Serving) there, and the first
-    /// one before this returns. The two hosts' clocks are compared now and at the end.
+    /// The same for a server on another host. The samples come from a [`Serving`](crate::Serving) there, and the first
+    /// one arrives before this returns. The two hosts' clocks are compared now and at the end.
     ///
-    /// # Errors
-    /// There is nobody, or nobody who would; or the clocks cannot be compared well enough.
+    /// The other host does not answer or refuses, or the clocks cannot be compared precisely enough.
     pub fn connect(config: &RemoteConfig) -> Result<Monitor, MonitorError> {
         let stream = Stream::open(config)?;
         Monitor::spawn(move |stopped| stream.follow(stopped))
     }
 
-    fn spawn(body: impl FnOnce(&PipeReader) -> Seen + Send + 'static) -> Result<Monitor, MonitorError> {
+    fn spawn(body: impl FnOnce(&PipeReader) -> Observations + Send + 'static) -> Result<Monitor, MonitorError> {
         let (stopped, stop) = io::pipe().map_err(MonitorError::Thread)?;
         let thread = std::thread::Builder::new().name("monitor".to_owned()).spawn(move || body(&stopped));
         Ok(Monitor { stop, thread: thread.map_err(MonitorError::Thread)? })
     }
 
-    /// Takes a last sample and sums up. `epoch` is the start of the load: `t_s` of the intervals counts from it.
-    /// Averages are over the samples inside `window` (start, end), or over all of them. All instants are
+    /// Takes a last sample and returns the summary. `epoch` is the start of the load, from which `t_s` of the intervals
+    /// counts. Averages are over the samples inside `window` (start, end), or over all samples. All instants are
     /// `CLOCK_MONOTONIC` of this host.
     pub fn finish(self, epoch: Nanos, window: Option<(Nanos, Nanos)>) -> Server {
         drop(self.stop);
-        let Seen { history, mut sources, overhead, clock, broken } = self.thread.join().unwrap_or_else(|_| Seen {
-            broken: Some("the monitor's thread died; please report this".to_owned()),
-            ..Seen::default()
-        });
+        let Observations { history, mut sources, overhead, clock, broken } =
+            self.thread.join().unwrap_or_else(|_| Observations {
+                broken: Some("the monitor's thread died; please report this".to_owned()),
+                ..Observations::default()
+            });
         if let Some(why) = broken {
             let seen = match history.last() {
                 Some(last) => format!("none after {} of the load", (last.at - epoch).rounded()),
@@ -79,13 +79,13 @@ impl Monitor {
     }
 }
 
-/// The monitor's thread: samples on a grid of instants until it is told to stop, then once more.
+/// The monitor's thread: samples at scheduled instants until it is stopped, then once more.
 fn watch(
     mut meter: Meter,
     intervals: Intervals,
     ready: &Sender<Result<(), MonitorError>>,
     stopped: &PipeReader,
-) -> Seen {
+) -> Observations {
     let mut history = History::default();
     let mut schedule = Schedule::new(intervals, sys::now());
     loop {
@@ -97,12 +97,12 @@ fn watch(
             }
         }
         let mut fds = [PollFd::new(stopped, PollFlags::IN)];
-        // Without a way to wait there is nothing to be done but to end.
+        // If waiting fails, the thread can only end.
         if sys::wait(&mut fds, schedule.next().unwrap_or(Nanos::MAX)).unwrap_or(true) {
             break;
         }
     }
     history.close(meter.last_sample());
     let (sources, overhead) = (meter.sources(), meter.overhead(sys::thread_cpu()));
-    Seen { history, sources, overhead, ..Seen::default() }
+    Observations { history, sources, overhead, ..Observations::default() }
 }

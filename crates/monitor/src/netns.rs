@@ -1,13 +1,13 @@
-//! Network namespaces: whose network is watched.
+//! Network namespaces: which one is watched.
 //!
-//! What /proc/PID/net shows is of the process's namespace; what a netlink socket tells is of the namespace of the
-//! thread that opened it. Files and sockets stay bound to theirs for as long as they are open, and keep it alive. So
-//! the monitor itself never moves: a thread that lives for a moment enters, opens, and ends. What is opened in it must
-//! not be opened again elsewhere.
+//! /proc/PID/net shows the process's namespace; a netlink socket shows the namespace of the thread that opened it.
+//! Files and sockets stay bound to theirs while they are open, and keep it alive. So the monitor itself never moves: a
+//! short-lived thread enters the namespace, opens what is needed, and ends. What it opened must not be opened again
+//! outside.
 //!
-//! Two namespaces are told apart by the inode of `net/dev`: it is unique, and any user may ask for it, where
-//! /proc/PID/ns/net takes the right to trace the process. Entering takes CAP_SYS_ADMIN, reading /proc/PID/net nothing.
-//! Source: network_namespaces(7), setns(2), fs/proc/proc_net.c.
+//! Namespaces are identified by the inode of `net/dev`: it is unique, and any user may read it, whereas
+//! /proc/PID/ns/net takes the right to trace the process. Entering takes CAP_SYS_ADMIN; reading /proc/PID/net takes
+//! nothing. Source: network_namespaces(7), setns(2), fs/proc/proc_net.c.
 
 use crate::MonitorError;
 use rustix::thread::{LinkNameSpaceType, gettid, move_into_link_name_space};
@@ -19,18 +19,18 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// Which network namespace the groups network and connections are of.
+/// Which network namespace the groups `network` and `connections` watch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum NetNamespace {
-    /// The one that all watched processes are in, also when they are started anew in another; where they are in
-    /// several, or none is named, the monitor's. `sources` says when it is not the monitor's.
+    /// The namespace of all watched processes, even if they are restarted in another one. If they are in several, or
+    /// none is named, the monitor's. `sources` says if it is not the monitor's.
     #[default]
     Server,
-    /// The monitor's, wherever the processes are.
+    /// The monitor's namespace, wherever the processes are.
     Own,
-    /// That of a process.
+    /// The namespace of a process.
     Process(u32),
-    /// The one that a file stands for, like those of `ip netns` in /run/netns.
+    /// The namespace of a file, such as those of `ip netns` in /run/netns.
     File(PathBuf),
 }
 
@@ -38,11 +38,11 @@ pub enum NetNamespace {
 #[derive(Debug, Default)]
 pub(crate) struct Place {
     pub namespace: NetNamespace,
-    /// Tells it from others while the machine runs; `None` where /proc holds no network.
+    /// A number that is unique until the machine reboots; `None` if /proc has no network.
     pub identity: Option<u64>,
     /// The process by which it was found.
     witness: Option<u32>,
-    /// What users should know who expect the monitor's.
+    /// A remark for users who expect the monitor's namespace.
     pub remark: Option<String>,
 }
 
@@ -78,7 +78,7 @@ impl fmt::Display for NetNamespace {
 }
 
 impl NetNamespace {
-    /// Chooses. `pids` are the watched processes.
+    /// Chooses the namespace. `pids` are the watched processes.
     pub(crate) fn place(&self, proc: &Path, pids: &[u32]) -> Result<Place, MonitorError> {
         let own = identity(&proc.join("net"));
         let seen = pids.iter().filter_map(|&pid| Some((pid, identity(&proc.join(format!("{pid}/net")))?)));
@@ -102,7 +102,7 @@ impl NetNamespace {
         Ok(Place { namespace, identity, witness: pids.first().copied(), remark })
     }
 
-    /// Runs `open` in a thread that is in the namespace, with the directory that is /proc/net there.
+    /// Runs `open` in a thread inside the namespace. Its argument is the directory that is /proc/net there.
     pub(crate) fn within<T: Send>(&self, proc: &Path, open: impl FnOnce(&Path) -> T + Send) -> Result<T, MonitorError> {
         let path = match self {
             NetNamespace::Server | NetNamespace::Own => return Ok(open(&proc.join("net"))),
@@ -114,7 +114,7 @@ impl NetNamespace {
         std::thread::scope(|scope| {
             let inside = || {
                 move_into_link_name_space(target.as_fd(), Some(LinkNameSpaceType::Network))?;
-                // /proc/self is of the whole process, which stays where it is.
+                // /proc/self belongs to the whole process, which stays in its namespace.
                 Ok(open(&proc.join(format!("self/task/{}/net", gettid()))))
             };
             let thread = std::thread::Builder::new().name("netns".to_owned()).spawn_scoped(scope, inside);
@@ -125,7 +125,7 @@ impl NetNamespace {
         })
     }
 
-    /// The same for what reads files only: that takes no privilege if a process is known that is in the namespace.
+    /// The same if `open` only reads files. That takes no privilege if a process in the namespace is known.
     pub(crate) fn reading<T: Send>(
         &self,
         proc: &Path,
@@ -154,12 +154,12 @@ impl NetNamespace {
 }
 
 impl Place {
-    /// Whether the process that it was found by is watched no more, and others are.
+    /// Whether the process through which it was found is no longer watched, and others are.
     pub fn is_left(&self, pids: &[u32]) -> bool {
         !pids.is_empty() && !self.witness.is_some_and(|witness| pids.contains(&witness))
     }
 
-    /// The same, if the server came there during the watch.
+    /// The place, with a remark that the server moved there during the watch.
     pub fn arrived(mut self) -> Place {
         let remark = self.remark.unwrap_or_else(|| format!("in {}", NetNamespace::Own));
         self.remark = Some(format!("{remark}; the server has been there only for a part of the time"));

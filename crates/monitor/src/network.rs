@@ -1,10 +1,9 @@
 //! Network group: interfaces and TCP of one network namespace.
 //!
-//! Six files of /proc/net, kept open, each read once per sample. What they cost is the kernel's printing, half of it
-//! for the 200 counters of `netstat`, of which four are wanted. They are bound to the namespace in which they were
-//! opened (`netns.rs`) and are never opened again. What they say of sockets nobody holds, of buffers' memory and of the
-//! CPUs' queues is of the whole machine in every namespace. Source: proc_pid_net(5), net/core/net-procfs.c,
-//! net/ipv4/proc.c.
+//! Reads six files of /proc/net, each once per sample. They stay open. Most of the cost is the kernel's formatting,
+//! half of it for the 200 counters of `netstat`, of which four are used. The files belong to the namespace in which
+//! they were opened (`netns.rs`) and are never opened again. Orphaned sockets, buffer memory and the CPUs' queues are
+//! figures of the whole machine in every namespace. Source: proc_pid_net(5), net/core/net-procfs.c, net/ipv4/proc.c.
 
 pub(crate) mod columns;
 mod interfaces;
@@ -15,8 +14,8 @@ pub use interfaces::InterfaceSample;
 pub use tcp::TcpSample;
 
 use crate::MonitorError;
-use crate::counter::Over;
-use crate::group::{Group, Site, Stretch};
+use crate::counter::TimeSpan;
+use crate::group::{Group, Stretch, WatchContext};
 use crate::procfs::ProcFile;
 use brimful_core::Nanos;
 use brimful_core::server::{Network, Server, ServerInterval};
@@ -28,14 +27,14 @@ use std::io;
 use std::path::Path;
 use tcp::TcpWatch;
 
-/// The network at one moment: counters since boot, or since the namespace was made. What the kernel does not tell is
-/// `None`.
+/// The network at one moment: counters since boot, or since the namespace was created. `None` if the kernel does not
+/// provide it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct NetworkSample {
-    /// In the kernel's order.
+    /// The interfaces, in the kernel's order.
     pub interfaces: Option<Vec<InterfaceSample>>,
-    /// Packets dropped since the watch began because a CPU's receive queue was full, whole machine.
+    /// Packets dropped since the watch began because a CPU's receive queue was full; of the whole machine.
     pub queue_overflows: Option<u64>,
     /// TCP.
     pub tcp: TcpSample,
@@ -44,7 +43,7 @@ pub struct NetworkSample {
 /// The group.
 pub enum NetworkGroup {}
 
-/// Reads it again and again.
+/// Reads samples of a network namespace.
 #[derive(Debug)]
 pub struct NetworkWatch {
     dev: NetFile,
@@ -68,7 +67,7 @@ impl Group for NetworkGroup {
 
     const OF_NETNS: bool = true;
 
-    fn open(site: &mut Site<'_>) -> Result<Option<NetworkWatch>, MonitorError> {
+    fn open(site: &mut WatchContext<'_>) -> Result<Option<NetworkWatch>, MonitorError> {
         site.place.namespace.reading(&site.root.join("proc"), NetworkWatch::open).map(Some)
     }
 
@@ -104,7 +103,7 @@ impl NetworkWatch {
             overflows: Overflows::default(),
             tcp: TcpWatch::open(net),
         };
-        // From now on overflows are counted, and `sources` knows what the kernel tells.
+        // Starts to count overflows, and finds out what the kernel provides.
         watch.read(&mut Vec::new());
         watch
     }
@@ -117,7 +116,7 @@ impl NetworkWatch {
         }
     }
 
-    /// Where its figures come from, or why there are none.
+    /// Adds where the figures come from, or why there are none.
     pub fn sources(&self, sources: &mut BTreeMap<String, String>) {
         let dev = self.dev.source();
         let softnet = self.softnet.source();
@@ -152,9 +151,9 @@ impl NetFile {
 }
 
 impl NetworkSample {
-    /// What happened since an earlier sample, `over` a time.
+    /// The figures since an earlier sample, which was `over` ago.
     pub(crate) fn since(&self, earlier: &NetworkSample, over: Nanos) -> Network {
-        let over = Over(over);
+        let over = TimeSpan(over);
         let of_interfaces = earlier.interfaces.as_ref().zip(self.interfaces.as_ref());
         let interfaces = of_interfaces.map(|(earlier, now)| interfaces::since(earlier, now, over)).unwrap_or_default();
         Network {

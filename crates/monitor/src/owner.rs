@@ -1,25 +1,25 @@
-//! Whose a port or a Unix socket is: the processes that hold its listening sockets.
+//! The owners of a port or a Unix socket: the processes that hold its listening sockets.
 //!
-//! `sock_diag` gives the inodes of a port's sockets, /proc/net/unix those of Unix sockets by the path that they were bound to; /proc/PID/fd shows who holds `socket:[inode]`, for processes that the caller
-//! may look into: its own user's, or all of them for root. A /proc that is mounted with `hidepid` does not even list
-//! the others. Source: sock_diag(7), proc_pid_fd(5), proc(5), proc_pid_net(5).
+//! `sock_diag` lists the inodes of a port's sockets, and /proc/net/unix those of Unix sockets by the path to which they
+//! were bound. /proc/PID/fd shows which process holds `socket:[inode]`, for processes that the caller may inspect: its
+//! own user's, or all of them for root. A /proc that is mounted with `hidepid` does not even list the others. Source:
+//! sock_diag(7), proc_pid_fd(5), proc(5), proc_pid_net(5).
 
-use crate::process_table::process_table;
-use crate::procfs;
+use crate::hidden::elsewhere;
+use crate::procfs::{self, process_table};
 use crate::sock_diag::{ListenSocket, SockDiag};
-use crate::tree::elsewhere;
 use crate::{MonitorError, NetNamespace};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// The processes that listen on a TCP port of this network namespace, in ascending order of pid and never none.
+/// The processes that listen on a TCP port of this network namespace, in ascending order of pid; never empty.
 ///
-/// Of a parent and its child only the parent is given: a server's master, not its workers.
+/// If a parent and its child both listen, only the parent is returned: a server's master, not its workers.
 pub fn listener_owners(port: u16) -> Result<Vec<u32>, MonitorError> {
     owners_in(port, &NetNamespace::Own)
 }
 
-/// The same of another network namespace.
+/// The same for another network namespace.
 pub(crate) fn owners_in(port: u16, netns: &NetNamespace) -> Result<Vec<u32>, MonitorError> {
     let unknown = |why: String| MonitorError::UnknownOwner { port, why };
     let sockets = listeners_in(port, netns)?;
@@ -37,11 +37,11 @@ pub(crate) fn owners_in(port: u16, netns: &NetNamespace) -> Result<Vec<u32>, Mon
     Ok(owners)
 }
 
-/// The same of a Unix socket that this process can connect to by `path`.
+/// The same for a Unix socket that this process can connect to by `path`.
 pub fn socket_owners(path: &Path) -> Result<Vec<u32>, MonitorError> {
     let unknown = |why: &str| MonitorError::UnknownSocketOwner { path: path.to_owned(), why: why.to_owned() };
     let table = std::fs::read("/proc/net/unix").map_err(|error| unknown(&error.to_string()))?;
-    // The server may have named it from another directory.
+    // The server may have used a path relative to another directory.
     let absolute = std::path::absolute(path).unwrap_or_default();
     let real = std::fs::canonicalize(path).unwrap_or_default();
     let inodes = listening_at(&table, &[path, &absolute, &real]);
@@ -75,7 +75,7 @@ fn listening_at(table: &[u8], paths: &[&Path]) -> Vec<u64> {
     table.split(|byte| *byte == b'\n').filter_map(inode).collect()
 }
 
-/// As /proc/PID/fd has sockets of these inodes.
+/// The targets of /proc/PID/fd for sockets of these inodes.
 fn links(inodes: impl Iterator<Item = u64>) -> Vec<String> {
     inodes.map(|inode| format!("socket:[{inode}]")).collect()
 }
@@ -89,9 +89,9 @@ pub(crate) fn listeners_in(port: u16, netns: &NetNamespace) -> Result<Vec<Listen
     })
 }
 
-/// Why none of the processes that are seen is an owner, and what to do about it.
+/// Why none of the visible processes is an owner, with a remedy.
 fn refusal() -> &'static str {
-    // Any user may read this of any process, unless /proc hides those of others.
+    // Any user may read this for any process, unless /proc hides other users' processes.
     if std::fs::read("/proc/1/stat").is_err() {
         "/proc hides the processes of other users (hidepid); run as root, or remount /proc without hidepid"
     } else if elsewhere(Path::new("/")).is_some() {

@@ -1,7 +1,7 @@
-//! Process group: the server's programs. Which processes they are says `tree.rs`, what they used `program.rs`.
+//! Process group: the server's programs. `tree.rs` finds their processes, `program.rs` derives the figures.
 
 use crate::MonitorError;
-use crate::group::{Group, Site, Stretch};
+use crate::group::{Group, Stretch, WatchContext};
 use crate::program::{Membership, ProgramSample};
 use crate::tree::ProcessTree;
 use brimful_core::Nanos;
@@ -13,14 +13,14 @@ pub enum ProcessGroup {}
 
 impl Group for ProcessGroup {
     type Watch = ProcessTree;
-    /// Each program, in the order of the selectors.
+    /// One sample for each program, in the order of the selectors.
     type Sample = Vec<ProgramSample>;
-    /// Those that have figures of their own.
+    /// The figures of the programs that have figures of their own.
     type Figures = Programs;
 
-    fn open(site: &mut Site<'_>) -> Result<Option<ProcessTree>, MonitorError> {
+    fn open(site: &mut WatchContext<'_>) -> Result<Option<ProcessTree>, MonitorError> {
         if site.processes.is_empty() {
-            site.lacks("process", "no process was named");
+            site.mark_absent("process", "no process was named");
             return Ok(None);
         }
         ProcessTree::watch(site.root, site.processes, site.ports, site.netns, site.ebpf).map(Some)

@@ -1,38 +1,39 @@
-//! Reading /proc: descriptors kept open and read again from the start (a third of the cost of opening anew), and
-//! parsers from bytes. A parser returns `None` for what it cannot make sense of and never panics: a kernel's field may
-//! be missing, a process may vanish in the middle of a line. Times are in ticks of `sysconf(_SC_CLK_TCK)`.
+//! Reading /proc: descriptors that stay open and are read again from the start (a third of the cost of opening them
+//! again), and parsers of bytes. A parser returns `None` for what it does not understand and never panics: a kernel may
+//! lack a field, and a process may vanish in the middle of a line. Times are in ticks of `sysconf(_SC_CLK_TCK)`.
 //! Source: proc(5).
 
 use crate::MonitorError;
 use brimful_core::Nanos;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// A file of the kernel's that is read again and again.
+/// A file of /proc that is read again and again.
 #[derive(Debug)]
 pub(crate) struct ProcFile(File);
 
-/// A file that may be missing or go away: the kernel may lack the feature, and what a container sees of /proc may be
-/// served by a program (lxcfs) that ends and is started again.
+/// A file that may be missing or disappear: the kernel may lack the feature, and in a container /proc may be served by
+/// a program (lxcfs) that ends and is restarted.
 #[derive(Debug)]
 pub(crate) struct KeptFile {
     path: PathBuf,
     file: Option<ProcFile>,
-    understood: bool,
+    was_parsed: bool,
 }
 
-/// What is used of /proc/PID/stat.
+/// The fields of /proc/PID/stat that are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PidStat<'a> {
     /// The program's name, cut to 15 bytes by the kernel.
     pub comm: &'a [u8],
-    /// Of its main thread: `R` running or ready, `Z` ended, and others.
+    /// State of the main thread: `R` running or ready, `Z` ended, and others.
     pub state: u8,
     pub parent: u32,
     pub major_faults: u64,
-    /// Of children that ended and were waited for, and of theirs.
+    /// Faults of children that ended and were waited for, and of theirs.
     pub children_major_faults: u64,
     pub user: u64,
     pub system: u64,
@@ -45,6 +46,9 @@ pub(crate) struct PidStat<'a> {
     pub rss_pages: u64,
 }
 
+/// All processes by pid: the parent, and a tag that the caller derived from pid and name.
+pub(crate) type Table<T> = BTreeMap<u32, (u32, Option<T>)>;
+
 impl ProcFile {
     pub fn open(path: &Path) -> Result<ProcFile, MonitorError> {
         match File::open(path) {
@@ -53,7 +57,7 @@ impl ProcFile {
         }
     }
 
-    /// The whole file as it is now. The buffer keeps its size from one reading to the next.
+    /// Reads the whole file. The buffer keeps its size between readings.
     pub fn read<'b>(&self, buffer: &'b mut Vec<u8>) -> io::Result<&'b [u8]> {
         if buffer.is_empty() {
             buffer.resize(4096, 0);
@@ -72,12 +76,12 @@ impl ProcFile {
 }
 
 impl KeptFile {
-    /// It is opened when it is first read.
+    /// Opens the file when it is first read.
     pub fn new(path: PathBuf) -> KeptFile {
-        KeptFile { path, file: None, understood: false }
+        KeptFile { path, file: None, was_parsed: false }
     }
 
-    /// What a parser makes of it now; `None` also if it cannot be read, and then it is opened anew next time.
+    /// Reads and parses the file. `None` also if it cannot be read; it is then opened again next time.
     pub fn read<T>(&mut self, buffer: &mut Vec<u8>, parse: impl FnOnce(&[u8]) -> Option<T>) -> Option<T> {
         if self.file.is_none() {
             self.file = ProcFile::open(&self.path).ok();
@@ -87,22 +91,23 @@ impl KeptFile {
             self.file = None;
         }
         let found = text.and_then(parse);
-        self.understood = found.is_some();
+        self.was_parsed = found.is_some();
         found
     }
 
-    /// Whether the last reading made sense.
-    pub fn understood(&self) -> bool {
-        self.understood
+    /// Whether the last reading could be parsed.
+    pub fn was_parsed(&self) -> bool {
+        self.was_parsed
     }
 }
 
-/// Processes and threads ever started, of /proc/stat: as long as it stands still there is no new process to look for.
+/// The number of processes and threads ever started, from /proc/stat. While it does not change there is no new process
+/// to look for.
 pub(crate) fn forks(text: &[u8]) -> Option<u64> {
     lines(text).find_map(|line| words(line.strip_prefix(b"processes ")?).next().and_then(number))
 }
 
-/// /proc/PID/stat. The name stands between the first `(` and the last `)`, and may itself hold either.
+/// Parses /proc/PID/stat. The name is between the first `(` and the last `)`, and may contain either.
 pub(crate) fn pid_stat(text: &[u8]) -> Option<PidStat<'_>> {
     let open = text.iter().position(|&b| b == b'(')?;
     let close = text.iter().rposition(|&b| b == b')')?;
@@ -127,24 +132,55 @@ pub(crate) fn pid_stat(text: &[u8]) -> Option<PidStat<'_>> {
     })
 }
 
-/// /proc/PID/task/TID/schedstat: how long a thread was ready and waited for a CPU, and how often it was given one. A
-/// thread that runs again has been switched away from before, so that is also its count of context switches, voluntary
-/// and not.
+/// Parses /proc/PID/task/TID/schedstat: how long a thread was ready and waited for a CPU, and how often it got one. A
+/// thread that runs again has been switched away from before, so the latter is also its number of context switches,
+/// voluntary and involuntary.
 pub(crate) fn schedstat(text: &[u8]) -> Option<(Nanos, u64)> {
     let mut numbers = words(text).skip(1).map(number);
     Some((Nanos(numbers.next()??), numbers.next()??))
 }
 
-/// All memory there is, in bytes: `MemTotal` of /proc/meminfo.
+/// The machine's memory in bytes: `MemTotal` of /proc/meminfo.
 pub(crate) fn memory_total(text: &[u8]) -> Option<u64> {
     let line = lines(text).find_map(|line| line.strip_prefix(b"MemTotal:"))?;
     words(line).next().and_then(number)?.checked_mul(1024)
 }
 
-/// The numeric entries of a directory of /proc: pids, or the threads of one of them. None if it is gone.
+/// The numeric entries of a directory of /proc: pids, or the threads of a process. Empty if the directory is gone.
 pub(crate) fn numeric_entries(directory: &Path) -> Vec<u32> {
     let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
     entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// Reads all processes under a directory that is /proc.
+pub(crate) fn process_table<T>(root: &Path, tag: impl Fn(u32, &[u8]) -> Option<T>) -> Table<T> {
+    let (mut table, mut buffer) = (BTreeMap::new(), Vec::new());
+    for pid in numeric_entries(root) {
+        let Ok(file) = ProcFile::open(&root.join(format!("{pid}/stat"))) else { continue };
+        let Some(PidStat { comm, parent, .. }) = file.read(&mut buffer).ok().and_then(pid_stat) else {
+            continue;
+        };
+        table.insert(pid, (parent, tag(pid, comm)));
+    }
+    table
+}
+
+/// The processes with a tag, and their descendants, which inherit the tag of the nearest ancestor that has one. This
+/// process passes on its own tag only, not that of its ancestors: its children are not the server unless they were
+/// selected.
+pub(crate) fn with_descendants<T: Copy>(table: &Table<T>) -> Vec<(u32, T)> {
+    let inherited = |mut pid: u32| {
+        // The steps are counted because parents that were read at different moments may form a ring.
+        for _ in 0..table.len() {
+            match *table.get(&pid)? {
+                (_, Some(tag)) => return Some(tag),
+                _ if pid == std::process::id() => return None,
+                (parent, None) => pid = parent,
+            }
+        }
+        None
+    };
+    table.keys().filter_map(|&pid| Some((pid, inherited(pid)?))).collect()
 }
 
 pub(crate) fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {

@@ -1,44 +1,44 @@
-//! A program at a moment, and what happened to it between two.
+//! A program's counters, and the figures between two readings of them.
 
-use crate::counter::Over;
-use crate::tree::QuotaSample;
+use crate::counter::TimeSpan;
+use crate::quota::QuotaSample;
 use brimful_core::Nanos;
 use brimful_core::server::{CpuQuota, Program};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// One program at one moment: counters since the watch began, except where it says *now*. What the source does not tell
-/// is `None`.
+/// One program at one moment. Counters are since the watch began; the fields marked *now* are instantaneous. `None` if
+/// the source does not provide it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ProgramSample {
     /// Its name.
     pub name: Arc<str>,
-    /// Whether the figures are its own.
+    /// Whether the program has figures of its own.
     pub membership: Membership,
-    /// Its processes now; samples between which they are the same share them.
+    /// Its processes now. Consecutive samples share the list while it does not change.
     pub pids: Arc<[u32]>,
     /// Their threads now.
     pub threads: u64,
-    /// Those of them that run or wait for a CPU now.
+    /// Threads that run or wait for a CPU now.
     pub running: u64,
-    /// Processes that were found to have started.
+    /// Processes that started.
     pub started: u64,
-    /// Processes that were found to have ended.
+    /// Processes that ended.
     pub ended: u64,
-    /// Of all its processes, those that ended included.
+    /// CPU time of all its processes, including those that ended.
     pub cpu: CpuTime,
-    /// Time that threads were ready and waited for a CPU.
+    /// Time that threads were ready to run and waited for a CPU.
     pub run_queue_wait: Option<Nanos>,
-    /// Resident memory now, pages that processes share counted once for each.
+    /// Resident memory now. A page that several processes share counts once for each.
     pub rss_bytes: u64,
-    /// Memory of the machine.
+    /// The machine's memory.
     pub memory_bytes: Option<u64>,
-    /// Page faults that had to wait for a disk.
+    /// Page faults that waited for a disk.
     pub major_faults: u64,
-    /// Voluntary and not.
+    /// Context switches, voluntary and involuntary.
     pub context_switches: Option<u64>,
-    /// Of the control groups that its processes are in.
+    /// Quotas of the control groups that its processes are in.
     pub quotas: Vec<QuotaSample>,
 }
 
@@ -48,13 +48,14 @@ pub enum Membership {
     /// Yes.
     #[default]
     Own,
-    /// Its processes are those of another program of the watch, like the server of two ports: the figures are there.
+    /// Another program of the watch has the same processes, as when one server listens on two ports. The figures are
+    /// with that program.
     Shared,
-    /// No: it has processes, and this user may not look into them.
+    /// No: it has processes that this user may not inspect.
     Hidden,
 }
 
-/// CPU time in nanoseconds; only differences mean anything.
+/// CPU time. Only differences are meaningful.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CpuTime {
     /// In user mode and in the kernel.
@@ -64,7 +65,7 @@ pub struct CpuTime {
 }
 
 impl ProgramSample {
-    /// What happened since an earlier sample, `over` a time.
+    /// The figures since an earlier sample, which was `over` ago.
     pub(crate) fn since(&self, earlier: &ProgramSample, over: Nanos) -> Program {
         let used = self.cpu.minus(earlier.cpu);
         let switches = |now: u64, before: u64| now.saturating_sub(before);
@@ -79,7 +80,7 @@ impl ProgramSample {
             cpu_s: used.total.as_secs_f64(),
             cpu_s_user: used.user.as_secs_f64(),
             cpu_s_system: (used.total - used.user).as_secs_f64(),
-            cores: Over(over).share(Nanos::ZERO, used.total).unwrap_or_default(),
+            cores: TimeSpan(over).share(Nanos::ZERO, used.total).unwrap_or_default(),
             run_queue_wait_s: self
                 .run_queue_wait
                 .zip(earlier.run_queue_wait)
@@ -92,10 +93,10 @@ impl ProgramSample {
         }
     }
 
-    /// The quota that stopped it for longest, or else the tightest.
+    /// The quota that throttled the program for the longest time, or else the tightest one.
     fn quota_since(&self, earlier: &ProgramSample) -> Option<CpuQuota> {
         let quota = |now: &QuotaSample| {
-            // One that was given meanwhile began with the counters that its group had; those stood still before.
+            // A quota that was set in between starts from its group's counters, which stood still before.
             let was = earlier.quotas.iter().find(|was| was.group == now.group).unwrap_or(now);
             let periods = now.periods.saturating_sub(was.periods);
             let throttled = now.throttled_periods.saturating_sub(was.throttled_periods);
@@ -117,7 +118,7 @@ impl CpuTime {
         CpuTime { total: self.total + other.total, user: self.user + other.user }
     }
 
-    /// What was used since an earlier reading; neither part is below zero, and user mode is at most the total.
+    /// The time used since an earlier reading. Neither part is negative, and user mode is at most the total.
     pub fn minus(self, earlier: CpuTime) -> CpuTime {
         let total = self.total - earlier.total;
         CpuTime { total, user: (self.user - earlier.user).min(total) }
@@ -127,8 +128,8 @@ impl CpuTime {
         CpuTime { total: self.total.max(other.total), user: self.user.max(other.user) }
     }
 
-    /// A total of which the kernel's two counters, however coarse, say how it divides. A process that has used less
-    /// than they can tell counts as user mode.
+    /// Splits a total in the proportion of the kernel's two counters, which may be coarse. A process that has used too
+    /// little for them counts as user mode.
     pub(crate) fn split(total: Nanos, user: Nanos, system: Nanos) -> CpuTime {
         let share = match (user + system).0 {
             0 => 1.0,

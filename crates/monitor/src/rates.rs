@@ -1,31 +1,31 @@
-//! From raw samples to figures: pure functions of two samples.
+//! Derives figures from raw samples: pure functions of two samples.
 
 use crate::group::{Group, Stretch};
-use crate::groups::{GroupName, Kind, Listed, PerGroup};
+use crate::groups::{GroupName, GroupValue, ListedGroup, PerGroup};
 use crate::sampler::Sample;
 use brimful_core::Nanos;
 use brimful_core::server::LogLine;
 use serde::Serialize;
 
-/// What happened in each group up to a sample; `None` where the sample lacks the group, or is the first to have it, or
+/// The figures of each group up to a sample. `None` if the sample lacks the group, is the first to contain it, or is
 /// the first of another network namespace.
 pub type Rates = PerGroup<Stretches>;
 
-/// Figures of a stretch of time, if there are any.
+/// Each group's figures of a stretch of time, if there are any.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stretches;
 
-/// Derives figures from samples as they come. Each group's stretch begins at the last sample that had it, so that
+/// Derives figures from samples as they arrive. Each group's stretch begins at the last sample that contained it, so
 /// groups may be sampled at different times.
 #[derive(Clone, Debug, Default)]
 pub struct Tracker {
     netns: Option<u64>,
-    last: PerGroup<Last>,
+    last: PerGroup<LastSamples>,
 }
 
-/// The last sample of a group.
+/// Each group's last sample.
 #[derive(Clone, Debug, Default)]
-struct Last;
+struct LastSamples;
 
 /// When a sample was taken.
 #[derive(Clone, Copy, Debug)]
@@ -34,50 +34,50 @@ struct Moment {
     suspended: Nanos,
 }
 
-impl Kind for Stretches {
+impl GroupValue for Stretches {
     type Of<G: Group> = Option<Stretch<G::Figures>>;
 }
 
-impl Kind for Last {
+impl GroupValue for LastSamples {
     type Of<G: Group> = Option<(Moment, G::Sample)>;
 }
 
 impl Rates {
-    /// From an earlier sample to a later one.
+    /// The figures from an earlier sample to a later one.
     pub fn between(from: &Sample, to: &Sample) -> Rates {
         let mut tracker = Tracker::default();
         tracker.advance(from);
         tracker.advance(to)
     }
 
-    /// Over many samples: of each group from the first that has it to the last.
+    /// The figures over many samples: for each group, from the first to the last that contain it.
     pub(crate) fn over(samples: &[Sample]) -> Rates {
         per_group!(G => over::<G>(samples))
     }
 
-    /// Takes over the groups that newer figures have.
+    /// Replaces the groups that newer figures contain.
     pub fn update(&mut self, mut newer: Rates) {
         for_each_group!(G => if let Some(newer) = G::of_mut(&mut newer).take() {
             *G::of_mut(self) = Some(newer);
         });
     }
 
-    /// Whether no group has any.
+    /// Whether no group has figures.
     pub fn is_empty(&self) -> bool {
         let mut empty = true;
         for_each_group!(G => empty &= G::of(self).is_none());
         empty
     }
 
-    /// How long the machine was suspended meanwhile.
+    /// How long the machine was suspended in between.
     pub fn suspended(&self) -> Nanos {
         let mut longest = Nanos::ZERO;
         for_each_group!(G => longest = longest.max(G::of(self).as_ref().map_or(Nanos::ZERO, |stretch| stretch.suspended)));
         longest
     }
 
-    /// A line of JSON for the log of each group that has figures. `at` is the end by the wall clock, as
-    /// [`LogLine::at`].
+    /// One line of JSON for the log of each group that has figures. `at` is the end of the stretch by the wall clock,
+    /// as in [`LogLine::at`].
     pub fn log_lines(&self, at: &str) -> Vec<(GroupName, String)> {
         let mut lines = Vec::new();
         for_each_group!(G => lines.extend(G::of(self).as_ref().map(|stretch| (G::NAME, log_line(at, stretch)))));
@@ -86,7 +86,7 @@ impl Rates {
 }
 
 impl Tracker {
-    /// What happened up to this sample.
+    /// The figures up to this sample.
     pub fn advance(&mut self, sample: &Sample) -> Rates {
         // Another network namespace has counters of its own.
         if self.netns != sample.netns {
@@ -95,33 +95,33 @@ impl Tracker {
                 *G::of_mut(&mut self.last) = None;
             });
         }
-        let at = Moment::of(sample);
+        let at = Moment::from_sample(sample);
         per_group!(G => step::<G>(G::of_mut(&mut self.last), at, G::of(&sample.groups).as_ref()))
     }
 }
 
 impl Moment {
-    fn of(sample: &Sample) -> Moment {
+    fn from_sample(sample: &Sample) -> Moment {
         Moment { at: sample.at, suspended: sample.suspended }
     }
 
     fn until<T>(self, end: Moment, since: impl FnOnce(Nanos) -> T) -> Stretch<T> {
-        /// The two clocks are read one after the other: less than this may lie between the readings.
-        const LEAST: Nanos = Nanos::from_millis(100);
-        let suspended = Some(end.suspended - self.suspended).filter(|&suspended| suspended >= LEAST);
+        /// The two clocks are read one after the other, and less than this may pass between the readings.
+        const MIN_SUSPENDED: Nanos = Nanos::from_millis(100);
+        let suspended = Some(end.suspended - self.suspended).filter(|&suspended| suspended >= MIN_SUSPENDED);
         let figures = since(end.at - self.at);
         Stretch { from: self.at, to: end.at, suspended: suspended.unwrap_or_default(), figures }
     }
 }
 
-fn over<G: Listed>(samples: &[Sample]) -> Option<Stretch<G::Figures>> {
-    // Another network namespace has counters of its own: those of the last one count.
+fn over<G: ListedGroup>(samples: &[Sample]) -> Option<Stretch<G::Figures>> {
+    // Another network namespace has counters of its own. Those of the last one count.
     let netns = samples.last()?.netns;
     let elsewhere = |sample: &Sample| G::OF_NETNS && sample.netns != netns;
     let arrival = samples.iter().rposition(elsewhere).map_or(0, |last| last + 1);
     let having = samples[arrival..].iter().filter_map(|sample| Some((sample, G::of(&sample.groups).as_ref()?)));
     let (having, of_group): (Vec<&Sample>, Vec<&G::Sample>) = having.unzip();
-    let (from, to) = (Moment::of(having.first()?), Moment::of(having.last()?));
+    let (from, to) = (Moment::from_sample(having.first()?), Moment::from_sample(having.last()?));
     Some(from.until(to, |over| G::over(&of_group, over)))
 }
 
@@ -144,7 +144,7 @@ fn log_line<T: Serialize>(at: &str, stretch: &Stretch<T>) -> String {
         suspended_s: stretch.suspended.as_secs_f64(),
         figures: &stretch.figures,
     };
-    // The types have no maps but by text, and no other way to fail.
+    // Serializing cannot fail: all maps have text keys.
     serde_json::to_string(&line).unwrap_or_default() + "\n"
 }
 

@@ -1,7 +1,7 @@
-//! The server under test may be on another host: [`Serving`] samples there, and
-//! [`Monitor::connect`](crate::Monitor::connect) receives the samples here, on the generator's clock.
+//! Monitoring a server on another host: [`Serving`] samples there, and [`Monitor::connect`](crate::Monitor::connect)
+//! receives the samples here, mapped to the generator's clock.
 //!
-//! One TCP connection, one message of JSON per line ([`protocol`], `brimful.watch/3`):
+//! The protocol is one TCP connection with one JSON message per line ([`protocol`], `brimful.watch/3`):
 //!
 //! ```text
 //!   watching side                       load generator
@@ -17,24 +17,24 @@
 //!                               ◀──▶    clock, 16 times
 //! ```
 //!
-//! Which processes and ports are watched is decided where they are. Each client is sampled for by a thread and a
-//! sampler of its own, so one that is slow, or dies, concerns nobody else. A stream that breaks leaves what was seen
-//! until then.
+//! The watching side decides which processes and ports are watched. It serves each client with a thread and a sampler
+//! of its own, so a client that is slow or dies does not affect others. If the stream breaks, the samples received so
+//! far are kept.
 //!
-//! Plain TCP stays on the loopback interface, at both ends: that is what an SSH tunnel looks like from either.
-//! Everything else is TLS. The token is needed in any case, for a host has more than one user: both sides prove that
-//! they know it ([`token`]), and neither says it.
+//! Plain TCP is allowed only on the loopback interface, at both ends, which is how an SSH tunnel appears at either end.
+//! All other connections use TLS. The token is always required, because a host has several users. Both sides prove that
+//! they know it ([`token`]), and neither sends it.
 
 mod bounds;
-mod broken;
 mod clock;
 mod connect;
 mod link;
 mod notices;
+mod pending;
 mod protocol;
 mod secret_file;
 mod serve;
-mod strangers;
+
 mod tls;
 mod token;
 
@@ -46,7 +46,7 @@ pub use token::Token;
 
 use std::net::IpAddr;
 
-/// Whether what is sent there never leaves this host.
+/// Whether packets to this address never leave this host.
 fn stays_here(address: IpAddr) -> bool {
     address.to_canonical().is_loopback()
 }

@@ -1,22 +1,21 @@
-//! Requests group: what the sockets of the watched ports tell of requests, whatever server it is: how long they wait
-//! until it reads them, and how long it takes from there to the end of the answer.
+//! Requests group: what the sockets of the watched ports show of requests, for any server: how long they wait until the
+//! server reads them, and how long it takes from there to the end of the answer.
 //!
-//! It is the one group that costs the server something (a microsecond of each request that is seen), so it is read only
-//! if it is asked for, and its tracepoints are attached for slices of time. [`ebpf`](crate::ebpf) says which requests
-//! count; a *sample* holds their counters since the watch began, as they were at the end of the last slice.
+//! This is the only group that costs the server something (a microsecond for each request that is seen). So it is read
+//! only on request, and its tracepoints are attached for slices of time. [`ebpf`](crate::ebpf) defines which requests
+//! count. A *sample* holds their counters since the watch began, as of the end of the last slice.
 
-mod duty;
 mod figures;
 mod ports;
-mod slices;
+pub(crate) mod slices;
 mod watch;
 
-pub use duty::Duty;
 pub use figures::CLASS_NAMES;
+pub use slices::DutyCycle;
 pub use watch::RequestsWatch;
 
 use crate::ebpf::{PortTally, SizeTally, TimesTally};
-use crate::group::{Group, Site, Stretch};
+use crate::group::{Group, Stretch, WatchContext};
 use crate::module::TimesSample;
 use crate::{MonitorError, NetNamespace};
 use brimful_core::Nanos;
@@ -31,13 +30,13 @@ use std::path::Path;
 pub struct RequestsSample {
     /// How long the tracepoints were attached.
     pub attached: Nanos,
-    /// How long requests that began counted: the first parts of all slices.
+    /// How long new requests were counted: the first parts of all slices.
     pub counting: Nanos,
     /// Slices that have ended.
     pub slices: u64,
-    /// How long a slice is; `None` if it never ends.
+    /// The length of a slice; `None` if it never ends.
     pub slice: Option<Nanos>,
-    /// In the order in which the ports were named.
+    /// The ports, in the order of the configuration.
     pub ports: Vec<PortRequests>,
 }
 
@@ -45,13 +44,13 @@ pub struct RequestsSample {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PortRequests {
-    /// Which.
+    /// The port's number.
     pub port: u16,
     /// Requests that count.
     pub begun: u64,
-    /// Of them, those whose connection was closed or lost without a byte of an answer.
+    /// The requests that count whose connection was closed or lost without a byte of an answer.
     pub unanswered: u64,
-    /// Those that were answered before their slice's end, by the size of the answer: see [`CLASS_NAMES`].
+    /// The requests that were answered before the end of their slice, by size of the answer: see [`CLASS_NAMES`].
     pub sizes: Vec<SizeRequests>,
 }
 
@@ -63,9 +62,9 @@ pub struct SizeRequests {
     pub received: u64,
     /// Bytes of answers.
     pub sent: u64,
-    /// From when a request was ready until it was read.
+    /// Times from when a request was ready until it was read.
     pub wait: TimesSample,
-    /// From there until the last bytes of its answer were sent.
+    /// Times from there until the last bytes of the answer were sent.
     pub service: TimesSample,
 }
 
@@ -79,13 +78,13 @@ impl Group for RequestsGroup {
 
     const OF_NETNS: bool = true;
 
-    fn open(site: &mut Site<'_>) -> Result<Option<RequestsWatch>, MonitorError> {
+    fn open(site: &mut WatchContext<'_>) -> Result<Option<RequestsWatch>, MonitorError> {
         if site.ports.is_empty() && site.pids.is_empty() {
-            site.lacks("requests", "no port was named: name those that the server listens on with --port");
+            site.mark_absent("requests", "no port was named: name those that the server listens on with --port");
             return Ok(None);
         }
         if !site.ebpf {
-            site.lacks("requests", "only eBPF can give them, and it is not wanted");
+            site.mark_absent("requests", "they take eBPF, which is turned off");
             return Ok(None);
         }
         let (proc, named, pids, duty) = (site.root.join("proc"), site.ports, site.pids, site.duty);
@@ -95,8 +94,8 @@ impl Group for RequestsGroup {
         };
         match site.place.namespace.within(&proc, open) {
             Ok(Ok(watch)) => return Ok(Some(watch)),
-            Ok(Err(why)) => site.lacks("requests", why),
-            Err(refused) if *site.netns == NetNamespace::Server => site.lacks("requests", refused),
+            Ok(Err(why)) => site.mark_absent("requests", why),
+            Err(refused) if *site.netns == NetNamespace::Server => site.mark_absent("requests", refused),
             Err(error) => return Err(error),
         }
         Ok(None)
@@ -122,24 +121,24 @@ impl Group for RequestsGroup {
 }
 
 impl PortRequests {
-    /// Those that were answered.
+    /// The number of answered requests.
     fn answered(&self) -> u64 {
         self.sizes.iter().fold(0, |sum, size| sum.saturating_add(size.service.count))
     }
 
-    /// Those that count and are neither answered nor given up.
+    /// The number of requests that count and are neither answered nor lost.
     fn open(&self) -> u64 {
         self.begun.saturating_sub(self.answered()).saturating_sub(self.unanswered)
     }
 
-    fn of(port: u16, tally: &PortTally) -> PortRequests {
-        let sizes = tally.sizes.iter().map(SizeRequests::of).collect();
+    fn from_tally(port: u16, tally: &PortTally) -> PortRequests {
+        let sizes = tally.sizes.iter().map(SizeRequests::from_tally).collect();
         PortRequests { port, begun: tally.begun, unanswered: tally.unanswered, sizes }
     }
 }
 
 impl SizeRequests {
-    fn of(tally: &SizeTally) -> SizeRequests {
+    fn from_tally(tally: &SizeTally) -> SizeRequests {
         let times = |times: &TimesTally| TimesSample {
             count: tally.answered,
             sum_ns: times.sum_ns,

@@ -1,9 +1,9 @@
-//! One sample: the counters of every group that is due, read one after the other at one moment.
+//! One sample: the counters of every group that is due, read one after another.
 
 use crate::affinity::require_online;
 use crate::connections::ConnectionsWatch;
-use crate::group::{Group, Site};
-use crate::groups::{GroupName, Kind, Listed, PerGroup};
+use crate::group::{Group, WatchContext};
+use crate::groups::{GroupName, GroupValue, ListedGroup, PerGroup};
 use crate::netns::Place;
 use crate::schedule::Groups;
 use crate::tree::ProcessTree;
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Raw counters of the groups that were due. What the kernel does not tell is `None`.
+/// Raw counters of the groups that were due. Counters that the kernel does not provide are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Sample {
@@ -21,26 +21,26 @@ pub struct Sample {
     pub at: Nanos,
     /// How long the machine has been suspended since boot: `CLOCK_BOOTTIME` less `CLOCK_MONOTONIC`.
     pub suspended: Nanos,
-    /// The network namespace that the network and the ports are of: a number that tells it from others while the
-    /// machine runs.
+    /// The network namespace of the groups `network` and `connections`, as a number that is unique until the machine
+    /// reboots.
     pub netns: Option<u64>,
     /// Each group's counters, if it was due.
     pub groups: PerGroup<Counters>,
 }
 
-/// Raw counters, if they were read.
+/// Each group's raw counters, if they were read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counters;
 
-impl Kind for Counters {
+impl GroupValue for Counters {
     type Of<G: Group> = Option<G::Sample>;
 }
 
-/// What reads, if there is anything to read.
+/// Each group's watch, if it has anything to read.
 #[derive(Debug, Default)]
 struct Watches;
 
-impl Kind for Watches {
+impl GroupValue for Watches {
     type Of<G: Group> = Option<G::Watch>;
 }
 
@@ -49,7 +49,7 @@ impl Kind for Watches {
 pub struct Sampler {
     watches: PerGroup<Watches>,
     place: Place,
-    /// In place of a source, for each kind of figures that cannot be had.
+    /// The reason, for each kind of figures that is absent.
     lacking: BTreeMap<String, String>,
     /// Where /proc and /sys are.
     root: PathBuf,
@@ -58,7 +58,7 @@ pub struct Sampler {
 }
 
 impl Sample {
-    /// Takes over the groups that a newer sample has.
+    /// Replaces the groups that a newer sample contains.
     pub fn update(&mut self, mut newer: Sample) {
         for_each_group!(G => if let Some(newer) = G::of_mut(&mut newer.groups).take() {
             *G::of_mut(&mut self.groups) = Some(newer);
@@ -66,7 +66,7 @@ impl Sample {
         *self = Sample { groups: std::mem::take(&mut self.groups), ..newer };
     }
 
-    /// How many groups it has.
+    /// The number of groups in the sample.
     pub(crate) fn count(&self) -> usize {
         let mut count = 0;
         for_each_group!(G => count += usize::from(G::of(&self.groups).is_some()));
@@ -75,7 +75,7 @@ impl Sample {
 }
 
 impl Sampler {
-    /// Finds what is to be watched. A program without any process is waited for, and [`Sampler::sources`] says so.
+    /// Finds the server's programs. A program without a process is awaited, and [`Sampler::sources`] says so.
     pub fn open(config: &MonitorConfig) -> Result<Sampler, MonitorError> {
         Sampler::open_at(Path::new("/"), config)
     }
@@ -91,19 +91,19 @@ impl Sampler {
             config: config.clone(),
             buffer: Vec::new(),
         };
-        // The server's processes say which network is theirs.
+        // The server's processes determine the network namespace.
         sampler.open_groups(Place::default(), false)?;
         let place = config.netns.place(&root.join("proc"), &sampler.pids())?;
         sampler.open_groups(place, true)?;
         Ok(sampler)
     }
 
-    /// Opens the groups that are of a network namespace, or the others.
+    /// Opens the groups that belong to a network namespace, or the others.
     fn open_groups(&mut self, place: Place, of_netns: bool) -> Result<(), MonitorError> {
         let pids = self.pids();
         let MonitorConfig { processes, ports, modules, cpus, netns, intervals, ebpf, requests, .. } = &self.config;
         let (root, enabled, lacking) = (&*self.root, intervals.enabled(), &mut self.lacking);
-        let mut site = Site {
+        let mut site = WatchContext {
             root,
             cpus,
             processes,
@@ -123,7 +123,7 @@ impl Sampler {
         });
         for_each_group!(G => if G::OF_NETNS == of_netns {
             if !enabled.has(G::NAME) {
-                site.lacks(G::NAME.name(), not_watched(G::NAME));
+                site.mark_absent(G::NAME.name(), not_watched(G::NAME));
             }
             *G::of_mut(&mut self.watches) = G::of_mut(&mut opened).take();
         });
@@ -131,7 +131,7 @@ impl Sampler {
         Ok(())
     }
 
-    /// Goes after a server that was started anew in another network namespace, like a container's.
+    /// Follows a server that was restarted in another network namespace, such as a container's.
     fn follow(&mut self) {
         if self.watches.process.is_none() || self.config.netns != NetNamespace::Server {
             return;
@@ -140,7 +140,7 @@ impl Sampler {
         if !self.place.is_left(&pids) {
             return;
         }
-        // Where that fails the process is gone again: the next one will be looked at.
+        // On failure the process has already ended; the next search finds its successor.
         let Ok(place) = self.config.netns.place(&self.root.join("proc"), &pids) else { return };
         if place.identity == self.place.identity {
             self.place = place;
@@ -154,7 +154,7 @@ impl Sampler {
         self.watches.process.as_ref().map(ProcessTree::pids).unwrap_or_default()
     }
 
-    /// An error if a program has no process.
+    /// Fails if a program has no process.
     pub fn require_processes(&self) -> Result<(), MonitorError> {
         self.watches.process.as_ref().map_or(Ok(()), ProcessTree::require_all)
     }
@@ -164,8 +164,8 @@ impl Sampler {
         self.sample_groups(Groups::ALL)
     }
 
-    /// The same, with connections counted anew though that would not be due yet: what is reported in the end is the
-    /// end.
+    /// Reads every group and counts connections again even if that is not due, so that the report shows the end of the
+    /// run.
     pub fn last_sample(&mut self) -> Sample {
         self.watches.connections.iter_mut().for_each(ConnectionsWatch::count_anew);
         self.sample()
@@ -173,7 +173,7 @@ impl Sampler {
 
     /// Reads some of the groups that are enabled.
     pub fn sample_groups(&mut self, due: Groups) -> Sample {
-        // Searching takes far longer than reading, so all readings come after it, at one moment.
+        // Searching takes far longer than reading. It comes first, so that all readings are close together in time.
         if let Some(tree) = self.watches.process.as_mut().filter(|_| due.has(GroupName::Process)) {
             tree.search();
             self.follow();
@@ -192,12 +192,12 @@ impl Sampler {
                 watch.map(|watch| G::read(watch, buffer))
             }),
         };
-        // A server without the module has no such group, rather than an empty one.
+        // Without the module in any server, the group is absent rather than empty.
         sample.groups.module = sample.groups.module.filter(|module| !module.servers.is_empty());
         sample
     }
 
-    /// Where each kind of figures comes from, or `none: …` with the reason and what to do about it.
+    /// Where each kind of figures comes from, or `none: …` with the reason and a remedy.
     pub fn sources(&self) -> BTreeMap<String, String> {
         let mut sources = self.lacking.clone();
         for_each_group!(G => if let Some(watch) = G::of(&self.watches) {
@@ -212,11 +212,11 @@ impl Sampler {
     }
 }
 
-/// Why a group that is not enabled has no figures.
+/// The reason why a group that is not enabled has no figures.
 fn not_watched(group: GroupName) -> String {
     match group {
         GroupName::Requests => {
-            "they cost the server some of its throughput and come only when asked for: --requests".to_owned()
+            "they cost the server some of its throughput, so they are off by default: --requests".to_owned()
         }
         group => format!("the group {group} is not watched"),
     }

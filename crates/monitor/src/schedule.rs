@@ -1,14 +1,13 @@
-//! When each group is read: every one is enabled and timed on its own.
+//! When each group is read. Every group is enabled and timed on its own.
 
 use crate::groups::GroupName;
 use brimful_core::Nanos;
 
-/// How often each group is read; `None` where it is not.
+/// How often each group is read; `None` if it is not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Intervals([Option<Nanos>; GroupName::ALL.len()]);
 
-/// When each group is due: on a grid of instants of its own. What is late by more than an interval is left out, not
-/// made up for.
+/// When each group is due: at multiples of its own interval. Missed instants are skipped, not made up for.
 #[derive(Clone, Copy, Debug)]
 pub struct Schedule {
     intervals: Intervals,
@@ -20,10 +19,11 @@ pub struct Schedule {
 pub struct Groups([bool; GroupName::ALL.len()]);
 
 impl Intervals {
-    /// Bounds of every interval: it must show a burst, and must not be a load itself.
+    /// Bounds of every interval: short enough to show a burst, long enough not to be a load itself.
     const BOUNDS: (Nanos, Nanos) = (Nanos::from_millis(10), Nanos::from_secs(3600));
 
-    /// The same for all groups but one: `requests`, which costs the server something, comes only by [`Intervals::set`].
+    /// The same interval for all groups but `requests`, which costs the server something and is enabled only by
+    /// [`Intervals::set`].
     pub fn every(interval: Nanos) -> Intervals {
         let mut intervals = Intervals([None; GroupName::ALL.len()]);
         for group in GroupName::ALL {
@@ -32,18 +32,18 @@ impl Intervals {
         intervals
     }
 
-    /// Changes one group's; brought to between 10 ms and an hour.
+    /// Changes one group's interval, clamped to between 10 ms and an hour.
     pub fn set(&mut self, group: GroupName, interval: Option<Nanos>) {
         let (least, most) = Intervals::BOUNDS;
         self.0[group as usize] = interval.map(|interval| interval.clamp(least, most));
     }
 
-    /// One group's.
+    /// One group's interval.
     pub fn of(&self, group: GroupName) -> Option<Nanos> {
         self.0[group as usize]
     }
 
-    /// The groups that are read at all.
+    /// The groups that are read.
     pub fn enabled(&self) -> Groups {
         Groups(self.0.map(|interval| interval.is_some()))
     }
@@ -55,7 +55,7 @@ impl Intervals {
         intervals.filter(is_first).map(|(_, interval)| interval)
     }
 
-    /// The shortest; `None` if no group is read.
+    /// The shortest interval; `None` if no group is read.
     pub fn shortest(&self) -> Option<Nanos> {
         self.0.iter().flatten().min().copied()
     }
@@ -67,7 +67,7 @@ impl Schedule {
         Schedule { intervals, due: [start; GroupName::ALL.len()] }
     }
 
-    /// The groups that are due; they are so again an interval later.
+    /// The groups that are due. They are due again an interval later.
     pub fn take_due(&mut self, now: Nanos) -> Groups {
         let mut due = Groups::default();
         for (index, interval) in self.intervals.0.iter().enumerate() {
@@ -97,7 +97,7 @@ impl Groups {
         self.0[group as usize]
     }
 
-    /// Whether there is none.
+    /// Whether the set is empty.
     pub fn is_empty(self) -> bool {
         self == Groups::default()
     }

@@ -1,10 +1,10 @@
-//! What costs more than a sample may, like a walk over all processes or all connections, is done now and then.
+//! Rate limit for work that is too expensive for every sample, such as a walk over all processes.
 
 use crate::sys;
 use brimful_core::Nanos;
 
-/// When a search may be made again: after 400 times the CPU time that the last one took, so that each kind of search
-/// takes at most 1/400 of one CPU. On a busy machine a search takes longer, but costs no more.
+/// Allows the next search after 400 times the CPU time of the last one, so that each kind of search uses at most 1/400
+/// of one CPU. On a busy machine a search takes longer, but does not cost more.
 #[derive(Debug, Default)]
 pub(crate) struct Search {
     /// `CLOCK_MONOTONIC`.
@@ -14,7 +14,7 @@ pub(crate) struct Search {
 
 /// The CPU time of this thread when a search began.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Begun(Nanos);
+pub(crate) struct SearchStart(Nanos);
 
 impl Search {
     const REST: u64 = 400;
@@ -23,17 +23,17 @@ impl Search {
         sys::now() >= self.not_before
     }
 
-    pub fn begin() -> Begun {
-        Begun(sys::thread_cpu())
+    pub fn begin() -> SearchStart {
+        SearchStart(sys::thread_cpu())
     }
 
-    /// The search that began then has ended.
-    pub fn rest(&mut self, begun: Begun) {
+    /// Ends the search that began at `begun`, and starts the pause after it.
+    pub fn rest(&mut self, begun: SearchStart) {
         self.rest = Nanos((sys::thread_cpu() - begun.0).0.saturating_mul(Search::REST));
         self.not_before = sys::now() + self.rest;
     }
 
-    /// How long it rests.
+    /// The length of the pause.
     pub fn every(&self) -> Nanos {
         self.rest
     }

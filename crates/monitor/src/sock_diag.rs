@@ -1,14 +1,13 @@
-//! The TCP sockets of some local ports by `sock_diag` netlink: one listening socket by an exact look-up in microseconds
-//! whatever the number of connections, and all connections by a dump that the kernel itself filters by port.
+//! The TCP sockets of some local ports, by `sock_diag` netlink. One listening socket takes an exact look-up of
+//! microseconds, whatever the number of connections. All connections take a dump, which the kernel filters by port.
 //!
-//! For a listening socket the kernel puts the length of the accept queue where other sockets have their receive queue,
-//! the queue's limit where they have their send queue, and what it dropped among its memory figures.
-//! Source: sock_diag(7), linux/inet_diag.h (layouts), net/ipv4/inet_diag.c. Netlink is in host byte order, ports and
-//! addresses in network byte order.
+//! For a listening socket the kernel reports the length of the accept queue as the receive queue, its limit as the send
+//! queue, and dropped segments among the memory figures. Source: sock_diag(7), linux/inet_diag.h (layouts),
+//! net/ipv4/inet_diag.c. Netlink is in host byte order, ports and addresses in network byte order.
 //!
-//! Nothing here waits: the kernel's answer to a look-up and the first part of a dump are there when `send` returns,
-//! each further part when the one before has been received. A dump is not one moment: the kernel walks its table of
-//! sockets in stretches, and what is opened or closed meanwhile may be missed, never the rest.
+//! Nothing here waits. The kernel's answer to a look-up, and the first part of a dump, are ready when `send` returns;
+//! each further part is ready when the one before has been received. A dump does not show one moment: the kernel walks
+//! its table of sockets in steps. Sockets that are opened or closed meanwhile may be missed; all others are included.
 
 mod filter;
 mod message;
@@ -20,12 +19,12 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 
-/// A netlink socket to the kernel's socket tables, those of the network namespace in which it was opened.
+/// A netlink socket for the socket tables of the network namespace in which it was opened.
 #[derive(Debug)]
 pub(crate) struct SockDiag {
     fd: OwnedFd,
     ports: Vec<u16>,
-    /// What a socket must fulfil to be in a dump.
+    /// The condition for a socket to be in a dump.
     filter: Vec<u8>,
     sequence: u32,
     request: Vec<u8>,
@@ -40,39 +39,40 @@ pub(crate) struct ListenSocket {
     id: [u8; SOCKID],
     /// Connections that wait to be accepted.
     pub queue: u32,
-    /// How many may wait.
+    /// The limit of the accept queue.
     pub backlog: u32,
-    /// Segments it dropped since it was opened, modulo 2³². `None` of Linux before 4.7, which does not tell.
+    /// Segments dropped since it was opened, modulo 2³². `None` before Linux 4.7, which does not report it.
     pub drops: Option<u32>,
-    /// As in the `socket:[inode]` of its descriptors.
+    /// The inode, as in `socket:[inode]` of its descriptors.
     pub inode: u32,
 }
 
 /// One connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ConnectedSocket {
-    /// The local one.
+    /// The local port.
     pub port: u16,
     /// The state's number (include/net/tcp_states.h), TIME_WAIT and half-open connections included.
     pub state: u8,
-    /// The kernel remembers it by a small record because no process holds it any more: TIME_WAIT, and some FIN_WAIT2.
+    /// Whether the kernel keeps only a small record of it, because no process holds it any more: TIME_WAIT, and some in
+    /// FIN_WAIT2.
     pub record: bool,
 }
 
 const SOCKID: usize = 48; // struct inet_diag_sockid
 const MESSAGE: usize = 72; // struct inet_diag_msg
-/// The kernel fills at most 32 KiB at once (af_netlink.c); this is what later ones may.
+/// The kernel fills at most 32 KiB at once (af_netlink.c). This leaves room for later kernels.
 const BUFFER: usize = 128 * 1024;
 const REQ_BYTECODE: u16 = 1;
 const LISTEN: u32 = 1 << 10;
-/// Every other state there is: not LISTEN, nor CLOSE and 13, of sockets that only have a port yet.
+/// Every state but LISTEN, CLOSE, and 13, which is of sockets that only have a port yet.
 const CONNECTIONS: u32 = 0x0fff & !LISTEN & !(1 << 7);
 const SKMEMINFO: u16 = 7;
 const SKMEMINFO_DROPS: usize = 8;
 const RECORD_TIMER: u8 = 3;
 
 impl SockDiag {
-    /// Of the network namespace that the calling thread is in.
+    /// Opens a socket in the network namespace of the calling thread.
     pub fn open(ports: &[u16]) -> io::Result<SockDiag> {
         let protocol = Some(netlink::SOCK_DIAG);
         let fd = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, protocol)?;
@@ -80,7 +80,7 @@ impl SockDiag {
         Ok(SockDiag { fd, ports, filter, sequence: 0, request: Vec::new(), buffer: vec![0; BUFFER] })
     }
 
-    /// Every socket that listens on one of the ports, of both families.
+    /// All sockets of both families that listen on one of the ports.
     pub fn listening(&mut self) -> io::Result<Vec<ListenSocket>> {
         let mut sockets = Vec::new();
         self.dump(LISTEN, SKMEMINFO, &mut |body| sockets.extend(listen_socket(body)))?;
@@ -88,7 +88,7 @@ impl SockDiag {
         Ok(sockets)
     }
 
-    /// The same socket as it is now; an error if it is closed.
+    /// Reads the same socket again; an error if it is closed.
     pub fn look_up(&mut self, socket: &ListenSocket) -> io::Result<ListenSocket> {
         let mut found = None;
         self.prepare_look_up(socket);
@@ -96,7 +96,7 @@ impl SockDiag {
         found.filter(|now| now.id == socket.id).ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    /// Shows every connection of the ports, of both families. An error means that some may have been missed.
+    /// Calls `see` with every connection of the ports, of both families. An error means that some may have been missed.
     pub fn connections(&mut self, mut see: impl FnMut(ConnectedSocket)) -> io::Result<()> {
         self.dump(CONNECTIONS, 0, &mut |body| connected_socket(body).into_iter().for_each(&mut see))
     }
@@ -104,7 +104,7 @@ impl SockDiag {
     fn dump(&mut self, states: u32, extension: u16, see: &mut impl FnMut(&[u8])) -> io::Result<()> {
         self.prepare_dump(states, extension);
         match self.ask(see) {
-            // The first that is asked finds out that a kernel before 4.16 knows no equality of ports.
+            // A kernel before 4.16 refuses the comparison of ports for equality.
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
                 self.filter = filter::between(&self.ports);
                 self.prepare_dump(states, extension);
@@ -114,7 +114,7 @@ impl SockDiag {
         }
     }
 
-    /// Puts a question together: `struct nlmsghdr`, `struct inet_diag_req_v2`.
+    /// Builds a request: `struct nlmsghdr`, `struct inet_diag_req_v2`.
     fn prepare_look_up(&mut self, socket: &ListenSocket) {
         self.start(DIAG_BY_FAMILY, 0);
         self.request.extend_from_slice(&[socket.family, libc::IPPROTO_TCP as u8, bit_of(SKMEMINFO), 0]);
@@ -123,8 +123,8 @@ impl SockDiag {
         message::set_length(&mut self.request);
     }
 
-    /// The same: `struct nlmsghdr`, `struct inet_diag_req`, the filter. This is the older form of a request; it asks
-    /// for both families at once, which spares the kernel a second walk.
+    /// Builds a request: `struct nlmsghdr`, `struct inet_diag_req`, the filter. This is the older form of a request. It
+    /// asks for both families at once, which saves the kernel a second walk.
     fn prepare_dump(&mut self, states: u32, extension: u16) {
         self.start(TCP_DIAG, message::DUMP);
         self.request.extend_from_slice(&[libc::AF_INET as u8, 0, 0, bit_of(extension)]);
@@ -142,10 +142,10 @@ impl SockDiag {
         message::start(&mut self.request, kind, flags, self.sequence);
     }
 
-    /// Sends what was put together and shows the body of every message that answers it.
+    /// Sends the request, and calls `see` with the body of every message of the answer.
     fn ask(&mut self, see: &mut impl FnMut(&[u8])) -> io::Result<()> {
         match self.try_ask(see) {
-            // A signal ended an earlier dump in the middle. What is left of it ends by being received.
+            // A signal interrupted an earlier dump. Receiving the rest ends it.
             Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
                 while recv(&self.fd, &mut self.buffer[..], RecvFlags::DONTWAIT).is_ok() {}
                 self.try_ask(see)
@@ -159,7 +159,7 @@ impl SockDiag {
         let (mut interrupted, mut more) = (false, true);
         while more {
             let (_, length) = recv(&self.fd, &mut self.buffer[..], RecvFlags::DONTWAIT | RecvFlags::TRUNC)?;
-            // One that is longer than the buffer has lost its end.
+            // A message longer than the buffer has lost its end.
             let mut rest = self.buffer.get(..length).ok_or(io::ErrorKind::InvalidData)?;
             if rest.is_empty() {
                 return Err(io::ErrorKind::UnexpectedEof.into());
@@ -186,7 +186,7 @@ impl SockDiag {
 }
 
 impl ListenSocket {
-    /// Tells this socket from one that is opened later at the same address.
+    /// Distinguishes this socket from one that is opened later at the same address.
     pub fn cookie(&self) -> u64 {
         u64::from_ne_bytes(self.bytes(40))
     }
@@ -215,12 +215,13 @@ impl fmt::Display for ListenSocket {
     }
 }
 
-/// An extension is asked for by the bit below its number; 0 is none.
+/// The bit that requests an extension; 0 for none.
 fn bit_of(extension: u16) -> u8 {
     extension.checked_sub(1).map_or(0, |bit| 1 << bit)
 }
 
-/// `struct inet_diag_msg` (family, state, timer, retransmissions, id, expiry, queues, uid, inode) and its attributes.
+/// Parses `struct inet_diag_msg` (family, state, timer, retransmissions, id, expiry, queues, uid, inode) and its
+/// attributes.
 fn listen_socket(body: &[u8]) -> Option<ListenSocket> {
     let id = body.get(4..4 + SOCKID)?.try_into().ok()?;
     let (queue, backlog, inode) = (u32_at(body, 56)?, u32_at(body, 60)?, u32_at(body, 68)?);

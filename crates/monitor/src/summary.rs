@@ -1,17 +1,17 @@
-//! What was seen over a run: the `server` object of a Record.
+//! The summary of a run: the `server` object of a Record.
 
 use crate::group::Group;
-use crate::groups::Listed;
+use crate::groups::ListedGroup;
 use crate::rates::{Rates, Tracker};
 use crate::sampler::Sample;
 use brimful_core::Nanos;
 use brimful_core::server::{Server, ServerInterval};
 
-/// What was seen inside a window (everything, if there is none), and every interval. Sources and overhead are left to
-/// the caller.
+/// Summarizes the samples inside a window (all samples, if there is none) and lists every interval. The caller fills in
+/// sources and overhead.
 ///
-/// Rates are those between the first and the last sample inside the window that have the group. A program's totals are
-/// its rates over the window's own length, so that dividing them by it is right.
+/// Rates are between the first and the last sample inside the window that contain the group. A program's totals are its
+/// rates times the window's length, so dividing them by that length yields the rates again.
 pub(crate) fn summarize(samples: &[Sample], epoch: Nanos, window: Option<(Nanos, Nanos)>) -> Server {
     let mut server = Server { intervals: intervals(samples, epoch), ..Server::default() };
     let inside = inside(samples, window);
@@ -24,7 +24,7 @@ pub(crate) fn summarize(samples: &[Sample], epoch: Nanos, window: Option<(Nanos,
     server
 }
 
-/// The course. A group that is read less often than others has figures where it was read.
+/// The time series. A group that is read less often has figures only in the intervals that end with its samples.
 fn intervals(samples: &[Sample], epoch: Nanos) -> Vec<ServerInterval> {
     let mut tracker = Tracker::default();
     let Some((first, rest)) = samples.split_first() else { return Vec::new() };
@@ -51,7 +51,7 @@ fn interval(from: Nanos, to: &Sample, rates: &Rates, epoch: Nanos) -> ServerInte
     interval
 }
 
-/// The samples inside a window, or the nearest two where it holds fewer.
+/// The samples inside a window. If it contains fewer than two, the nearest ones are added.
 fn inside(samples: &[Sample], window: Option<(Nanos, Nanos)>) -> &[Sample] {
     let Some((start, end)) = window else { return samples };
     let mut first = samples.partition_point(|sample| sample.at < start);

@@ -1,4 +1,4 @@
-//! Waiting, and the three system calls that have no safe wrapper. This crate's `unsafe` is here and in
+//! Waiting, and the three system calls that have no safe wrapper. All `unsafe` code of this crate is here and in
 //! `ebpf/object/mapping.rs`.
 
 pub use brimful_os::clock::{now, suspended, thread_cpu};
@@ -11,7 +11,7 @@ use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::time::Duration;
 
-/// Waits until one of these is ready; false if it is `until` before that.
+/// Waits until one of these is ready. False if none is ready at `until`.
 pub fn wait(fds: &mut [PollFd<'_>], until: Nanos) -> io::Result<bool> {
     loop {
         let left = (until - now()).0;
@@ -24,7 +24,7 @@ pub fn wait(fds: &mut [PollFd<'_>], until: Nanos) -> io::Result<bool> {
     }
 }
 
-/// CPU time of a process, its exited threads included; `None` if there is no such process.
+/// CPU time of a process, including its exited threads; `None` if there is no such process.
 ///
 /// This is the clock that clock_getcpuclockid(3) names: the complement of the pid above three bits that say "whole
 /// process, scheduler time". Any user may read it.
@@ -37,7 +37,7 @@ pub fn process_cpu(pid: u32) -> Option<Nanos> {
     (done == 0).then(|| Duration::new(time.tv_sec as u64, time.tv_nsec as u32).into())
 }
 
-/// Sets up the smallest ring there is, and closes it again.
+/// Creates the smallest possible ring, and closes it.
 pub fn try_io_uring() -> io::Result<()> {
     let mut params = [0u32; 30]; // struct io_uring_params: 120 bytes, all zero asks for nothing special
     // SAFETY: `params` has the size and alignment of struct io_uring_params and outlives the call.
@@ -45,7 +45,7 @@ pub fn try_io_uring() -> io::Result<()> {
     owned(fd).map(drop)
 }
 
-/// Creates the smallest BPF map there is, and closes it again.
+/// Creates the smallest possible BPF map, and closes it.
 pub fn try_bpf() -> io::Result<()> {
     const MAP_CREATE: libc::c_long = 0;
     const ARRAY: u32 = 2;

@@ -1,30 +1,29 @@
 //! Programs: processes found by name, pid, port or cgroup, with all their descendants, as one.
 //!
-//! `tree/selection.rs` says which processes are meant, `program.rs` keeps the accounts. In between is a source that
-//! tells of processes: the kernel's walk over its tasks (`tree/tasks.rs`) where eBPF may be used, or /proc
-//! (`tree/proc.rs`). A process that was found stays in its program until it ends, whatever becomes of its name, its
-//! port or its cgroup. A program without any process waits for one.
+//! `tree/selection.rs` decides which processes are selected, and `accounts.rs` keeps their totals. A source reads the
+//! processes: a walk over the kernel's tasks (`tree/tasks.rs`) where eBPF may be used, or /proc (`tree/proc.rs`). A
+//! process stays in its program until it ends, even if its name, port or cgroup changes. A program without any process
+//! waits for one.
 
 mod cgroup;
-mod hidden;
+mod names;
+mod port;
 mod proc;
-mod quota;
 mod selection;
 mod selector;
 mod tasks;
 mod users;
 
-pub(crate) use hidden::elsewhere;
-pub use quota::QuotaSample;
 pub use selector::ProcessSelector;
 
 use crate::accounts::Accounts;
+use crate::hidden::{elsewhere, hidden};
 use crate::owner::owners_in;
 use crate::program::{CpuTime, Membership, ProgramSample};
+use crate::quota::QuotaWatch;
 use crate::{MonitorError, NetNamespace, procfs, sys};
 use brimful_core::Nanos;
 use proc::ProcReader;
-use quota::QuotaWatch;
 use selection::Selection;
 use std::collections::BTreeMap;
 use std::fs;
@@ -41,7 +40,7 @@ pub struct ProcessTree {
     source: Source,
     quotas: QuotaWatch,
     memory_bytes: Option<u64>,
-    /// /proc keeps other users' processes from view.
+    /// Whether /proc hides other users' processes.
     hidden: bool,
 }
 
@@ -50,15 +49,15 @@ pub struct ProcessTree {
 pub struct CpuReading {
     /// `CLOCK_MONOTONIC`.
     pub at: Nanos,
-    /// Of all processes, those that ended included.
+    /// CPU time of all processes, including those that ended.
     pub cpu: CpuTime,
 }
 
-/// Who tells of processes.
+/// Where processes are read from.
 #[derive(Debug)]
 enum Source {
     Tasks(TaskReader),
-    /// And why it is not the other.
+    /// With the reason why eBPF is not used.
     Proc(ProcReader, String),
 }
 
@@ -71,8 +70,8 @@ impl ProcessTree {
         Ok(tree)
     }
 
-    /// Finds the processes of every selector; one without any waits. `root` is where /proc and /sys are; eBPF knows of
-    /// those of this system only. Ports are those of `netns`.
+    /// Finds the processes of every selector; a selector without a process waits. `root` contains /proc and /sys; with
+    /// `ebpf` it must be `/`. Ports are those of `netns`.
     pub(crate) fn watch(
         root: &Path,
         selectors: &[ProcessSelector],
@@ -94,14 +93,15 @@ impl ProcessTree {
             quotas: QuotaWatch::new(root, selectors.len()),
             accounts,
             source,
-            hidden: hidden::hidden(root).is_some(),
+            hidden: hidden(root).is_some(),
             memory_bytes: fs::read(proc.join("meminfo")).ok().as_deref().and_then(procfs::memory_total),
         };
         tree.cpu_reading();
         Ok(tree)
     }
 
-    /// CPU time of all programs now, after a fresh search for their processes: for the edges of a measurement window.
+    /// CPU time of all programs now, after a new search for their processes. It marks the edges of a measurement
+    /// window.
     pub fn cpu_reading(&mut self) -> CpuReading {
         self.selection.look_up(&self.accounts, true);
         if let Source::Proc(reader, _) = &mut self.source {
@@ -117,7 +117,7 @@ impl ProcessTree {
         self.cpu_reading().cpu.total.0
     }
 
-    /// The processes, as last found.
+    /// The processes found by the last search.
     pub fn pids(&self) -> Vec<u32> {
         self.accounts.pids().collect()
     }
@@ -131,20 +131,20 @@ impl ProcessTree {
         }
     }
 
-    /// An error if a selector has no process.
+    /// Fails if a selector has no process.
     pub(crate) fn require_all(&self) -> Result<(), MonitorError> {
         let Some((selector, _)) = self.selection.absent(&self.accounts, Nanos::ZERO).next() else { return Ok(()) };
         if let ProcessSelector::Port(port) = selector {
-            owners_in(*port, self.selection.netns())?; // says why
+            owners_in(*port, self.selection.netns())?; // its error says why
         }
         let wanted = selector.to_string();
-        Err(match hidden::hidden(&self.root) {
+        Err(match hidden(&self.root) {
             Some(why) => MonitorError::UnseenProcess { wanted, why },
             None => MonitorError::NoSuchProcess { wanted, hint: elsewhere(&self.root) },
         })
     }
 
-    /// The slow part, to be done before [`ProcessTree::read`]: looks for processes, as far as that is due.
+    /// Looks for processes, as far as a search is due. This is the slow part, to be done before [`ProcessTree::read`].
     pub(crate) fn search(&mut self) {
         self.selection.look_up(&self.accounts, false);
         if let Source::Proc(reader, _) = &mut self.source {
@@ -175,8 +175,8 @@ impl ProcessTree {
                 sample.membership = Membership::Hidden;
             }
             match source {
-                Source::Tasks(reader) if !reader.tells_waits() => sample.run_queue_wait = None,
-                Source::Proc(reader, _) if !reader.tells_scheduling() => {
+                Source::Tasks(reader) if !reader.has_waits() => sample.run_queue_wait = None,
+                Source::Proc(reader, _) if !reader.has_scheduling() => {
                     (sample.run_queue_wait, sample.context_switches) = (None, None);
                 }
                 _ => {}
@@ -185,14 +185,14 @@ impl ProcessTree {
         samples
     }
 
-    /// Where its figures come from, and what they are still waiting for.
+    /// Where the figures come from, and which processes are still awaited.
     pub(crate) fn sources(&self, sources: &mut BTreeMap<String, String>) {
         let (source, every) = match &self.source {
             Source::Tasks(_) => (TaskReader::SOURCE.to_owned(), Nanos::ZERO),
             Source::Proc(reader, why) => (format!("{} ({why})", reader.source()), reader.scan.every()),
         };
         let absent: Vec<String> = self.selection.absent(&self.accounts, every).map(|(_, text)| text).collect();
-        let hidden = if absent.is_empty() { None } else { hidden::hidden(&self.root) };
+        let hidden = if absent.is_empty() { None } else { hidden(&self.root) };
         let alive = self.accounts.pids().next().map(|_| source);
         let remarks = self.selection.remarks(&self.accounts);
         let parts: Vec<String> = alive.into_iter().chain(remarks).chain(absent).chain(hidden).collect();

@@ -2,7 +2,7 @@
 //! [`PlannedLoad`] has fields for the options that it allows, and none for the others.
 
 use crate::{RunError, RunPlan};
-use brimful_core::workload::{Class, Load, LoadKind, SessionArrivals, Sessions, Spread};
+use brimful_core::workload::{RequestClass, Load, LoadKind, SessionArrivals, Sessions, Spread};
 use brimful_core::{ClassId, Nanos};
 use brimful_engine::{Config, ConnectionPolicy, Follow};
 use brimful_http::Version;
@@ -390,7 +390,7 @@ fn refuse_follow(plan: &RunPlan) -> Result<(), RunError> {
 /// `100 Continue`.
 fn has_exclusive_bodies(plan: &RunPlan) -> bool {
     let waits = |name: &str| name.eq_ignore_ascii_case("Expect");
-    let class_has_one = |class: &Class| {
+    let class_has_one = |class: &RequestClass| {
         let targets = if class.differs_by_path_alone() { 1 } else { class.len() };
         let mut headers = (0..targets).flat_map(|place| class.target(place).headers);
         !class.body_file.is_empty() || headers.any(|(name, _)| waits(name))

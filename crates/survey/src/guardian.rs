@@ -1,7 +1,7 @@
 //! Puts a server back on its CPUs, and takes its quota away, when the survey that moved it is killed: the same program once more, in a session of
 //! its own, which waits for the end of its stdin. The kernel closes that however the survey ends.
 
-use brimful_monitor::{Former, Moved};
+use brimful_monitor::{FormerAffinity, FormerCgroups};
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -15,9 +15,9 @@ const READY: &str = "ready";
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Undo {
     /// Threads, on their CPUs.
-    Cpus(Former),
+    Cpus(FormerAffinity),
     /// Processes, out of a control group with a quota.
-    Quota(Moved),
+    Quota(FormerCgroups),
 }
 
 /// A process that waits for the end of this one. Dropped, it does its work and is waited for.

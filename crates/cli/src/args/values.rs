@@ -7,7 +7,7 @@ use brimful_core::tls::TlsVersion;
 use brimful_core::units::{Count, ParseUnitError};
 use brimful_engine::{Close, Engine};
 use brimful_http::Version;
-use brimful_monitor::{Duty, GroupName, Intervals};
+use brimful_monitor::{DutyCycle, GroupName, Intervals};
 use brimful_run::FleetClock;
 use brimful_workload::{ArrivalsError, Process, Shard};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -175,9 +175,9 @@ pub(super) fn interval(text: &str) -> Result<IntervalOf, String> {
 }
 
 /// Reads `20%` and `0.2`.
-pub(super) fn duty(text: &str) -> Result<Duty, String> {
+pub(super) fn duty(text: &str) -> Result<DutyCycle, String> {
     let share = crate::plan::args::share(text)?;
-    Duty::of_share(share).ok_or_else(|| format!("`{text}` is less than 0.1%: choose a larger share"))
+    DutyCycle::from_share(share).ok_or_else(|| format!("`{text}` is less than 0.1%: choose a larger share"))
 }
 
 /// Reads `9477`, `:9477` and `0.0.0.0:9477`; without an address only this host is served.

@@ -5,7 +5,7 @@ use super::values::{IntervalOf, duty, interval, local_address, time};
 use brimful_core::Nanos;
 use brimful_core::cpus::CpuList;
 use brimful_core::units::Count;
-use brimful_monitor::{Duty, GroupName, NetNamespace, ProcessSelector};
+use brimful_monitor::{DutyCycle, GroupName, NetNamespace, ProcessSelector};
 use clap::Args;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -29,7 +29,7 @@ pub struct WatchArgs {
     ///
     /// Whatever server it is. Costs the server some 1 % of its throughput, by tracepoints attached for a SHARE of the time.
     #[arg(long, value_name = "SHARE", value_parser = duty, num_args = 0..=1, require_equals = true, default_missing_value = "20%")]
-    pub requests: Option<Duty>,
+    pub requests: Option<DutyCycle>,
     /// How often, like 1s; of one group, like process=5s (repeatable) [default: 1s]
     #[arg(long, value_name = "[GROUP=]TIME", value_parser = interval, value_delimiter = ',')]
     pub interval: Vec<IntervalOf>,

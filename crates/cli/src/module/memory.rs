@@ -6,7 +6,7 @@ use crate::exit::UsageError;
 use anyhow::Context;
 use brimful_core::quantity::count;
 use brimful_core::text::one_line;
-use brimful_monitor::module::{Elsewhere, ModuleFile, ModuleFileError, ServerSample, servers_elsewhere};
+use brimful_monitor::module::{ContainerServer, ModuleFile, ModuleFileError, ServerSample, servers_in_containers};
 use jiff::Timestamp;
 use rustix::process::geteuid;
 use std::fs;
@@ -70,12 +70,12 @@ pub fn status(path: &Path) -> String {
 /// Servers of this kind that are in a container or below another root, where `find` does not look: what they are, and
 /// what their memory says.
 pub fn elsewhere(kind: Kind) -> Vec<(String, String)> {
-    let described = |mut server: Elsewhere| {
+    let described = |mut server: ContainerServer| {
         let sample = server.sample().ok().filter(|sample| sample.name.to_lowercase().starts_with(kind.name()))?;
         let what = format!("{} in a container, process {}", one_line(&sample.name), server.pids.first()?);
         Some((what, sentence(&sample, &server.path)))
     };
-    servers_elsewhere(Path::new("/proc")).into_iter().filter_map(described).collect()
+    servers_in_containers(Path::new("/proc")).into_iter().filter_map(described).collect()
 }
 
 fn sentence(sample: &ServerSample, path: &Path) -> String {

@@ -1,4 +1,4 @@
-//! Counts the connections of some ports: by a dump of sock_diag, or where that is refused by /proc/net/tcp.
+//! Counts the connections of some ports: by a dump of sock_diag or, if that is refused, by /proc/net/tcp.
 
 use super::tables::Tables;
 use super::tally::Tally;
@@ -8,17 +8,17 @@ use brimful_core::Nanos;
 use std::io;
 use std::path::Path;
 
-/// Counts again and again.
+/// Counts the connections of some ports.
 #[derive(Debug)]
 pub(super) struct Counter {
     ports: Vec<u16>,
     tables: io::Result<Tables>,
-    last: Last,
+    last: LastCount,
 }
 
 /// How the last count was made.
 #[derive(Debug, Default)]
-struct Last {
+struct LastCount {
     took: Nanos,
     /// Why it was not made by sock_diag.
     refused: Option<String>,
@@ -29,15 +29,15 @@ struct Last {
 impl Counter {
     /// `net` is the directory where the kernel lists sockets.
     pub fn open(net: &Path, ports: &[u16]) -> Counter {
-        Counter { ports: ports.to_vec(), tables: Tables::open(net), last: Last::default() }
+        Counter { ports: ports.to_vec(), tables: Tables::open(net), last: LastCount::default() }
     }
 
-    /// In the order of the ports; `None` if it cannot be done, and [`Counter::source`] then says why.
+    /// Counts, in the order of the ports; `None` if counting fails, for which [`Counter::source`] gives the reason.
     pub fn count(&mut self, diag: &mut io::Result<SockDiag>) -> Option<Vec<Tally>> {
         let begun = sys::now();
         let refused = match self.dump(diag) {
             Ok(tallies) => {
-                self.last = Last { took: sys::now() - begun, ..Last::default() };
+                self.last = LastCount { took: sys::now() - begun, ..LastCount::default() };
                 return Some(tallies);
             }
             Err(refused) => refused,
@@ -47,11 +47,11 @@ impl Counter {
             Err(error) => Err(error.to_string()),
         };
         let (tallies, failed) = counted.map_or_else(|error| (None, Some(error)), |tallies| (Some(tallies), None));
-        self.last = Last { took: sys::now() - begun, refused: Some(refused), failed };
+        self.last = LastCount { took: sys::now() - begun, refused: Some(refused), failed };
         tallies
     }
 
-    /// What the last count took.
+    /// The duration of the last count.
     pub fn took(&self) -> Nanos {
         self.last.took
     }
@@ -72,7 +72,7 @@ impl Counter {
         let diag = diag.as_mut().map_err(|error| error.to_string())?;
         let mut attempt = || tally(&self.ports, |see| diag.connections(see));
         match attempt() {
-            // By a signal, or because the kernel's table was changing.
+            // Interrupted by a signal, or because the kernel's table was changing.
             Err(error) if error.kind() == io::ErrorKind::Interrupted => attempt(),
             answer => answer,
         }

@@ -1,9 +1,9 @@
 //! Connections by state from gauges that the kernel keeps ([`ebpf`](crate::ebpf)), on top of one count.
 //!
-//! A gauge is a difference since it was attached. What there was then is counted once, between two readings of the
-//! gauges. If these are alike nothing moved meanwhile, because connections only arrive, which is counted, and go on
-//! from state to state, so that no two movements undo each other; the sum is then exact for good. If not, it is
-//! uncertain by as many connections as moved, until a later count meets a quieter moment.
+//! A gauge is a difference since it was attached. The connections that existed then are counted once, between two
+//! readings of the gauges. If both readings are equal, nothing moved in between: connections only arrive, which is
+//! counted, and pass from state to state, so no two movements cancel out. The sum is then exact from there on.
+//! Otherwise its uncertainty is the number of connections that moved, until a later count meets a quieter moment.
 
 use super::count::Counter;
 use super::tally::{GAUGED, STATES, Tally, gauged_by_state};
@@ -18,27 +18,28 @@ use std::io;
 pub(super) struct GaugeWatch {
     gauges: Gauges,
     ports: usize,
-    base: Option<Base>,
+    baseline: Option<Baseline>,
 }
 
-/// What is to be added to the gauges of each port.
+/// The counts that are added to the gauges of each port.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Base {
+struct Baseline {
     states: Vec<[i64; STATES]>,
-    /// How many connections moved while it was counted.
+    /// How many connections moved during the count.
     moved: u64,
 }
 
-/// Counts at the beginning, at most.
-const TRIES: usize = 5;
+/// The most counts at the beginning.
+const MAX_COUNTS: usize = 5;
 
 impl GaugeWatch {
-    /// For the network namespace that the calling thread is in, in which `diag` and `counter` were opened too.
+    /// Opens the gauges in the network namespace of the calling thread, in which `diag` and `counter` must have been
+    /// opened too.
     pub fn open(ports: &[u16], counter: &mut Counter, diag: &mut io::Result<SockDiag>) -> Result<GaugeWatch, String> {
         let namespace = own_network_namespace().map_err(|error| error.to_string())?;
         let gauges = Gauges::attach(ports, namespace).map_err(|error| error.to_string())?;
-        let mut watch = GaugeWatch { gauges, ports: ports.len(), base: None };
-        for _ in 0..TRIES {
+        let mut watch = GaugeWatch { gauges, ports: ports.len(), baseline: None };
+        for _ in 0..MAX_COUNTS {
             watch.count(counter, diag);
             if watch.is_exact() {
                 break;
@@ -47,33 +48,33 @@ impl GaugeWatch {
         Ok(watch)
     }
 
-    /// Counts once more, and keeps the better base.
+    /// Counts again, and keeps the better baseline.
     pub fn count(&mut self, counter: &mut Counter, diag: &mut io::Result<SockDiag>) {
         let before = self.read_gauges();
         let tallies = counter.count(diag);
         let after = self.read_gauges();
-        let base = tallies.map(|tallies| Base::of(&before, &tallies, &after));
-        if base.as_ref().is_some_and(|new| self.base.as_ref().is_none_or(|old| new.moved < old.moved)) {
-            self.base = base;
+        let baseline = tallies.map(|tallies| Baseline::from_count(&before, &tallies, &after));
+        if baseline.as_ref().is_some_and(|new| self.baseline.as_ref().is_none_or(|old| new.moved < old.moved)) {
+            self.baseline = baseline;
         }
     }
 
-    /// Whether another count could not make it any better.
+    /// Whether another count cannot improve the figures.
     pub fn is_exact(&self) -> bool {
         self.uncertainty() == Some(0)
     }
 
-    /// By how many connections the figures may be wrong; `None` if there was no count.
+    /// The largest possible error, in connections; `None` if there was no count.
     pub fn uncertainty(&self) -> Option<u64> {
-        self.base.as_ref().map(|base| base.moved)
+        self.baseline.as_ref().map(|baseline| baseline.moved)
     }
 
-    /// Of each port, the connections by state, and how many were accepted since the gauges were attached.
+    /// For each port, its connections by state, and how many were accepted since the gauges were attached.
     pub fn read(&mut self) -> Vec<(Option<BTreeMap<State, u64>>, u64)> {
         let gauges = self.read_gauges();
-        let mut base = self.base.as_mut();
+        let mut baseline = self.baseline.as_mut();
         let port = |(index, gauges): (usize, &PortGauges)| {
-            let states = base.as_mut().map(|base| add(&mut base.states[index], gauges));
+            let states = baseline.as_mut().map(|baseline| counts_by_state(&mut baseline.states[index], gauges));
             (states, gauges.accepted)
         };
         gauges.iter().enumerate().map(port).collect()
@@ -86,12 +87,12 @@ impl GaugeWatch {
 
 impl fmt::Debug for GaugeWatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("GaugeWatch").field("base", &self.base).finish_non_exhaustive()
+        f.debug_struct("GaugeWatch").field("baseline", &self.baseline).finish_non_exhaustive()
     }
 }
 
-impl Base {
-    fn of(before: &[PortGauges], tallies: &[Tally], after: &[PortGauges]) -> Base {
+impl Baseline {
+    fn from_count(before: &[PortGauges], tallies: &[Tally], after: &[PortGauges]) -> Baseline {
         let states = tallies.iter().zip(after).map(|(tally, after)| {
             std::array::from_fn(|state| tally.gauged(state).cast_signed().saturating_sub(after.states[state]))
         });
@@ -99,16 +100,16 @@ impl Base {
             let between = |state: usize| before.states[state].abs_diff(after.states[state]);
             after.accepted.abs_diff(before.accepted) + GAUGED.into_iter().map(between).sum::<u64>()
         });
-        Base { states: states.collect(), moved: moved.sum() }
+        Baseline { states: states.collect(), moved: moved.sum() }
     }
 }
 
-/// A sum below zero shows that the base is too low: it is raised.
-fn add(base: &mut [i64; STATES], gauges: &PortGauges) -> BTreeMap<State, u64> {
+/// Adds a port's gauges to its baseline. A negative sum shows that the baseline is too low, so it is raised.
+fn counts_by_state(baseline: &mut [i64; STATES], gauges: &PortGauges) -> BTreeMap<State, u64> {
     gauged_by_state(|state| {
         let gauge = gauges.states[state];
-        base[state] = base[state].max(gauge.saturating_neg());
-        base[state].saturating_add(gauge).max(0).cast_unsigned()
+        baseline[state] = baseline[state].max(gauge.saturating_neg());
+        baseline[state].saturating_add(gauge).max(0).cast_unsigned()
     })
 }
 
@@ -137,9 +138,9 @@ mod tests {
     #[test]
     fn what_was_counted_once_is_carried_on_by_the_gauges() {
         let quiet = gauges(3, 0, 9);
-        let mut base = Base::of(&[quiet], &[tally(10, 5, 2)], &[quiet]);
-        assert_eq!(base.moved, 0);
-        let now = add(&mut base.states[0], &gauges(-4, 1, 20));
+        let mut baseline = Baseline::from_count(&[quiet], &[tally(10, 5, 2)], &[quiet]);
+        assert_eq!(baseline.moved, 0);
+        let now = counts_by_state(&mut baseline.states[0], &gauges(-4, 1, 20));
         assert_eq!((now[&Established], now[&FinWait2], now[&CloseWait]), (3, 4, 0), "records are not gauged");
         assert_eq!(now.len(), GAUGED.len());
     }
@@ -153,15 +154,15 @@ mod tests {
             (gauges(2, 1, 9), 2),
             (gauges(2, 0, 9), 1),
         ] {
-            assert_eq!(Base::of(&[before, before], &[tally(3, 0, 0); 2], &[before, after]).moved, moved);
+            assert_eq!(Baseline::from_count(&[before, before], &[tally(3, 0, 0); 2], &[before, after]).moved, moved);
         }
     }
 
     #[test]
     fn a_base_that_proves_too_low_is_raised_for_good() {
-        let mut base = [0; STATES];
-        base[usize::from(ESTABLISHED)] = 5;
-        let mut established = |gauge| add(&mut base, &gauges(gauge, 0, 0))[&Established];
+        let mut baseline = [0; STATES];
+        baseline[usize::from(ESTABLISHED)] = 5;
+        let mut established = |gauge| counts_by_state(&mut baseline, &gauges(gauge, 0, 0))[&Established];
         assert_eq!([established(0), established(-7), established(-6), established(i64::MIN)], [5, 0, 1, 0]);
     }
 }

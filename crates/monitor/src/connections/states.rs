@@ -1,5 +1,5 @@
-//! Connections of each port by state, from the best source there is: gauges that the kernel keeps, or else a count,
-//! which takes the kernel time for each socket and therefore rests between two samples that have it.
+//! Connections of each port by state, from the best source: gauges that the kernel keeps, or else counts. A count takes
+//! the kernel time for each socket, so not every sample has one.
 
 use super::count::Counter;
 use super::gauges::GaugeWatch;
@@ -10,11 +10,11 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-/// Reads them again and again.
+/// Reads the connections of some ports.
 #[derive(Debug)]
 pub(super) struct StatesWatch {
     counter: Counter,
-    /// Or why there are none.
+    /// The gauges, or why there are none.
     gauges: Result<GaugeWatch, String>,
     search: Search,
     ports: usize,
@@ -23,24 +23,24 @@ pub(super) struct StatesWatch {
 /// The connections of one port.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PortStates {
-    /// `None` if they were not counted this time.
+    /// By state; `None` if they were not counted this time.
     pub connections: Option<BTreeMap<State, u64>>,
-    /// Since the watch began, where that is known.
+    /// Accepted since the watch began, if known.
     pub accepted: Option<u64>,
 }
 
 impl StatesWatch {
-    /// `net` is the directory where the kernel lists sockets. Without `ebpf` the gauges are left alone.
+    /// `net` is the directory where the kernel lists sockets. Without `ebpf`, gauges are not used.
     pub fn open(net: &Path, ports: &[u16], ebpf: bool, diag: &mut io::Result<SockDiag>) -> StatesWatch {
         let mut counter = Counter::open(net, ports);
         let gauges = match ebpf {
             true => GaugeWatch::open(ports, &mut counter, diag),
-            false => Err("not wanted".to_owned()),
+            false => Err("it is turned off".to_owned()),
         };
         StatesWatch { counter, gauges, search: Search::default(), ports: ports.len() }
     }
 
-    /// Of each port, in order.
+    /// Reads each port, in order.
     pub fn read(&mut self, diag: &mut io::Result<SockDiag>) -> Vec<PortStates> {
         let count = self.search.due() && !self.gauges.as_ref().is_ok_and(GaugeWatch::is_exact);
         let begun = count.then(Search::begin);
@@ -66,17 +66,17 @@ impl StatesWatch {
         ports
     }
 
-    /// The next count does not rest.
+    /// Makes the next count due at once.
     pub fn count_anew(&mut self) {
         self.search = Search::default();
     }
 
-    /// Whether each port's own connections are counted as they come.
+    /// Whether each port's accepted connections are counted.
     pub fn counts_accepted(&self) -> bool {
         self.gauges.is_ok()
     }
 
-    /// Where the figures come from, or `none: …` with the reason and what to do about it.
+    /// Where the figures come from, or `none: …` with the reason and a remedy.
     pub fn source(&self) -> String {
         let counter = self.counter.source();
         match &self.gauges {

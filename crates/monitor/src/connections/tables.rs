@@ -1,7 +1,7 @@
-//! Connections by /proc/net/tcp and tcp6, which list all sockets of a network namespace as text: where sock_diag is
-//! refused. Source: proc(5), net/ipv4/tcp_ipv4.c (`get_tcp4_sock` and those below it).
+//! Connections from /proc/net/tcp and tcp6, which list all sockets of a network namespace as text. Used where sock_diag
+//! is refused. Source: proc(5), net/ipv4/tcp_ipv4.c (`get_tcp4_sock` and the functions below it).
 //!
-//! They are read in pieces and nothing is kept of a line. Like a dump they are not one moment; the kernel formats a
+//! The files are read in pieces, and no line is kept. Like a dump, they do not show one moment: the kernel formats a
 //! page at a time.
 
 use crate::sock_diag::ConnectedSocket;
@@ -14,23 +14,23 @@ use std::path::Path;
 #[derive(Debug)]
 pub(super) struct Tables {
     tcp: File,
-    /// A kernel without IPv6 has none.
+    /// `None` on a kernel without IPv6.
     tcp6: Option<File>,
 }
 
-/// The kernel hands out at most a page at once. A line has some 150 bytes.
+/// The kernel returns at most a page at once. A line has about 150 bytes.
 const PIECE: usize = 8 * 1024;
 const LISTEN: u8 = 10;
-/// The "timer" of sockets that are no sockets any more.
+/// The timer field of the small records that remain of closed sockets.
 const RECORD_TIMER: &[u8] = b"03";
 
 impl Tables {
-    /// `net` is the directory that holds them.
+    /// `net` is the directory that contains them.
     pub fn open(net: &Path) -> io::Result<Tables> {
         Ok(Tables { tcp: File::open(net.join("tcp"))?, tcp6: File::open(net.join("tcp6")).ok() })
     }
 
-    /// Shows every connection there is, of all ports.
+    /// Calls `see` with every connection, of all ports.
     pub fn connections(&self, mut see: impl FnMut(ConnectedSocket)) -> io::Result<()> {
         for file in [Some(&self.tcp), self.tcp6.as_ref()].into_iter().flatten() {
             each_line(file, |line| connection(line).into_iter().for_each(&mut see))?;
@@ -52,7 +52,7 @@ fn each_line(file: &File, mut see: impl FnMut(&[u8])) -> io::Result<()> {
         let whole = piece[..filled].iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
         piece[..whole].split(|&byte| byte == b'\n').for_each(&mut see);
         piece.copy_within(whole..filled, 0);
-        // A line that fills a piece is none of the kernel's.
+        // The kernel writes no line as long as a piece.
         kept = (filled - whole) % PIECE;
     }
 }

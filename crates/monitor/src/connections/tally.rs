@@ -12,7 +12,7 @@ const CLOSE_WAIT: usize = 8;
 const LAST_ACK: usize = 9;
 const CLOSING: usize = 11;
 
-/// Every state of a connection by the kernel's number.
+/// Every state of a connection, with the kernel's number.
 const ALL: [(usize, State); 9] = [
     (ESTABLISHED, State::Established),
     (2, State::SynSent),
@@ -24,20 +24,20 @@ const ALL: [(usize, State); 9] = [
     (LAST_ACK, State::LastAck),
     (CLOSING, State::Closing),
 ];
-/// Those that gauges can tell.
+/// The states that gauges count.
 pub(super) const GAUGED: [usize; 6] = [ESTABLISHED, FIN_WAIT_1, FIN_WAIT_2, CLOSE_WAIT, LAST_ACK, CLOSING];
 
 /// How many connections are in each state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
-    /// By the state's number.
+    /// Counts by the state's number.
     states: [u64; STATES],
-    /// Of those in FIN_WAIT2, the ones that no process holds any more.
+    /// The connections in FIN_WAIT2 that no process holds any more.
     records: u64,
 }
 
 impl Tally {
-    /// Another one; `record` as in [`ConnectedSocket`](crate::sock_diag::ConnectedSocket).
+    /// Counts a connection; `record` as in [`ConnectedSocket`](crate::sock_diag::ConnectedSocket).
     pub fn add(&mut self, state: u8, record: bool) {
         let state = usize::from(state);
         if let Some(count) = self.states.get_mut(state) {
@@ -56,7 +56,7 @@ impl Tally {
     }
 }
 
-/// What gauges say, as figures.
+/// The states that gauges count, with their counts.
 pub(super) fn gauged_by_state(mut count: impl FnMut(usize) -> u64) -> BTreeMap<State, u64> {
     let gauged = ALL.into_iter().filter(|(number, _)| GAUGED.contains(number));
     gauged.map(|(number, state)| (state, count(number))).collect()

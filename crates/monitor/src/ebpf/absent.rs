@@ -1,10 +1,10 @@
-//! What stands in for `object.rs` in a build without the feature `ebpf`: nothing can be attached.
+//! Replaces `object.rs` in a build without the feature `ebpf`: every program fails to load.
 
 use super::EbpfError;
 use std::io;
 use std::sync::atomic::AtomicU64;
 
-/// The programs there would be.
+/// The programs, as in `object.rs`.
 #[derive(Clone, Copy)]
 pub(super) enum Program {
     Connections,
@@ -13,7 +13,7 @@ pub(super) enum Program {
     Walk,
 }
 
-/// There is none.
+/// Cannot be created.
 pub(super) enum Attached {}
 
 impl Attached {
@@ -25,12 +25,12 @@ impl Attached {
         match *self {}
     }
 
-    pub(super) fn pass(&self) -> io::Result<io::Empty> {
+    pub(super) fn iterate(&self) -> io::Result<io::Empty> {
         match *self {}
     }
 }
 
-/// There is none of these either.
+/// Cannot be created.
 pub(super) enum Callable {}
 
 impl Callable {
@@ -47,7 +47,7 @@ impl Callable {
     }
 }
 
-/// And none of these.
+/// Cannot be created.
 pub(super) enum Switched {}
 
 impl Switched {

@@ -1,25 +1,25 @@
-//! TCP connections of a few local ports by state, and how many were accepted, kept by the kernel at every change of a
-//! socket's state (tracepoint `sock:inet_sock_set_state`) and read here without a system call.
+//! TCP connections of a few local ports by state, and how many were accepted. The kernel updates the numbers at every
+//! change of a socket's state (tracepoint `sock:inet_sock_set_state`); reading them takes no system call.
 //!
-//! A gauge is a *difference since attaching*: who wants the number of connections adds what a dump by `sock_diag` found
-//! then. A connection is counted by its local port, in one network namespace, IPv4 and IPv6 alike; a client on the same
-//! host is the other end of the connection and is counted only if its own port is one of these.
+//! A gauge is a *difference since attaching*: the number of connections is the gauge plus the count of a dump by
+//! `sock_diag` at that time. A connection is counted by its local port, in one network namespace, IPv4 and IPv6 alike.
+//! A client on the same host is the other end of the connection; it is counted only if its own port is one of these.
 //!
-//! What the tracepoint shows, and what it does not (net/ipv4/tcp.c, inet_connection_sock.c, tcp_minisocks.c):
+//! The states that the tracepoint shows, and those that it does not (net/ipv4/tcp.c, inet_connection_sock.c,
+//! tcp_minisocks.c):
 //!
-//! - ESTABLISHED, FIN_WAIT1, CLOSE_WAIT, LAST_ACK and CLOSING are **exact**: sockets come into these states and leave
-//!   them only by changes that are shown, also by reset, by abort and by the end of a listener with connections in its
-//!   queue.
-//! - FIN_WAIT2 is exact for connections that some process still holds. One that no process holds any more is replaced
-//!   by a small record, which `sock_diag` shows as FIN_WAIT2, and then counts no more here. A dump that is to be
-//!   compared must leave those out: their timer is 3 (`idiag_timer`), as that of TIME_WAIT.
-//! - TIME_WAIT is never seen: it is such a record from its beginning to its end.
-//! - SYN_RECV is not kept: a half-open connection is a request in the listener's queue, not a socket. SYN_SENT is not:
-//!   a socket comes into it before it has a port. LISTEN and CLOSE are not connections.
+//! - ESTABLISHED, FIN_WAIT1, CLOSE_WAIT, LAST_ACK and CLOSING are **exact**: sockets enter and leave these states only
+//!   by changes that are shown, including reset, abort, and the end of a listener with connections in its queue.
+//! - FIN_WAIT2 is exact for connections that some process still holds. A connection that no process holds is replaced
+//!   by a small record, which `sock_diag` shows as FIN_WAIT2 but which does not count here. A dump that is compared
+//!   with the gauges must exclude these records: their timer is 3 (`idiag_timer`), as that of TIME_WAIT.
+//! - TIME_WAIT is never shown: it is such a record throughout.
+//! - SYN_RECV is not counted: a half-open connection is a request in the listener's queue, not a socket. SYN_SENT is
+//!   not counted: a socket enters it before it has a port. LISTEN and CLOSE are not connections.
 //!
 //! `accepted` counts connections that completed the handshake from the listening side, whether or not the program has
-//! taken them with accept(2). A handshake that the accept queue had no room for, or that was abandoned, is not among
-//! them. A simultaneous open (RFC 9293 §3.5, figure 7) would be, though nobody listened.
+//! accepted them yet. It excludes handshakes that found the accept queue full or were abandoned. It would include a
+//! simultaneous open (RFC 9293 §3.5, figure 7), although no socket listens there.
 
 use super::object::{Attached, Program};
 use super::{EbpfError, at_least_zero};
@@ -27,32 +27,32 @@ use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::{fs, io};
 
-/// Ports that can be followed at once: `MAX_PORTS` in `bpf/connections.bpf.c`.
+/// The most ports at once: `MAX_PORTS` in `bpf/connections.bpf.c`.
 pub(crate) const MAX_PORTS: usize = 16;
 /// One more than the highest number of a state (include/net/tcp_states.h).
 const STATES: usize = 13;
 /// 64-bit words of one port: its states, `accepted`, and padding to whole cache lines.
 const WORDS: usize = 16;
 
-/// The program at work, and its variables.
+/// The attached program and its variables.
 pub(crate) struct Gauges {
     attached: Attached,
-    /// Where the gauges of each port are; a port that is named twice has one place.
+    /// The index of each port's gauges. A port that is listed twice has one index.
     places: Vec<usize>,
 }
 
 /// The connections of one local port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PortGauges {
-    /// By the state's number: connections that came into it since attaching less those that left it. Zero in the states
-    /// that are not kept; the kept ones are 1, 4, 5, 8, 9 and 11, see the head of this file.
+    /// By the state's number: connections that entered the state since attaching, minus those that left it. Zero for
+    /// the states that are not counted; the counted ones are 1, 4, 5, 8, 9 and 11, see the head of this file.
     pub(crate) states: [i64; STATES],
     /// Handshakes completed from the listening side since attaching.
     pub(crate) accepted: u64,
 }
 
 impl Gauges {
-    /// Begins to follow the connections of these ports in the network namespace of this inode number.
+    /// Starts to count the connections of these ports in the network namespace with this inode number.
     pub(crate) fn attach(ports: &[u16], network_namespace: u32) -> Result<Gauges, EbpfError> {
         if ports.len() > MAX_PORTS {
             return Err(EbpfError::TooManyPorts(ports.len()));
@@ -63,7 +63,7 @@ impl Gauges {
         Ok(Gauges { attached, places: ports.iter().filter_map(place).collect() })
     }
 
-    /// The gauges of one of the ports, by its place in the list given to [`attach`](Self::attach).
+    /// The gauges of one port, by its index in the list passed to [`attach`](Self::attach).
     pub(crate) fn read(&self, port_index: usize) -> PortGauges {
         let words: &[AtomicU64] = &self.attached.globals()[self.places[port_index] * WORDS..][..WORDS];
         PortGauges {
@@ -73,13 +73,14 @@ impl Gauges {
     }
 }
 
-/// Inode number of the network namespace that this thread is in.
+/// The inode number of this thread's network namespace.
 pub(crate) fn own_network_namespace() -> io::Result<u32> {
     let inode = fs::metadata("/proc/thread-self/ns/net")?.ino();
     u32::try_from(inode).map_err(io::Error::other)
 }
 
-/// `settings` in `bpf/connections.bpf.c` and `bpf/requests.bpf.c`; `number` says in which order of bytes ports are.
+/// Encodes `settings` of `bpf/connections.bpf.c` and `bpf/requests.bpf.c`. `number` encodes a port in the byte order
+/// that the program expects.
 pub(super) fn settings(ports: &[u16], network_namespace: u32, number: fn(u16) -> [u8; 2]) -> [u8; 8 + 2 * MAX_PORTS] {
     let mut bytes = [0; _];
     bytes[..4].copy_from_slice(&network_namespace.to_ne_bytes());

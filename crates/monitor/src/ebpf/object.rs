@@ -1,8 +1,8 @@
-//! Loading and attaching a program, and what the kernel says when it does not want it.
+//! Loads and attaches programs, and explains the kernel's refusals.
 //!
-//! libbpf fits the program to the running kernel, reading the kernel's description of its types on the way; all of that
-//! is given back at once, and what stays is a descriptor that keeps the program attached and a mapping of its
-//! variables. libbpf would print what goes wrong; here it becomes the error.
+//! libbpf adapts the program to the running kernel by the kernel's description of its types, and frees that memory
+//! afterwards. What remains is a descriptor that keeps the program attached, and a mapping of its variables. libbpf's
+//! messages, which it would print, become the error.
 
 use super::EbpfError;
 use libbpf_rs::{Iter, Link, MapCore, MapFlags, Object, ObjectBuilder, OpenObject, PrintLevel, ProgramInput};
@@ -17,7 +17,7 @@ use std::sync::atomic::AtomicU64;
 
 mod mapping;
 
-/// The programs there are: `bpf/NAME.bpf.c`.
+/// The programs: `bpf/NAME.bpf.c`.
 #[derive(Clone, Copy)]
 pub(super) enum Program {
     Connections,
@@ -26,35 +26,35 @@ pub(super) enum Program {
     Walk,
 }
 
-/// A program that the kernel runs at something that happens. It is detached when this is dropped.
+/// A program that the kernel runs at an event. Dropping this detaches it.
 pub(super) struct Attached {
     link: Link,
     globals: Option<Mapping>,
 }
 
 impl Attached {
-    /// Loads and attaches the program. `settings` becomes its constants, which must be as many bytes; `globals` is the
+    /// Loads and attaches the program. `settings` becomes its constants, and must have their size. `globals` is the
     /// size of its variables in bytes, 0 if it has none.
     pub(super) fn attach(program: Program, settings: &[u8], globals: usize) -> Result<Attached, EbpfError> {
-        heard(program, || {
+        load_or_explain(program, || {
             let mut open = open(program)?;
-            if let Some(mut constants) = open.maps_mut().find(|map| is(map.name(), ".rodata")) {
+            if let Some(mut constants) = open.maps_mut().find(|map| has_suffix(map.name(), ".rodata")) {
                 constants.set_initial_value(settings)?;
             }
             let object = open.load()?;
             let link = object.progs_mut().next().ok_or_else(missing)?.attach()?;
-            let globals = if globals > 0 { Some(memory(&object, ".bss", globals)?) } else { None };
+            let globals = if globals > 0 { Some(map_array(&object, ".bss", globals)?) } else { None };
             Ok(Attached { link, globals })
         })
     }
 
-    /// The program's variables, in words of 64 bits.
+    /// The program's variables, as words of 64 bits.
     pub(super) fn globals(&self) -> &[AtomicU64] {
         self.globals.as_ref().map_or(&[], Mapping::words)
     }
 
-    /// Begins to run an iterator; what it writes can be read to the end once.
-    pub(super) fn pass(&self) -> io::Result<impl io::Read> {
+    /// Starts an iterator. Its output can be read to the end once.
+    pub(super) fn iterate(&self) -> io::Result<impl io::Read> {
         Iter::new(&self.link).map_err(io::Error::other)
     }
 }
@@ -66,32 +66,35 @@ pub(super) struct Callable {
 }
 
 impl Callable {
-    /// Loads the program, with room for so many entries of so many bytes in its map `records`.
+    /// Loads the program. Its map `records` gets room for `entries` entries of `entry` bytes.
     pub(super) fn load(program: Program, entries: u32, entry: usize) -> Result<Callable, EbpfError> {
-        heard(program, || {
+        load_or_explain(program, || {
             let mut open = open(program)?;
-            open.maps_mut().find(|map| is(map.name(), "records")).ok_or_else(missing)?.set_max_entries(entries)?;
+            open.maps_mut()
+                .find(|map| has_suffix(map.name(), "records"))
+                .ok_or_else(missing)?
+                .set_max_entries(entries)?;
             let object = open.load()?;
-            let entries = memory(&object, "records", entries as usize * entry)?;
+            let entries = map_array(&object, "records", entries as usize * entry)?;
             Ok(Callable { object, entries })
         })
     }
 
-    /// Runs the program once; what it returned.
+    /// Runs the program once, and returns its result.
     pub(super) fn call(&self) -> io::Result<u32> {
         let program = self.object.progs_mut().next().ok_or_else(missing)?;
         let output = program.test_run(ProgramInput::default()).map_err(io::Error::other)?;
         Ok(output.return_value)
     }
 
-    /// What it wrote into `records`, in words of 64 bits.
+    /// The contents of `records`, as words of 64 bits.
     pub(super) fn entries(&self) -> &[AtomicU64] {
         self.entries.words()
     }
 }
 
-/// Programs that are attached and detached together, again and again, and keep their maps meanwhile. They are detached
-/// when this is dropped.
+/// Programs that are attached and detached together, repeatedly, and keep their maps in between. Dropping this detaches
+/// them.
 pub(super) struct Switched {
     program: Program,
     object: Object,
@@ -99,24 +102,30 @@ pub(super) struct Switched {
 }
 
 impl Switched {
-    /// Loads the programs without attaching them. `settings` becomes their constants, which must be as many bytes; their
-    /// map `tallies` has room for so many entries.
+    /// Loads the programs without attaching them. `settings` becomes their constants, and must have their size. Their
+    /// map `tallies` gets room for `entries` entries.
     pub(super) fn load(program: Program, settings: &[u8], entries: u32) -> Result<Switched, EbpfError> {
-        heard(program, || {
+        load_or_explain(program, || {
             let mut open = open(program)?;
-            open.maps_mut().find(|map| is(map.name(), ".rodata")).ok_or_else(missing)?.set_initial_value(settings)?;
-            open.maps_mut().find(|map| is(map.name(), "tallies")).ok_or_else(missing)?.set_max_entries(entries)?;
+            open.maps_mut()
+                .find(|map| has_suffix(map.name(), ".rodata"))
+                .ok_or_else(missing)?
+                .set_initial_value(settings)?;
+            open.maps_mut()
+                .find(|map| has_suffix(map.name(), "tallies"))
+                .ok_or_else(missing)?
+                .set_max_entries(entries)?;
             Ok(Switched { program, object: open.load()?, links: Vec::new() })
         })
     }
 
-    /// Sets their variables, which must be as many bytes, and attaches them all, or none. The first in their file is the
-    /// last: what others go on from is seen when these are there.
+    /// Sets their variables, which must have this size, and attaches all of them, or none. The first program in the
+    /// file is attached last, so that the others are ready for what it begins.
     pub(super) fn attach(&mut self, variables: &[u8]) -> Result<(), EbpfError> {
         let Switched { program, object, links } = self;
         links.clear();
-        *links = heard(*program, || {
-            let map = object.maps().find(|map| is(map.name(), ".bss")).ok_or_else(missing)?;
+        *links = load_or_explain(*program, || {
+            let map = object.maps().find(|map| has_suffix(map.name(), ".bss")).ok_or_else(missing)?;
             map.update(&0_u32.to_ne_bytes(), variables, MapFlags::ANY)?;
             let programs: Vec<_> = object.progs_mut().collect();
             programs.iter().rev().map(|program| program.attach()).collect()
@@ -124,14 +133,14 @@ impl Switched {
         Ok(())
     }
 
-    /// Detaches them, the first in their file first.
+    /// Detaches them, the first in the file first.
     pub(super) fn detach(&mut self) {
         while self.links.pop().is_some() {}
     }
 
-    /// An entry of `tallies`: what each CPU has of it.
+    /// An entry of `tallies`: each CPU's copy.
     pub(super) fn of_each_cpu(&self, entry: u32) -> io::Result<Vec<Vec<u8>>> {
-        let map = self.object.maps().find(|map| is(map.name(), "tallies")).ok_or_else(missing)?;
+        let map = self.object.maps().find(|map| has_suffix(map.name(), "tallies")).ok_or_else(missing)?;
         let found = map.lookup_percpu(&entry.to_ne_bytes(), MapFlags::ANY).map_err(io::Error::other)?;
         found.ok_or_else(missing)
     }
@@ -141,15 +150,15 @@ fn open(program: Program) -> libbpf_rs::Result<OpenObject> {
     ObjectBuilder::default().name(program.name())?.open_memory(program.object())
 }
 
-/// Maps the array with this name, which must have this size.
-fn memory(object: &Object, name: &str, bytes: usize) -> io::Result<Mapping> {
-    let map = object.maps().find(|map| is(map.name(), name)).ok_or_else(missing)?;
+/// Maps the array with this name, which must have this size in bytes.
+fn map_array(object: &Object, name: &str, bytes: usize) -> io::Result<Mapping> {
+    let map = object.maps().find(|map| has_suffix(map.name(), name)).ok_or_else(missing)?;
     let size = map.value_size() as usize * map.max_entries() as usize;
-    if size == bytes { Mapping::of(map.as_fd(), bytes) } else { Err(io::ErrorKind::InvalidData.into()) }
+    if size == bytes { Mapping::new(map.as_fd(), bytes) } else { Err(io::ErrorKind::InvalidData.into()) }
 }
 
-/// libbpf puts the program's name before those of sections.
-fn is(name: &OsStr, ending: &str) -> bool {
+/// libbpf prefixes the names of sections with the program's name.
+fn has_suffix(name: &OsStr, ending: &str) -> bool {
     name.as_encoded_bytes().ends_with(ending.as_bytes())
 }
 
@@ -167,7 +176,7 @@ impl Program {
         }
     }
 
-    /// The first Linux that has what it is attached to.
+    /// The first version of Linux with the program's hooks.
     fn needs(self) -> &'static str {
         match self {
             Program::Requests => "6.3",
@@ -185,15 +194,15 @@ impl Program {
     }
 }
 
-// --- What went wrong -------------------------------------------------------------------------------------------------
+// --- Errors ---------------------------------------------------------------------------------------------------------
 
 thread_local! {
-    /// What libbpf said while this thread loaded a program. It speaks on the thread that called it.
+    /// libbpf's messages while this thread loaded a program. libbpf calls back on the thread that called it.
     static SAID: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// Loads a program by `load`, and explains why it cannot be done.
-fn heard<T>(program: Program, load: impl FnOnce() -> libbpf_rs::Result<T>) -> Result<T, EbpfError> {
+/// Loads a program by `load`, and explains a failure.
+fn load_or_explain<T>(program: Program, load: impl FnOnce() -> libbpf_rs::Result<T>) -> Result<T, EbpfError> {
     static LISTEN: Once = Once::new();
     LISTEN.call_once(|| {
         libbpf_rs::set_print(Some((PrintLevel::Warn, hear)));

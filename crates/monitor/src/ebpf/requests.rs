@@ -1,29 +1,29 @@
-//! Requests of a few local TCP ports as their sockets show them, of any server, by four tracepoints:
+//! Requests of a few local TCP ports as their sockets show them, for any server. Four tracepoints are used:
 //!
-//! | tracepoint | what it tells |
+//! | tracepoint | what it shows |
 //! |---|---|
-//! | `sock:sk_data_ready` | bytes can be read: a request is ready, also on a connection that nobody has accepted yet |
-//! | `sock:sock_recv_length` | the server has read some: by read(2), recvmsg(2) or io_uring |
-//! | `sock:sock_send_length` | the server has handed some to the kernel: by write(2), sendmsg(2), sendfile(2) or io_uring |
+//! | `sock:sk_data_ready` | bytes can be read: a request is ready, even on a connection that has not been accepted yet |
+//! | `sock:sock_recv_length` | the server has read bytes: by read(2), recvmsg(2) or io_uring |
+//! | `sock:sock_send_length` | the server has handed bytes to the kernel: by write(2), sendmsg(2), sendfile(2) or io_uring |
 //! | `sock:inet_sock_set_state` | the connection is being closed |
 //!
 //! A request begins with the first bytes that are ready after an answer, and ends with the last bytes that are sent
-//! before the next one is read. The last send is known to have been that only later, so times are recorded with every
-//! send and taken back with the next one. An answer of which the socket's buffer is full is not recorded as ended: that
-//! is what a server stops at in the middle of one.
+//! before the next request is read. Which send was the last is known only later, so times are recorded with every send,
+//! and taken back with the next one. An answer that fills the socket's buffer is not recorded as ended, because that is
+//! where a server stops in the middle of an answer.
 //!
-//! The programs are attached for slices of time, and each slice knows nothing of the one before. A request **counts** if
-//! its first bytes are ready in a slice, from an instant `from` to an instant `until`, and is followed until the slice
-//! ends. What was ready before that is never counted, what becomes ready within it always: how long a request takes has
-//! no influence on whether it is. A request that counts has at the slice's end an answer (`answered`), has lost its connection
-//! (`unanswered`), or neither: it is open, and all that is known of its time is that it is longer than the rest of the
-//! slice after `until`.
+//! The programs are attached for slices of time, and no state passes from one slice to the next. A request **counts**
+//! if its first bytes become ready in a slice between the instants `from` and `until`. It is followed until the slice
+//! ends. Requests that were ready before never count, and those that become ready within always do, so whether a
+//! request counts does not depend on how long it takes. At the end of the slice, a request that counts has an answer
+//! (`answered`), has lost its connection (`unanswered`), or is open. All that is known of an open request is that it
+//! takes longer than from `until` to the end of the slice.
 //!
-//! Numbers of a tally only grow, except that what was recorded may be taken back: between two readings while the
-//! programs are attached, an answer may leave one size and enter another.
+//! Numbers of a tally only grow, with one exception. While the programs are attached, an answer may leave one size and
+//! enter another between two readings, because its record was taken back.
 //!
-//! Not seen: what splice(2) reads from a socket. A program that is interrupted on its CPU by another run of itself
-//! misses that one, which takes a kernel with full preemption.
+//! Not seen: what splice(2) reads from a socket. With full preemption in the kernel, a program that is interrupted on
+//! its CPU by another run of itself misses that run.
 
 use super::connections::{MAX_PORTS, settings};
 use super::object::{Program, Switched};
@@ -32,18 +32,18 @@ use brimful_core::Nanos;
 use std::fmt;
 use std::io;
 
-/// Answers by their size: `CLASSES` in `bpf/requests.bpf.c`.
+/// Number of size classes of answers: `CLASSES` in `bpf/requests.bpf.c`.
 pub(crate) const CLASSES: usize = 5;
-/// Of times, as the Server Module has them: `BUCKETS` there.
+/// Buckets of times, as in the Server Module: `BUCKETS` in `bpf/requests.bpf.c`.
 const BUCKETS: usize = 112;
 /// 64-bit words of `struct times` and `struct tally`.
 const TIMES_WORDS: usize = 2 + BUCKETS;
 const TALLY_WORDS: usize = 5 + 2 * TIMES_WORDS;
 
-/// The programs, loaded; attached only for the time of a slice.
+/// The loaded programs. They are attached only during a slice.
 pub(crate) struct RequestProbe {
     programs: Switched,
-    /// Of each port that was asked for, its place in the programs' list, where none is twice.
+    /// For each requested port, its index in the programs' list, which has no duplicates.
     places: Vec<usize>,
     slices: u64,
 }
@@ -53,28 +53,28 @@ pub(crate) struct RequestProbe {
 pub(crate) struct PortTally {
     /// Requests that count.
     pub begun: u64,
-    /// Of them, those whose connection ended without a byte of an answer.
+    /// The requests that count whose connection ended without a byte of an answer.
     pub unanswered: u64,
-    /// Those that were answered.
+    /// The answered requests, by size of the answer.
     pub sizes: [SizeTally; CLASSES],
 }
 
-/// Those with answers of one size.
+/// The requests with answers of one size.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SizeTally {
-    /// How many.
+    /// Number of requests.
     pub answered: u64,
     /// Bytes of requests.
     pub received: u64,
     /// Bytes of answers.
     pub sent: u64,
-    /// Ready to read.
+    /// Times from ready until read.
     pub wait: TimesTally,
-    /// Read to last send.
+    /// Times from read until the last send.
     pub service: TimesTally,
 }
 
-/// Times of as many requests as were answered.
+/// Times of the answered requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TimesTally {
     pub sum_ns: u64,
@@ -83,7 +83,7 @@ pub(crate) struct TimesTally {
 }
 
 impl RequestProbe {
-    /// Loads the programs for these ports in the network namespace of this inode number.
+    /// Loads the programs for these ports in the network namespace with this inode number.
     pub(crate) fn load(ports: &[u16], network_namespace: u32) -> Result<RequestProbe, EbpfError> {
         if ports.len() > MAX_PORTS {
             return Err(EbpfError::TooManyPorts(ports.len()));
@@ -109,12 +109,12 @@ impl RequestProbe {
         self.programs.attach(control.as_flattened())
     }
 
-    /// Ends it. Nothing moves from then on.
+    /// Ends the slice. The counters do not change until the next one.
     pub(crate) fn end(&mut self) {
         self.programs.detach();
     }
 
-    /// What there has been, of each port in the order in which they were given.
+    /// The requests of each port, in the order in which the ports were passed.
     pub(crate) fn read(&self) -> io::Result<Vec<PortTally>> {
         self.places.iter().map(|&place| self.read_port(place)).collect()
     }
@@ -163,14 +163,14 @@ impl Default for TimesTally {
     }
 }
 
-/// Of squares of 1024 ns, which a program can make without dividing.
+/// Converts from squares of 1024 ns, which a program can compute without dividing.
 fn square_microseconds(squares: u64) -> u64 {
     let scaled = u128::from(squares) * (1024 * 1024) / 1_000_000;
     u64::try_from(scaled).unwrap_or(u64::MAX)
 }
 
 /// The sum of an entry over all CPUs. One CPU may have subtracted what another has added, so a single number may be
-/// below zero, and wraps. The sum may be below zero too while the programs are attached; it is returned as zero then.
+/// negative, and wraps. While the programs are attached the sum may be negative too; it is then returned as zero.
 fn total(copies: &[Vec<u8>]) -> io::Result<[u64; TALLY_WORDS]> {
     let mut sum = [0_u64; TALLY_WORDS];
     for copy in copies {

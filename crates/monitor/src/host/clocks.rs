@@ -1,8 +1,8 @@
-//! Time and CPU: how many cores, which clock, how late timers are, how much the hypervisor takes, how fast a core is.
+//! Time and CPU: the number of cores, the clock, lateness of timers, steal, and the speed of a core.
 
 use super::probe::{BUFFER_MIB, Prober};
 use super::{Finding, Fix, Status, judged, unknown};
-use crate::bottleneck::thresholds::STEAL_AT_ALL;
+use crate::bottleneck::thresholds::MIN_STEAL;
 use crate::kernel::stat::{CpuTicks, SystemStat};
 use crate::sys;
 use brimful_core::Nanos;
@@ -13,10 +13,10 @@ use std::path::Path;
 use std::time::Duration;
 
 const SOURCES: &str = "sys/devices/system/clocksource/clocksource0";
-/// Clocks that are read without entering the kernel.
+/// Clock sources that are read without entering the kernel.
 const FAST: [&str; 5] = ["tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page", "riscv_clocksource"];
-/// A sleep that ends later than this spoils an open schedule even where the engine spins for the last stretch.
-const LATE: Nanos = Nanos::from_micros(500);
+/// A sleep that ends later than this disturbs an open schedule, even though the engine spins for the last stretch.
+const MAX_LATENESS: Nanos = Nanos::from_micros(500);
 
 pub(super) fn examine(root: &Path) -> Vec<Finding> {
     let before = cpu_ticks(root);
@@ -63,7 +63,7 @@ fn timers(lateness: Nanos) -> Finding {
     let slack = rustix::thread::current_timer_slack().map_or_else(|_| "unknown".to_owned(), |ns| Nanos(ns).to_string());
     judged(
         "timer_slack",
-        lateness < LATE,
+        lateness < MAX_LATENESS,
         format!("slack {slack}; a sleep of 1 ms ends {lateness} late (median of ten)"),
         "how long before each call is due the generator must be awake and spin".to_owned(),
         "sudo cpupower idle-set --disable-by-latency 50",
@@ -72,7 +72,7 @@ fn timers(lateness: Nanos) -> Finding {
 
 fn steal(before: Option<CpuTicks>, after: Option<CpuTicks>) -> Finding {
     let Some((before, after)) = before.zip(after) else {
-        return unknown("steal", "/proc/stat", "CPU time that the hypervisor gives to others falsifies every figure");
+        return unknown("steal", "/proc/stat", "CPU time that the hypervisor gives to others distorts every figure");
     };
     let share = |from: CpuTicks| {
         let part = |of: fn(&CpuTicks) -> u64| of(&after).saturating_sub(of(&from)) as f64;
@@ -82,9 +82,9 @@ fn steal(before: Option<CpuTicks>, after: Option<CpuTicks>) -> Finding {
     let (now, since_boot) = (share(before), share(CpuTicks::default()));
     judged(
         "steal",
-        now.max(since_boot) < STEAL_AT_ALL,
+        now.max(since_boot) < MIN_STEAL,
         format!("{} now, {} since boot", percent(now), percent(since_boot)),
-        "CPU time that the hypervisor gave to others: it falsifies every figure".to_owned(),
+        "CPU time that the hypervisor gave to others: it distorts every figure".to_owned(),
         Fix::by_hand("vmstat 1    # the column st: move to a host with dedicated CPUs, or measure when it is 0"),
     )
 }

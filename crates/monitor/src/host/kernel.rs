@@ -1,4 +1,4 @@
-//! Which of the kernel's newer doors are open: io_uring and eBPF, each by trying it.
+//! Whether io_uring and eBPF can be used, each by trying it.
 
 use super::{Finding, Fix, judged, numbers};
 use crate::sys;

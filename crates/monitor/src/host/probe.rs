@@ -1,6 +1,6 @@
-//! How fast this host computes and reads memory just now, in some ten milliseconds. Virtual machines share caches,
-//! cores and clock frequency with neighbours that no account of the kernel shows: figures of two runs are comparable
-//! where these are.
+//! How fast this host computes and reads memory right now, measured in about ten milliseconds. Virtual machines share
+//! caches, cores and clock frequency with neighbours that appear in no statistic of the kernel. Figures of two runs are
+//! comparable if these figures are.
 
 use crate::sys;
 use brimful_core::Nanos;
@@ -8,25 +8,25 @@ use brimful_core::server::HostProbe;
 use std::hint::black_box;
 use std::sync::OnceLock;
 
-/// Length of the buffer: more than a CPU's own caches hold, no more than the shared cache of most servers does.
+/// Size of the buffer: larger than a CPU's own caches, and no larger than the shared cache of most servers.
 pub(super) const BUFFER_MIB: usize = 16;
 /// Time for each of the two figures.
 const TIME: Nanos = Nanos(3_500_000);
 
-/// The calling thread's CPU, by a buffer that is built at the first call, in some 20 ms, and kept.
+/// Measures the calling thread's CPU. The buffer is built at the first call, in about 20 ms, and kept.
 pub fn probe() -> HostProbe {
     static PROBER: OnceLock<Prober> = OnceLock::new();
     PROBER.get_or_init(Prober::new).measure()
 }
 
-/// Measures by a buffer of its own.
+/// A probe with a buffer of its own.
 #[derive(Debug)]
 pub struct Prober {
-    /// All are on one round trip.
+    /// All lines form one cycle.
     lines: Box<[Line]>,
 }
 
-/// A cache line, which says where the next one is.
+/// A cache line, which contains the index of the next one.
 #[repr(align(64))]
 #[derive(Clone, Copy, Debug)]
 struct Line(u32);
@@ -54,16 +54,16 @@ impl Prober {
         Prober { lines }
     }
 
-    /// The calling thread's CPU. What others take of the thread's time does not count; what they take of the caches,
-    /// the core and the clock frequency does.
+    /// Measures the calling thread's CPU. Time that others take from the thread does not count; their use of the
+    /// caches, the core and the clock frequency does.
     pub fn measure(&self) -> HostProbe {
         HostProbe { arithmetic_mops: arithmetic() / 1e6, memory_mreads: self.memory() / 1e6 }
     }
 
-    /// Reads per second, each at a place that the one before tells.
+    /// Reads per second. Each read finds the place of the next.
     fn memory(&self) -> f64 {
         const READS: u64 = 2_000;
-        // What was done since the last probe has driven the buffer out of the caches: that is not the host's doing.
+        // Work since the last probe has evicted the buffer from the caches, which is not a property of the host.
         black_box(self.lines.iter().fold(0, |sum: u32, line| sum.wrapping_add(line.0)));
         let mut at = 0;
         per_second(READS, || {
@@ -75,7 +75,7 @@ impl Prober {
     }
 }
 
-/// Integer operations per second, each of which needs the result of the one before.
+/// Integer operations per second. Each needs the result of the one before.
 fn arithmetic() -> f64 {
     const ROUNDS: u64 = 20_000;
     let mut value = black_box(1);
@@ -87,16 +87,16 @@ fn arithmetic() -> f64 {
     })
 }
 
-/// Operations of [`scrambled`].
+/// The number of operations in [`scrambled`].
 const OPERATIONS: u64 = 4;
 
-/// A shift, an exclusive or, a multiplication and an addition, of which a compiler can fold no two rounds into one.
+/// A shift, an exclusive or, a multiplication and an addition. A compiler cannot fold two rounds into one.
 fn scrambled(value: u64) -> u64 {
     (value ^ (value >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9).wrapping_add(0x9e37_79b9_7f4a_7c15)
 }
 
-/// How many of `each` are done in a second of this thread's CPU time: the median of as many batches as [`TIME`] has
-/// room for, at least one.
+/// Operations per second of this thread's CPU time, of which a batch has `each`. The median of as many batches as fit
+/// into [`TIME`], at least one.
 fn per_second(each: u64, mut batch: impl FnMut()) -> f64 {
     let until = sys::now() + TIME;
     let mut rates = Vec::new();

@@ -1,4 +1,4 @@
-//! What a test bed of several hosts on this one takes: TUN devices, and `ip` for its commands.
+//! What a test bed with several hosts on this machine needs: TUN devices, and `ip`.
 
 use super::{Finding, judged};
 use std::ffi::OsString;
@@ -6,7 +6,7 @@ use std::fs::OpenOptions;
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// Where TUN devices are made.
+/// The file through which TUN devices are created.
 const TUN: &str = "dev/net/tun";
 
 pub(super) fn examine(root: &Path, path: OsString) -> Vec<Finding> {
@@ -14,7 +14,7 @@ pub(super) fn examine(root: &Path, path: OsString) -> Vec<Finding> {
 }
 
 fn tun(root: &Path) -> Finding {
-    // Opening it makes no device yet.
+    // Opening it creates no device.
     let opened = OpenOptions::new().read(true).write(true).open(root.join(TUN));
     let (value, fix) = match &opened {
         Ok(_) => (format!("/{TUN} can be opened"), String::new()),
@@ -30,7 +30,8 @@ fn tun(root: &Path) -> Finding {
 fn ip(path: OsString) -> Finding {
     let found = std::env::split_paths(&path).map(|dir| dir.join("ip")).find(|ip| ip.is_file());
     let value = found.as_ref().map_or_else(|| "not in PATH".to_owned(), |ip| ip.display().to_string());
-    let means = "`brimful testbed` configures its hosts by it, and its command runs programs on them by it".to_owned();
+    let means =
+        "`brimful testbed` configures its hosts with it, and its command runs programs on them with it".to_owned();
     judged("ip", found.is_some(), value, means, "sudo apt-get install -y iproute2")
 }
 

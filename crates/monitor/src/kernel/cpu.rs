@@ -1,21 +1,21 @@
-//! Where the time of each CPU went, and of those watched together.
+//! The shares of each CPU's time, and of all watched CPUs together.
 //!
-//! A CPU counts if it was online at both ends and its counters did not begin anew: the idle time of one that was taken
-//! out and put back does (until Linux 6.8), be it by hand or because the machine was suspended, which takes out all but
-//! one. The kernel's own sum is of no use here, because it keeps the CPUs that have left.
+//! A CPU counts if it was online at both ends and its counters were not reset. Until Linux 6.8, idle time is reset when
+//! a CPU is taken offline and back, whether by hand or because the machine was suspended, which takes all CPUs but one
+//! offline. The kernel's own sum cannot be used, because it includes CPUs that are offline by now.
 
 use super::stat::CpuTicks;
 use brimful_core::server::{Core, CpuShares};
 use std::collections::BTreeMap;
 
-/// Which CPUs those are, how they did together, and each.
+/// The CPUs that count, their shares together, and each one's shares.
 pub(super) fn since(
     earlier: &BTreeMap<usize, CpuTicks>,
     later: &BTreeMap<usize, CpuTicks>,
 ) -> (Vec<usize>, Option<CpuShares>, Vec<Core>) {
     let grown = |(&cpu, to): (&usize, &CpuTicks)| Some((cpu, growth(earlier.get(&cpu)?, to)?));
     let grown: Vec<(usize, CpuTicks)> = later.iter().filter_map(grown).collect();
-    let kept = Kept {
+    let kept = KeptCounters {
         interrupt: later.values().any(|ticks| ticks.interrupt > 0),
         io_wait: later.values().any(|ticks| ticks.io_wait > 0),
     };
@@ -24,16 +24,16 @@ pub(super) fn since(
     (grown.into_iter().map(|(cpu, _)| cpu).collect(), together, cores)
 }
 
-/// Which counters this kernel keeps. One that has not moved on any CPU since boot is not kept but written as 0, as a
-/// container's view (lxcfs) does.
-struct Kept {
+/// Which counters this kernel keeps. A counter that has not moved on any CPU since boot is not kept but written as 0,
+/// as in a container's view (lxcfs).
+struct KeptCounters {
     interrupt: bool,
     io_wait: bool,
 }
 
-impl Kept {
-    /// `None` if no tick fell into the time, as happens in less than 10 ms: nobody knows then what the CPU did, and
-    /// four zeros would say that it did not even idle.
+impl KeptCounters {
+    /// `None` if no tick fell into the stretch, as happens in less than 10 ms. Nothing is known about the CPU then, and
+    /// four zeros would mean that it was not even idle.
     fn shares(&self, ticks: CpuTicks) -> Option<CpuShares> {
         let CpuTicks { user, system, idle, steal, interrupt, io_wait } = ticks;
         let all = [user, system, idle, steal].into_iter().map(|ticks| ticks as f64).sum::<f64>();
@@ -49,8 +49,9 @@ impl Kept {
     }
 }
 
-/// `None` if the counters began anew. Two run backwards on their own, which means no growth: steal after a move to
-/// another host, and iowait, because the kernel turns it to idle time when the thread that waited wakes elsewhere.
+/// `None` if the counters were reset. Two counters may fall on their own, which means no growth: steal after a
+/// migration to another host, and iowait, because the kernel moves it to idle time when the waiting thread wakes on
+/// another CPU.
 fn growth(from: &CpuTicks, to: &CpuTicks) -> Option<CpuTicks> {
     let (system, idle) = (steady(from.system, to.system)?, steady(from.idle, to.idle)?);
     Some(CpuTicks {
@@ -63,11 +64,11 @@ fn growth(from: &CpuTicks, to: &CpuTicks) -> Option<CpuTicks> {
     })
 }
 
-/// Growth of a counter that falls only by a little, if at all: idle time is read while its CPU changes it, and lxcfs
-/// rounds. By more than a second, it has begun anew.
+/// Growth of a counter that falls only slightly, if at all: idle time is read while its CPU changes it, and lxcfs
+/// rounds. A fall by more than a second means that it was reset.
 fn steady(from: u64, to: u64) -> Option<u64> {
-    const LITTLE: u64 = 100;
-    (to.saturating_add(LITTLE) >= from).then(|| to.saturating_sub(from))
+    const MAX_FALL_TICKS: u64 = 100;
+    (to.saturating_add(MAX_FALL_TICKS) >= from).then(|| to.saturating_sub(from))
 }
 
 fn plus(a: CpuTicks, b: &CpuTicks) -> CpuTicks {

@@ -1,8 +1,8 @@
-//! Whole disks, from /proc/diskstats. That has everything that is a block device: partitions and what is stacked on
-//! disks (device mapper, RAID) would count the same traffic again, and loop devices and RAM disks are none. /sys/block
-//! tells them apart. Blocks are of 512 bytes. Source: Documentation/admin-guide/iostats.rst.
+//! Whole disks, from /proc/diskstats. That file lists all block devices. Partitions, and devices stacked on disks
+//! (device mapper, RAID), would count the same traffic again; loop devices and RAM disks are no disks. /sys/block
+//! distinguishes them. Blocks have 512 bytes. Source: Documentation/admin-guide/iostats.rst.
 
-use crate::counter::Over;
+use crate::counter::TimeSpan;
 use crate::procfs::{KeptFile, lines, number, words};
 use brimful_core::server::Disk;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A disk's counters since it came.
+/// A disk's counters since it was attached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiskSample {
     /// Read operations completed.
@@ -21,9 +21,9 @@ pub struct DiskSample {
     pub writes: u64,
     /// Blocks written.
     pub blocks_written: u64,
-    /// Time in which an operation was under way, in milliseconds.
+    /// Time in which an operation was in progress, in milliseconds.
     pub busy_ms: u64,
-    /// The same times the number of operations under way.
+    /// Time weighted by the number of operations in progress, in milliseconds.
     pub queued_ms: u64,
 }
 
@@ -37,9 +37,9 @@ pub(super) struct DiskWatch {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Disk,
-    /// A disk whose traffic the kernel was told not to count.
+    /// A disk for which the kernel's counting is turned off.
     Uncounted,
-    /// Part of a disk, made of disks, or none.
+    /// A part of a disk, stacked on disks, or not a disk.
     Other,
 }
 
@@ -52,7 +52,7 @@ impl DiskWatch {
         }
     }
 
-    /// Each whole disk by name; `None` if there is none, or nobody can tell.
+    /// Each whole disk by name; `None` if there is none, or they cannot be distinguished.
     pub fn read(&mut self, buffer: &mut Vec<u8>) -> Option<BTreeMap<String, DiskSample>> {
         let DiskWatch { file, sys_block, kinds } = self;
         let disks = file.read(buffer, |text| {
@@ -60,13 +60,13 @@ impl DiskWatch {
             for (name, disk) in diskstats(text) {
                 devices += 1;
                 if !kinds.contains_key(name) {
-                    kinds.insert(name.to_owned(), Kind::of(sys_block, &String::from_utf8_lossy(name)));
+                    kinds.insert(name.to_owned(), Kind::classify(sys_block, &String::from_utf8_lossy(name)));
                 }
                 if kinds.get(name) == Some(&Kind::Disk) {
                     disks.insert(String::from_utf8_lossy(name).into_owned(), disk);
                 }
             }
-            // One has left, and what comes under its name may be of another kind.
+            // A device was removed. A new one of the same name may be of another kind.
             if kinds.len() > devices {
                 kinds.retain(|known, _| diskstats(text).any(|(name, _)| name == known));
             }
@@ -82,11 +82,11 @@ impl DiskWatch {
             names.sort_unstable();
             names.join(", ")
         };
-        if !self.file.understood() {
+        if !self.file.was_parsed() {
             return "none: /proc/diskstats cannot be read: mount /proc, or leave the sandbox that hides it".to_owned();
         }
         if !self.sys_block.is_dir() {
-            return "none: whole disks are told from their parts by /sys/block: sudo mount -t sysfs sysfs /sys"
+            return "none: whole disks are distinguished from their parts by /sys/block:  sudo mount -t sysfs sysfs /sys"
                 .to_owned();
         }
         let (disks, uncounted) = (names(Kind::Disk), names(Kind::Uncounted));
@@ -102,14 +102,17 @@ impl DiskWatch {
 }
 
 impl Kind {
-    fn of(sys_block: &Path, name: &str) -> Kind {
-        // By their names, because something stacked may come before what it is stacked on, and ZFS does not say.
-        const NO_DISKS: [&str; 6] = ["loop", "ram", "zram", "dm-", "md", "zd"];
+    fn classify(sys_block: &Path, name: &str) -> Kind {
+        // Recognized by name, because a stacked device may appear before its `slaves`, and ZFS does not list any.
+        const NOT_DISKS: [&str; 6] = ["loop", "ram", "zram", "dm-", "md", "zd"];
         let directory = sys_block.join(name.replace('/', "!"));
         let says = |file, word| fs::read_to_string(directory.join(file)).is_ok_and(|text| text.trim() == word);
         let stacked = || fs::read_dir(directory.join("slaves")).is_ok_and(|mut disks| disks.next().is_some());
-        // What is hidden is one of several paths to a disk. A partition has no directory here.
-        if NO_DISKS.iter().any(|kind| name.starts_with(kind)) || !directory.is_dir() || stacked() || says("hidden", "1")
+        // A hidden device is one of several paths to a disk. A partition has no directory here.
+        if NOT_DISKS.iter().any(|kind| name.starts_with(kind))
+            || !directory.is_dir()
+            || stacked()
+            || says("hidden", "1")
         {
             return Kind::Other;
         }
@@ -117,7 +120,8 @@ impl Kind {
     }
 }
 
-/// `major minor name`, four figures of reads, four of writes, three of both. The lines of partitions were shorter once.
+/// Parses `major minor name`, four figures of reads, four of writes, three of both. Old kernels wrote shorter lines for
+/// partitions.
 fn diskstats(text: &[u8]) -> impl Iterator<Item = (&[u8], DiskSample)> {
     lines(text).filter_map(|line| {
         let mut words = words(line);
@@ -130,11 +134,12 @@ fn diskstats(text: &[u8]) -> impl Iterator<Item = (&[u8], DiskSample)> {
     })
 }
 
-/// The disks that were there at both ends, together and each. One whose counters began anew was taken out and put back.
+/// The disks that existed at both ends, together and each. A disk whose counters were reset was removed and attached
+/// again, and does not count.
 pub(super) fn since(
     earlier: &BTreeMap<String, DiskSample>,
     later: &BTreeMap<String, DiskSample>,
-    over: Over,
+    over: TimeSpan,
 ) -> (Option<Disk>, BTreeMap<String, Disk>) {
     let disk = |(name, to): (&String, &DiskSample)| Some((name.clone(), to.since(earlier.get(name)?, over)?));
     let disks: BTreeMap<String, Disk> = later.iter().filter_map(disk).collect();
@@ -150,14 +155,14 @@ pub(super) fn since(
 }
 
 impl DiskSample {
-    fn since(&self, earlier: &DiskSample, over: Over) -> Option<Disk> {
+    fn since(&self, earlier: &DiskSample, over: TimeSpan) -> Option<Disk> {
         let share_of_ms = |from, to| over.per_s(from, to).map(|ms_per_s| ms_per_s / 1000.0);
         Some(Disk {
             reads_per_s: over.per_s(earlier.reads, self.reads)?,
             blocks_read_per_s: over.per_s(earlier.blocks_read, self.blocks_read)?,
             writes_per_s: over.per_s(earlier.writes, self.writes)?,
             blocks_written_per_s: over.per_s(earlier.blocks_written, self.blocks_written)?,
-            // Counted in whole ticks of the kernel: it may come out a little over 1.
+            // Counted in whole ticks of the kernel, so it may slightly exceed 1.
             utilization: share_of_ms(earlier.busy_ms, self.busy_ms)?.min(1.0),
             queue_length: share_of_ms(earlier.queued_ms, self.queued_ms)?,
         })
@@ -171,7 +176,7 @@ mod tests {
     use proptest::prelude::*;
 
     const VDA: &str = " 254       0 vda 500 21 6000 579 300 39 7000 692 1 4000 9000 1 2 3 4 5 6\n";
-    const SECOND: Over = Over(Nanos::from_secs(1));
+    const SECOND: TimeSpan = TimeSpan(Nanos::from_secs(1));
 
     struct Fixture(tempfile::TempDir, DiskWatch);
 

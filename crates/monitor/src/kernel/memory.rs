@@ -1,6 +1,6 @@
-//! Memory, and its traffic with disks: /proc/meminfo and /proc/vmstat. Source: proc(5); mm/vmstat.c.
+//! Memory, and paging: /proc/meminfo and /proc/vmstat. Source: proc(5); mm/vmstat.c.
 
-use crate::counter::Over;
+use crate::counter::TimeSpan;
 use crate::procfs::{lines, number, words};
 use brimful_core::server::{Memory, Paging};
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ pub struct PagingSample {
 }
 
 impl PagingSample {
-    /// /proc/vmstat. Its pgpgin and pgpgout are in KiB whatever the size of a page.
+    /// Parses /proc/vmstat. Its pgpgin and pgpgout are in KiB, whatever the page size.
     pub(super) fn parse(text: &[u8], page_bytes: u64) -> Option<PagingSample> {
         let (mut paging, mut wanted) = (PagingSample { page_bytes, ..PagingSample::default() }, 5);
         for line in lines(text).filter(|line| line.starts_with(b"p")) {
@@ -46,7 +46,7 @@ impl PagingSample {
         (wanted < 5).then_some(paging)
     }
 
-    pub(super) fn since(&self, earlier: &PagingSample, over: Over) -> Paging {
+    pub(super) fn since(&self, earlier: &PagingSample, over: TimeSpan) -> Paging {
         let pages = |from, to| over.per_s_of(from, to).map(|kib| kib * 1024.0 / self.page_bytes as f64);
         Paging {
             page_ins_per_s: pages(earlier.in_kib, self.in_kib),
@@ -58,7 +58,7 @@ impl PagingSample {
     }
 }
 
-/// /proc/meminfo. Kernels before 3.14 do not say what is available.
+/// Parses /proc/meminfo. Kernels before 3.14 have no `MemAvailable`.
 pub(super) fn memory(text: &[u8]) -> Option<Memory> {
     let bytes = |name: &[u8]| {
         let kib = lines(text).find_map(|line| line.strip_prefix(name)).and_then(|line| words(line).next())?;
@@ -82,7 +82,7 @@ mod tests {
         for (page_bytes, pages) in [(4096, 500.0), (65_536, 31.25)] {
             let from = PagingSample::parse(VMSTAT, page_bytes).unwrap();
             let to = PagingSample { in_kib: Some(8000), major_faults: Some(44), swapped_out: None, ..from };
-            let paging = to.since(&from, Over(Nanos::from_secs(2)));
+            let paging = to.since(&from, TimeSpan(Nanos::from_secs(2)));
             assert_eq!((paging.page_ins_per_s, paging.page_outs_per_s), (Some(pages), Some(0.0)));
             assert_eq!((paging.major_faults_per_s, paging.swap_ins_per_s), (Some(2.0), Some(0.0)));
             assert_eq!(paging.swap_outs_per_s, None);

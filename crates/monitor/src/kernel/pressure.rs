@@ -1,7 +1,7 @@
-//! Pressure stall information, from its totals, so that the stretch is ours and not the kernel's ten seconds.
-//! Source: Documentation/accounting/psi.rst.
+//! Pressure stall information. It is derived from the totals, so that the stretch is ours rather than the kernel's ten
+//! seconds. Source: Documentation/accounting/psi.rst.
 
-use crate::counter::Over;
+use crate::counter::TimeSpan;
 use crate::procfs::{KeptFile, lines, number, words};
 use brimful_core::Nanos;
 use brimful_core::server::{Pressure, Stall};
@@ -12,20 +12,20 @@ use std::path::Path;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PressureSample {
-    /// Of the CPUs.
+    /// Stalls for want of a CPU.
     pub cpu: Option<StallSample>,
-    /// Of memory.
+    /// Stalls for want of memory.
     pub memory: Option<StallSample>,
-    /// Of disks.
+    /// Stalls for want of a disk.
     pub io: Option<StallSample>,
 }
 
 /// Time since boot, counted in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StallSample {
-    /// Some threads waited.
+    /// Time in which some threads waited.
     pub some: Nanos,
-    /// All threads that had anything to do waited.
+    /// Time in which all threads with work to do waited.
     pub full: Option<Nanos>,
 }
 
@@ -45,7 +45,7 @@ impl PressureWatch {
     pub fn read(&mut self, buffer: &mut Vec<u8>) -> PressureSample {
         let cpu = self.cpu.read(buffer, StallSample::parse);
         PressureSample {
-            // The whole machine can never be without a CPU: Linux 5.13 and later have the line, and write 0 there.
+            // For the whole machine this is meaningless: Linux 5.13 and later have the line and write 0.
             cpu: cpu.map(|stall| StallSample { full: None, ..stall }),
             memory: self.memory.read(buffer, StallSample::parse),
             io: self.io.read(buffer, StallSample::parse),
@@ -53,7 +53,7 @@ impl PressureWatch {
     }
 
     pub fn source(&self) -> &'static str {
-        match self.cpu.understood() || self.memory.understood() || self.io.understood() {
+        match self.cpu.was_parsed() || self.memory.was_parsed() || self.io.was_parsed() {
             true => "/proc/pressure",
             false => {
                 "none: this kernel keeps no pressure stall information: boot it with psi=1; it takes Linux 4.20 or \
@@ -64,8 +64,8 @@ impl PressureWatch {
 }
 
 impl PressureSample {
-    /// `None` if the kernel tells nothing of any resource.
-    pub(super) fn since(&self, earlier: &PressureSample, over: Over) -> Option<Pressure> {
+    /// `None` if the kernel provides no figures of any resource.
+    pub(super) fn since(&self, earlier: &PressureSample, over: TimeSpan) -> Option<Pressure> {
         let stall = |from: Option<StallSample>, to: Option<StallSample>| to?.since(from?, over);
         let pressure = Pressure {
             cpu: stall(earlier.cpu, self.cpu),
@@ -77,7 +77,7 @@ impl PressureSample {
 }
 
 impl StallSample {
-    /// `some avg10=0.00 avg60=0.00 avg300=0.00 total=12345`, and the same of `full`.
+    /// Parses `some avg10=0.00 avg60=0.00 avg300=0.00 total=12345`, and the same for `full`.
     fn parse(text: &[u8]) -> Option<StallSample> {
         let total = |kind: &[u8]| {
             let mut figures = words(lines(text).find_map(|line| line.strip_prefix(kind))?);
@@ -86,8 +86,8 @@ impl StallSample {
         Some(StallSample { some: total(b"some ")?, full: total(b"full ") })
     }
 
-    /// The kernel's clock and ours are read one after the other: a share may come out a little over 1.
-    fn since(self, earlier: StallSample, over: Over) -> Option<Stall> {
+    /// The kernel's clock and ours are read one after the other, so a share may slightly exceed 1.
+    fn since(self, earlier: StallSample, over: TimeSpan) -> Option<Stall> {
         let share = |from, to| over.share(from, to).map(|share| share.min(1.0));
         Some(Stall {
             some: share(earlier.some, self.some)?,
@@ -109,7 +109,7 @@ mod tests {
         let from = StallSample::parse(PRESSURE).unwrap();
         assert_eq!((from.some, from.full), (Nanos(1_806_714_335_000), Some(Nanos(1_110_220_372_000))));
         let later = |ms| StallSample { some: from.some + Nanos::from_millis(ms), ..from };
-        let over = Over(Nanos::from_secs(2));
+        let over = TimeSpan(Nanos::from_secs(2));
         assert_eq!(later(500).since(from, over), Some(Stall { some: 0.25, full: Some(0.0) }));
         assert_eq!(later(2001).since(from, over).unwrap().some, 1.0);
         assert_eq!(from.since(later(500), over), None, "began anew");

@@ -1,5 +1,5 @@
-//! /proc/stat: where the CPUs' time went, and what the machine counts besides. Times are in ticks of
-//! `sysconf(_SC_CLK_TCK)`. Source: proc(5); fs/proc/stat.c.
+//! Parses /proc/stat: the CPUs' time, and the machine's other counters. Times are in ticks of `sysconf(_SC_CLK_TCK)`.
+//! Source: proc(5); fs/proc/stat.c.
 
 use crate::procfs::{lines, number, words};
 use serde::{Deserialize, Serialize};
@@ -18,11 +18,11 @@ pub struct CpuTicks {
     pub steal: u64,
     /// Part of `system`: interrupts and softirqs.
     pub interrupt: u64,
-    /// Part of `idle`: while a thread of this CPU waited for a disk.
+    /// Part of `idle`: time in which a thread of this CPU waited for a disk.
     pub io_wait: u64,
 }
 
-/// Softirqs since boot: what interrupts leave to do.
+/// Softirqs since boot: the deferred work of interrupts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SoftirqSample {
     /// NET_RX and NET_TX.
@@ -31,10 +31,10 @@ pub struct SoftirqSample {
     pub disk: u64,
 }
 
-/// The lines of which there is one.
+/// The lines that occur once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SystemStat {
-    /// All CPUs together, with those that are offline by now: not for rates.
+    /// All CPUs together, including those that are offline by now. Not suitable for rates.
     pub cpu: Option<CpuTicks>,
     pub interrupts: Option<u64>,
     pub context_switches: Option<u64>,
@@ -76,7 +76,8 @@ pub(crate) fn cores(text: &[u8]) -> impl Iterator<Item = (usize, CpuTicks)> {
     })
 }
 
-/// `user nice system idle iowait irq softirq steal`, and guests, which are in `user` and `nice` already.
+/// Parses `user nice system idle iowait irq softirq steal`. Guest times follow, which `user` and `nice` already
+/// include.
 fn ticks<'a>(mut words: impl Iterator<Item = &'a [u8]>) -> Option<CpuTicks> {
     let mut field = || words.next().and_then(number);
     let (user, nice, system, idle) = (field()?, field()?, field()?, field()?);
@@ -92,8 +93,8 @@ fn ticks<'a>(mut words: impl Iterator<Item = &'a [u8]>) -> Option<CpuTicks> {
     })
 }
 
-/// The sum, and then each of `HI TIMER NET_TX NET_RX BLOCK …`: the sums over CPUs of what /proc/softirqs has CPU by
-/// CPU.
+/// Parses the sum, and then each of `HI TIMER NET_TX NET_RX BLOCK …`. These are sums over CPUs of the figures in
+/// /proc/softirqs.
 fn softirqs<'a>(words: impl Iterator<Item = &'a [u8]>) -> Option<SoftirqSample> {
     let mut words = words.skip(3);
     let mut field = || words.next().and_then(number);

@@ -1,24 +1,24 @@
-//! How many of the segments that listening sockets dropped were SYNs. The head of `listener.rs` says what else is among
-//! them.
+//! How many of the segments that listening sockets dropped were SYNs. The head of `listener.rs` lists the others.
 //!
-//! For the sockets of all watched ports together, and since the watch began, let s be SYNs dropped, l last segments of
-//! handshakes that met a full queue, and d segments that the kernel puts down to a cause of their own. The sockets
-//! count s + 2l + d. The network namespace counts s + l as `ListenDrops`, and d. So where nobody else in it listens, s
-//! can be told; drops of others raise the namespace's counters, and then what the sockets counted is taken for s.
+//! For the sockets of all watched ports together, and since the watch began, let s be the SYNs dropped, l the last
+//! segments of handshakes that met a full queue, and d the segments that the kernel attributes to a cause of their own.
+//! The sockets count s + 2l + d. The network namespace counts s + l as `ListenDrops`, and d. So s can be computed if no
+//! other process in the namespace listens. Drops of others raise the namespace's counters; then all that the sockets
+//! counted is taken for s.
 
 use crate::counter::growth;
 use crate::network::columns::Columns;
 use crate::procfs::ProcFile;
 use std::path::Path;
 
-/// The SYNs among the drops of the watched sockets.
+/// Separates the SYNs from the other drops of the watched sockets.
 #[derive(Debug)]
 pub(super) struct SynDrops {
     netstat: Option<ProcFile>,
     columns: Columns<3>,
     /// The namespace's counters when the watch began.
     from: [Option<u64>; 3],
-    /// What the sockets have counted since.
+    /// The sockets' drops since then.
     counted: u64,
     syns: u64,
 }
@@ -33,14 +33,14 @@ impl SynDrops {
         drops
     }
 
-    /// How many of `new` drops of the sockets were SYNs. To be called after the sockets were read: counters that are a
-    /// little ahead of them do no harm, because they are totals.
+    /// How many of `new` drops of the sockets were SYNs. Must be called after the sockets were read. Counters that are
+    /// slightly ahead of them are harmless, because they are totals.
     pub fn among(&mut self, new: u64, buffer: &mut Vec<u8>) -> u64 {
         self.counted += new;
         let now = self.read(buffer).unwrap_or_default();
         let grown = |counter: usize| growth(self.from[counter]?, now[counter]?);
         let syns = match grown(0) {
-            // Nothing tells them apart.
+            // They cannot be separated.
             None => self.syns + new,
             Some(listen_drops) => {
                 let elsewhere = grown(1).unwrap_or_default() + grown(2).unwrap_or_default();
@@ -52,7 +52,7 @@ impl SynDrops {
         new
     }
 
-    /// What the sockets counted that was no SYN.
+    /// The drops that were not SYNs.
     pub fn others(&self) -> u64 {
         self.counted - self.syns
     }
@@ -62,7 +62,7 @@ impl SynDrops {
     }
 }
 
-/// See the head of this file: s from s + 2l + d, s + l and d.
+/// Computes s from s + 2l + d, s + l and d; see the head of this file.
 fn syns(counted: u64, listen_drops: u64, elsewhere: u64) -> u64 {
     let dropped = counted.min(listen_drops);
     let late = counted.saturating_sub(listen_drops).saturating_sub(elsewhere);

@@ -1,12 +1,12 @@
-//! Percentiles out of buckets, four to an octave: bucket 4o + q holds times from 256 ns · 2ᵒ · (1 + q/4) up to where
-//! the next begins. The first holds whatever is shorter as well, the last whatever is longer.
+//! Percentiles from a histogram with four buckets to an octave. Bucket 4o + q holds times from 256 ns · 2ᵒ · (1 + q/4)
+//! to the start of the next bucket. The first bucket also holds all shorter times, the last one all longer times.
 
 use super::layout::BUCKETS;
 
-/// Where the second bucket's neighbour to the left begins, in nanoseconds.
+/// The nominal start of the first bucket, in nanoseconds.
 const LEAST_NS: f64 = 256.0;
 
-/// Where a bucket begins, in nanoseconds; [`BUCKETS`] stands for where the last one would end.
+/// The start of a bucket, in nanoseconds; for [`BUCKETS`], the nominal end of the last bucket.
 pub fn start_ns(bucket: usize) -> f64 {
     let (octave, quarter) = (bucket / 4, bucket % 4);
     LEAST_NS * 2_f64.powi(octave as i32) * (1.0 + quarter as f64 / 4.0)
@@ -15,36 +15,36 @@ pub fn start_ns(bucket: usize) -> f64 {
 /// The bucket of a time.
 pub(super) fn bucket_of(ns: u64) -> usize {
     match ns.checked_ilog2() {
-        // Four to an octave, and which of them the two bits after the first say.
+        // The two bits after the leading one select the bucket within the octave.
         Some(octave @ 8..) => (4 * octave as usize + (ns >> (octave - 2)) as usize - 36).min(BUCKETS - 1),
         _ => 0,
     }
 }
 
-/// The time that a share of all of these does not exceed, in nanoseconds: interpolated within its bucket as if the
-/// logarithms of times were spread evenly there. `None` of nothing.
+/// The time that this share of all times does not exceed, in nanoseconds; interpolated within its bucket as if
+/// logarithms of times were uniform there. `None` if all counts are zero.
 pub fn percentile_ns(counts: &[u64; BUCKETS], share: f64) -> Option<f64> {
-    // As floating-point numbers they cannot overflow, whatever they are.
+    // A sum of floating-point numbers cannot overflow.
     let total: f64 = counts.iter().map(|&count| count as f64).sum();
     let rank = share * total;
     let mut below = 0.0;
     for (bucket, &count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
         let count = count as f64;
         if below + count >= rank {
-            return Some(inside(bucket, ((rank - below) / count).clamp(0.0, 1.0)));
+            return Some(interpolate(bucket, ((rank - below) / count).clamp(0.0, 1.0)));
         }
         below += count;
     }
     None
 }
 
-/// So far into a bucket, from 0 to 1.
-fn inside(bucket: usize, way: f64) -> f64 {
+/// The time at a position within a bucket, from 0 to 1.
+fn interpolate(bucket: usize, position: f64) -> f64 {
     let (start, end) = (start_ns(bucket), start_ns(bucket + 1));
     match bucket {
-        // It begins at zero, and a logarithm does not.
-        0 => end * way,
-        _ => start * (end / start).powf(way),
+        // This bucket starts at zero, for which there is no logarithm.
+        0 => end * position,
+        _ => start * (end / start).powf(position),
     }
 }
 

@@ -1,8 +1,8 @@
-//! From counters to figures: means and deviations of sums, percentiles of buckets, and what the sampled CPU time leaves
-//! unexplained.
+//! Derives figures from counters: means and deviations from sums, percentiles from buckets, and the CPU time that the
+//! samples do not explain.
 //!
-//! A figure is of the growth of counters from the first to the last sample that has the server. All numbers may be
-//! anybody's: what falls has no growth, and nothing is divided by zero.
+//! A figure is of the growth of counters from the first to the last sample that contains the server. The numbers may be
+//! arbitrary: a counter that falls yields no figure, and nothing is divided by zero.
 
 use super::layout::{BUCKETS, CPUS, PHASES};
 use super::{ClassSample, IoSample, ModuleSample, ServerSample, TimesSample, buckets};
@@ -13,14 +13,15 @@ use std::sync::Arc;
 
 /// The 97.5th percentile of the normal distribution.
 const NORMAL_975: f64 = 1.96;
-/// CPU time that a worker uses at most while it rests from being measured (BRIMFUL_CPU_REST_NS of the recorder).
+/// The most CPU time that a worker uses while it is not measured (BRIMFUL_CPU_REST_NS of the recorder), in
+/// microseconds.
 const REST_US: f64 = 4_000.0;
-/// What processes have used of fewer ticks of the kernel's clock, each, their workers know better.
-const LEAST_TICKS: u64 = 10;
-/// If no more than this share of requests is of classes without any sampled CPU time, they are taken for mean ones.
-const UNSAMPLED: f64 = 0.01;
+/// Below this many ticks per process, the workers' own readings are more precise than the kernel's.
+const MIN_TICKS: u64 = 10;
+/// The largest share of requests in classes without sampled CPU time. These requests are assumed to take the mean.
+const MAX_UNSAMPLED: f64 = 0.01;
 
-/// How far the counters of a server have come.
+/// The growth of a server's counters.
 struct Growth<'s> {
     earlier: &'s ServerSample,
     later: &'s ServerSample,
@@ -39,7 +40,7 @@ struct ClassGrowth {
     times: [Option<TimesGrowth>; PHASES],
 }
 
-/// Of at least two sampled requests, in microseconds.
+/// CPU time of at least two sampled requests, in microseconds.
 struct CpuGrowth {
     sampled: Sampled,
     /// Means by phase.
@@ -53,16 +54,16 @@ struct TimesGrowth {
     buckets: [u64; BUCKETS],
 }
 
-/// What the sampled CPU time leaves to be explained.
+/// The CPU time that the samples do not explain.
 struct Unexplained {
     /// Per request, in microseconds.
     us: f64,
-    /// Variance of that for want of readings at the ends.
+    /// Variance of `us` that is due to missing readings at the ends.
     ends_us2: f64,
     requests: f64,
 }
 
-/// The figures of each server over samples, of which those that have it may be some.
+/// The figures of each server over samples, some of which may lack it.
 pub(super) fn over(samples: &[&ModuleSample]) -> Module {
     let mut seen: Vec<(&Arc<ServerSample>, &Arc<ServerSample>)> = Vec::new();
     for server in samples.iter().flat_map(|sample| &sample.servers) {
@@ -81,7 +82,7 @@ pub(super) fn over(samples: &[&ModuleSample]) -> Module {
 }
 
 impl<'s> Growth<'s> {
-    /// `None` if a counter fell, or no time has passed.
+    /// `None` if a counter fell or no time has passed.
     fn between(earlier: &'s ServerSample, later: &'s ServerSample) -> Option<Growth<'s>> {
         let seconds = (later.at - earlier.at).as_secs_f64();
         if seconds <= 0.0 || earlier.classes.len() != later.classes.len() {
@@ -149,8 +150,8 @@ impl<'s> Growth<'s> {
         self.classes.iter().map(|class| class.requests as f64).sum()
     }
 
-    /// The CPU time of the server less that of all requests, as far as that was sampled, per request. `None` where
-    /// that would say little: too few requests, or too many of classes that were never sampled.
+    /// The server's CPU time minus the sampled CPU time of all requests, per request. `None` if that is meaningless:
+    /// too few requests, or too many in classes that were never sampled.
     fn unexplained(&self) -> Option<Unexplained> {
         let requests = self.requests();
         if self.later.cpu_one_in == 0 {
@@ -163,7 +164,7 @@ impl<'s> Growth<'s> {
                 explained_us += class.requests as f64 * cpu.sampled.mean;
             }
         }
-        if sampled <= 0.0 || sampled < (1.0 - UNSAMPLED) * requests {
+        if sampled <= 0.0 || sampled < (1.0 - MAX_UNSAMPLED) * requests {
             return None;
         }
         let mean_us = explained_us / sampled;
@@ -174,22 +175,22 @@ impl<'s> Growth<'s> {
         Some(Unexplained { us: total_us - mean_us, ends_us2, requests })
     }
 
-    /// CPU time of the server's processes per request, by the kernel's own account, and the variance of that: of each
-    /// process it is known to a tick of the kernel's clock. Threads that serve no requests, such as the one that waits
-    /// for connections, are in it.
+    /// CPU time of the server's processes per request, by the kernel's accounting, and its variance: each process's
+    /// time is known to a tick of the kernel's clock. It includes threads that serve no requests, such as the one that
+    /// accepts connections.
     fn processes_us(&self) -> Option<(f64, f64)> {
         let (from, to) = self.earlier.io.zip(self.later.io)?;
         let used = |io: IoSample| io.user.0.checked_add(io.system.0);
         let requests = to.requests.checked_sub(from.requests).filter(|&requests| requests > 0)? as f64;
-        let least = LEAST_TICKS.saturating_mul(to.tick.0).saturating_mul(to.processes);
+        let least = MIN_TICKS.saturating_mul(to.tick.0).saturating_mul(to.processes);
         let us = used(to)?.checked_sub(used(from)?).filter(|&used| used > 0 && used >= least)? as f64 / 1e3;
         let ends_us2 = 2.0 * to.processes as f64 * (to.tick.0 as f64 / 1e3).powi(2) / 12.0;
         Some((us / requests, ends_us2 / requests.powi(2)))
     }
 
-    /// CPU time of the workers per request by their own readings, and the variance of that: one is read at each sampled
-    /// request, so at either end what it did since is missing: its part of a rest, and the CPU time of `cpu_one_in`
-    /// requests on average, spread as the gaps of a random choice are (geometrically).
+    /// CPU time of the workers per request, by their own readings, and its variance. A worker's clock is read at each
+    /// sampled request. So at either end, the time since the last reading is missing: part of a pause, and the CPU time
+    /// of `cpu_one_in` requests on average, distributed like the gaps of a random choice (geometrically).
     fn workers_us(&self, requests: f64, mean_us: f64) -> Option<(f64, f64)> {
         let total_us = self.later.cpu.0.checked_sub(self.earlier.cpu.0)? as f64 / 1e3;
         let one_in = f64::from(self.later.cpu_one_in);
@@ -234,7 +235,7 @@ impl ClassGrowth {
         })
     }
 
-    /// Of a request, by workers that took it up.
+    /// How often a request was worked on: once, plus each time a worker resumed it.
     fn turns(&self) -> Option<f64> {
         (self.requests > 0).then(|| 1.0 + self.resumed as f64 / self.requests as f64)
     }
@@ -253,7 +254,7 @@ impl ClassGrowth {
 }
 
 impl CpuGrowth {
-    /// The outer `None`: a counter fell.
+    /// The outer `None`: a counter fell. The inner `None`: fewer than two requests were sampled.
     fn between(earlier: &ClassSample, later: &ClassSample) -> Option<Option<CpuGrowth>> {
         let grown = |figure: fn(&ClassSample) -> u64| figure(later).checked_sub(figure(earlier));
         let count = grown(|class| class.cpu_count)?;
@@ -270,7 +271,7 @@ impl CpuGrowth {
         Some(Some(CpuGrowth { sampled, phases }))
     }
 
-    /// Of the mean.
+    /// The variance of the mean.
     fn variance(&self) -> f64 {
         self.sampled.stddev.powi(2) / self.sampled.count as f64
     }
@@ -282,9 +283,9 @@ impl CpuGrowth {
 }
 
 impl TimesGrowth {
-    /// The outer `None`: a counter fell. The inner: no request had this phase.
+    /// The outer `None`: a counter fell. The inner `None`: no request had this phase.
     fn between(earlier: &TimesSample, later: &TimesSample) -> Option<Option<TimesGrowth>> {
-        // While a worker folds, some requests may be in its buckets twice, so that these fall afterwards.
+        // While a worker folds, some requests may be in its buckets twice, so buckets may fall afterwards.
         let mut counts = dense(later);
         for (count, before) in counts.iter_mut().zip(dense(earlier)) {
             *count = count.saturating_sub(before);
@@ -310,16 +311,15 @@ impl TimesGrowth {
     }
 }
 
-/// The times that came to these counters from an earlier reading to a later one. `None` if there were none, or a counter
-/// fell.
+/// The times by which these counters grew. `None` if there were none, or a counter fell.
 pub(crate) fn elapsed_between(earlier: &TimesSample, later: &TimesSample) -> Option<Elapsed> {
     TimesGrowth::between(earlier, later).flatten().as_ref().map(TimesGrowth::elapsed)
 }
 
-/// Of so many with this mean, given the sum of their squares; 0 of one.
+/// The standard deviation of `count` values with this mean and this sum of squares; 0 for a single value.
 fn stddev(count: u64, mean: f64, squares: u64) -> f64 {
     let n = count as f64;
-    // What is rounded in the squares may leave less than nothing.
+    // Rounding of the squares can make this negative.
     let variance = (squares as f64 / n - mean * mean).max(0.0);
     if count > 1 { (variance * n / (n - 1.0)).sqrt() } else { 0.0 }
 }

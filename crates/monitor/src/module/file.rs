@@ -1,8 +1,8 @@
 //! One file of the Server Module: opened, checked, and read again and again.
 
 use super::ServerSample;
-use super::layout::{Header, Misfit, header, slot, word32};
-use super::slots::{SlotReader, Totals};
+use super::layout::{Header, LayoutError, header, slot, word32};
+use super::slots::{Bytes, IsAlive, SlotReader, Totals};
 use crate::sys;
 use brimful_core::Nanos;
 use std::fs::{File, OpenOptions};
@@ -16,7 +16,7 @@ pub enum ModuleFileError {
     /// It cannot be opened or read.
     #[error("{source}: {remedy}", source = .0, remedy = remedy(.0))]
     Io(#[from] io::Error),
-    /// It is a directory, a pipe, a device.
+    /// It is a directory, a pipe or a device.
     #[error("it is no regular file: name the file that the server's `brimful` directive names")]
     Irregular,
     /// The file belongs to neither root nor the server's user.
@@ -24,9 +24,9 @@ pub enum ModuleFileError {
         "it belongs to user {0}, neither to root nor to the server's user, so its figures cannot be trusted: remove it"
     )]
     Untrusted(u32),
-    /// Its contents are not those of one.
+    /// Its contents are not those of a Server Module's file.
     #[error(transparent)]
-    Misfit(#[from] Misfit),
+    LayoutError(#[from] LayoutError),
 }
 
 /// A file of the Server Module.
@@ -36,20 +36,10 @@ pub struct ModuleFile {
     path: String,
     /// Device and inode.
     place: [u64; 2],
-    /// The user that owns it.
+    /// The user id of its owner.
     owner: u32,
     totals: Totals,
 }
-
-/// Bytes that somebody else may change or cut off at any moment.
-pub(super) trait Bytes {
-    fn length(&self) -> io::Result<u64>;
-    /// Fills all of the buffer, or fails.
-    fn fill(&self, buffer: &mut [u8], at: u64) -> io::Result<()>;
-}
-
-/// Whether a worker of this process id lives.
-pub(super) type Lives<'a> = &'a dyn Fn(u32) -> bool;
 
 fn remedy(error: &io::Error) -> &'static str {
     match error.kind() {
@@ -62,7 +52,7 @@ fn remedy(error: &io::Error) -> &'static str {
 }
 
 impl ModuleFile {
-    /// Opens a file by its name. One that is a symbolic link is not followed.
+    /// Opens a file. A symbolic link is not followed.
     ///
     /// # Errors
     /// The file cannot be opened, or is not a Server Module's.
@@ -84,7 +74,7 @@ impl ModuleFile {
         ModuleFile::new(file, path.display().to_string())
     }
 
-    /// Takes an open file over, which is called so.
+    /// Takes over an open file with this path.
     pub(super) fn new(file: File, path: String) -> Result<ModuleFile, ModuleFileError> {
         let metadata = file.metadata()?;
         if !metadata.is_file() {
@@ -95,7 +85,7 @@ impl ModuleFile {
         Ok(ModuleFile { file, path, place, owner: metadata.uid(), totals: Totals::default() })
     }
 
-    /// What it is called.
+    /// The path of the file.
     pub fn path(&self) -> &str {
         &self.path
     }
@@ -110,7 +100,8 @@ impl ModuleFile {
         self.owner
     }
 
-    /// Sets whether the server records requests that begin from now on. The file must have been opened for that.
+    /// Sets whether the server records requests that begin from now on. The file must have been opened by
+    /// [`ModuleFile::open_to_switch`].
     ///
     /// # Errors
     /// It cannot be written to.
@@ -119,7 +110,7 @@ impl ModuleFile {
         self.file.write_all_at(&u32::from(on).to_ne_bytes(), header::ENABLED as u64)
     }
 
-    /// What its header says now.
+    /// Reads the header.
     ///
     /// # Errors
     /// It cannot be read any more, or has become something else.
@@ -127,25 +118,29 @@ impl ModuleFile {
         read_header(&self.file)
     }
 
-    /// All counters now; of workers that do not live any more, those that have ended.
-    pub(super) fn read(&mut self, buffer: &mut Vec<u8>, lives: Lives<'_>) -> Result<ServerSample, ModuleFileError> {
-        let mut sample = read(&self.file, &mut self.totals, buffer, lives, sys::now())?;
+    /// Reads all counters. Workers for which `is_alive` is false count as ended.
+    pub(super) fn read(
+        &mut self,
+        buffer: &mut Vec<u8>,
+        is_alive: IsAlive<'_>,
+    ) -> Result<ServerSample, ModuleFileError> {
+        let mut sample = read(&self.file, &mut self.totals, buffer, is_alive, sys::now())?;
         let [device, inode] = self.place;
         (sample.identity[0], sample.identity[1]) = (device, inode);
         sample.file.clone_from(&self.path);
         Ok(sample)
     }
 
-    /// All counters now, by the word of whoever can tell which process ids of the server's namespace live: workers that
-    /// have ended are not among its workers.
+    /// Reads all counters. `is_alive` is asked for process ids of the server's namespace; workers that have ended are
+    /// not counted as its workers.
     ///
     /// # Errors
     /// It cannot be read any more, or has become something else.
-    pub fn sample(&mut self, lives: &dyn Fn(u32) -> bool) -> Result<ServerSample, ModuleFileError> {
-        self.read(&mut Vec::new(), lives)
+    pub fn sample(&mut self, is_alive: &dyn Fn(u32) -> bool) -> Result<ServerSample, ModuleFileError> {
+        self.read(&mut Vec::new(), is_alive)
     }
 
-    /// Process ids of its workers, in the server's namespace.
+    /// The process ids of its workers, in the server's namespace.
     pub(super) fn owners(&self) -> Result<Vec<u32>, ModuleFileError> {
         let header = self.header()?;
         let mut owners = Vec::new();
@@ -161,7 +156,7 @@ impl ModuleFile {
 }
 
 impl ServerSample {
-    /// What a file with these bytes says; all its workers are taken to live.
+    /// Reads a file with these bytes; all workers are taken to be alive.
     ///
     /// # Errors
     /// The bytes are no file of the Server Module.
@@ -170,34 +165,11 @@ impl ServerSample {
     }
 }
 
-impl Bytes for File {
-    fn length(&self) -> io::Result<u64> {
-        Ok(self.metadata()?.len())
-    }
-
-    fn fill(&self, buffer: &mut [u8], at: u64) -> io::Result<()> {
-        self.read_exact_at(buffer, at)
-    }
-}
-
-impl Bytes for &[u8] {
-    fn length(&self) -> io::Result<u64> {
-        Ok(self.len() as u64)
-    }
-
-    fn fill(&self, buffer: &mut [u8], at: u64) -> io::Result<()> {
-        let at = usize::try_from(at).unwrap_or(usize::MAX);
-        let found = self.get(at..at.saturating_add(buffer.len())).ok_or(io::ErrorKind::UnexpectedEof)?;
-        buffer.copy_from_slice(found);
-        Ok(())
-    }
-}
-
 fn read_header(bytes: &impl Bytes) -> Result<Header, ModuleFileError> {
     let length = bytes.length()?;
     let mut head = [0; header::SIZE];
     if length < head.len() as u64 {
-        return Err(Misfit::Foreign.into());
+        return Err(LayoutError::Foreign.into());
     }
     bytes.fill(&mut head, 0)?;
     Ok(Header::parse(&head, length)?)
@@ -207,7 +179,7 @@ fn read(
     bytes: &impl Bytes,
     totals: &mut Totals,
     buffer: &mut Vec<u8>,
-    lives: Lives<'_>,
+    is_alive: IsAlive<'_>,
     now: Nanos,
 ) -> Result<ServerSample, ModuleFileError> {
     let header = read_header(bytes)?;
@@ -215,7 +187,7 @@ fn read(
     let mut reader = SlotReader::new(bytes, header.slot_size, buffer);
     for index in 0..header.slots {
         if let Some(slot) = reader.read(header.slot_at(index))? {
-            totals.add(&slot, lives, now);
+            totals.add(&slot, is_alive, now);
         }
     }
     let classes = header.classes.into_iter().zip(&totals.classes);
@@ -295,8 +267,8 @@ mod tests {
         put(&mut bytes, 0, slot::IN_PROGRESS, 1);
         put(&mut bytes, 0, slot::BUSY_SINCE_NS, 1);
         put(&mut bytes, 0, slot::BUSY_NS, 3);
-        let read = |lives: Lives<'_>| {
-            let sample = read(&&bytes[..], &mut Totals::default(), &mut Vec::new(), lives, Nanos(100)).unwrap();
+        let read = |is_alive: IsAlive<'_>| {
+            let sample = read(&&bytes[..], &mut Totals::default(), &mut Vec::new(), is_alive, Nanos(100)).unwrap();
             (sample.workers, sample.in_progress, sample.busy.0)
         };
         assert_eq!(read(&|pid| pid == 7), (1, 1, 102));
@@ -318,7 +290,7 @@ mod tests {
         assert_eq!(requests().unwrap(), 9);
         for length in [bytes.len() - 1, 900, 895, 3, 0] {
             std::fs::File::options().write(true).open(&path).unwrap().set_len(length as u64).unwrap();
-            assert!(matches!(requests(), Err(ModuleFileError::Misfit(_))), "{length}");
+            assert!(matches!(requests(), Err(ModuleFileError::LayoutError(_))), "{length}");
         }
         let link = directory.path().join("link");
         std::os::unix::fs::symlink(&path, &link).unwrap();
@@ -339,7 +311,7 @@ mod tests {
             (0..3).for_each(|slot| put(&mut bytes, slot, slot::OWNERS, 1));
             head.iter().for_each(|&(at, byte)| bytes[at] = byte);
             if let Ok(sample) = ServerSample::from_bytes(&bytes, Nanos(now)) {
-                prop_assert!(sample.classes.len() <= layout::CLASSES_MOST);
+                prop_assert!(sample.classes.len() <= layout::MAX_CLASSES);
             }
         }
     }

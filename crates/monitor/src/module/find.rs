@@ -1,12 +1,13 @@
-//! Finds the files of the watched servers: those that their processes share memory through, or those that were named.
+//! Finds the files of the watched servers: the files that their processes share memory through, and the files that the
+//! user named.
 //!
-//! A file is opened by what a process has mapped (/proc/PID/map_files), so that it is the very one, in a container too
-//! and after it was removed or replaced; or by its path below the process's own root, where no symbolic link leads out
-//! of that, and then it has to be the one that is mapped. A server may have two files for a while: old workers go on
-//! with the one that a reload has replaced.
+//! A file is opened through a process's mapping (/proc/PID/map_files). That is exactly the mapped file, even in a
+//! container and even if it was removed or replaced. Otherwise it is opened by its path below the process's own root,
+//! from which no symbolic link can lead out, and must be the mapped file. A server may have two files for a while:
+//! after a reload, old workers continue with the replaced file.
 //!
-//! The file may be anywhere: in /run/brimful, in /dev/shm, or where the server's configuration says. Its owner matters:
-//! a file that belongs to neither root nor the server's user is not read.
+//! The file may be in /run/brimful, in /dev/shm, or where the server's configuration says. A file that belongs neither
+//! to root nor to the server's user is not read.
 
 use super::file::{ModuleFile, ModuleFileError};
 use super::io::IoAccount;
@@ -23,56 +24,56 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What the paths of all such files contain.
-const WORD: &str = "brimful";
-/// Files at a time; more than that nobody watches at once.
-const MOST_FILES: usize = 16;
+/// The word that the paths of all such files contain.
+const PATH_WORD: &str = "brimful";
+/// The most files at a time.
+const MAX_FILES: usize = 16;
 
 /// Reads the files of the watched servers.
 #[derive(Debug)]
 pub struct ModuleWatch {
     proc: PathBuf,
-    servers: Vec<Watched>,
-    /// Those that were named.
+    servers: Vec<WatchedFile>,
+    /// The files that the user named.
     named: Vec<PathBuf>,
-    /// Why a file that was found is not read, by its path.
+    /// The reasons why files that were found are not read, by path.
     refused: BTreeMap<String, String>,
-    /// Whether there were any processes to look into.
+    /// Whether there have been any processes to inspect.
     looked: bool,
-    /// Whether looking into one was refused.
+    /// Whether inspecting one was refused.
     closed: bool,
     search: Search,
 }
 
 /// A server's file.
 #[derive(Debug)]
-struct Watched {
+struct WatchedFile {
     file: ModuleFile,
-    /// As maps tell it; none of a file that was only named.
+    /// Device and inode as in /proc/PID/maps; `None` for a file that was only named.
     place: Option<(String, u64)>,
-    /// Which of the named files this is.
+    /// Its index among the named files.
     named: Option<usize>,
-    /// Processes that have it mapped.
+    /// The processes that map it.
     pids: BTreeSet<u32>,
-    /// Of its workers, those that do not live any more.
+    /// Workers that have ended.
     dead: BTreeSet<u32>,
     io: IoAccount,
     latest: Option<Arc<ServerSample>>,
 }
 
-/// What the processes have mapped.
+/// The files that processes map.
 #[derive(Debug, Default)]
-pub(super) struct Found {
-    /// By place as maps tell it: a mapping of it, and who has one.
-    pub files: BTreeMap<(String, u64), Sharing>,
-    /// The processes by their ids in their own namespaces.
+pub(super) struct MappedFiles {
+    /// By device and inode as in /proc/PID/maps: a mapping of the file, and the processes that have it.
+    pub files: BTreeMap<(String, u64), SharedMapping>,
+    /// The processes, by the pids in their own namespaces.
     pub living: BTreeSet<u32>,
-    /// Looking into one was refused.
+    /// Whether inspecting one was refused.
     closed: bool,
 }
 
 #[derive(Debug)]
-pub(super) struct Sharing {
+pub(super) struct SharedMapping {
     range: String,
     path: String,
     deleted: bool,
@@ -80,10 +81,9 @@ pub(super) struct Sharing {
 }
 
 impl ModuleWatch {
-    /// `root` is where /proc is.
+    /// `root` contains /proc.
     ///
-    /// # Errors
-    /// A file that was named cannot be read.
+    /// A named file cannot be read.
     pub(super) fn open(root: &Path, named: &[PathBuf]) -> Result<ModuleWatch, MonitorError> {
         let mut watch = ModuleWatch {
             proc: root.join("proc"),
@@ -102,46 +102,46 @@ impl ModuleWatch {
         Ok(watch)
     }
 
-    /// The slow part, to be done before reading: looks into the watched processes, as far as that is due.
+    /// Inspects the watched processes, if a search is due. This is the slow part, to be done before reading.
     pub(crate) fn search(&mut self, pids: &[u32]) {
         if !self.search.due() {
             return;
         }
         let begun = Search::begin();
-        // Who owns a slot before the look and is not found by it is dead.
+        // A worker that owns a slot before the search and is not found by it has ended.
         let owners: Vec<Vec<u32>> =
             self.servers.iter().map(|server| server.file.owners().unwrap_or_default()).collect();
-        let found = Found::look(&self.proc, pids);
+        let found = MappedFiles::look(&self.proc, pids);
         self.looked |= !pids.is_empty();
         self.closed = found.closed;
         self.refused.clear();
         for (server, owners) in self.servers.iter_mut().zip(owners) {
-            let lives = |owner: &u32| found.living.contains(owner) || self.proc.join(owner.to_string()).exists();
-            server.dead = owners.into_iter().filter(|owner| !lives(owner)).collect();
+            let is_alive = |owner: &u32| found.living.contains(owner) || self.proc.join(owner.to_string()).exists();
+            server.dead = owners.into_iter().filter(|owner| !is_alive(owner)).collect();
         }
         self.renew_named();
         self.take(found);
         self.search.rest(begun);
     }
 
-    /// A named file that has been replaced by another is read too.
+    /// Opens named files that have been replaced.
     fn renew_named(&mut self) {
         for (index, path) in self.named.clone().iter().enumerate() {
             let there = fs::symlink_metadata(path).ok().map(|now| [now.dev(), now.ino()]);
-            let known = |server: &Watched| Some(server.file.place()) == there;
+            let known = |server: &WatchedFile| Some(server.file.place()) == there;
             let Some(place) = there.filter(|_| !self.servers.iter().any(known)) else { continue };
             if let Ok(file) = ModuleFile::open(path).map_err(|error| self.refuse(&path.display().to_string(), &error))
                 && file.place() == place
             {
-                // The old one stays as long as a process has it.
+                // The old file stays as long as a process maps it.
                 self.servers.iter_mut().filter(|server| server.named == Some(index)).for_each(|old| old.named = None);
                 self.add(file, None, Some(index));
             }
         }
     }
 
-    /// Opens what is new, and lets go of what no process has any more.
-    fn take(&mut self, found: Found) {
+    /// Opens new files, and closes those that no process maps any more.
+    fn take(&mut self, found: MappedFiles) {
         for server in &mut self.servers {
             server.pids.clear();
         }
@@ -158,19 +158,19 @@ impl ModuleWatch {
         self.servers.retain(|server| server.named.is_some() || !server.pids.is_empty());
     }
 
-    /// One that is there already, under a name that was given, is the same.
+    /// Adds a file. If it is already known, only its name or place is added.
     fn add(&mut self, file: ModuleFile, place: Option<(String, u64)>, named: Option<usize>) {
         if let Some(known) = self.servers.iter_mut().find(|server| server.file.place() == file.place()) {
             known.place = known.place.take().or(place);
             known.named = known.named.or(named);
-        } else if self.servers.len() < MOST_FILES {
+        } else if self.servers.len() < MAX_FILES {
             let (pids, dead, io) = Default::default();
-            self.servers.push(Watched { file, place, named, pids, dead, io, latest: None });
+            self.servers.push(WatchedFile { file, place, named, pids, dead, io, latest: None });
         }
     }
 
     fn refuse(&mut self, path: &str, why: &ModuleFileError) {
-        if self.refused.len() < MOST_FILES {
+        if self.refused.len() < MAX_FILES {
             self.refused.insert(path.to_owned(), why.to_string());
         }
     }
@@ -202,7 +202,7 @@ impl ModuleWatch {
             let off = if *enabled { "" } else { "; it is turned off, `brimful module on` turns it on" };
             let lost = match lost {
                 0 => String::new(),
-                n => format!("; {n} workers have found no place in it: raise `brimful_slots`"),
+                n => format!("; {n} workers have found no free slot in it: raise `brimful_slots`"),
             };
             let cpu = match cpu_one_in {
                 0 => "no CPU time".to_owned(),
@@ -216,19 +216,19 @@ impl ModuleWatch {
         match read.is_empty() {
             false => read.into_iter().chain(refused).collect::<Vec<_>>().join("; "),
             true if !self.refused.is_empty() => format!("none: {}", refused.collect::<Vec<_>>().join("; ")),
-            true if self.closed => "none: this user may not look into the server's processes: run as root".to_owned(),
+            true if self.closed => "none: this user may not inspect the server's processes: run as root".to_owned(),
             true if !self.looked => "none: the watched processes are not known yet; --module names a file".to_owned(),
             true => {
-                "none: no watched process has the module loaded: `brimful module install` brings it to nginx and Apache"
+                "none: no watched process has the module loaded: `brimful module install` adds it to nginx and Apache"
                     .to_owned()
             }
         }
     }
 }
 
-impl Found {
-    pub fn look(proc: &Path, pids: &[u32]) -> Found {
-        let mut found = Found::default();
+impl MappedFiles {
+    pub fn look(proc: &Path, pids: &[u32]) -> MappedFiles {
+        let mut found = MappedFiles::default();
         for &pid in pids {
             match fs::read(proc.join(format!("{pid}/maps"))) {
                 Ok(maps) => found.add(proc, pid, &String::from_utf8_lossy(&maps)),
@@ -240,11 +240,11 @@ impl Found {
 
     fn add(&mut self, proc: &Path, pid: u32, maps: &str) {
         let mut any = false;
-        for Mapping { range, place: (device, inode), path, deleted } in shared(maps, WORD) {
+        for Mapping { range, place: (device, inode), path, deleted } in shared(maps, PATH_WORD) {
             let place = (device.to_owned(), inode);
-            if self.files.len() < MOST_FILES || self.files.contains_key(&place) {
+            if self.files.len() < MAX_FILES || self.files.contains_key(&place) {
                 let (range, path) = (range.to_owned(), path.to_owned());
-                let new = || Sharing { range, path, deleted, pids: BTreeSet::new() };
+                let new = || SharedMapping { range, path, deleted, pids: BTreeSet::new() };
                 any |= self.files.entry(place).or_insert_with(new).pids.insert(pid);
             }
         }
@@ -255,20 +255,20 @@ impl Found {
     }
 }
 
-/// What a process has mapped: by any of those that have it.
+/// Opens a mapped file through any process that maps it.
 pub(super) fn open_mapped(
     proc: &Path,
     place: &(String, u64),
-    sharing: &Sharing,
+    sharing: &SharedMapping,
 ) -> Result<ModuleFile, ModuleFileError> {
-    let Sharing { range, path, deleted, pids } = sharing;
+    let SharedMapping { range, path, deleted, pids } = sharing;
     let gone = || io::Error::new(io::ErrorKind::NotFound, "the process that has it has ended");
     let mut last = ModuleFileError::Io(gone());
     for pid in pids {
         let process = proc.join(pid.to_string());
         let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
-        // Its addresses are those of the first process; workers have it at the same ones as the process they were
-        // forked from.
+        // The addresses are those of the first process. Workers have the mapping at the same addresses as the process
+        // from which they were forked.
         let exact = File::options().read(true).custom_flags(flags).open(process.join("map_files").join(range));
         let opened = match exact {
             Ok(file) => same_inode(file, place),
@@ -291,15 +291,15 @@ pub(super) fn open_mapped(
     Err(last)
 }
 
-/// The users that may own the files of a process: its effective user, and the owner of its directory in /proc. The
-/// latter is root of the process's user namespace if a worker has dropped root's rights.
+/// The users that may own the files of a process: its effective user, and the owner of its directory in /proc. If a
+/// worker has dropped root's rights, the latter is root of the process's user namespace.
 fn users(process: &Path) -> Vec<u32> {
     let status = fs::read_to_string(process.join("status")).unwrap_or_default();
     let owner = fs::metadata(process).ok().map(|metadata| metadata.uid());
     effective_user(&status).into_iter().chain(owner).collect()
 }
 
-/// Refuses a file that is another than the one that is mapped.
+/// Refuses a file that is not the mapped one.
 fn same_inode(file: File, place: &(String, u64)) -> Result<File, ModuleFileError> {
     match file.metadata()?.ino() == place.1 {
         true => Ok(file),
@@ -307,14 +307,14 @@ fn same_inode(file: File, place: &(String, u64)) -> Result<File, ModuleFileError
     }
 }
 
-/// Opens a path as a process with this root would, whatever symbolic links are on the way.
+/// Opens a path as a process with this root directory would, whatever symbolic links are on the way.
 fn below_root(root: &Path, path: &str) -> io::Result<File> {
     let root = openat(CWD, root, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let relative = path.trim_start_matches('/');
     let opened = openat2(&root, relative, flags, Mode::empty(), ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS);
     match opened {
-        // Linux before 5.6, or a sandbox that does not know it. What is opened is compared with what is mapped in any
+        // Linux before 5.6, or a sandbox that refuses openat2. The opened file is compared with the mapped one in any
         // case.
         Err(Errno::NOSYS | Errno::PERM) => Ok(openat(&root, relative, flags, Mode::empty())?.into()),
         opened => Ok(opened?.into()),
@@ -379,7 +379,7 @@ mod tests {
         sample(&mut watch, &[P + 1, P + 2, P + 3]);
         let mut found = sample(&mut watch, &[P + 1, P + 2, P + 3]);
         found.sort_unstable();
-        assert_eq!(found, [(5, 1), (7, 1)], "process 12 lives, be it another server's");
+        assert_eq!(found, [(5, 1), (7, 1)], "process 12 is_alive, be it another server's");
         assert!(watch.source().starts_with("/dev/shm/brimful-nginx of test/1"), "{}", watch.source());
         assert_eq!(sample(&mut watch, &[P + 2]), [(7, 0)], "one has ended, the other's worker has too");
         assert_eq!(sample(&mut watch, &[]), []);

@@ -1,10 +1,10 @@
-//! What a server's processes read and used: calls, bytes from disks, CPU time in user mode and in the kernel. Source:
-//! proc(5), /proc/PID/io, which root may read and the processes' own user, and /proc/PID/stat.
+//! I/O and CPU time of a server's processes: read calls, bytes read from disks, CPU time in user mode and in the
+//! kernel. Source: proc(5), /proc/PID/io, which only root and the process's own user may read, and /proc/PID/stat.
 //!
-//! It is looked at as often as [`Search`] allows, since there are two files for each process. What a process did between
-//! the last look and its end is not counted. The kernel splits CPU time by what it finds running when its clock ticks
-//! (`cputime_adjust`, kernel/sched/cputime.c): so a thread's own readings around one request would say what it ran last
-//! time the clock ticked, and nothing of the request. That is why the split is not recorded inside the server.
+//! Reading takes two files for each process, so it is limited by [`Search`]. What a process did between the last
+//! reading and its end is not counted. The kernel splits CPU time by what runs when its clock ticks (`cputime_adjust`,
+//! kernel/sched/cputime.c). A thread's own readings around one request would therefore show what it ran at the last
+//! tick, and nothing about the request. That is why the server does not record the split.
 
 use super::IoSample;
 use crate::procfs::{lines, number, pid_stat, words};
@@ -14,24 +14,24 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// Counters of one server's processes, the departed included.
+/// Counters of one server's processes, including those that ended.
 #[derive(Debug, Default)]
 pub(super) struct IoAccount {
-    /// Of each process, what it was last seen to have.
+    /// The last counters of each process.
     members: BTreeMap<u32, Counters>,
     total: Counters,
-    /// Whether those that join now have been there before the watch.
+    /// Whether the watch has begun. Counters of processes that join later count from zero.
     begun: bool,
     latest: Option<IoSample>,
     search: Search,
 }
 
-/// Read calls, bytes read, ticks of CPU time outside the kernel and in it.
+/// Read calls, bytes read, ticks of CPU time in user mode, ticks in the kernel.
 type Counters = [u64; 4];
 
 impl IoAccount {
-    /// What these processes have read and used, as of now if a look is due; `requests` are the server's. `None` where it
-    /// is not told.
+    /// The counters of these processes, read again if that is due; `requests` are the server's. `None` if the kernel
+    /// does not provide them.
     pub fn read(&mut self, proc: &Path, pids: impl Iterator<Item = u32>, requests: u64) -> Option<IoSample> {
         if self.search.due() {
             let search = Search::begin();
@@ -61,7 +61,7 @@ impl IoAccount {
     }
 }
 
-/// Of the process of this directory.
+/// Reads the counters of the process with this directory in /proc.
 fn counters(process: &Path) -> Option<Counters> {
     let io = fs::read(process.join("io")).ok()?;
     let field = |name: &[u8]| lines(&io).find_map(|line| words(line.strip_prefix(name)?).next().and_then(number));

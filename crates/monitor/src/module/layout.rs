@@ -1,43 +1,43 @@
-//! Where everything is in a file of the Server Module: what `server-module/layout.h` says, once more. A test compiles
-//! that header and compares each offset.
+//! The layout of a file of the Server Module: the Rust counterpart of `server-module/layout.h`. A test compiles that
+//! header and compares each offset.
 //!
-//! All offsets and sizes are bytes; words are unsigned, in the byte order of the machine. The file is a header, then
-//! slots, each with as many classes as the header says. What foreign bytes say of sizes is believed within
-//! [`Header::parse`]'s limits only.
+//! All offsets and sizes are in bytes. Words are unsigned, in the byte order of the machine. The file is a header
+//! followed by slots, each with as many classes as the header says. Sizes in the file are accepted only within the
+//! limits of [`Header::parse`].
 
-/// The first word of a file, "brimful1" in memory on a little-endian machine. It is written last.
+/// The first word of a file: "brimful1" in memory on a little-endian machine. It is written last.
 pub const MAGIC: u64 = 0x316c_7566_6d69_7262;
-/// The layout that is described here.
+/// The version of this layout.
 pub const LAYOUT: u32 = 4;
-/// Classes that a file has at most.
-pub const CLASSES_MOST: usize = 16;
-/// Bytes of a name, a zero byte at its end included.
+/// The most classes of a file.
+pub const MAX_CLASSES: usize = 16;
+/// Bytes of a name, including a zero byte at its end.
 pub const NAME_BYTES: usize = 48;
-/// Of each phase's times.
+/// Number of buckets of each phase's times.
 pub const BUCKETS: usize = 112;
-/// What sizes of header and slots are multiples of.
+/// Sizes of header and slots are multiples of this.
 pub const SLOT_ALIGN: usize = 128;
-/// Requests of a slot that its sums do not have yet, at most.
+/// The most requests of a slot that are not in its sums yet.
 pub const PENDING: usize = 16;
 /// Phases of a request: head, parse, process, upstream, send, log.
 pub const PHASES: usize = 6;
-/// Phases that CPU time is measured of: parse, process, log.
+/// Phases for which CPU time is measured: parse, process, log.
 pub const CPUS: usize = 3;
 
-/// Slots of a file at most. A slot is one worker or thread.
-pub const SLOTS_MOST: usize = 4096;
-/// Bytes of a file at most, up to the end of its last slot.
-pub const FILE_MOST: u64 = 64 << 20;
-/// Bytes before the first slot, at most.
-const HEADER_MOST: usize = 64 << 10;
-/// Bytes of a slot, at most.
-const SLOT_MOST: usize = 256 << 10;
+/// The most slots of a file. A slot belongs to one worker or thread.
+pub const MAX_SLOTS: usize = 4096;
+/// The most bytes of a file, up to the end of its last slot.
+pub const MAX_FILE_BYTES: u64 = 64 << 20;
+/// The most bytes before the first slot.
+const MAX_HEADER_BYTES: usize = 64 << 10;
+/// The most bytes of a slot.
+const MAX_SLOT_BYTES: usize = 256 << 10;
 
 /// Offsets in the header.
 pub mod header {
-    /// 64 bits.
+    /// The word [`MAGIC`](super::MAGIC), 64 bits.
     pub const MAGIC: usize = 0;
-    /// 32 bits, as all up to `MADE_NS`.
+    /// The version of the layout. This word and all up to `MADE_NS` have 32 bits.
     pub const LAYOUT: usize = 8;
     /// Bytes before the first slot.
     pub const HEADER_SIZE: usize = 12;
@@ -47,89 +47,89 @@ pub mod header {
     pub const SLOTS: usize = 20;
     /// How many classes.
     pub const CLASSES: usize = 24;
-    /// 0: nothing is recorded.
+    /// Whether requests are recorded.
     pub const ENABLED: usize = 28;
-    /// CPU time of one request in so many.
+    /// CPU time is measured for one in this many requests.
     pub const CPU_ONE_IN: usize = 32;
-    /// Requests or connections at a time at most.
+    /// The most requests or connections at a time.
     pub const WORKERS_MOST: usize = 36;
-    /// Who made the file.
+    /// The process that created the file.
     pub const MASTER_PID: usize = 40;
     /// Workers that found no slot.
     pub const LOST: usize = 44;
-    /// 64 bits, CLOCK_REALTIME.
+    /// When the file was created, 64 bits, CLOCK_REALTIME.
     pub const MADE_NS: usize = 48;
     /// The server's name.
     pub const SERVER: usize = 56;
     /// The classes' names, one after the other.
     pub const CLASS_NAMES: usize = SERVER + super::NAME_BYTES;
-    /// Of all of it, before it is rounded up.
-    pub const SIZE: usize = CLASS_NAMES + super::CLASSES_MOST * super::NAME_BYTES;
+    /// Size of the header, before it is rounded up.
+    pub const SIZE: usize = CLASS_NAMES + super::MAX_CLASSES * super::NAME_BYTES;
 }
 
-/// Offsets in a slot; 64 bits each but for the first two.
+/// Offsets in a slot. Words have 64 bits, except the first two.
 pub mod slot {
-    /// 32 bits: a process id in the server's namespace; 0: nobody.
+    /// 32 bits: the owner's process id in the server's namespace; 0 for a free slot.
     pub const OWNER: usize = 0;
-    /// 32 bits: a thread id.
+    /// 32 bits: the owner's thread id.
     pub const THREAD: usize = 4;
-    /// How many there have been.
+    /// How many owners there have been.
     pub const OWNERS: usize = 8;
     /// Connections accepted.
     pub const CONNECTIONS: usize = 16;
-    /// Requests at this moment.
+    /// Requests in progress.
     pub const IN_PROGRESS: usize = 24;
-    /// CLOCK_MONOTONIC; 0: idle.
+    /// Since when the worker is busy, CLOCK_MONOTONIC; 0 if it is idle.
     pub const BUSY_SINCE_NS: usize = 32;
-    /// Before that.
+    /// How long it was busy before that.
     pub const BUSY_NS: usize = 40;
-    /// Requests, of all owners.
+    /// Requests of all owners.
     pub const RECORDED: usize = 48;
-    /// How many of them the sums have, from the bit [`FOLDED_COUNT`](super::FOLDED_COUNT) on; below, a bit for each class,
-    /// which of its sums are current.
+    /// From the bit [`FOLDED_COUNT`](super::FOLDED_COUNT) on: how many requests the sums include. Below it, one bit for
+    /// each class: which of its sums are current.
     pub const FOLDED: usize = 56;
-    /// Of what each request writes to.
+    /// Size of the cache line to which each request writes.
     pub const LINE: usize = 64;
     /// CPU time of the thread.
     pub const CPU_NS: usize = 64;
-    /// When that was read.
+    /// When the CPU time was read.
     pub const CPU_AT_NS: usize = 72;
-    /// Requests that are not in the sums: the n-th of all is in place n % [`PENDING`](super::PENDING).
+    /// Requests that are not in the sums: request n of all is at index n % [`PENDING`](super::PENDING).
     pub const PENDING: usize = 128;
     /// The classes, one after the other.
     pub const CLASSES: usize = PENDING + super::PENDING * super::pending::SIZE;
 }
 
-/// The lowest bit of a slot's `FOLDED` that tells how many requests its sums have.
+/// The lowest bit of the number of folded requests in a slot's `FOLDED`.
 pub const FOLDED_COUNT: u32 = 16;
 
-/// Offsets in a place of a pending request; 64 bits each.
+/// Offsets in a pending request. Words have 64 bits.
 pub mod pending {
-    /// See [`what`](super::what).
+    /// The bits of [`what`](super::what).
     pub const WHAT: usize = 0;
-    /// Bytes of its body.
+    /// Bytes of the response body.
     pub const BYTES: usize = 8;
-    /// Each phase's time.
+    /// Time of each phase.
     pub const TIME_NS: usize = 16;
-    /// Of all of it.
+    /// Total size.
     pub const SIZE: usize = TIME_NS + 8 * super::PHASES;
 }
 
 /// Bits of a pending request's `WHAT`.
 pub mod what {
-    /// Its class.
+    /// Index of its class.
     pub const CLASS: u64 = 0xff;
     /// Answered with 5xx.
     pub const FAILED: u64 = 1 << 8;
     /// Given up by the client.
     pub const ABORTED: u64 = 1 << 9;
-    /// The lowest of those that tell of each phase whether its time is known.
+    /// The lowest of the bits that say for each phase whether its time is known.
     pub const HAS: u32 = 16;
-    /// The lowest of those that tell how often it was taken up again.
+    /// The lowest bit of how often it was resumed.
     pub const RESUMED: u32 = 32;
 }
 
-/// Offsets in the sums of a class; 64 bits each.
+/// Offsets in the sums of a class. Words have 64 bits.
 pub mod sums {
     /// Requests.
     pub const REQUESTS: usize = 0;
@@ -139,47 +139,47 @@ pub mod sums {
     pub const FAILED: usize = 16;
     /// Given up by the client.
     pub const ABORTED: usize = 24;
-    /// The phases, one after the other.
+    /// The times of each phase.
     pub const TIMES: usize = 32;
-    /// How often they were taken up again.
+    /// How often requests were resumed.
     pub const RESUMED: usize = TIMES + super::PHASES * super::times::SIZE;
-    /// Of all of it; the last word has no meaning.
+    /// Size of the sums; the last word is unused.
     pub const SIZE: usize = RESUMED + 2 * 8;
 }
 
-/// Offsets in a class; 64 bits each.
+/// Offsets in a class. Words have 64 bits.
 pub mod class {
-    /// Its sums, twice.
+    /// Two copies of its sums.
     pub const SUMS: usize = 0;
     /// Requests whose CPU time was measured.
     pub const CPU_COUNT: usize = SUMS + 2 * super::sums::SIZE;
-    /// Of each of [`CPUS`](super::CPUS).
+    /// CPU time of each of [`CPUS`](super::CPUS).
     pub const CPU_NS: usize = CPU_COUNT + 8;
-    /// Of the squares, square microseconds.
+    /// The sum of the squares, in square microseconds.
     pub const CPU_SUM_US2: usize = CPU_NS + 8 * super::CPUS;
-    /// Requests whose thread worked on others in between.
+    /// Requests whose thread worked on other requests in between.
     pub const CPU_MIXED: usize = CPU_SUM_US2 + 8;
-    /// How many of each length, of each phase one after the other. The ten words before have no meaning.
+    /// The buckets of each phase. The ten words before are unused.
     pub const BUCKETS: usize = CPU_MIXED + 11 * 8;
-    /// Of all of it.
+    /// Total size.
     pub const SIZE: usize = BUCKETS + super::PHASES * BUCKETS_SIZE;
-    /// Of one phase's buckets.
+    /// Size of one phase's buckets.
     pub const BUCKETS_SIZE: usize = 8 * super::BUCKETS;
 }
 
-/// Offsets in the times of a phase; 64 bits each.
+/// Offsets in the times of a phase. Words have 64 bits.
 pub mod times {
-    /// Requests that had it.
+    /// Requests that had the phase.
     pub const COUNT: usize = 0;
-    /// Of them all.
+    /// The sum of their times.
     pub const SUM_NS: usize = 8;
-    /// Of the squares, square microseconds.
+    /// The sum of the squares, in square microseconds.
     pub const SUM_US2: usize = 16;
-    /// Of all of it.
+    /// Total size.
     pub const SIZE: usize = 24;
 }
 
-/// What the header of a file says, as far as it may be believed.
+/// The contents of a file's header, checked against the limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
     /// Bytes before the first slot.
@@ -190,75 +190,76 @@ pub struct Header {
     pub slots: usize,
     /// Whether requests are recorded.
     pub enabled: bool,
-    /// CPU time is measured of one request in so many; 0 of none.
+    /// CPU time is measured for one in this many requests; 0 for none.
     pub cpu_one_in: u32,
-    /// How many requests or connections the server works on at a time at most; 0 if it has no such limit.
+    /// The most requests or connections that the server handles at a time; 0 for no limit.
     pub workers_most: u32,
     /// The process that created the file or adopted it last, by its id in the server's PID namespace.
     pub master_pid: u32,
     /// Workers that found no slot.
     pub lost: u32,
-    /// When the file was made: CLOCK_REALTIME.
+    /// When the file was created, CLOCK_REALTIME in nanoseconds.
     pub made_ns: u64,
-    /// What the server calls itself.
+    /// The server's name for itself.
     pub server: String,
     /// Names of its classes, one or more.
     pub classes: Vec<String>,
 }
 
-/// Why a file is not read.
+/// Why a file cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Misfit {
-    /// It is something else, or not whole yet.
-    #[error("it is no file of the Server Module, or an unfinished one: name that of the server's `brimful` directive")]
+pub enum LayoutError {
+    /// It is another kind of file, or not complete yet.
+    #[error(
+        "it is no file of the Server Module, or an unfinished one: name the file of the server's `brimful` directive"
+    )]
     Foreign,
-    /// By another version.
+    /// It has another version of the layout.
     #[error("it has layout {0}, and this brimful reads {LAYOUT}: build the module anew with `brimful module install`")]
     Layout(u32),
-    /// Its parts cannot be of these sizes.
+    /// It states impossible sizes.
     #[error("its header is damaged ({0}): restart the server, which makes a new one")]
     Damaged(&'static str),
 }
 
 impl Header {
-    /// Reads the first bytes of a file of this length: at least [`header::SIZE`] of them, or all there are.
+    /// Parses the first bytes of a file of this length: at least [`header::SIZE`] of them, or all there are.
     ///
-    /// # Errors
-    /// It is another kind of file; or its parts, as many and as large as it says, are not in it, or more than any server
-    /// needs.
-    pub fn parse(bytes: &[u8], file_length: u64) -> Result<Header, Misfit> {
-        let word = |at| word32(bytes, at).ok_or(Misfit::Foreign);
+    /// It is another kind of file, or the parts that it declares do not fit into it or exceed the limits.
+    pub fn parse(bytes: &[u8], file_length: u64) -> Result<Header, LayoutError> {
+        let word = |at| word32(bytes, at).ok_or(LayoutError::Foreign);
         if word64(bytes, header::MAGIC) != Some(MAGIC) {
-            return Err(Misfit::Foreign);
+            return Err(LayoutError::Foreign);
         }
         let layout = word(header::LAYOUT)?;
         if layout != LAYOUT {
-            return Err(Misfit::Layout(layout));
+            return Err(LayoutError::Layout(layout));
         }
         let size = |at| word(at).map(|size| size as usize);
         let (header_size, slot_size) = (size(header::HEADER_SIZE)?, size(header::SLOT_SIZE)?);
         let (slots, classes) = (size(header::SLOTS)?, size(header::CLASSES)?);
-        if !(1..=CLASSES_MOST).contains(&classes) {
-            return Err(Misfit::Damaged("number of classes"));
+        if !(1..=MAX_CLASSES).contains(&classes) {
+            return Err(LayoutError::Damaged("number of classes"));
         }
-        if !(header::SIZE..=HEADER_MOST).contains(&header_size) || !header_size.is_multiple_of(SLOT_ALIGN) {
-            return Err(Misfit::Damaged("size of the header"));
+        if !(header::SIZE..=MAX_HEADER_BYTES).contains(&header_size) || !header_size.is_multiple_of(SLOT_ALIGN) {
+            return Err(LayoutError::Damaged("size of the header"));
         }
         let least = slot::CLASSES + classes * class::SIZE;
-        if !(least..=SLOT_MOST).contains(&slot_size) || !slot_size.is_multiple_of(SLOT_ALIGN) {
-            return Err(Misfit::Damaged("size of a slot"));
+        if !(least..=MAX_SLOT_BYTES).contains(&slot_size) || !slot_size.is_multiple_of(SLOT_ALIGN) {
+            return Err(LayoutError::Damaged("size of a slot"));
         }
-        if !(1..=SLOTS_MOST).contains(&slots) {
-            return Err(Misfit::Damaged("number of slots"));
+        if !(1..=MAX_SLOTS).contains(&slots) {
+            return Err(LayoutError::Damaged("number of slots"));
         }
         let end = header_size as u64 + slots as u64 * slot_size as u64;
-        if end > FILE_MOST {
-            return Err(Misfit::Damaged("size of all slots"));
+        if end > MAX_FILE_BYTES {
+            return Err(LayoutError::Damaged("size of all slots"));
         }
         if end > file_length {
-            return Err(Misfit::Damaged("it ends before its last slot"));
+            return Err(LayoutError::Damaged("it ends before its last slot"));
         }
-        let class_name = |class: usize| name(bytes, header::CLASS_NAMES + class * NAME_BYTES).ok_or(Misfit::Foreign);
+        let class_name =
+            |class: usize| name(bytes, header::CLASS_NAMES + class * NAME_BYTES).ok_or(LayoutError::Foreign);
         Ok(Header {
             header_size,
             slot_size,
@@ -268,29 +269,29 @@ impl Header {
             workers_most: word(header::WORKERS_MOST)?,
             master_pid: word(header::MASTER_PID)?,
             lost: word(header::LOST)?,
-            made_ns: word64(bytes, header::MADE_NS).ok_or(Misfit::Foreign)?,
-            server: name(bytes, header::SERVER).ok_or(Misfit::Foreign)?,
+            made_ns: word64(bytes, header::MADE_NS).ok_or(LayoutError::Foreign)?,
+            server: name(bytes, header::SERVER).ok_or(LayoutError::Foreign)?,
             classes: (0..classes).map(class_name).collect::<Result<_, _>>()?,
         })
     }
 
-    /// Where a slot begins.
+    /// The offset of a slot.
     pub fn slot_at(&self, slot: usize) -> u64 {
         self.header_size as u64 + slot as u64 * self.slot_size as u64
     }
 }
 
-/// 64 bits at an offset, if they are there.
+/// The word of 64 bits at an offset, if the bytes reach that far.
 pub fn word64(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_ne_bytes(bytes.get(at..at.checked_add(8)?)?.try_into().ok()?))
 }
 
-/// 32 bits at an offset, if they are there.
+/// The word of 32 bits at an offset, if the bytes reach that far.
 pub fn word32(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(at..at.checked_add(4)?)?.try_into().ok()?))
 }
 
-/// A name up to its zero byte, whatever it is made of.
+/// The name at an offset, up to its zero byte. Bytes that are no UTF-8 are replaced.
 fn name(bytes: &[u8], at: usize) -> Option<String> {
     let field = bytes.get(at..at.checked_add(NAME_BYTES)?)?;
     let end = field.iter().position(|&byte| byte == 0).unwrap_or(NAME_BYTES);
@@ -338,7 +339,7 @@ pub(super) mod tests {
             "a name without an end ends with its field"
         );
         assert_eq!(header.slot_at(2), length - slot_size as u64);
-        assert_eq!(Header::parse(&bytes, length - 1), Err(Misfit::Damaged("it ends before its last slot")));
+        assert_eq!(Header::parse(&bytes, length - 1), Err(LayoutError::Damaged("it ends before its last slot")));
     }
 
     #[test]
@@ -348,15 +349,15 @@ pub(super) mod tests {
             bytes[at..at + 4].copy_from_slice(&word.to_ne_bytes());
             Header::parse(&bytes, u64::MAX).unwrap_err()
         };
-        assert_eq!(with(header::MAGIC, 7), Misfit::Foreign);
-        assert_eq!(with(header::LAYOUT, 1), Misfit::Layout(1));
+        assert_eq!(with(header::MAGIC, 7), LayoutError::Foreign);
+        assert_eq!(with(header::LAYOUT, 1), LayoutError::Layout(1));
         for (at, words) in [
             (header::CLASSES, &[0, 17, u32::MAX][..]),
             (header::HEADER_SIZE, &[0, 768, 897, u32::MAX]),
             (header::SLOT_SIZE, &[0, 128, 11_521, u32::MAX]),
             (header::SLOTS, &[0, 4097, u32::MAX]),
         ] {
-            assert!(words.iter().all(|&word| matches!(with(at, word), Misfit::Damaged(_))), "{at}");
+            assert!(words.iter().all(|&word| matches!(with(at, word), LayoutError::Damaged(_))), "{at}");
         }
         for length in 0..header::CLASS_NAMES + 2 * NAME_BYTES {
             assert!(Header::parse(&header_bytes(3, 2)[..length], u64::MAX).is_err(), "{length}");
@@ -399,7 +400,7 @@ pub(super) mod tests {
             ("lost", header::LOST, 4),
             ("made_ns", header::MADE_NS, 8),
             ("server", header::SERVER, NAME_BYTES),
-            ("class_names", header::CLASS_NAMES, CLASSES_MOST * NAME_BYTES),
+            ("class_names", header::CLASS_NAMES, MAX_CLASSES * NAME_BYTES),
         ];
         let slot = [
             ("owner", slot::OWNER, 4),
@@ -438,7 +439,7 @@ pub(super) mod tests {
         let constants = [
             ("MAGIC", MAGIC),
             ("LAYOUT", LAYOUT.into()),
-            ("CLASSES_MOST", CLASSES_MOST as u64),
+            ("MAX_CLASSES", MAX_CLASSES as u64),
             ("NAME_BYTES", NAME_BYTES as u64),
             ("BUCKETS", BUCKETS as u64),
             ("SLOT_ALIGN", SLOT_ALIGN as u64),
@@ -449,8 +450,8 @@ pub(super) mod tests {
             ("WHAT_HAS", what::HAS.into()),
             ("WHAT_RESUMED", what::RESUMED.into()),
             ("FOLDED_COUNT", FOLDED_COUNT.into()),
-            ("SLOTS_MOST", SLOTS_MOST as u64),
-            ("FILE_MOST", FILE_MOST),
+            ("MAX_SLOTS", MAX_SLOTS as u64),
+            ("MAX_FILE_BYTES", MAX_FILE_BYTES),
             ("HEAD", 0),
             ("PARSE", 1),
             ("PROCESS", 2),

@@ -1,19 +1,19 @@
-//! /proc/PID/maps: which files a process shares its memory with. Source: proc(5).
+//! Parses /proc/PID/maps: the files through which a process shares memory. Source: proc(5).
 
-/// A mapping of a file that other processes see what is written to.
+/// A shared mapping of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Mapping<'a> {
-    /// Its addresses as they stand in /proc/PID/map_files.
+    /// Its addresses, as in /proc/PID/map_files.
     pub range: &'a str,
-    /// Device and inode as the kernel tells them here, which on some file systems are not those of stat(2).
+    /// Device and inode as the kernel shows them here. On some file systems they differ from those of stat(2).
     pub place: (&'a str, u64),
-    /// In the process's own root.
+    /// The path below the process's own root.
     pub path: &'a str,
-    /// It has no name any more, or that is another file's.
+    /// Whether the file has been removed or replaced.
     pub deleted: bool,
 }
 
-/// Those whose path contains a word. Lines that make no sense are left out.
+/// The shared mappings whose path contains a word. Lines that cannot be parsed are skipped.
 pub(super) fn shared<'a>(maps: &'a str, word: &'a str) -> impl Iterator<Item = Mapping<'a>> {
     maps.lines()
         .filter(move |line| line.contains(word))
@@ -21,7 +21,7 @@ pub(super) fn shared<'a>(maps: &'a str, word: &'a str) -> impl Iterator<Item = M
         .filter(move |found| found.path.contains(word))
 }
 
-/// `7f00-7f01 rw-s 00000000 00:1a 12345   /dev/shm/a file (deleted)`.
+/// Parses `7f00-7f01 rw-s 00000000 00:1a 12345   /dev/shm/a file (deleted)`.
 fn mapping(line: &str) -> Option<Mapping<'_>> {
     let mut fields = line.splitn(6, ' ');
     let (range, permissions, _offset, device, inode) =
@@ -35,7 +35,7 @@ fn mapping(line: &str) -> Option<Mapping<'_>> {
     (path.starts_with('/')).then_some(Mapping { range, place: (device, inode), path, deleted })
 }
 
-/// The process's id in its own namespace, of /proc/PID/status: the last of `NSpid`.
+/// The process's pid in its own namespace, from /proc/PID/status: the last number of `NSpid`.
 pub(super) fn innermost_pid(status: &str) -> Option<u32> {
     status.lines().find_map(|line| line.strip_prefix("NSpid:")?.split_ascii_whitespace().next_back()?.parse().ok())
 }

@@ -1,42 +1,53 @@
-//! Slots of a Server Module's file: one read whole while its worker writes, and the sums over all of them.
+//! The slots of a Server Module's file: consistent reading of a slot while its worker writes, and sums over all slots.
 //!
-//! A request is in the sums of its class or among those that are pending (`server-module/layout.h`), which are here added
-//! together. A worker folds the latter into the former about once in [`PENDING`] requests, some ten thousandths of a
-//! second on a busy server. What was read is right if it did not do so meanwhile; else the slot is read again, not
-//! without end, as a file may be anybody's.
+//! A request is either in the sums of its class or pending (`server-module/layout.h`); both are added here. A worker
+//! folds pending requests into the sums about once in [`PENDING`] requests, which is every few ten-thousandths of a
+//! second on a busy server. A reading is valid if no fold happened meanwhile. Otherwise the slot is read again, up to a
+//! limit, because the file cannot be trusted.
 
 use super::buckets::bucket_of;
-use super::file::{Bytes, Lives};
 use super::layout::{
     BUCKETS, CPUS, FOLDED_COUNT, PENDING, PHASES, class, pending, slot, sums, times, what, word32, word64,
 };
 use super::{ClassSample, TimesSample};
 use brimful_core::Nanos;
+use std::fs::File;
 use std::io;
+use std::os::unix::fs::FileExt;
 
-/// How often all slots together are read again that have changed meanwhile. Reading one takes some microseconds, and a
-/// worker without any work but to record folds more often than that: it takes many attempts to find it in between.
+/// The most repeated readings, over all slots. A reading takes some microseconds. A worker that does nothing but record
+/// folds more often than that, so many attempts are needed to find it in between.
 const ATTEMPTS: usize = 4096;
 
-/// Reads slots, one after the other, into the same buffer.
+/// Bytes that another process may change or truncate at any moment.
+pub(super) trait Bytes {
+    fn length(&self) -> io::Result<u64>;
+    /// Fills all of the buffer, or fails.
+    fn fill(&self, buffer: &mut [u8], at: u64) -> io::Result<()>;
+}
+
+/// Whether a worker with this process id is alive.
+pub(super) type IsAlive<'a> = &'a dyn Fn(u32) -> bool;
+
+/// Reads slots, one after another, into the same buffer.
 pub(super) struct SlotReader<'b, B> {
     bytes: &'b B,
     buffer: &'b mut [u8],
-    /// How often slots may still be read again.
+    /// How many repeated readings are left.
     attempts: usize,
 }
 
-/// A slot as it was at one moment.
+/// A slot at one moment.
 pub(super) struct Slot<'b> {
-    /// Of what its first line said about requests, `RECORDED` and `FOLDED`; that in `bytes` may be newer.
+    /// `RECORDED` and `FOLDED` of its first line. Those in `bytes` may be newer.
     recorded: u64,
     folded: u64,
-    /// `WHAT` of each place, as it was before the rest was read: the times that it tells of are there.
+    /// `WHAT` of each pending request, as it was before the rest was read. The times that it declares are in `bytes`.
     whats: [u64; PENDING],
     bytes: &'b [u8],
 }
 
-/// Sums over slots, and buckets as they are in the file.
+/// Sums over slots.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Totals {
     pub workers: u64,
@@ -49,7 +60,7 @@ pub(super) struct Totals {
 
 #[derive(Clone, Debug)]
 pub(super) struct ClassTotals {
-    /// The words of the sums, and those between them and the buckets, each in the order of the file.
+    /// The words of the sums, and the words between them and the buckets, each in the order of the file.
     sums: [u64; sums::SIZE / 8],
     cpu: [u64; (class::BUCKETS - class::CPU_COUNT) / 8],
     buckets: [[u64; BUCKETS]; PHASES],
@@ -64,7 +75,7 @@ impl<'b, B: Bytes> SlotReader<'b, B> {
         SlotReader { bytes, buffer: &mut buffer[..slot_size], attempts: ATTEMPTS }
     }
 
-    /// The slot that begins there; `None` if nobody has ever had it, as most slots of most servers.
+    /// Reads the slot at this offset; `None` if it was never used, as most slots of most servers.
     pub fn read(&mut self, at: u64) -> io::Result<Option<Slot<'_>>> {
         let mut line = [0; slot::LINE];
         self.bytes.fill(&mut line, at)?;
@@ -94,14 +105,37 @@ impl<'b, B: Bytes> SlotReader<'b, B> {
     }
 }
 
-/// Of a slot whose first line says this. What no writer can have written is none.
+impl Bytes for File {
+    fn length(&self) -> io::Result<u64> {
+        Ok(self.metadata()?.len())
+    }
+
+    fn fill(&self, buffer: &mut [u8], at: u64) -> io::Result<()> {
+        self.read_exact_at(buffer, at)
+    }
+}
+
+impl Bytes for &[u8] {
+    fn length(&self) -> io::Result<u64> {
+        Ok(self.len() as u64)
+    }
+
+    fn fill(&self, buffer: &mut [u8], at: u64) -> io::Result<()> {
+        let at = usize::try_from(at).unwrap_or(usize::MAX);
+        let found = self.get(at..at.saturating_add(buffer.len())).ok_or(io::ErrorKind::UnexpectedEof)?;
+        buffer.copy_from_slice(found);
+        Ok(())
+    }
+}
+
+/// The number of pending requests of a slot. A number that no writer can have written counts as 0.
 fn pending_count(recorded: u64, folded: u64) -> u64 {
     let count = recorded.wrapping_sub(folded >> FOLDED_COUNT);
     if count <= PENDING as u64 { count } else { 0 }
 }
 
 impl Slot<'_> {
-    /// Each pending request: what it was, and its place.
+    /// Each pending request: its `WHAT`, and its bytes.
     fn pending(&self) -> impl Iterator<Item = (u64, &[u8])> {
         let first = self.folded >> FOLDED_COUNT;
         (0..pending_count(self.recorded, self.folded)).filter_map(move |request| {
@@ -119,8 +153,8 @@ impl Totals {
         *self = Totals { classes: std::mem::take(&mut self.classes), ..Totals::default() };
     }
 
-    pub fn add(&mut self, slot: &Slot<'_>, lives: Lives<'_>, now: Nanos) {
-        self.add_worker(slot.bytes, lives, now);
+    pub fn add(&mut self, slot: &Slot<'_>, is_alive: IsAlive<'_>, now: Nanos) {
+        self.add_worker(slot.bytes, is_alive, now);
         let classes = slot.bytes.get(slot::CLASSES..).unwrap_or_default().chunks_exact(class::SIZE);
         for (index, (totals, bytes)) in self.classes.iter_mut().zip(classes).enumerate() {
             totals.add(bytes, (slot.folded >> index) as usize & 1);
@@ -132,15 +166,15 @@ impl Totals {
         }
     }
 
-    /// The first bytes of a slot. One whose worker was killed stays busy, with a request in progress, until it is given
-    /// to another.
-    fn add_worker(&mut self, head: &[u8], lives: Lives<'_>, now: Nanos) {
+    /// Adds the first bytes of a slot. If its worker was killed, they show a busy worker with a request in progress
+    /// until the slot is reused.
+    fn add_worker(&mut self, head: &[u8], is_alive: IsAlive<'_>, now: Nanos) {
         let word = |at| word64(head, at).unwrap_or_default();
         add(&mut self.connections, word(slot::CONNECTIONS));
         add(&mut self.busy_ns, word(slot::BUSY_NS));
         add(&mut self.cpu_ns, word(slot::CPU_NS));
         let owner = word32(head, slot::OWNER).filter(|&owner| owner != 0);
-        if owner.is_some_and(lives) {
+        if owner.is_some_and(is_alive) {
             add(&mut self.workers, 1);
             add(&mut self.in_progress, word(slot::IN_PROGRESS));
             let since = word(slot::BUSY_SINCE_NS);
@@ -158,7 +192,7 @@ impl ClassTotals {
         buckets: [[0; BUCKETS]; PHASES],
     };
 
-    /// A class in a slot, of whose sums these are current.
+    /// Adds a class of a slot. `current` is the index of its current sums.
     fn add(&mut self, bytes: &[u8], current: usize) {
         let (counters, buckets) = bytes.split_at(class::BUCKETS);
         let (both, cpu) = counters.split_at(class::CPU_COUNT);
@@ -171,7 +205,7 @@ impl ClassTotals {
         }
     }
 
-    /// As brimful_fold of the recorder does.
+    /// Adds a pending request, like brimful_fold of the recorder.
     fn add_pending(&mut self, what: u64, place: &[u8]) {
         add(&mut self.sums[sums::REQUESTS / 8], 1);
         add(&mut self.sums[sums::BYTES / 8], word64(place, pending::BYTES).unwrap_or_default());
@@ -218,7 +252,8 @@ impl ClassTotals {
     }
 }
 
-/// In square microseconds, rounded down: what the recorder adds of several requests at once is no less.
+/// The square of a time in square microseconds, rounded down. What the recorder adds for several requests at once is
+/// never less.
 fn square_us2(ns: u64) -> u64 {
     match ns {
         ..1_000_000_000 => ns * ns / 1_000_000,
@@ -226,12 +261,12 @@ fn square_us2(ns: u64) -> u64 {
     }
 }
 
-/// The last bytes, if they are less than a word, are none.
+/// The words of these bytes. An incomplete last word is dropped.
 fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
     bytes.chunks_exact(8).filter_map(|word| word64(word, 0))
 }
 
-/// Whoever writes nonsense gets nonsense.
+/// Saturates, because the file may contain any numbers.
 fn add(sum: &mut u64, more: u64) {
     *sum = sum.saturating_add(more);
 }

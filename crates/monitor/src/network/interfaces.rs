@@ -1,13 +1,13 @@
 //! Interfaces: /proc/net/dev.
 
-use crate::counter::Over;
+use crate::counter::TimeSpan;
 use crate::procfs::{number, words};
 use brimful_core::server::NetworkTraffic;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// One interface at one moment: counters since it was made.
+/// One interface at one moment: counters since it was created.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct InterfaceSample {
@@ -17,9 +17,9 @@ pub struct InterfaceSample {
     pub rx_bytes: u64,
     /// Packets received.
     pub rx_packets: u64,
-    /// Packets that came damaged.
+    /// Packets that arrived damaged.
     pub rx_errors: u64,
-    /// Packets received and thrown away.
+    /// Received packets that were dropped.
     pub rx_dropped: u64,
     /// Bytes sent.
     pub tx_bytes: u64,
@@ -27,20 +27,20 @@ pub struct InterfaceSample {
     pub tx_packets: u64,
     /// Packets that could not be sent.
     pub tx_errors: u64,
-    /// Packets to be sent and thrown away.
+    /// Packets dropped before they were sent.
     pub tx_dropped: u64,
     /// Collisions.
     pub collisions: u64,
 }
 
-/// Reads them again and again, and keeps their names so that samples can share them.
+/// Reads the interfaces. Keeps their names, so that samples can share them.
 #[derive(Debug, Default)]
 pub(super) struct Interfaces {
     names: Vec<Arc<str>>,
 }
 
 impl Interfaces {
-    /// `None` if this is not /proc/net/dev: two lines of headings, then one for each interface.
+    /// Parses /proc/net/dev: two heading lines, then one line for each interface. `None` for anything else.
     pub fn read(&mut self, text: &[u8]) -> Option<Vec<InterfaceSample>> {
         let mut lines = text.split_inclusive(|&byte| byte == b'\n').skip(1);
         lines.next().filter(|heading| heading.ends_with(b"\n"))?;
@@ -53,7 +53,7 @@ impl Interfaces {
 
     fn interface(&mut self, line: &[u8], index: usize) -> Option<InterfaceSample> {
         let line = line.strip_suffix(b"\n")?;
-        // A name holds no colon, and old drivers' numbers may follow it without a space.
+        // A name contains no colon. With old drivers, a number may follow it without a space.
         let colon = line.iter().position(|&byte| byte == b':')?;
         let mut counters = [0; 16];
         let mut words = words(&line[colon + 1..]);
@@ -78,7 +78,7 @@ impl Interfaces {
         })
     }
 
-    /// Interfaces stay in the same order until one comes or goes.
+    /// The order of interfaces changes only when one is added or removed.
     fn name(&mut self, name: &[u8], index: usize) -> Arc<str> {
         if let Some(known) = self.names.get(index).filter(|known| known.as_bytes() == name) {
             return Arc::clone(known);
@@ -90,12 +90,8 @@ impl Interfaces {
     }
 }
 
-/// What went through each interface that was there both times and did not begin to count anew.
-pub(super) fn since(
-    earlier: &[InterfaceSample],
-    now: &[InterfaceSample],
-    over: Over,
-) -> BTreeMap<String, NetworkTraffic> {
+/// The traffic of each interface that existed at both ends and whose counters were not reset.
+pub(super) fn since(earlier: &[InterfaceSample], now: &[InterfaceSample], over: TimeSpan) -> BTreeMap<String, NetworkTraffic> {
     let traffic = |(index, now): (usize, &InterfaceSample)| {
         let same = |before: &&InterfaceSample| before.name == now.name;
         let before = earlier.get(index).filter(same).or_else(|| earlier.iter().find(same))?;
@@ -104,7 +100,7 @@ pub(super) fn since(
     now.iter().enumerate().filter_map(traffic).collect()
 }
 
-/// `None` if there are none.
+/// The sum of all interfaces; `None` if there are none.
 pub(super) fn together<'t>(interfaces: impl Iterator<Item = &'t NetworkTraffic>) -> Option<NetworkTraffic> {
     interfaces.copied().reduce(|a, b| NetworkTraffic {
         rx_packets_per_s: a.rx_packets_per_s + b.rx_packets_per_s,
@@ -121,7 +117,7 @@ pub(super) fn together<'t>(interfaces: impl Iterator<Item = &'t NetworkTraffic>)
 
 impl InterfaceSample {
     /// `None` if a counter has fallen: another interface has taken the name.
-    fn since(&self, before: &InterfaceSample, over: Over) -> Option<NetworkTraffic> {
+    fn since(&self, before: &InterfaceSample, over: TimeSpan) -> Option<NetworkTraffic> {
         let per_s = |counter: fn(&InterfaceSample) -> u64| over.per_s(counter(before), counter(self));
         Some(NetworkTraffic {
             rx_packets_per_s: per_s(|i| i.rx_packets)?,
@@ -145,7 +141,7 @@ mod tests {
 
     const HEADINGS: &str = "Inter-|   Receive                                                |  Transmit\n \
         face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed\n";
-    const OVER: Over = Over(Nanos::from_secs(2));
+    const OVER: TimeSpan = TimeSpan(Nanos::from_secs(2));
 
     fn read(lines: &str) -> Vec<InterfaceSample> {
         Interfaces::default().read(format!("{HEADINGS}{lines}").as_bytes()).unwrap()

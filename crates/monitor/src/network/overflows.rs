@@ -1,19 +1,19 @@
-//! Overflows of the CPUs' receive queues: the second column of /proc/net/softnet_stat, one line for each CPU that is
-//! online, all numbers hexadecimal and of 32 bits. Source: softnet_seq_show in net/core/net-procfs.c.
+//! Overflows of the CPUs' receive queues: the second column of /proc/net/softnet_stat. The file has one line for each
+//! CPU that is online; all numbers are hexadecimal with 32 bits. Source: softnet_seq_show in net/core/net-procfs.c.
 
 use crate::procfs::words;
 
-/// Adds up what is new, so that neither a wrap nor a CPU that goes offline looks like a fall.
+/// Sums the growth of each CPU's counter, so that neither a wrap nor a CPU that goes offline looks like a fall.
 #[derive(Debug, Default)]
 pub(super) struct Overflows {
-    /// Of each CPU that was ever seen: its number and what it had counted.
+    /// Number and last counter of each CPU that was ever online.
     cpus: Vec<(u32, u32)>,
-    /// Since the first reading.
+    /// Overflows since the first reading.
     total: u64,
 }
 
 impl Overflows {
-    /// Overflows since the first reading; `None` if this is not that file.
+    /// Overflows since the first reading; `None` if the text is not of that file.
     pub fn read(&mut self, text: &[u8]) -> Option<u64> {
         let mut found = false;
         for (row, line) in text.split_inclusive(|&byte| byte == b'\n').enumerate() {
@@ -21,7 +21,7 @@ impl Overflows {
             found = true;
             match self.cpus.iter_mut().find(|(known, _)| *known == cpu) {
                 Some((_, before)) => self.total += u64::from(dropped.wrapping_sub(std::mem::replace(before, dropped))),
-                // Nobody knows when it counted what it has.
+                // Its count may be from before the first reading.
                 None => self.cpus.push((cpu, dropped)),
             }
         }
@@ -29,7 +29,7 @@ impl Overflows {
     }
 }
 
-/// Since Linux 5.10 the 13th column is the CPU's number; before, CPUs are told apart by the order of the lines.
+/// Since Linux 5.10 the 13th column is the CPU's number. Before, CPUs are identified by the order of the lines.
 fn cpu_and_dropped(line: &[u8], row: usize) -> Option<(u32, u32)> {
     let mut words = words(line.strip_suffix(b"\n")?).map(hexadecimal);
     let dropped = words.nth(1)??;

@@ -1,23 +1,24 @@
-//! TCP of a network namespace: /proc/net/snmp and netstat (counters), sockstat and sockstat6 (what there is now).
+//! TCP of a network namespace: /proc/net/snmp and netstat for counters, sockstat and sockstat6 for current numbers of
+//! sockets.
 
 use super::NetFile;
 use super::columns::Columns;
-use crate::counter::Over;
+use crate::counter::TimeSpan;
 use crate::procfs::{number, words};
 use brimful_core::server::Tcp;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// TCP at one moment: counters since the namespace was made, and how many sockets there are. What the kernel does not
-/// tell is `None`.
+/// TCP at one moment: counters since the namespace was created, and numbers of sockets now. `None` if the kernel does
+/// not provide it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TcpSample {
     /// Segments received.
     pub segments_in: Option<u64>,
-    /// Segments sent, without those sent again.
+    /// Segments sent, without retransmissions.
     pub segments_out: Option<u64>,
-    /// Segments sent again.
+    /// Segments retransmitted.
     pub retransmitted: Option<u64>,
     /// Resets sent.
     pub resets_out: Option<u64>,
@@ -43,7 +44,7 @@ pub struct TcpSample {
     pub memory_bytes: Option<u64>,
 }
 
-/// Reads it again and again.
+/// Reads samples of TCP.
 #[derive(Debug)]
 pub(super) struct TcpWatch {
     snmp: NetFile,
@@ -99,7 +100,7 @@ impl TcpWatch {
         }
     }
 
-    /// Where its figures come from, or why there are none.
+    /// Where the figures come from, or why there are none.
     pub fn source(&self) -> String {
         let mut source = format!("{}, {}", self.snmp.source(), self.netstat.source());
         let sockets = self.sockstat.source();
@@ -114,7 +115,7 @@ impl TcpWatch {
     }
 }
 
-/// What is used of /proc/net/sockstat.
+/// The fields of /proc/net/sockstat that are used.
 #[derive(Default)]
 struct Sockets {
     in_use: Option<u64>,
@@ -134,13 +135,13 @@ fn sockets(text: &[u8]) -> Sockets {
     }
 }
 
-/// The line that begins so; a line that does not end may be cut off.
+/// The line with this prefix. An incomplete line is skipped, because it may be cut off.
 fn line<'t>(text: &'t [u8], prefix: &[u8]) -> Option<&'t [u8]> {
     let mut lines = text.split_inclusive(|&byte| byte == b'\n');
     lines.find(|line| line.starts_with(prefix) && line.ends_with(b"\n"))
 }
 
-/// The number behind a word.
+/// The number that follows a word.
 fn figure(line: &[u8], name: &[u8]) -> Option<u64> {
     let mut words = words(line);
     words.find(|word| *word == name)?;
@@ -148,8 +149,8 @@ fn figure(line: &[u8], name: &[u8]) -> Option<u64> {
 }
 
 impl TcpSample {
-    /// What happened since an earlier sample; `None` if nothing of TCP is known.
-    pub(super) fn since(&self, earlier: &TcpSample, over: Over) -> Option<Tcp> {
+    /// The figures since an earlier sample; `None` if the kernel provides no counter of TCP.
+    pub(super) fn since(&self, earlier: &TcpSample, over: TimeSpan) -> Option<Tcp> {
         let per_s = |counter: fn(&TcpSample) -> Option<u64>| over.per_s_of(counter(earlier), counter(self));
         let tcp = Tcp {
             segments_in_per_s: per_s(|tcp| tcp.segments_in),

@@ -1,7 +1,7 @@
-//! Limits on what the other side may send, so that it cannot fill this host's memory: on the values of one message, and
-//! on the rate of samples.
+//! Limits on what the other side may send, so that it cannot exhaust this host's memory: on the values in one message,
+//! and on the rate of samples.
 
-use super::broken::Broken;
+use super::protocol::LinkError;
 use crate::schedule::Intervals;
 use brimful_core::Nanos;
 use brimful_core::quantity::count;
@@ -13,9 +13,9 @@ const MAX_OBJECTS: usize = 12_288;
 const MAX_VALUES: usize = 131_072;
 
 /// Samples may come this many times faster than requested, because the clocks of the two hosts differ.
-const FASTER: u64 = 2;
+const MAX_SPEEDUP: u64 = 2;
 /// Samples that may come in addition, because samples that were delayed on the network arrive together.
-const BURST: u64 = 20;
+const MAX_BURST: u64 = 20;
 
 /// Counts the values of a message before anything is allocated for them.
 ///
@@ -49,29 +49,29 @@ pub fn check(line: &[u8]) -> Result<(), String> {
 /// Compares the number of samples that arrived with the number that was requested.
 #[derive(Debug)]
 pub struct Pace {
-    asked: Intervals,
+    requested: Intervals,
     begun: Nanos,
     samples: u64,
 }
 
 impl Pace {
     /// Starts to count: samples are requested at these intervals from `now` on.
-    pub fn new(asked: Intervals, now: Nanos) -> Pace {
-        Pace { asked, begun: now, samples: 0 }
+    pub fn new(requested: Intervals, now: Nanos) -> Pace {
+        Pace { requested, begun: now, samples: 0 }
     }
 
     /// Counts a sample that has arrived.
     ///
     /// # Errors
     /// The samples come faster than is allowed.
-    pub fn count(&mut self, now: Nanos) -> Result<(), Broken> {
+    pub fn count(&mut self, now: Nanos) -> Result<(), LinkError> {
         self.samples += 1;
         let elapsed = now - self.begun;
-        if self.samples <= self.due_within(elapsed).saturating_mul(FASTER).saturating_add(BURST) {
+        if self.samples <= self.due_within(elapsed).saturating_mul(MAX_SPEEDUP).saturating_add(MAX_BURST) {
             return Ok(());
         }
-        Err(Broken(format!(
-            "the watching side sends more than was asked: {} samples in {}, where {} were due. See whether it is a \
+        Err(LinkError(format!(
+            "the watching side sends more samples than requested: {} in {}, while {} were due. Check whether it is a \
              `brimful watch --serve` that you started",
             self.samples,
             elapsed.rounded(),
@@ -82,7 +82,7 @@ impl Pace {
     /// The number of samples due in this time. Groups that are read at the same interval share a sample.
     fn due_within(&self, elapsed: Nanos) -> u64 {
         let mut due = 0_u64;
-        for interval in self.asked.distinct() {
+        for interval in self.requested.distinct() {
             due = due.saturating_add(1 + elapsed.0 / interval.0.max(1));
         }
         due
@@ -121,17 +121,17 @@ mod tests {
     #[test]
     fn samples_at_ten_times_the_rate_asked_are_refused_and_late_ones_are_not() {
         let (start, second) = (Nanos::from_secs(7), Nanos::from_secs(1));
-        let mut asked = Intervals::every(second);
-        asked.set(GroupName::Process, Some(Nanos::from_secs(5)));
-        let mut pace = Pace::new(asked, start);
+        let mut requested = Intervals::every(second);
+        requested.set(GroupName::Process, Some(Nanos::from_secs(5)));
+        let mut pace = Pace::new(requested, start);
         // All samples that became due while the network was blocked arrive at once.
         let late = start + Nanos::from_secs(60);
         assert!((0..73).all(|_| pace.count(late).is_ok()));
-        let mut pace = Pace::new(asked, start);
+        let mut pace = Pace::new(requested, start);
         let refused = (0..100).find_map(|k| pace.count(start + Nanos(k * second.0 / 10)).err()).unwrap();
-        let words = "the watching side sends more than was asked: ";
+        let words = "the watching side sends more than was requested: ";
         assert!(refused.0.starts_with(words) && refused.0.contains(" were due. "), "{}", refused.0);
-        let mut pace = Pace::new(asked, start);
+        let mut pace = Pace::new(requested, start);
         assert!((0..10_000).all(|k| pace.count(start + Nanos(k * second.0)).is_ok()));
     }
 }

@@ -1,34 +1,34 @@
-//! The offset between two hosts' monotonic clocks, by exchanges of their readings (Cristian 1989; RFC 5905 §8 calls it
+//! The offset between two hosts' monotonic clocks, measured by exchanging readings (Cristian 1989; RFC 5905 §8 calls it
 //! the clock filter).
 //!
-//! A reading of the other clock was made at some moment between asking and being answered, so the middle of the two is
-//! wrong by half the round trip at most, whatever the network does; of several exchanges that with the shortest round
-//! trip says most. One such measurement is made before the run and one after it. Crystals differ by tens of millionths,
-//! milliseconds in a minute, but steadily: instants in between are mapped by the straight line between the two
-//! measurements, and the one offset that a Record states is in its middle.
+//! The other clock was read at some moment between request and answer, so the midpoint is wrong by at most half the
+//! round trip, whatever the network does. Of several exchanges, the one with the shortest round trip is the most
+//! precise. One measurement is made before the run and one after it. Clocks drift by tens of parts per million,
+//! milliseconds in a minute, but steadily. Instants in between are mapped by the straight line between the two
+//! measurements; the one offset that a Record states is at its middle.
 
 use brimful_core::Nanos;
 use brimful_core::server::ClockOffset;
 
-/// Exchanges of one measurement.
+/// Number of exchanges of one measurement.
 pub const EXCHANGES: usize = 16;
 
-/// The largest uncertainty with which a run begins. Figures are of stretches of 250 ms and more: 2 % of one may be its
-/// neighbour's.
-pub const BOUND: Nanos = Nanos::from_millis(5);
+/// The largest uncertainty with which a run begins. Figures cover stretches of 250 ms and more, so at most 2 % of one
+/// may belong to its neighbour.
+pub const MAX_UNCERTAINTY: Nanos = Nanos::from_millis(5);
 
-/// How far the other clock was ahead at one moment.
+/// The offset of the other clock at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
-    /// When, by this host's clock.
+    /// The moment, by this host's clock.
     at: Nanos,
-    /// The other clock less this one, in nanoseconds.
+    /// The other clock minus this one, in nanoseconds.
     offset: i128,
-    /// The offset is within this of the truth: half the round trip.
+    /// The largest error of the offset: half the round trip.
     pub uncertainty: Nanos,
 }
 
-/// From the other clock to this one.
+/// Maps the other host's clock to this one.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     before: Reading,
@@ -36,21 +36,21 @@ pub struct Clock {
 }
 
 impl Reading {
-    /// From one exchange: asked and answered by this clock, and what the other one showed.
-    pub fn new(asked: Nanos, showed: Nanos, answered: Nanos) -> Reading {
-        let round_trip = answered - asked;
-        let at = asked + Nanos(round_trip.0 / 2);
+    /// The reading of one exchange: when it was requested and answered by this clock, and what the other clock showed.
+    pub fn new(requested: Nanos, showed: Nanos, answered: Nanos) -> Reading {
+        let round_trip = answered - requested;
+        let at = requested + Nanos(round_trip.0 / 2);
         Reading { at, offset: i128::from(showed.0) - i128::from(at.0), uncertainty: Nanos(round_trip.0.div_ceil(2)) }
     }
 }
 
 impl Clock {
-    /// From what was measured before the run and, if that could be done, after it.
+    /// The mapping from a measurement before the run and, if there is one, another after it.
     pub fn new(before: Reading, after: Option<Reading>) -> Clock {
         Clock { before, after }
     }
 
-    /// The instant by this host's clock.
+    /// Maps an instant to this host's clock.
     pub fn here(&self, there: Nanos) -> Nanos {
         let here = i128::from(there.0) - self.before.offset;
         let span = self.after.map_or(0, |after| i128::from(after.at.0) - i128::from(self.before.at.0));
@@ -63,7 +63,7 @@ impl Clock {
         Nanos(u64::try_from((here - drifted).max(0)).unwrap_or(u64::MAX))
     }
 
-    /// As a Record states it.
+    /// The offset as a Record states it.
     pub fn offset(&self) -> ClockOffset {
         let round_trips =
             self.after.map_or(self.before.uncertainty, |after| after.uncertainty.max(self.before.uncertainty));
@@ -74,19 +74,19 @@ impl Clock {
         }
     }
 
-    /// How it was found, for the sources.
+    /// How it was measured, for the sources.
     pub fn source(&self) -> String {
         let uncertainty = Nanos::from_secs_f64(self.offset().uncertainty_s);
         let drifted = Nanos(u64::try_from(self.drift().unsigned_abs()).unwrap_or(u64::MAX)).rounded();
         let how = match self.after {
-            Some(_) => format!("before and after the load; in between they drifted by {drifted}, evenly as is assumed"),
-            None => {
-                "before the load only, because the stream broke: how far they drifted since is not known".to_owned()
+            Some(_) => {
+                format!("before and after the load; in between they drifted by {drifted}, which is assumed to be even")
             }
+            None => "before the load only, because the stream broke: their drift since then is unknown".to_owned(),
         };
-        let beyond = if uncertainty > BOUND {
+        let beyond = if uncertainty > MAX_UNCERTAINTY {
             format!(
-                ". The one offset stated is sure to {} only, not to {BOUND}: mind that where instants of the two hosts are \
+                ". The stated offset has an uncertainty of {}, more than {MAX_UNCERTAINTY}: consider that when instants of the two hosts are \
                  compared",
                 uncertainty.rounded()
             )
@@ -96,7 +96,7 @@ impl Clock {
         format!("exchanges of both hosts' CLOCK_MONOTONIC {how}{beyond}")
     }
 
-    /// By how much the other clock gained between the two measurements, in nanoseconds.
+    /// The gain of the other clock between the two measurements, in nanoseconds.
     fn drift(&self) -> i128 {
         self.after.map_or(0, |after| after.offset - self.before.offset)
     }

@@ -1,13 +1,13 @@
-//! The load generator's side: connects, compares clocks, and keeps the samples that come.
+//! The load generator's side: connects, compares clocks, and collects samples.
 
 use super::bounds::Pace;
-use super::broken::{Broken, words};
-use super::clock::{BOUND, Clock, EXCHANGES, Reading};
-use super::link::{Heard, Link, PATIENCE};
-use super::protocol::{self, Answer, LONGEST_ANSWER, Request};
+use super::clock::{Clock, EXCHANGES, MAX_UNCERTAINTY, Reading};
+use super::link::{ANSWER_TIMEOUT, Link, Received};
+use super::protocol::{self, Answer, MAX_ANSWER_BYTES, Request};
+use super::protocol::{LinkError, words};
 use super::token::{Nonce, Side};
 use super::{Token, stays_here, tls};
-use crate::history::{History, Seen};
+use crate::history::{History, Observations};
 use crate::sampler::Sample;
 use crate::schedule::Intervals;
 use crate::{MonitorError, sys};
@@ -19,37 +19,37 @@ use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 
-/// So many intervals, and [`PATIENCE`], may pass without a sample.
-const MISSED: u64 = 5;
+/// How many intervals, in addition to [`ANSWER_TIMEOUT`], may pass without a sample.
+const MAX_MISSED_INTERVALS: u64 = 5;
 
 /// A `brimful watch --serve`, and how often to sample there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RemoteConfig {
-    /// Host and port. Without an authority it has to be a loopback address.
+    /// Host and port. Without an authority it must be a loopback address.
     pub address: String,
-    /// The one that the watching side has.
+    /// The watching side's token.
     pub token: Token,
-    /// For TLS: certificates that vouch for the watching side's, in a PEM file.
+    /// For TLS: a PEM file of certificates that the watching side's certificate must lead to.
     pub authority: Option<PathBuf>,
     /// How often each group is sampled.
     pub intervals: Intervals,
 }
 
-/// Samples as they come.
+/// A stream of samples from another host.
 #[derive(Debug)]
 pub struct Stream {
     link: Link,
-    /// Who sends them, for the sources.
+    /// The sender, for the sources.
     source: String,
     before: Reading,
-    /// Between two samples.
+    /// Time between two samples.
     interval: Nanos,
     pace: Pace,
     history: History,
     latest: Latest,
 }
 
-/// What is known besides the samples.
+/// The latest values besides the samples.
 #[derive(Debug, Default)]
 struct Latest {
     sources: BTreeMap<String, String>,
@@ -66,22 +66,22 @@ impl Stream {
         };
         let remote = |why: String| MonitorError::Remote { peer: config.address.clone(), why };
         let socket = reach(config)?;
-        let link = Link::open(socket, tls, LONGEST_ANSWER).map_err(|Broken(why)| remote(why))?;
-        Stream::begin(link, config).map_err(|Broken(why)| remote(why))
+        let link = Link::open(socket, tls, MAX_ANSWER_BYTES).map_err(|LinkError(why)| remote(why))?;
+        Stream::begin(link, config).map_err(|LinkError(why)| remote(why))
     }
 
-    fn begin(mut link: Link, config: &RemoteConfig) -> Result<Stream, Broken> {
-        let (version, there) = match link.receive(sys::now() + PATIENCE, None)? {
-            Heard::Message(Answer::Greeting { protocol, version, nonce }) => {
-                match protocol::misunderstanding(&protocol, &config.address) {
-                    Some(why) => return Err(Broken(why)),
-                    None => (words(&version), Nonce::try_from(nonce).map_err(|why| Broken(why.to_owned()))?),
+    fn begin(mut link: Link, config: &RemoteConfig) -> Result<Stream, LinkError> {
+        let (version, there) = match link.receive(sys::now() + ANSWER_TIMEOUT, None)? {
+            Received::Message(Answer::Greeting { protocol, version, nonce }) => {
+                match protocol::protocol_mismatch(&protocol, &config.address) {
+                    Some(why) => return Err(LinkError(why)),
+                    None => (words(&version), Nonce::try_from(nonce).map_err(|why| LinkError(why.to_owned()))?),
                 }
             }
-            Heard::Message(answer) => return Err(unexpected(answer)),
-            Heard::Nothing | Heard::Stop => {
-                return Err(Broken(format!(
-                    "no greeting within {PATIENCE}: check that `brimful watch --serve` is what listens there, and give \
+            Received::Message(answer) => return Err(unexpected(answer)),
+            Received::Timeout | Received::Stopped => {
+                return Err(LinkError(format!(
+                    "no greeting within {ANSWER_TIMEOUT}: check that `brimful watch --serve` is what listens there, and give \
                      --watch-ca if and only if that has --tls-cert"
                 )));
             }
@@ -92,8 +92,8 @@ impl Stream {
         match link.answer()? {
             Answer::Welcome { proof } if config.token.proves(Side::Watcher, &there, &here, &proof) => {}
             Answer::Welcome { .. } => {
-                return Err(Broken(
-                    "it does not know the token, so it is not the `brimful watch --serve` that is meant: see who listens there, or \
+                return Err(LinkError(
+                    "it does not know the token, so it is another program than your `brimful watch --serve`: check which program listens there, or \
                      whether the tunnel is"
                         .to_owned(),
                 ));
@@ -101,15 +101,15 @@ impl Stream {
             answer => return Err(unexpected(answer)),
         }
         let before = compare_clocks(&mut link)?;
-        if before.uncertainty > BOUND {
-            return Err(Broken(format!(
-                "its clock can be told to {} only, for an answer takes twice as long, and figures of intervals need {BOUND}: \
-                 make the load on a host that is nearer to the server, or connect by a shorter way than this tunnel, VPN or relay",
+        if before.uncertainty > MAX_UNCERTAINTY {
+            return Err(LinkError(format!(
+                "its clock is known only to within {}, because an answer takes twice that long, and figures of intervals need {MAX_UNCERTAINTY}: \
+                 generate the load on a host closer to the server, or connect more directly than by this tunnel, VPN or relay",
                 before.uncertainty.rounded()
             )));
         }
         let pace = Pace::new(config.intervals, sys::now());
-        link.send(&Request::Watch { every: protocol::by_group(config.intervals) })?;
+        link.send(&Request::Watch { every: protocol::intervals_by_group(config.intervals) })?;
         let (intervals, sources) = match link.answer()? {
             Answer::Watching { every, sources } => (protocol::intervals(&every, config.intervals), sources),
             answer => return Err(unexpected(answer)),
@@ -117,8 +117,7 @@ impl Stream {
         let source = format!("brimful {version} at {}", config.address);
         let latest = Latest { sources, ..Latest::default() };
         let interval = intervals.shortest().unwrap_or_default();
-        let mut stream =
-            Stream { link, source, before, interval, pace, history: History::of_foreign_samples(), latest };
+        let mut stream = Stream { link, source, before, interval, pace, history: History::with_byte_limit(), latest };
         match stream.link.answer()? {
             Answer::Sample { sample, overhead, last: None } => stream.keep(*sample, overhead)?,
             answer => return Err(unexpected(answer)),
@@ -126,12 +125,12 @@ impl Stream {
         Ok(stream)
     }
 
-    /// Receives until `stop` is closed, and the last sample then; or until the stream breaks.
-    pub fn follow(mut self, stop: &PipeReader) -> Seen {
+    /// Receives samples until `stop` is closed, and the last sample then; or until the stream breaks.
+    pub fn follow(mut self, stop: &PipeReader) -> Observations {
         let followed = self.receive(stop).and_then(|()| self.end());
         let (after, broken) = match followed {
             Ok(after) => (Some(after), None),
-            Err(Broken(why)) => (None, Some(format!("the stream of {} broke: {why}", self.source))),
+            Err(LinkError(why)) => (None, Some(format!("the stream of {} broke: {why}", self.source))),
         };
         let clock = Clock::new(self.before, after);
         let Latest { mut sources, overhead, .. } = self.latest;
@@ -139,30 +138,30 @@ impl Stream {
         sources.insert("monitor".to_owned(), self.source);
         let mut history = self.history;
         history.restamp(|at| clock.here(at));
-        Seen { history, sources, overhead, clock: Some(clock.offset()), broken }
+        Observations { history, sources, overhead, clock: Some(clock.offset()), broken }
     }
 
-    fn receive(&mut self, stop: &PipeReader) -> Result<(), Broken> {
-        let patience = Nanos(self.interval.0.saturating_mul(MISSED)) + PATIENCE;
+    fn receive(&mut self, stop: &PipeReader) -> Result<(), LinkError> {
+        let patience = Nanos(self.interval.0.saturating_mul(MAX_MISSED_INTERVALS)) + ANSWER_TIMEOUT;
         loop {
             match self.link.receive(sys::now() + patience, Some(stop.as_fd()))? {
-                Heard::Stop => return Ok(()),
-                Heard::Nothing => return Err(Broken(format!("no sample came for {patience}"))),
-                Heard::Message(Answer::Sample { sample, overhead, last: None }) => {
+                Received::Stopped => return Ok(()),
+                Received::Timeout => return Err(LinkError(format!("no sample came for {patience}"))),
+                Received::Message(Answer::Sample { sample, overhead, last: None }) => {
                     self.keep(*sample, overhead)?;
                 }
-                Heard::Message(answer) => return Err(unexpected(answer)),
+                Received::Message(answer) => return Err(unexpected(answer)),
             }
         }
     }
 
-    /// Asks for the last sample, and compares clocks once more.
-    fn end(&mut self) -> Result<Reading, Broken> {
+    /// Requests the last sample, and compares clocks again.
+    fn end(&mut self) -> Result<Reading, LinkError> {
         self.link.send(&Request::Stop {})?;
-        let until = sys::now() + PATIENCE;
+        let until = sys::now() + ANSWER_TIMEOUT;
         loop {
-            let Heard::Message(answer) = self.link.receive(until, None)? else {
-                return Err(Broken(format!("no last sample came within {PATIENCE}")));
+            let Received::Message(answer) = self.link.receive(until, None)? else {
+                return Err(LinkError(format!("no last sample came within {ANSWER_TIMEOUT}")));
             };
             match answer {
                 Answer::Sample { sample, overhead, last: None } => self.keep(*sample, overhead)?,
@@ -177,16 +176,16 @@ impl Stream {
         }
     }
 
-    fn keep(&mut self, sample: Sample, overhead: Overhead) -> Result<(), Broken> {
+    fn keep(&mut self, sample: Sample, overhead: Overhead) -> Result<(), LinkError> {
         self.note(&sample, overhead)?;
         self.history.push(sample);
         Ok(())
     }
 
-    fn note(&mut self, sample: &Sample, overhead: Overhead) -> Result<(), Broken> {
+    fn note(&mut self, sample: &Sample, overhead: Overhead) -> Result<(), LinkError> {
         self.pace.count(sys::now())?;
         if sample.at < self.latest.at {
-            return Err(Broken("its clock went backwards between two samples".to_owned()));
+            return Err(LinkError("its clock went backwards between two samples".to_owned()));
         }
         self.latest.at = sample.at;
         self.latest.overhead = overhead;
@@ -194,30 +193,31 @@ impl Stream {
     }
 }
 
-/// The reading of the shortest of some exchanges.
-fn compare_clocks(link: &mut Link) -> Result<Reading, Broken> {
+/// Compares clocks, and returns the reading with the shortest round trip.
+fn compare_clocks(link: &mut Link) -> Result<Reading, LinkError> {
     let mut best: Option<Reading> = None;
     for _ in 0..EXCHANGES {
-        let asked = sys::now();
+        let requested = sys::now();
         link.send(&Request::Clock {})?;
         let showed = match link.answer()? {
             Answer::Clock { at } => at,
             answer => return Err(unexpected(answer)),
         };
-        let reading = Reading::new(asked, showed, sys::now());
+        let reading = Reading::new(requested, showed, sys::now());
         best = best.filter(|best| best.uncertainty <= reading.uncertainty).or(Some(reading));
     }
-    best.ok_or_else(|| Broken("no clocks were compared".to_owned()))
+    best.ok_or_else(|| LinkError("no clocks were compared".to_owned()))
 }
 
-fn unexpected(answer: Answer) -> Broken {
-    Broken(match answer {
+fn unexpected(answer: Answer) -> LinkError {
+    LinkError(match answer {
         Answer::Refused(why) => words(&why),
-        _ => "it answered what was not asked: see whether both sides are the same brimful".to_owned(),
+        _ => "its answer does not belong to the request: check whether both sides run the same version of brimful"
+            .to_owned(),
     })
 }
 
-/// Connects to the first of the host's addresses that accepts and may be used.
+/// Connects to the first address of the host that is allowed and accepts.
 fn reach(config: &RemoteConfig) -> Result<TcpStream, MonitorError> {
     let (_, port) = split(&config.address)?;
     let remote = |why: String| MonitorError::Remote { peer: config.address.clone(), why };
@@ -227,7 +227,7 @@ fn reach(config: &RemoteConfig) -> Result<TcpStream, MonitorError> {
     let addresses: Vec<SocketAddr> = addresses.filter(allowed).collect();
     let mut failed = None;
     for address in addresses {
-        match TcpStream::connect_timeout(&address, PATIENCE.into()) {
+        match TcpStream::connect_timeout(&address, ANSWER_TIMEOUT.into()) {
             Ok(socket) => return Ok(socket),
             Err(error) => failed = Some(error),
         }
@@ -235,7 +235,7 @@ fn reach(config: &RemoteConfig) -> Result<TcpStream, MonitorError> {
     Err(match failed {
         Some(error) => remote(format!("{error}; start `brimful watch --serve` there, or the tunnel to it")),
         None => MonitorError::Unusable(format!(
-            "{} is on another host, and without TLS the token and the figures are for all to read on the way: reach it by \
+            "{} is on another host, and without TLS others could read the figures on the way: reach it by \
              `ssh -N -L {port}:127.0.0.1:{port} USER@HOST` as 127.0.0.1:{port}, or give --watch-ca if `brimful watch` has \
              --tls-cert there",
             config.address
@@ -249,7 +249,7 @@ fn split(address: &str) -> Result<(&str, u16), MonitorError> {
     match parts {
         Some((host, port)) if !host.is_empty() => Ok((host.trim_start_matches('[').trim_end_matches(']'), port)),
         _ => Err(MonitorError::Unusable(format!(
-            "`{address}` is no address to watch from: write it like 127.0.0.1:7411"
+            "`{address}` is not an address: write host and port, like 127.0.0.1:7411"
         ))),
     }
 }

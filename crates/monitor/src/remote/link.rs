@@ -1,9 +1,10 @@
-//! A connection that carries lines of JSON, one message each, over plain TCP or TLS.
+//! A connection that carries one JSON message per line, over plain TCP or TLS.
 //!
-//! The socket never blocks: every wait has an end, and can be cut short by a pipe that closes. What the other side
-//! sends is foreign: a line has a longest length, and what cannot be read ends the connection with a reason in words.
+//! The socket never blocks: every wait has an end, and can be cut short by closing a pipe. Data from the other side is
+//! not trusted: the length of a line is limited, and a message that cannot be parsed ends the connection with a reason
+//! in words.
 
-use super::broken::{Broken, words};
+use super::protocol::{LinkError, words};
 use super::{bounds, tls};
 use crate::sys;
 use brimful_core::Nanos;
@@ -16,31 +17,31 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::BorrowedFd;
 
-/// How long the other side may take to answer, or to take what it is sent.
-pub const PATIENCE: Nanos = Nanos::from_secs(5);
+/// How long the other side may take to answer, or to receive a message.
+pub const ANSWER_TIMEOUT: Nanos = Nanos::from_secs(5);
 
 /// One side of a connection.
 #[derive(Debug)]
 pub struct Link {
     stream: Stream,
     received: Vec<u8>,
-    /// So much of `received` holds no end of a line.
+    /// The first bytes of `received`, which contain no end of a line.
     searched: usize,
     longest: usize,
 }
 
-/// What came of waiting.
+/// The result of waiting.
 #[derive(Debug)]
-pub enum Heard<T> {
+pub enum Received<T> {
     /// A message.
     Message(T),
-    /// None in time.
-    Nothing,
+    /// No message came in time.
+    Timeout,
     /// The pipe was closed.
-    Stop,
+    Stopped,
 }
 
-/// The bytes, encrypted or not.
+/// The byte stream, encrypted or not.
 #[derive(Debug)]
 struct Stream {
     socket: TcpStream,
@@ -48,23 +49,22 @@ struct Stream {
 }
 
 impl Link {
-    /// Takes a connection over; with TLS this side's first message is the handshake. No line may be longer than
-    /// `longest`.
-    pub fn open(socket: TcpStream, tls: Option<Connection>, longest: usize) -> Result<Link, Broken> {
+    /// Takes over a connection. With TLS it first completes the handshake. No line may be longer than `longest` bytes.
+    pub fn open(socket: TcpStream, tls: Option<Connection>, longest: usize) -> Result<Link, LinkError> {
         socket.set_nonblocking(true)?;
-        // A reading of a clock that waits for more to send is late.
+        // Otherwise a clock reading could be delayed until more data follows.
         socket.set_nodelay(true)?;
         let tls = tls.map(Box::new);
         let mut link = Link { stream: Stream { socket, tls }, received: Vec::new(), searched: 0, longest };
-        let until = sys::now() + PATIENCE;
+        let until = sys::now() + ANSWER_TIMEOUT;
         while link.stream.is_handshaking() {
             match link.stream.pump() {
                 Ok(0) => {
-                    return Err(Broken("the other side closed the connection during the TLS handshake".to_owned()));
+                    return Err(LinkError("the other side closed the connection during the TLS handshake".to_owned()));
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    if matches!(link.wait(PollFlags::IN, until, None)?, Heard::Nothing) {
-                        return Err(Broken(format!("no TLS handshake within {PATIENCE}")));
+                    if matches!(link.wait(PollFlags::IN, until, None)?, Received::Timeout) {
+                        return Err(LinkError(format!("no TLS handshake within {ANSWER_TIMEOUT}")));
                     }
                 }
                 Ok(_) => {}
@@ -74,11 +74,11 @@ impl Link {
         Ok(link)
     }
 
-    /// Sends a message, within [`PATIENCE`].
-    pub fn send(&mut self, message: &impl Serialize) -> Result<(), Broken> {
-        let mut line = serde_json::to_vec(message).map_err(|error| Broken(error.to_string()))?;
+    /// Sends a message, within [`ANSWER_TIMEOUT`].
+    pub fn send(&mut self, message: &impl Serialize) -> Result<(), LinkError> {
+        let mut line = serde_json::to_vec(message).map_err(|error| LinkError(error.to_string()))?;
         line.push(b'\n');
-        let until = sys::now() + PATIENCE;
+        let until = sys::now() + ANSWER_TIMEOUT;
         let mut rest = line.as_slice();
         loop {
             let done = match rest {
@@ -92,8 +92,8 @@ impl Link {
                 Ok(true) => return Ok(()),
                 Ok(false) => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    if matches!(self.wait(PollFlags::OUT, until, None)?, Heard::Nothing) {
-                        return Err(Broken(format!("the other side took nothing for {PATIENCE}")));
+                    if matches!(self.wait(PollFlags::OUT, until, None)?, Received::Timeout) {
+                        return Err(LinkError(format!("the other side accepted no data for {ANSWER_TIMEOUT}")));
                     }
                 }
                 Err(error) => return Err(error.into()),
@@ -106,14 +106,14 @@ impl Link {
         &mut self,
         until: Nanos,
         stop: Option<BorrowedFd<'_>>,
-    ) -> Result<Heard<T>, Broken> {
+    ) -> Result<Received<T>, LinkError> {
         loop {
             if let Some(end) = self.received[self.searched..].iter().position(|&byte| byte == b'\n') {
                 let after = self.searched + end + 1;
                 let message = parse(&self.received[..after]);
                 self.received.drain(..after);
                 self.searched = 0;
-                return message.map(Heard::Message);
+                return message.map(Received::Message);
             }
             self.searched = self.received.len();
             if self.searched > self.longest {
@@ -122,37 +122,37 @@ impl Link {
             }
             let mut chunk = [0; 16 << 10];
             match self.stream.read(&mut chunk) {
-                Ok(0) => return Err(Broken("the other side closed the connection".to_owned())),
+                Ok(0) => return Err(LinkError("the other side closed the connection".to_owned())),
                 Ok(n) => self.received.extend_from_slice(&chunk[..n]),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => match self.wait(PollFlags::IN, until, stop)? {
-                    Heard::Message(()) => {}
-                    Heard::Nothing => return Ok(Heard::Nothing),
-                    Heard::Stop => return Ok(Heard::Stop),
+                    Received::Message(()) => {}
+                    Received::Timeout => return Ok(Received::Timeout),
+                    Received::Stopped => return Ok(Received::Stopped),
                 },
                 Err(error) => return Err(error.into()),
             }
         }
     }
 
-    /// Waits for an answer, within [`PATIENCE`].
-    pub fn answer<T: DeserializeOwned>(&mut self) -> Result<T, Broken> {
-        match self.receive(sys::now() + PATIENCE, None)? {
-            Heard::Message(message) => Ok(message),
-            Heard::Nothing | Heard::Stop => Err(Broken(format!("no answer within {PATIENCE}"))),
+    /// Waits for an answer, within [`ANSWER_TIMEOUT`].
+    pub fn answer<T: DeserializeOwned>(&mut self) -> Result<T, LinkError> {
+        match self.receive(sys::now() + ANSWER_TIMEOUT, None)? {
+            Received::Message(message) => Ok(message),
+            Received::Timeout | Received::Stopped => Err(LinkError(format!("no answer within {ANSWER_TIMEOUT}"))),
         }
     }
 
-    /// Waits until the socket is ready, or `stop` is closed, or it is `until`.
-    fn wait(&self, what: PollFlags, until: Nanos, stop: Option<BorrowedFd<'_>>) -> Result<Heard<()>, Broken> {
+    /// Waits until the socket is ready, `stop` is closed, or `until` is reached.
+    fn wait(&self, what: PollFlags, until: Nanos, stop: Option<BorrowedFd<'_>>) -> Result<Received<()>, LinkError> {
         let socket = PollFd::new(&self.stream.socket, what);
-        // A pipe whose other end is closed is always ready; nobody writes into it.
+        // A pipe whose other end is closed is always ready; nothing is ever written to it.
         let mut fds = [Some(socket), stop.map(|stop| PollFd::from_borrowed_fd(stop, PollFlags::IN))];
         let mut fds: Vec<PollFd<'_>> = fds.iter_mut().filter_map(Option::take).collect();
         if !sys::wait(&mut fds, until)? {
-            return Ok(Heard::Nothing);
+            return Ok(Received::Timeout);
         }
         let stopped = fds.get(1).is_some_and(|stop| !stop.revents().is_empty());
-        Ok(if stopped { Heard::Stop } else { Heard::Message(()) })
+        Ok(if stopped { Received::Stopped } else { Received::Message(()) })
     }
 }
 
@@ -161,13 +161,13 @@ impl Stream {
         self.tls.as_ref().is_some_and(|tls| tls.is_handshaking())
     }
 
-    /// Sends what TLS has to send, and reads and decrypts what has come; the number of bytes that did.
+    /// Sends pending TLS data, and reads and decrypts received data. Returns the number of bytes received.
     fn pump(&mut self) -> io::Result<usize> {
         self.flush()?;
         let Some(tls) = &mut self.tls else { return Ok(0) };
         let read = tls.read_tls(&mut self.socket)?;
         if let Err(error) = tls.process_new_packets() {
-            // The other side is to learn why; if it cannot be told, this side still says it.
+            // Tells the other side why. If that fails, this side still reports the error.
             let _ = tls.write_tls(&mut self.socket);
             return Err(io::Error::new(ErrorKind::InvalidData, error));
         }
@@ -189,7 +189,7 @@ impl Read for Stream {
 
 impl Write for Stream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // TLS keeps a bounded number of bytes that were not sent yet, so those come first.
+        // TLS buffers a bounded number of unsent bytes, so those must be sent first.
         self.flush()?;
         match &mut self.tls {
             Some(tls) => tls.writer().write(bytes),
@@ -209,7 +209,8 @@ impl Write for Stream {
 impl Drop for Stream {
     fn drop(&mut self) {
         if let Some(tls) = &mut self.tls {
-            // So that the other side knows that nobody else has cut it off; it will see the end in any case.
+            // Tells the other side that the connection was not cut by a third party. Failure is ignored: it sees the
+            // end in any case.
             tls.send_close_notify();
             let _ = tls.write_tls(&mut self.socket);
         }
@@ -217,13 +218,13 @@ impl Drop for Stream {
 }
 
 /// Parses a message, unless it has more values than the limits allow.
-fn parse<T: DeserializeOwned>(line: &[u8]) -> Result<T, Broken> {
+fn parse<T: DeserializeOwned>(line: &[u8]) -> Result<T, LinkError> {
     bounds::check(line).map_err(|what| foreign(line, &what))?;
     serde_json::from_slice(line).map_err(|error| foreign(line, &error))
 }
 
-/// What the other side sent does not belong here.
-fn foreign(line: &[u8], what: &dyn fmt::Display) -> Broken {
+/// The error for data that is not of this protocol.
+fn foreign(line: &[u8], what: &dyn fmt::Display) -> LinkError {
     let begins = words(&String::from_utf8_lossy(&line[..line.len().min(60)]));
-    Broken(format!("what came is not of brimful's protocol ({what}); it begins with `{begins}`"))
+    LinkError(format!("the received data is not of brimful's protocol ({what}); it begins with `{begins}`"))
 }

@@ -1,5 +1,5 @@
-//! Log lines about connections. Anybody can connect, so lines about clients that have not proved that they know the
-//! token are limited to one a second: otherwise they could fill a log.
+//! Log lines about connections. Any host can connect, so lines about clients that have not proved that they know the
+//! token are limited to one a second; otherwise they could fill a log.
 
 use crate::sys;
 use brimful_core::Nanos;
@@ -10,26 +10,26 @@ const STRANGER_INTERVAL: Nanos = Nanos::from_secs(1);
 
 /// Passes lines on to the log.
 pub struct Notices {
-    tell: Box<dyn Fn(String) + Send + Sync>,
-    strangers: Mutex<Strangers>,
+    log: Box<dyn Fn(String) + Send + Sync>,
+    strangers: Mutex<StrangerLimit>,
 }
 
 /// The state of the limit on lines about strangers.
 #[derive(Default)]
-struct Strangers {
+struct StrangerLimit {
     not_before: Nanos,
     /// Number of lines left out since the last one.
     left_out: u64,
 }
 
 impl Notices {
-    pub fn new(tell: impl Fn(String) + Send + Sync + 'static) -> Notices {
-        Notices { tell: Box::new(tell), strangers: Mutex::default() }
+    pub fn new(log: impl Fn(String) + Send + Sync + 'static) -> Notices {
+        Notices { log: Box::new(log), strangers: Mutex::default() }
     }
 
     /// Logs a line about a client that knows the token.
     pub fn log_client(&self, words: String) {
-        (self.tell)(words);
+        (self.log)(words);
     }
 
     /// Logs a line about any other connection. Of several within a second only the first is logged; the next one after
@@ -46,9 +46,9 @@ impl Notices {
         }
         strangers.not_before = now + STRANGER_INTERVAL;
         match std::mem::take(&mut strangers.left_out) {
-            0 => (self.tell)(words),
-            1 => (self.tell)(format!("{words} (1 connection before it is not listed)")),
-            count => (self.tell)(format!("{words} ({count} connections before it are not listed)")),
+            0 => (self.log)(words),
+            1 => (self.log)(format!("{words} (1 connection before it is not listed)")),
+            count => (self.log)(format!("{words} ({count} connections before it are not listed)")),
         }
     }
 }

@@ -1,104 +1,106 @@
-//! What the two sides say to each other.
+//! The messages of the two sides, and the errors of a connection.
 
-use super::broken::words;
 use super::token::{Nonce, PROTOCOL};
+use crate::MonitorError;
 use crate::groups::GroupName;
 use crate::sampler::Sample;
 use crate::schedule::Intervals;
 use brimful_core::Nanos;
 use brimful_core::server::Overhead;
+use brimful_core::text::one_line;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::io::{self, ErrorKind};
 
-/// The longest message of a client.
-pub const LONGEST_REQUEST: usize = 4 << 10;
-/// The longest answer: samples of hundreds of CPUs and thousands of interfaces.
-pub const LONGEST_ANSWER: usize = 4 << 20;
+/// The longest message of a client, in bytes.
+pub const MAX_REQUEST_BYTES: usize = 4 << 10;
+/// The longest answer, in bytes: enough for samples of hundreds of CPUs and thousands of interfaces.
+pub const MAX_ANSWER_BYTES: usize = 4 << 20;
 
-/// From the client.
+/// A message of the client.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Request {
-    /// The first message: who knows the token may ask for the rest.
+    /// The first message. A client that knows the token may send the others.
     Hello {
         /// Chosen by the client.
         nonce: Nonce,
-        /// That it knows the token.
+        /// Proves that the client knows the token.
         proof: String,
     },
-    /// What does your clock show?
+    /// Requests a clock reading.
     Clock {},
-    /// Send samples from now on, this often.
+    /// Requests samples from now on.
     Watch {
-        /// Nanoseconds by group; the others are not wanted.
+        /// Intervals in nanoseconds by group; other groups are not wanted.
         every: BTreeMap<String, Nanos>,
     },
-    /// Take a last sample, and send no more.
+    /// Requests a last sample, and no more.
     Stop {},
 }
 
-/// From the side that watches.
+/// A message of the watching side.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    /// The first message, before the client says anything.
+    /// The first message, before any of the client.
     Greeting {
         /// [`PROTOCOL`].
         protocol: String,
-        /// Of brimful.
+        /// The version of brimful.
         version: String,
-        /// Chosen for this connection; none in protocols before the second.
+        /// Chosen for this connection. Protocols before the second have none.
         #[serde(default)]
         nonce: String,
     },
-    /// To hello.
+    /// The answer to hello.
     Welcome {
-        /// That this side knows the token, too.
+        /// Proves that this side knows the token too.
         proof: String,
     },
-    /// No, and why; this ends the connection.
+    /// A refusal with its reason, which ends the connection.
     Refused(String),
-    /// To clock: `CLOCK_MONOTONIC`.
+    /// The answer to clock: `CLOCK_MONOTONIC`.
     Clock {
-        /// What it shows.
+        /// The reading.
         at: Nanos,
     },
-    /// To watch: what will be sampled.
+    /// The answer to watch: what will be sampled.
     Watching {
-        /// Nanoseconds by group.
+        /// Intervals in nanoseconds by group.
         every: BTreeMap<String, Nanos>,
-        /// As of [`Sampler::sources`](crate::Sampler::sources).
+        /// The sources, as of [`Sampler::sources`](crate::Sampler::sources).
         sources: BTreeMap<String, String>,
     },
-    /// A sample, and what all have cost so far.
+    /// A sample, and the cost of all samples so far.
     Sample {
-        /// The sample; all its instants are the sender's.
+        /// The sample. Its instants are of the sender's clock.
         sample: Box<Sample>,
         /// The cost.
         overhead: Overhead,
-        /// To stop, with the last sample: the sources once more, for some are known better at the end.
+        /// With the last sample, which answers stop: the sources again, because some are known better at the end.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         last: Option<BTreeMap<String, String>>,
     },
 }
 
-/// Intervals as they travel.
-pub fn by_group(intervals: Intervals) -> BTreeMap<String, Nanos> {
+/// Intervals by the groups' names, as they are sent.
+pub fn intervals_by_group(intervals: Intervals) -> BTreeMap<String, Nanos> {
     GroupName::ALL.into_iter().filter_map(|group| Some((group.to_string(), intervals.of(group)?))).collect()
 }
 
-/// And back: as often as is wanted, of the groups that there are. Intervals keep to their bounds, whatever is wanted.
-pub fn intervals(every: &BTreeMap<String, Nanos>, there_are: Intervals) -> Intervals {
-    let mut intervals = there_are;
+/// The requested intervals of the available groups, clamped to the bounds of intervals.
+pub fn intervals(every: &BTreeMap<String, Nanos>, available: Intervals) -> Intervals {
+    let mut intervals = available;
     for group in GroupName::ALL {
-        let wanted = there_are.of(group).and(every.get(group.name()).copied());
+        let wanted = available.of(group).and(every.get(group.name()).copied());
         intervals.set(group, wanted);
     }
     intervals
 }
 
-/// Why the two sides cannot understand each other, if they cannot.
-pub fn misunderstanding(protocol: &str, peer: &str) -> Option<String> {
+/// Why the two sides do not speak the same protocol, if so.
+pub fn protocol_mismatch(protocol: &str, peer: &str) -> Option<String> {
     let version = |protocol: &str| protocol.strip_prefix("brimful.watch/")?.parse::<u32>().ok();
     let update = match (version(protocol), version(PROTOCOL)) {
         _ if protocol == PROTOCOL => return None,
@@ -107,6 +109,30 @@ pub fn misunderstanding(protocol: &str, peer: &str) -> Option<String> {
         _ => "update brimful on this host".to_owned(),
     };
     Some(format!("it speaks {}, and this side {PROTOCOL}: {update}", words(protocol)))
+}
+
+/// Why a connection cannot be used any longer, in words. Some of them may be the other side's.
+#[derive(Debug)]
+pub struct LinkError(pub String);
+
+impl From<MonitorError> for LinkError {
+    fn from(error: MonitorError) -> LinkError {
+        LinkError(error.to_string())
+    }
+}
+
+impl From<io::Error> for LinkError {
+    fn from(error: io::Error) -> LinkError {
+        LinkError(match error.kind() {
+            ErrorKind::UnexpectedEof => "the connection was cut off".to_owned(),
+            _ => error.to_string(),
+        })
+    }
+}
+
+/// Text from the other side, made safe for a terminal.
+pub fn words(text: &str) -> String {
+    one_line(text.trim()).chars().take(500).collect()
 }
 
 #[cfg(test)]
@@ -119,8 +145,8 @@ mod tests {
 
     #[test]
     fn it_is_said_which_side_to_update() {
-        assert_eq!(misunderstanding(PROTOCOL, "there:1"), None);
-        let about = |protocol| misunderstanding(protocol, "there:1").unwrap();
+        assert_eq!(protocol_mismatch(PROTOCOL, "there:1"), None);
+        let about = |protocol| protocol_mismatch(protocol, "there:1").unwrap();
         assert!(about("brimful.watch/1").ends_with("update brimful on there:1"));
         assert!(about("brimful.watch/4").ends_with("update brimful on this host"));
         assert!(about("SSH-2.0").contains("check the port"));
@@ -128,15 +154,15 @@ mod tests {
 
     #[test]
     fn only_groups_that_there_are_can_be_wanted() {
-        let mut there_are = Intervals::every(Nanos::from_secs(1));
-        there_are.set(GroupName::Network, None);
-        let wanted = by_group(Intervals::every(Nanos::from_millis(50)));
+        let mut available = Intervals::every(Nanos::from_secs(1));
+        available.set(GroupName::Network, None);
+        let wanted = intervals_by_group(Intervals::every(Nanos::from_millis(50)));
         let mut expected = Intervals::every(Nanos::from_millis(50));
         expected.set(GroupName::Network, None);
-        assert_eq!(intervals(&wanted, there_are), expected);
+        assert_eq!(intervals(&wanted, available), expected);
         let strange = [("kernel".to_owned(), Nanos::ZERO), ("none".to_owned(), Nanos::MAX)].into();
-        assert_eq!(intervals(&strange, there_are).of(GroupName::Kernel), Some(Nanos::from_millis(10)));
-        assert_eq!(intervals(&strange, there_are).of(GroupName::Process), None);
+        assert_eq!(intervals(&strange, available).of(GroupName::Kernel), Some(Nanos::from_millis(10)));
+        assert_eq!(intervals(&strange, available).of(GroupName::Process), None);
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Files that hold a secret are of use only while it is one. As ssh does with private keys, brimful refuses those that
-//! others can read: whoever can may have done so already.
+//! Files that contain a secret. As ssh does with private keys, brimful refuses those that other users can read, because
+//! they may have been read already.
 
 use crate::MonitorError;
 use rustix::process::geteuid;
@@ -8,10 +8,10 @@ use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// The most that is read.
-const LONGEST: u64 = 1 << 20;
+/// The most bytes that are read.
+const MAX_BYTES: u64 = 1 << 20;
 
-/// A file, and what it holds.
+/// A file, and its contents.
 pub struct SecretFile {
     pub bytes: Vec<u8>,
     file: File,
@@ -21,12 +21,12 @@ impl SecretFile {
     pub fn read(path: &Path) -> io::Result<SecretFile> {
         let file = File::open(path)?;
         let mut bytes = Vec::new();
-        (&file).take(LONGEST).read_to_end(&mut bytes)?;
+        (&file).take(MAX_BYTES).read_to_end(&mut bytes)?;
         Ok(SecretFile { bytes, file })
     }
 
-    /// Refuses what all users may read, and what the group may unless that is another user's decision. A pipe has no
-    /// mode to speak of.
+    /// Refuses a file that all users can read. One that its group can read is accepted only if another user owns it,
+    /// whose decision that is. The mode of a pipe is not checked.
     pub fn require_private(&self, path: &Path) -> Result<(), MonitorError> {
         let unusable = |why: String| MonitorError::Unusable(format!("{}: {why}", path.display()));
         let metadata = self.file.metadata().map_err(|error| unusable(error.to_string()))?;

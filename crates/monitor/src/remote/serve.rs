@@ -1,10 +1,10 @@
-//! The watching side: accepts load generators, and samples for each of those that know the token.
+//! The watching side: accepts load generators, and samples for each one that knows the token.
 
-use super::broken::Broken;
-use super::link::{Heard, Link};
+use super::link::{Link, Received};
 use super::notices::Notices;
-use super::protocol::{self, Answer, LONGEST_REQUEST, Request};
-use super::strangers::{STRANGERS, Stranger, Strangers};
+use super::pending::{MAX_PENDING, PendingClient, PendingClients};
+use super::protocol::LinkError;
+use super::protocol::{self, Answer, MAX_REQUEST_BYTES, Request};
 use super::tls::Acceptor;
 use super::token::{Nonce, PROTOCOL, Side};
 use super::{Identity, Token, stays_here};
@@ -20,54 +20,53 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Clients that are sampled for at a time.
-const CLIENTS: usize = 4;
-/// Threads for connections: that of one that was cut off ends at once, but not before.
-const THREADS: usize = CLIENTS + 4 * STRANGERS;
-/// How long a client that gets no samples may say nothing.
-const IDLE: Nanos = Nanos::from_secs(60);
+/// The most clients at a time.
+const MAX_CLIENTS: usize = 4;
+/// The most threads for connections. The thread of a connection that was cut off ends at once, but not before.
+const MAX_THREADS: usize = MAX_CLIENTS + 4 * MAX_PENDING;
+/// How long a client that receives no samples may stay silent.
+const IDLE_TIMEOUT: Nanos = Nanos::from_secs(60);
 
-/// Where to serve, to whom, and what.
+/// Configuration of the watching side.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServeConfig {
-    /// To listen on; port 0 takes a free one. Without an identity it has to be a loopback address.
+    /// The address to listen on; port 0 selects a free one. Without an identity it must be a loopback address.
     pub address: SocketAddr,
-    /// Who knows it may watch.
+    /// The secret that clients must know.
     pub token: Token,
-    /// For TLS.
+    /// Certificate and key for TLS.
     pub identity: Option<Identity>,
-    /// What is watched for each client; only the intervals are the client's to choose, of the groups that are enabled.
+    /// What is watched for each client. A client chooses only the intervals of the groups that are enabled.
     pub watch: MonitorConfig,
 }
 
-/// Serves until it is dropped; clients that are connected then are told.
+/// A running server. Dropping it ends it; connected clients are notified.
 #[derive(Debug)]
 pub struct Serving {
     address: SocketAddr,
-    /// Every thread waits for this to close.
+    /// All threads end when this is closed.
     _stop: PipeWriter,
 }
 
-/// What all threads need.
-struct Common {
+/// State that all threads share.
+struct ServerState {
     token: Token,
     acceptor: Option<Acceptor>,
     watch: MonitorConfig,
     stop: PipeReader,
-    strangers: Strangers,
+    pending: PendingClients,
     threads: Arc<AtomicUsize>,
     clients: Arc<AtomicUsize>,
     notices: Notices,
 }
 
-/// One of a limited number.
+/// One place of a limited number.
 struct Seat(Arc<AtomicUsize>);
 
 impl Serving {
-    /// Listens. `notice` is told in words who comes and who goes.
+    /// Starts to listen. `notice` receives log lines about clients that connect and leave.
     ///
-    /// # Errors
-    /// The address is not free, or would show the stream to other hosts; there is no such certificate or key.
+    /// The address is not free, or would expose the stream to other hosts; or the certificate or key cannot be used.
     pub fn start(
         config: ServeConfig,
         notice: impl Fn(String) + Send + Sync + 'static,
@@ -82,57 +81,58 @@ impl Serving {
         listener.set_nonblocking(true).map_err(failed)?;
         let bound = listener.local_addr().map_err(failed)?;
         let (stopped, stop) = io::pipe().map_err(failed)?;
-        let (strangers, threads, clients) = Default::default();
+        let (pending, threads, clients) = Default::default();
         let notices = Notices::new(notice);
-        let common = Arc::new(Common { token, acceptor, watch, stop: stopped, strangers, threads, clients, notices });
-        spawn("serve", move || accept(&listener, &common))?;
+        let state = Arc::new(ServerState { token, acceptor, watch, stop: stopped, pending, threads, clients, notices });
+        spawn("serve", move || accept(&listener, &state))?;
         Ok(Serving { address: bound, _stop: stop })
     }
 
-    /// Where it listens.
+    /// The address on which it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 }
 
-/// Gives every connection a thread of its own until `stop` closes.
-fn accept(listener: &TcpListener, common: &Arc<Common>) {
+/// Accepts connections, each with a thread of its own, until `stop` closes.
+fn accept(listener: &TcpListener, state: &Arc<ServerState>) {
     loop {
-        let mut fds = [PollFd::new(&common.stop, PollFlags::IN), PollFd::new(listener, PollFlags::IN)];
+        let mut fds = [PollFd::new(&state.stop, PollFlags::IN), PollFd::new(listener, PollFlags::IN)];
         let ready = sys::wait(&mut fds, Nanos::MAX);
         if ready.is_err() || !fds[0].revents().is_empty() {
             return;
         }
         let started = listener.accept().map_err(|error| error.to_string()).and_then(|(socket, peer)| {
-            let Some(thread) = Seat::take(&common.threads, THREADS) else { return Ok(()) };
-            // One too many costs the oldest its place: who knows the token needs it for a moment only.
-            let stranger = common.strangers.admit(&socket, peer.ip()).map_err(|error| error.to_string())?;
-            let common = common.clone();
+            let Some(thread) = Seat::take(&state.threads, MAX_THREADS) else { return Ok(()) };
+            // One too many displaces the oldest. A client that knows the token is pending only for a moment.
+            let client = state.pending.admit(&socket, peer.ip()).map_err(|error| error.to_string())?;
+            let state = state.clone();
             spawn("session", move || {
                 let _thread = thread;
-                match authenticate(socket, stranger, &common) {
+                match authenticate(socket, client, &state) {
                     Ok((mut link, _client)) => {
-                        let ended = attend(&mut link, peer, &common);
-                        let words = ended.map_or_else(|Broken(why)| why, |()| "done".to_owned());
-                        common.notices.log_client(format!("{peer}: {words}"));
+                        let ended = attend(&mut link, peer, &state);
+                        let words = ended.map_or_else(|LinkError(why)| why, |()| "done".to_owned());
+                        state.notices.log_client(format!("{peer}: {words}"));
                     }
-                    Err(Broken(why)) => common.notices.log_stranger(format!("{peer}: {why}")),
+                    Err(LinkError(why)) => state.notices.log_stranger(format!("{peer}: {why}")),
                 }
             })
             .map_err(|error| error.to_string())
         });
         if let Err(why) = started {
-            // No descriptor or thread is free: the connection stays in the queue, and must not keep this thread busy.
-            common.notices.log_stranger(format!("cannot accept a connection: {why}"));
+            // No descriptor or thread is free. The connection stays in the queue; the pause keeps this thread from
+            // spinning.
+            state.notices.log_stranger(format!("cannot accept a connection: {why}"));
             let _ = sys::wait(&mut fds[..1], sys::now() + Nanos::from_millis(100));
         }
     }
 }
 
-/// Accepts a client that knows the token, if fewer than `CLIENTS` are connected.
-fn authenticate(socket: TcpStream, stranger: Stranger, common: &Common) -> Result<(Link, Seat), Broken> {
-    let tls = common.acceptor.as_ref().map(Acceptor::connection).transpose()?;
-    let mut link = Link::open(socket, tls, LONGEST_REQUEST)?;
+/// Accepts a client that knows the token, if fewer than `MAX_CLIENTS` are connected.
+fn authenticate(socket: TcpStream, pending: PendingClient, state: &ServerState) -> Result<(Link, Seat), LinkError> {
+    let tls = state.acceptor.as_ref().map(Acceptor::connection).transpose()?;
+    let mut link = Link::open(socket, tls, MAX_REQUEST_BYTES)?;
     let here = Nonce::generate()?;
     link.send(&Answer::Greeting {
         protocol: PROTOCOL.to_owned(),
@@ -140,7 +140,7 @@ fn authenticate(socket: TcpStream, stranger: Stranger, common: &Common) -> Resul
         nonce: here.to_string(),
     })?;
     let there = match link.answer()? {
-        Request::Hello { nonce, proof } if common.token.proves(Side::Generator, &here, &nonce, &proof) => nonce,
+        Request::Hello { nonce, proof } if state.token.proves(Side::Generator, &here, &nonce, &proof) => nonce,
         Request::Hello { .. } => {
             return Err(refuse(
                 &mut link,
@@ -150,67 +150,72 @@ fn authenticate(socket: TcpStream, stranger: Stranger, common: &Common) -> Resul
         }
         _ => return Err(refuse(&mut link, "the first message must be hello")),
     };
-    let Some(client) = Seat::take(&common.clients, CLIENTS) else {
-        return Err(refuse(&mut link, &format!("it samples for {CLIENTS} clients already: wait until one has ended")));
+    let Some(client) = Seat::take(&state.clients, MAX_CLIENTS) else {
+        return Err(refuse(
+            &mut link,
+            &format!("it samples for {MAX_CLIENTS} clients already: wait until one has ended"),
+        ));
     };
-    drop(stranger);
-    link.send(&Answer::Welcome { proof: common.token.proof(Side::Watcher, &here, &there) })?;
+    drop(pending);
+    link.send(&Answer::Welcome { proof: state.token.proof(Side::Watcher, &here, &there) })?;
     Ok((link, client))
 }
 
-/// Does what a client asks for, and samples meanwhile.
-fn attend(link: &mut Link, peer: SocketAddr, common: &Common) -> Result<(), Broken> {
+/// Answers a client's requests, and samples in between.
+fn attend(link: &mut Link, peer: SocketAddr, state: &ServerState) -> Result<(), LinkError> {
     let mut sampling: Option<(Meter, Schedule)> = None;
     let mut ended = false;
     loop {
         let until = match &sampling {
             Some((_, schedule)) => schedule.next().unwrap_or(Nanos::MAX),
-            None => sys::now() + IDLE,
+            None => sys::now() + IDLE_TIMEOUT,
         };
-        let heard = match link.receive(until, Some(common.stop.as_fd())) {
+        let received = match link.receive(until, Some(state.stop.as_fd())) {
             Err(_) if ended => return Ok(()),
-            heard => heard?,
+            received => received?,
         };
-        match (heard, &mut sampling) {
-            (Heard::Message(Request::Clock {}), _) => link.send(&Answer::Clock { at: sys::now() })?,
-            (Heard::Message(Request::Watch { every }), None) => {
-                let intervals = protocol::intervals(&every, common.watch.intervals);
-                let mut meter = match begin(&common.watch, intervals) {
+        match (received, &mut sampling) {
+            (Received::Message(Request::Clock {}), _) => link.send(&Answer::Clock { at: sys::now() })?,
+            (Received::Message(Request::Watch { every }), None) => {
+                let intervals = protocol::intervals(&every, state.watch.intervals);
+                let mut meter = match begin(&state.watch, intervals) {
                     Ok(meter) => meter,
                     Err(error) => return Err(refuse(link, &error.to_string())),
                 };
                 let mut schedule = Schedule::new(intervals, sys::now());
-                // What a source is worth shows when it has been read.
+                // The first reading shows whether a source works.
                 let sample = Box::new(meter.sample(schedule.take_due(sys::now())));
                 let sources = meter.sources();
-                link.send(&Answer::Watching { every: protocol::by_group(intervals), sources })?;
+                link.send(&Answer::Watching { every: protocol::intervals_by_group(intervals), sources })?;
                 link.send(&Answer::Sample { sample, overhead: meter.overhead(sys::thread_cpu()), last: None })?;
-                common.notices.log_client(format!("{peer} watches"));
+                state.notices.log_client(format!("{peer} watches"));
                 sampling = Some((meter, schedule));
             }
-            (Heard::Nothing, Some((meter, schedule))) => {
+            (Received::Timeout, Some((meter, schedule))) => {
                 let sample = Box::new(meter.sample(schedule.take_due(sys::now())));
                 link.send(&Answer::Sample { sample, overhead: meter.overhead(sys::thread_cpu()), last: None })?;
             }
-            (Heard::Message(Request::Stop {}), Some((meter, _))) => {
+            (Received::Message(Request::Stop {}), Some((meter, _))) => {
                 let sample = Box::new(meter.last_sample());
                 let last = Some(meter.sources());
                 link.send(&Answer::Sample { sample, overhead: meter.overhead(sys::thread_cpu()), last })?;
                 (sampling, ended) = (None, true);
             }
-            (Heard::Nothing, None) => return Err(refuse(link, &format!("you have sent nothing for {IDLE}"))),
-            (Heard::Message(Request::Hello { .. } | Request::Watch { .. } | Request::Stop {}), _) => {
+            (Received::Timeout, None) => {
+                return Err(refuse(link, &format!("you have sent nothing for {IDLE_TIMEOUT}")));
+            }
+            (Received::Message(Request::Hello { .. } | Request::Watch { .. } | Request::Stop {}), _) => {
                 return Err(refuse(link, "that message is not allowed at this point"));
             }
-            (Heard::Stop, _) => return Err(refuse(link, "`brimful watch --serve` was ended there")),
+            (Received::Stopped, _) => return Err(refuse(link, "`brimful watch --serve` was ended there")),
         }
     }
 }
 
-/// A sampler for one client, in the client's thread.
+/// Creates the sampler for one client, in the client's thread.
 fn begin(watch: &MonitorConfig, intervals: Intervals) -> Result<Meter, MonitorError> {
     if intervals.shortest().is_none() {
-        let why = "none of the groups that are wanted is watched here: enable one for `brimful watch --serve`";
+        let why = "none of the requested groups is watched here: enable one for `brimful watch --serve`";
         return Err(MonitorError::Unusable(why.to_owned()));
     }
     watch.pin.map_or(Ok(()), affinity::pin_this_thread)?;
@@ -219,10 +224,10 @@ fn begin(watch: &MonitorConfig, intervals: Intervals) -> Result<Meter, MonitorEr
     Ok(Meter::new(sampler))
 }
 
-/// Says why the connection ends.
-fn refuse(link: &mut Link, why: &str) -> Broken {
+/// Tells the client why the connection ends.
+fn refuse(link: &mut Link, why: &str) -> LinkError {
     match link.send(&Answer::Refused(why.to_owned())) {
-        Ok(()) => Broken(format!("refused: {why}")),
+        Ok(()) => LinkError(format!("refused: {why}")),
         Err(broken) => broken,
     }
 }
@@ -234,7 +239,7 @@ fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<(), Monitor
 fn exposed(address: SocketAddr) -> String {
     let port = address.port();
     format!(
-        "{address} is open to other hosts, and without TLS the token and the figures are for all to read on the way: serve \
+        "{address} is open to other hosts, and without TLS others could read the figures on the way: serve \
          on 127.0.0.1:{port} and reach that by `ssh -N -L {port}:127.0.0.1:{port} USER@HOST`, or give --tls-cert and \
          --tls-key"
     )

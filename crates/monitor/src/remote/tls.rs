@@ -1,7 +1,7 @@
-//! TLS 1.3 for streams that leave the host: the watching side has a certificate, the other one the authority that
-//! vouches for it, which may be that certificate itself.
+//! TLS 1.3 for streams that leave the host. The watching side has a certificate; the other side has the authority that
+//! signed it, which may be that certificate itself.
 
-use super::broken::{Broken, words};
+use super::protocol::{LinkError, words};
 use super::secret_file::SecretFile;
 use crate::MonitorError;
 use brimful_core::pem::{self, Wanted};
@@ -19,12 +19,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// How to make a certificate that vouches for itself.
+/// The command that creates a self-signed certificate.
 const MAKE_ONE: &str = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 365 \
                         -keyout key.pem -out cert.pem -subj /CN=brimful -addext basicConstraints=critical,CA:FALSE \
                         -addext subjectAltName=DNS:HOST,IP:ADDRESS";
 
-/// The watching side's certificate, with those that lead to the authority, and its key; PEM files.
+/// The watching side's key, and its certificate with the chain to the authority; PEM files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// The certificates.
@@ -33,7 +33,7 @@ pub struct Identity {
     pub key: PathBuf,
 }
 
-/// Makes connections of the watching side.
+/// Creates TLS connections of the watching side.
 #[derive(Clone, Debug)]
 pub struct Acceptor(Arc<ServerConfig>);
 
@@ -51,13 +51,13 @@ impl Acceptor {
         Ok(Acceptor(Arc::new(config)))
     }
 
-    pub fn connection(&self) -> Result<Connection, Broken> {
-        let connection = ServerConnection::new(self.0.clone()).map_err(|error| Broken(error.to_string()))?;
+    pub fn connection(&self) -> Result<Connection, LinkError> {
+        let connection = ServerConnection::new(self.0.clone()).map_err(|error| LinkError(error.to_string()))?;
         Ok(Connection::Server(connection))
     }
 }
 
-/// A connection to `host`, which has to prove that it is that one.
+/// A TLS connection to `host`, which must prove its identity.
 pub fn connect(host: &str, authority: &Path) -> Result<Connection, MonitorError> {
     let mut roots = RootCertStore::empty();
     for certificate in certificates(authority)? {
@@ -72,15 +72,15 @@ pub fn connect(host: &str, authority: &Path) -> Result<Connection, MonitorError>
     connection.map(Connection::Client).map_err(|error| unusable(authority, "authority", &error))
 }
 
-/// What a failed handshake means.
-pub fn explain(error: io::Error) -> Broken {
+/// Explains a failed handshake.
+pub fn explain(error: io::Error) -> LinkError {
     let Some(cause) = error.get_ref().and_then(|cause| cause.downcast_ref::<Error>()) else { return error.into() };
     let advice = match cause {
         Error::InvalidMessage(InvalidMessage::InvalidContentType | InvalidMessage::UnknownProtocolVersion) => {
             "the other side does not speak TLS: give --watch-ca if and only if `brimful watch` has --tls-cert"
         }
         Error::InvalidCertificate(CertificateError::UnknownIssuer | CertificateError::BadSignature) => {
-            "its certificate is not of the authority given: copy the file that `brimful watch` has as --tls-cert, or \
+            "its certificate was not signed by the given authority: copy  the file that `brimful watch` has as --tls-cert, or \
              the certificate of who signed that one, and give it as --watch-ca"
         }
         Error::InvalidCertificate(
@@ -93,19 +93,19 @@ pub fn explain(error: io::Error) -> Broken {
             "its certificate has expired: make a new one"
         }
         Error::InvalidCertificate(CertificateError::Other(OtherError(cause))) if is_of_authority(&**cause) => {
-            return Broken(format!(
+            return LinkError(format!(
                 "its certificate is an authority's own, which may not serve: make one by `{MAKE_ONE}`"
             ));
         }
         Error::AlertReceived(
             AlertDescription::UnknownCA | AlertDescription::DecryptError | AlertDescription::BadCertificate,
         ) => "the other side does not trust this certificate: give it there as --watch-ca",
-        _ => return Broken(format!("TLS: {}", words(&cause.to_string()))),
+        _ => return LinkError(format!("TLS: {}", words(&cause.to_string()))),
     };
-    Broken(advice.to_owned())
+    LinkError(advice.to_owned())
 }
 
-/// rustls hands this one on as its own library said it.
+/// rustls passes this error on unchanged from its library, so it can only be recognized by its text.
 fn is_of_authority(cause: &dyn fmt::Debug) -> bool {
     format!("{cause:?}").contains("CaUsedAsEndEntity")
 }
@@ -120,7 +120,7 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, MonitorErro
     }
 }
 
-/// Says what the file holds instead, where that can be seen.
+/// Says what the file contains instead, if that can be recognized.
 fn unsuitable(path: &Path, bytes: &[u8], wanted: Wanted, error: &dyn fmt::Display) -> MonitorError {
     let what = if wanted == Wanted::Certificate { "certificate" } else { "private key" };
     match pem::explain(path, bytes, wanted) {
@@ -131,5 +131,7 @@ fn unsuitable(path: &Path, bytes: &[u8], wanted: Wanted, error: &dyn fmt::Displa
 
 fn unusable(path: &Path, what: &str, why: &dyn fmt::Display) -> MonitorError {
     let path = path.display();
-    MonitorError::Unusable(format!("{path} holds no usable {what}: {why}; it is to be PEM, as `{MAKE_ONE}` makes it"))
+    MonitorError::Unusable(format!(
+        "{path} holds no usable {what}: {why}; it must be PEM, as created by `{MAKE_ONE}`"
+    ))
 }

@@ -1,8 +1,9 @@
-//! The secret that both sides of a stream share, and how they prove to each other that they know it.
+//! The secret that both sides of a stream share, and how they prove that they know it.
 //!
-//! Neither says it: a port on the loopback interface may be another user's, who was there before the tunnel. Each side
-//! chooses a nonce, and each sends the HMAC-SHA-256 (RFC 2104) by the token of the protocol, its role and both nonces.
-//! What is overheard proves nothing in another connection, and what one side has sent is not what the other one would.
+//! Neither side sends it, because a port on the loopback interface may belong to another user who opened it before the
+//! tunnel. Each side chooses a nonce. Each sends the HMAC-SHA-256 (RFC 2104), keyed by the token, of the protocol, its
+//! role and both nonces. An eavesdropper cannot reuse a proof in another connection, and one side's proof differs from
+//! the other's.
 
 use super::secret_file::SecretFile;
 use crate::MonitorError;
@@ -14,22 +15,21 @@ use std::io;
 use std::path::Path;
 use std::str::FromStr;
 
-/// The protocol that a proof is of; the number grows when two versions of brimful cannot understand each other.
+/// The protocol; part of every proof. The number grows when two versions of brimful cannot understand each other.
 pub const PROTOCOL: &str = "brimful.watch/3";
 
-/// Who knows it may watch: at least 128 bits as hexadecimal digits. It never shows in messages, documents or the
-/// debugger's output.
+/// The secret of the clients that may watch: at least 128 bits as hexadecimal digits. It never appears in messages,
+/// documents or debug output.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(String);
 
 impl Token {
-    /// The fewest digits.
-    const LEAST: usize = 32;
+    /// The least number of digits.
+    const MIN_DIGITS: usize = 32;
 
-    /// A new one, from the kernel's generator.
+    /// Generates a token from the kernel's random numbers.
     ///
-    /// # Errors
-    /// The kernel has none to give.
+    /// The kernel provides no random numbers.
     pub fn generate() -> Result<Token, MonitorError> {
         let mut bytes = [0_u8; 16];
         let given = getrandom(&mut bytes, GetRandomFlags::empty()).map_err(io::Error::from);
@@ -45,10 +45,9 @@ impl Token {
         }
     }
 
-    /// From a file that holds nothing else.
+    /// Reads a token from a file that contains nothing else.
     ///
-    /// # Errors
-    /// It cannot be read, is no token, or others can read it too.
+    /// The file cannot be read, is no token, or can be read by others.
     pub fn read(path: &Path) -> Result<Token, MonitorError> {
         let named = |why: &dyn fmt::Display| MonitorError::Unusable(format!("{}: {why}", path.display()));
         let file = SecretFile::read(path).map_err(|error| named(&error))?;
@@ -59,17 +58,17 @@ impl Token {
         Ok(token)
     }
 
-    /// The token itself, for those who are to know it.
+    /// The token itself, for users who need it.
     pub fn reveal(&self) -> &str {
         &self.0
     }
 
-    /// What a side sends to prove that it knows this token; the watcher's nonce and the generator's.
+    /// The proof that a side knows this token, for the watcher's nonce and the generator's.
     pub(super) fn proof(&self, side: Side, watcher: &Nonce, generator: &Nonce) -> String {
         hex(hmac::sign(&self.key(), &statement(side, watcher, generator)).as_ref())
     }
 
-    /// Whether a side has proved that; the time this takes says nothing of how nearly it did.
+    /// Whether a side's proof is valid. The time this takes does not reveal how similar an invalid proof is.
     pub(super) fn proves(&self, side: Side, watcher: &Nonce, generator: &Nonce, proof: &str) -> bool {
         let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
         let byte = |pair: &[u8]| Some(digit(pair[0])? << 4 | digit(*pair.get(1)?)?);
@@ -82,7 +81,7 @@ impl Token {
     }
 }
 
-/// Who proves something.
+/// A side of the stream.
 #[derive(Clone, Copy, Debug)]
 pub enum Side {
     /// The load generator.
@@ -91,7 +90,7 @@ pub enum Side {
     Watcher,
 }
 
-/// Chosen for one connection: 128 bits as hexadecimal digits.
+/// A random number for one connection: 128 bits as hexadecimal digits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Nonce(String);
@@ -112,7 +111,7 @@ impl TryFrom<String> for Nonce {
     type Error = &'static str;
 
     fn try_from(text: String) -> Result<Nonce, Self::Error> {
-        let is_one = text.len() == Token::LEAST && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let is_one = text.len() == Token::MIN_DIGITS && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         is_one.then_some(Nonce(text)).ok_or("a nonce is 32 hexadecimal digits")
     }
 }
@@ -141,10 +140,10 @@ impl FromStr for Token {
 
     fn from_str(text: &str) -> Result<Token, MonitorError> {
         let text = text.trim();
-        if text.len() < Token::LEAST || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        if text.len() < Token::MIN_DIGITS || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Err(MonitorError::Unusable(format!(
                 "not a token: it has to be {} hexadecimal digits or more, as `openssl rand -hex 16` makes them",
-                Token::LEAST
+                Token::MIN_DIGITS
             )));
         }
         Ok(Token(text.to_ascii_lowercase()))

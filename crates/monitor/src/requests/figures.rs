@@ -1,5 +1,5 @@
-//! From counters to figures. All are of the growth from an earlier sample to a later one; rates are of the time in which
-//! requests counted, not of all the time in between.
+//! Derives figures from counters. All figures are of the growth from an earlier sample to a later one. Rates are per
+//! time in which requests counted, not per time between the samples.
 
 use super::{PortRequests, RequestsSample, SizeRequests};
 use crate::module::{TimesSample, elapsed_between};
@@ -8,11 +8,11 @@ use brimful_core::quantity::small_percent;
 use brimful_core::server::{SocketClass, SocketPort, SocketRequests};
 use std::collections::BTreeMap;
 
-/// Of sizes, in order: those of the Server Module's own classes, but an answer has a head and is never empty.
+/// Names of the size classes, in order: those of the Server Module, but an answer has a head and is never empty.
 pub const CLASS_NAMES: [&str; crate::ebpf::CLASSES] = ["under-5k", "5k-50k", "50k-100k", "100k-500k", "over-500k"];
 
-/// What sockets cannot tell, of any server.
-const LIMITS: [&str; 6] = [
+/// What sockets cannot show, whatever the server.
+const SOCKET_LIMITS: [&str; 6] = [
     "requests sent before the answer to the one before (pipelining) count as one",
     "a TLS handshake counts as requests of its own",
     "streams of HTTP/2 cannot be told apart: what is sent and answered in turn on a connection is a request",
@@ -20,8 +20,8 @@ const LIMITS: [&str; 6] = [
     "of a server that reads several requests before it works on the first (event loops do), part of the queueing is service",
     "of a request that was being received when a slice began, only the rest is seen",
 ];
-/// From this share on it is said that requests were open.
-const OPEN: f64 = 0.0005;
+/// The share of open requests from which the limits mention them.
+const MIN_OPEN_SHARE: f64 = 0.0005;
 
 /// The figures of a stretch of time.
 pub(super) fn between(earlier: &RequestsSample, later: &RequestsSample, over: Nanos) -> SocketRequests {
@@ -44,13 +44,13 @@ pub(super) fn between(earlier: &RequestsSample, later: &RequestsSample, over: Na
     }
 }
 
-/// With `endless` slices a request is open if it is at the end of the stretch, whenever it began.
+/// With `endless` slices a request is open if it is open at the end of the stretch, whenever it began.
 fn of_port(earlier: &PortRequests, later: &PortRequests, counting: Option<f64>, endless: bool) -> SocketPort {
     let requests = later.begun.saturating_sub(earlier.begun);
     let unanswered = later.unanswered.saturating_sub(earlier.unanswered);
     let open = if endless { later.open() } else { later.open().saturating_sub(earlier.open()) };
     let share = |part: u64| (requests > 0).then(|| (part as f64 / requests as f64).min(1.0));
-    let [before, after] = [earlier, later].map(Sums::of);
+    let [before, after] = [earlier, later].map(Sums::over_sizes);
     let (wait, service) =
         (elapsed_between(&before.wait, &after.wait), elapsed_between(&before.service, &after.service));
     let residence_us = [wait, service].iter().flatten().fold(0.0, |sum, times| sum + times.mean * times.count as f64);
@@ -90,17 +90,17 @@ fn classes(earlier: &PortRequests, later: &PortRequests, counting: Option<f64>) 
     found.into_iter().filter(|class| class.requests > 0).collect()
 }
 
-/// What of all this a reader may be misled by.
+/// The limits of the figures that a reader should know.
 fn limits(ports: &[SocketPort]) -> Vec<String> {
     let open = |port: &SocketPort| {
-        let share = port.open_share.filter(|&share| share >= OPEN)?;
+        let share = port.open_share.filter(|&share| share >= MIN_OPEN_SHARE)?;
         let share = small_percent(share);
         Some(format!(
-            "{share} of the requests at port {} had no answer yet when their slice ended: times are of the others",
+            "{share} of the requests at port {} had no answer yet when their slice ended: times are those of the others",
             port.port
         ))
     };
-    ports.iter().filter_map(open).chain(LIMITS.map(str::to_owned)).collect()
+    ports.iter().filter_map(open).chain(SOCKET_LIMITS.map(str::to_owned)).collect()
 }
 
 /// All sizes together.
@@ -113,7 +113,7 @@ struct Sums {
 }
 
 impl Sums {
-    fn of(port: &PortRequests) -> Sums {
+    fn over_sizes(port: &PortRequests) -> Sums {
         let mut sums = Sums::default();
         for size in &port.sizes {
             sums.received = sums.received.saturating_add(size.received);
@@ -190,7 +190,7 @@ mod tests {
         let p50 = large.service_us.unwrap().p50;
         assert!((250.0..400.0).contains(&p50), "{p50}");
         assert!(found.limits[0].starts_with("1.13 % of the requests at port 80 had no answer"), "{:?}", found.limits);
-        assert_eq!(found.limits.len(), 1 + LIMITS.len());
+        assert_eq!(found.limits.len(), 1 + SOCKET_LIMITS.len());
     }
 
     #[test]
@@ -199,7 +199,7 @@ mod tests {
         let found = between(&now, &now, Nanos::from_millis(300));
         let [port] = found.ports.as_slice() else { panic!("{found:?}") };
         assert_eq!((found.duty, port.requests_per_s, port.open_share, port.wait_us), (0.0, None, None, None));
-        assert_eq!((found.classes.as_slice(), found.limits.len()), ([].as_slice(), LIMITS.len()));
+        assert_eq!((found.classes.as_slice(), found.limits.len()), ([].as_slice(), SOCKET_LIMITS.len()));
         assert_eq!(between(&now, &RequestsSample::default(), Nanos::ZERO).ports, []);
     }
 

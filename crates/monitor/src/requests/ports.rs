@@ -1,5 +1,5 @@
-//! The TCP ports that some processes listen on: /proc/net/tcp has the inodes of listening sockets, /proc/PID/fd says who
-//! holds them. Source: proc_net_tcp(5), proc_pid_fd(5).
+//! The TCP ports on which some processes listen. /proc/net/tcp lists the inodes of listening sockets, and /proc/PID/fd
+//! shows which process holds them. Source: proc_net_tcp(5), proc_pid_fd(5).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,8 +8,8 @@ use std::path::Path;
 /// `st` of a listening socket.
 const LISTEN: &str = "0A";
 
-/// Each once, in ascending order. `net` is the directory that is /proc/net where the sockets are. What this user may not
-/// look into has none.
+/// The ports, without duplicates, in ascending order. `net` is the directory that is /proc/net in the sockets'
+/// namespace. Processes that this user may not inspect are skipped.
 pub(super) fn listened_on(proc: &Path, net: &Path, pids: &[u32]) -> Vec<u16> {
     let tables = ["tcp", "tcp6"].map(|table| fs::read_to_string(net.join(table)).unwrap_or_default());
     let listening: BTreeMap<u64, u16> = tables.iter().flat_map(|table| table.lines().filter_map(listener)).collect();
@@ -25,7 +25,7 @@ pub(super) fn listened_on(proc: &Path, net: &Path, pids: &[u32]) -> Vec<u16> {
     ports.into_iter().collect()
 }
 
-/// Inode and port of a line of the table: `sl local_address rem_address st tx:rx tr:when retrnsmt uid timeout inode …`.
+/// Parses inode and port of a line `sl local_address rem_address st tx:rx tr:when retrnsmt uid timeout inode …`.
 fn listener(line: &str) -> Option<(u64, u16)> {
     let mut fields = line.split_ascii_whitespace();
     let (_, port) = fields.nth(1)?.rsplit_once(':')?;

@@ -1,69 +1,95 @@
 //! When slices begin, how long they are, and which part of each counts.
 //!
-//! There is one in every period, at a random instant of it: a server or a load that does something every second would
-//! meet a fixed one always or never. Requests count that begin in the first three quarters of a slice; the last quarter
-//! is there to see the end of these. Where too many have none, slices become longer, and periods with them, so that the
-//! share of time stays.
+//! Each period has one slice, at a random instant: a server or a load with an activity every second would meet a fixed
+//! slice always or never. Requests count that begin in the first three quarters of a slice; the last quarter shows
+//! their end. If too many of them remain open, slices become longer, and periods with them, so that the share of time
+//! stays the same.
 
-use super::Duty;
 use brimful_core::Nanos;
 
-/// At first.
-const SHORTEST: Nanos = Nanos::from_millis(200);
-/// In the end.
-const LONGEST: Nanos = Nanos::from_millis(6_400);
-/// Of a slice, the part that counts.
-const COUNTING: f64 = 0.75;
-/// One in so many requests may be open at its slice's end, or slices become longer.
-const OPEN_ONE_IN: u64 = 100;
-/// But not for a single one.
-const OPEN_LEAST: u64 = 2;
-/// Between the end of a slice and that of its period, so that who reads once in a period finds it done.
+/// The initial length of a slice.
+const INITIAL_LENGTH: Nanos = Nanos::from_millis(200);
+/// The largest length of a slice.
+const MAX_LENGTH: Nanos = Nanos::from_millis(6_400);
+/// The part of a slice in which requests count.
+const COUNTING_SHARE: f64 = 0.75;
+/// Slices become longer if more than one in this many requests is open at the end.
+const MAX_OPEN_ONE_IN: u64 = 100;
+/// But only if at least this many requests are open.
+const MIN_OPEN: u64 = 2;
+/// The least time between the end of a slice and the end of its period, so that a reader with the same period finds the
+/// slice finished.
 const MARGIN: Nanos = Nanos::from_millis(20);
 
-/// The plan, and what the slices of this length have shown.
+/// A share of the time, above 0 and at most 1, in thousandths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DutyCycle(u16);
+
+/// The plan, and the requests in the slices of the current length.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Slices {
-    duty: Duty,
+pub(super) struct SlicePlan {
+    duty: DutyCycle,
     length: Nanos,
     begun: u64,
     open: u64,
 }
 
-impl Slices {
-    pub fn new(duty: Duty) -> Slices {
-        Slices { duty, length: SHORTEST, begun: 0, open: 0 }
+impl DutyCycle {
+    /// Always attached: every request is seen, at five times the cost of the default.
+    pub const ALWAYS: DutyCycle = DutyCycle(1000);
+
+    /// Rounds to the nearest thousandth; `None` if that is not from 0.001 to 1.
+    pub fn from_share(share: f64) -> Option<DutyCycle> {
+        let thousandths = (1000.0 * share).round();
+        (1.0..=1000.0).contains(&thousandths).then_some(DutyCycle(thousandths as u16))
     }
 
-    /// `None` if there is one that never ends.
+    /// The share, from 0 to 1.
+    pub fn share(self) -> f64 {
+        f64::from(self.0) / 1000.0
+    }
+}
+
+impl Default for DutyCycle {
+    fn default() -> DutyCycle {
+        DutyCycle(200)
+    }
+}
+
+impl SlicePlan {
+    pub fn new(duty: DutyCycle) -> SlicePlan {
+        SlicePlan { duty, length: INITIAL_LENGTH, begun: 0, open: 0 }
+    }
+
+    /// The length of a slice; `None` for a slice that never ends.
     pub fn length(&self) -> Option<Nanos> {
-        (self.duty != Duty::ALWAYS).then_some(self.length)
+        (self.duty != DutyCycle::ALWAYS).then_some(self.length)
     }
 
-    /// Of a slice.
+    /// The time in which requests count.
     pub fn counting(&self) -> Nanos {
-        Nanos::from_secs_f64(COUNTING * self.length.as_secs_f64())
+        Nanos::from_secs_f64(COUNTING_SHARE * self.length.as_secs_f64())
     }
 
-    /// One slice in each.
+    /// The length of a period, which contains one slice.
     pub fn period(&self) -> Nanos {
         Nanos::from_secs_f64(self.length.as_secs_f64() / self.duty.share())
     }
 
-    /// How long after the beginning of its period a slice begins, by a number drawn from all.
+    /// The start of a slice within its period. `random` is uniform over all values.
     pub fn offset(&self, random: u64) -> Nanos {
         let latest = (self.period() - self.length) - MARGIN;
         let share = (random >> 11) as f64 / (1_u64 << 53) as f64;
         Nanos::from_secs_f64(share * latest.as_secs_f64())
     }
 
-    /// A slice has ended in which so many requests began, of which so many were still open.
+    /// Ends a slice in which `begun` requests began, of which `open` were still open.
     pub fn ended(&mut self, begun: u64, open: u64) {
         self.begun = self.begun.saturating_add(begun);
         self.open = self.open.saturating_add(open);
-        let too_many = self.open >= OPEN_LEAST && self.open.saturating_mul(OPEN_ONE_IN) > self.begun;
-        if too_many && self.length < LONGEST {
-            *self = Slices { length: Nanos(2 * self.length.0), ..Slices::new(self.duty) };
+        let too_many = self.open >= MIN_OPEN && self.open.saturating_mul(MAX_OPEN_ONE_IN) > self.begun;
+        if too_many && self.length < MAX_LENGTH {
+            *self = SlicePlan { length: Nanos(2 * self.length.0), ..SlicePlan::new(self.duty) };
         }
     }
 }
@@ -75,16 +101,16 @@ mod tests {
 
     #[test]
     fn a_slice_of_a_second_is_a_fifth_of_it_and_counts_for_three_quarters() {
-        let slices = Slices::new(Duty::default());
+        let slices = SlicePlan::new(DutyCycle::default());
         let ms = Nanos::from_millis;
         assert_eq!((slices.length(), slices.period(), slices.counting()), (Some(ms(200)), ms(1000), ms(150)));
         assert_eq!((slices.offset(0), slices.offset(u64::MAX).0 / 1_000_000), (Nanos::ZERO, 780));
-        assert_eq!(Slices::new(Duty::ALWAYS).length(), None);
+        assert_eq!(SlicePlan::new(DutyCycle::ALWAYS).length(), None);
     }
 
     #[test]
     fn slices_become_longer_until_they_see_the_end_of_what_they_begin() {
-        let mut slices = Slices::new(Duty::default());
+        let mut slices = SlicePlan::new(DutyCycle::default());
         let mut lengths = Vec::new();
         for (begun, open) in [(1000, 5), (1000, 10), (1000, 15), (1000, 500), (2, 1), (0, 0), (3, 1), (0, 0)] {
             slices.ended(begun, open);
@@ -92,14 +118,24 @@ mod tests {
         }
         assert_eq!(lengths, [200, 200, 200, 400, 400, 400, 800, 800]);
         (0..20).for_each(|_| slices.ended(10, 10));
-        assert_eq!((slices.length, slices.period()), (LONGEST, Nanos::from_secs(32)));
+        assert_eq!((slices.length, slices.period()), (MAX_LENGTH, Nanos::from_secs(32)));
         slices.ended(u64::MAX, u64::MAX);
+    }
+
+    #[test]
+    fn shares_are_thousandths() {
+        assert_eq!(DutyCycle::from_share(1.0), Some(DutyCycle::ALWAYS));
+        assert_eq!(DutyCycle::from_share(0.2), Some(DutyCycle::default()));
+        assert_eq!(DutyCycle::from_share(0.1504).map(DutyCycle::share), Some(0.15));
+        for none in [0.0, 0.0004, 1.001, -0.2, f64::NAN, f64::INFINITY] {
+            assert_eq!(DutyCycle::from_share(none), None, "{none}");
+        }
     }
 
     proptest! {
         #[test]
         fn every_slice_lies_in_its_period(thousandths in 1_u16..1000, random in any::<u64>(), longer in 0..6) {
-            let mut slices = Slices::new(Duty::of_share(f64::from(thousandths) / 1000.0).unwrap());
+            let mut slices = SlicePlan::new(DutyCycle::from_share(f64::from(thousandths) / 1000.0).unwrap());
             (0..longer).for_each(|_| slices.ended(2, 2));
             prop_assert!(slices.offset(random) + slices.length <= slices.period());
             prop_assert!(slices.counting() < slices.length);

@@ -1,11 +1,12 @@
-//! A thread that begins and ends slices, and what they have shown so far. Without slices there is no thread: the programs
-//! are attached once.
+//! A thread that begins and ends slices, and what they have counted so far. With a duty cycle of 1 there is no thread:
+//! the programs are attached once.
 //!
-//! Counters are read when a slice has ended and nothing moves any more, so that those of a sample belong together. Where
-//! slices never end they are read as they are, and kept from falling: a request may be seen between two sizes.
+//! Counters are read when a slice has ended and they do not change any more, so the counters of a sample belong
+//! together. With an endless slice they are read while they change, and kept from falling, because a request may be
+//! read between two sizes.
 
-use super::slices::Slices;
-use super::{Duty, PortRequests, RequestsSample, SizeRequests};
+use super::slices::{DutyCycle, SlicePlan};
+use super::{PortRequests, RequestsSample, SizeRequests};
 use crate::ebpf::{RequestProbe, own_network_namespace};
 use crate::module::TimesSample;
 use crate::sys;
@@ -17,10 +18,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-/// Requests count so long after the programs begin to be attached: they are by then, as a rule.
+/// Requests count from this time after attaching begins. By then the programs are normally attached.
 const ATTACHING: Nanos = Nanos::from_millis(5);
 
-/// Reads what the last slice left. The programs are detached when this is dropped.
+/// Reads the counters of the last slice. Dropping this detaches the programs.
 pub struct RequestsWatch {
     shared: Arc<Mutex<Shared>>,
     /// Dropped to end the thread.
@@ -28,12 +29,12 @@ pub struct RequestsWatch {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the thread and the reader have in common.
+/// The state that the thread and the reader share.
 struct Shared {
     probe: RequestProbe,
     ports: Vec<u16>,
-    slices: Slices,
-    /// The slice that is under way.
+    slices: SlicePlan,
+    /// The current slice.
     current: Option<Slice>,
     sample: RequestsSample,
     /// Why there are no figures any more.
@@ -44,20 +45,20 @@ struct Shared {
 struct Slice {
     /// When attaching began.
     attached: Nanos,
-    /// From when to when requests count.
+    /// The instants between which requests count.
     from: Nanos,
     until: Nanos,
 }
 
 impl RequestsWatch {
-    /// To be called by a thread that is in the network namespace of the ports.
-    pub(super) fn open(ports: &[u16], duty: Duty) -> Result<RequestsWatch, String> {
+    /// Must be called by a thread in the network namespace of the ports.
+    pub(super) fn open(ports: &[u16], duty: DutyCycle) -> Result<RequestsWatch, String> {
         if ports.is_empty() {
-            return Err("the watched programs listen on no TCP port that is seen here: name it with --port".to_owned());
+            return Err("no TCP port was found on which the watched programs listen: name it with --port".to_owned());
         }
         let namespace = own_network_namespace().map_err(|error| error.to_string())?;
         let probe = RequestProbe::load(ports, namespace).map_err(|error| error.to_string())?;
-        let slices = Slices::new(duty);
+        let slices = SlicePlan::new(duty);
         let mut shared = Shared {
             probe,
             ports: ports.to_vec(),
@@ -71,7 +72,7 @@ impl RequestsWatch {
             let shared = Arc::new(Mutex::new(shared));
             return Ok(RequestsWatch { shared, stop: None, thread: None });
         }
-        // Better now than in the first slice: that it cannot be attached is a reason for there being no figures.
+        // Tries to attach now, so that a failure appears as the reason for absent figures.
         shared.begin(Nanos::ZERO, Nanos::ZERO)?;
         shared.abandon();
         shared.read_ports()?;
@@ -79,7 +80,7 @@ impl RequestsWatch {
         let (stop, stopped) = channel();
         let body = {
             let shared = Arc::clone(&shared);
-            move || follow(&shared, &stopped)
+            move || run_slices(&shared, &stopped)
         };
         let thread = std::thread::Builder::new().name("requests".to_owned()).spawn(body);
         let thread =
@@ -90,7 +91,7 @@ impl RequestsWatch {
     pub(super) fn read(&mut self) -> RequestsSample {
         let mut shared = lock(&self.shared);
         if shared.slices.length().is_none() {
-            shared.look();
+            shared.read_endless();
         }
         shared.sample.clone()
     }
@@ -114,7 +115,7 @@ impl Drop for RequestsWatch {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // It has nothing to say; a panic in it has been printed.
+            // A panic in the thread has already been printed.
             let _ = thread.join();
         }
     }
@@ -126,13 +127,13 @@ impl fmt::Debug for RequestsWatch {
     }
 }
 
-/// Whoever panicked, the counters are as good as ever.
+/// Counters remain valid even if a thread panicked while it held the lock.
 fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The thread: slice by slice until it is told to stop, or one fails.
-fn follow(shared: &Mutex<Shared>, stopped: &Receiver<()>) {
+/// The thread: runs slices until it is stopped or one fails.
+fn run_slices(shared: &Mutex<Shared>, stopped: &Receiver<()>) {
     let mut period_begins = sys::now();
     loop {
         let (offset, period, length) = {
@@ -151,7 +152,7 @@ fn follow(shared: &Mutex<Shared>, stopped: &Receiver<()>) {
             break;
         }
         period_begins += period;
-        // The machine, or this thread, has slept.
+        // If this thread or the machine slept, the next period begins now.
         let now = sys::now();
         if !wait(stopped, period_begins.min(now + period)) {
             return;
@@ -161,12 +162,12 @@ fn follow(shared: &Mutex<Shared>, stopped: &Receiver<()>) {
     lock(shared).abandon();
 }
 
-/// False if it is told to stop before that.
+/// Waits until an instant; false if the thread is stopped before.
 fn wait(stopped: &Receiver<()>, until: Nanos) -> bool {
     matches!(stopped.recv_timeout((until - sys::now()).into()), Err(RecvTimeoutError::Timeout))
 }
 
-/// From the kernel. Without that a constant would do: it is not to be secret, only not a server's own period.
+/// A random number from the kernel, or a substitute. It need not be secret, only unrelated to a server's own period.
 fn random() -> u64 {
     let mut bytes = [0; 8];
     match getrandom(&mut bytes, GetRandomFlags::NONBLOCK) {
@@ -176,7 +177,7 @@ fn random() -> u64 {
 }
 
 impl Shared {
-    /// False if it cannot be.
+    /// Begins a slice; false if that fails.
     fn begin_slice(&mut self) -> bool {
         let from = sys::now() + ATTACHING;
         let begun = self.begin(from, from + self.slices.counting());
@@ -190,7 +191,7 @@ impl Shared {
         Ok(())
     }
 
-    /// False if what it has shown cannot be read.
+    /// Ends the slice and reads its counters; false if that fails.
     fn end_slice(&mut self) -> bool {
         let ending = sys::now();
         self.probe.end();
@@ -209,14 +210,14 @@ impl Shared {
         true
     }
 
-    /// Ends a slice that is of no use.
+    /// Ends a slice and discards it.
     fn abandon(&mut self) {
         self.probe.end();
         self.current = None;
     }
 
-    /// At a slice that never ends.
-    fn look(&mut self) {
+    /// Reads the counters during an endless slice.
+    fn read_endless(&mut self) {
         let read = self.read_ports();
         if self.keep(read)
             && let Some(slice) = self.current
@@ -228,20 +229,20 @@ impl Shared {
 
     fn read_ports(&mut self) -> Result<(), String> {
         let tallies = self.probe.read().map_err(|error| format!("cannot read what was counted: {error}"))?;
-        let ports = self.ports.iter().zip(&tallies).map(|(&port, tally)| PortRequests::of(port, tally));
+        let ports = self.ports.iter().zip(&tallies).map(|(&port, tally)| PortRequests::from_tally(port, tally));
         let now: Vec<PortRequests> = ports.collect();
         let before = std::mem::take(&mut self.sample.ports);
         self.sample.ports = now.into_iter().enumerate().map(|(i, port)| port.not_below(before.get(i))).collect();
         Ok(())
     }
 
-    /// Requests of all ports that count, and those of them that are open.
+    /// The requests of all ports that count, and how many of them are open.
     fn totals(&self) -> (u64, u64) {
         let add = |(begun, open): (u64, u64), port: &PortRequests| (begun + port.begun, open + port.open());
         self.sample.ports.iter().fold((0, 0), add)
     }
 
-    /// Keeps the reason where something failed.
+    /// Keeps the reason of a failure; true if there is none.
     fn keep(&mut self, done: Result<(), String>) -> bool {
         self.failed = done.err();
         self.failed.is_none()
@@ -249,7 +250,7 @@ impl Shared {
 }
 
 impl PortRequests {
-    /// Each counter is what it was before, at least.
+    /// Raises each counter to its value before, if it is lower.
     fn not_below(mut self, before: Option<&PortRequests>) -> PortRequests {
         let Some(before) = before else { return self };
         self.begun = self.begun.max(before.begun);

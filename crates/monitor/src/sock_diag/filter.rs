@@ -1,10 +1,10 @@
-//! Conditions that the kernel applies to each socket before it puts it into a dump: the local port is one of some.
+//! The condition by which the kernel selects sockets for a dump: the local port is one of some.
 //!
-//! Such a condition is a program of `struct inet_diag_bc_op` (code, how far to go if true, how far if false; in bytes).
-//! A condition on a port takes two of them, the second holding the port where others have the distance. The program
-//! accepts a socket if it arrives exactly at its own end, and refuses it if it goes four bytes beyond; as the kernel
-//! lets it go only forwards, and only to places that it would pass if all was true, an *or* is made of conditions each
-//! followed by a jump to the end. Source: linux/inet_diag.h, `inet_diag_bc_run` and `inet_diag_bc_audit` in
+//! The condition is a program of `struct inet_diag_bc_op` (code, distance to go if true, distance if false; in bytes).
+//! A condition on a port takes two of them; the second holds the port in place of the distance. The program accepts a
+//! socket if it arrives exactly at its end, and refuses it if it goes four bytes beyond. The kernel allows jumps only
+//! forwards, and only to places that the program would pass if all conditions held. So an *or* consists of conditions
+//! each followed by a jump to the end. Source: linux/inet_diag.h, `inet_diag_bc_run` and `inet_diag_bc_audit` in
 //! net/ipv4/inet_diag.c.
 
 const JUMP: u8 = 1;
@@ -14,23 +14,23 @@ const EQUAL: u8 = 11; // INET_DIAG_BC_S_EQ, since Linux 4.16
 const CONDITION: usize = 8;
 const OP: usize = 4;
 
-/// The local port is one of these.
+/// Accepts sockets whose local port is one of these.
 pub(super) fn equal(ports: &[u16]) -> Vec<u8> {
     any_of(ports, &[EQUAL])
 }
 
-/// The same for older kernels, which know only order: it is at least this and at most this.
+/// The same for older kernels, which only compare for order: at least the port, and at most.
 pub(super) fn between(ports: &[u16]) -> Vec<u8> {
     any_of(ports, &[AT_LEAST, AT_MOST])
 }
 
-/// For one of the ports, all the conditions hold.
+/// Accepts sockets that satisfy all conditions for one of the ports.
 fn any_of(ports: &[u16], conditions: &[u8]) -> Vec<u8> {
     let one = conditions.len() * CONDITION + OP;
     let mut program = Vec::with_capacity(ports.len() * one);
     for (index, port) in ports.iter().enumerate() {
         for (place, &code) in conditions.iter().enumerate() {
-            // To the next port; from the last one, which has no jump behind it, beyond the end.
+            // If false, go to the next port. From the last one, which has no jump after it, go beyond the end.
             op(&mut program, code, CONDITION, one - place * CONDITION);
             op(&mut program, 0, 0, usize::from(*port));
         }

@@ -2,7 +2,7 @@
 
 /// `struct nlmsghdr`: length, kind, flags, sequence number, port.
 const HEADER: usize = 16;
-/// Kinds of questions about sockets. An answer is of the same kind.
+/// Kinds of requests about sockets. An answer is of the same kind.
 pub(super) const DIAG_BY_FAMILY: u16 = 20; // SOCK_DIAG_BY_FAMILY
 pub(super) const TCP_DIAG: u16 = 18; // TCPDIAG_GETSOCK
 const ERROR: u16 = 2;
@@ -12,15 +12,15 @@ const MULTI: u16 = 2;
 const INCONSISTENT: u16 = 0x10; // NLM_F_DUMP_INTR
 pub(super) const DUMP: u16 = 0x300;
 
-/// What a message says of itself.
+/// The header of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     pub kind: Kind,
-    /// Of the question that it answers.
+    /// The sequence number of the request that it answers.
     pub sequence: u32,
-    /// More messages follow.
+    /// Whether more messages follow.
     pub multi: bool,
-    /// What is being dumped has changed meanwhile.
+    /// Whether the dumped table has changed meanwhile.
     pub inconsistent: bool,
 }
 
@@ -28,12 +28,12 @@ pub(super) struct Header {
 pub(super) enum Kind {
     /// One socket.
     Socket,
-    /// No more follows: 0, or the error that is the reason.
+    /// The end of the answer: 0, or an error number.
     End(i32),
     Other,
 }
 
-/// Begins a question anew with its header.
+/// Starts a new request with its header.
 pub(super) fn start(message: &mut Vec<u8>, kind: u16, flags: u16, sequence: u32) {
     message.clear();
     message.extend_from_slice(&[0; 4]);
@@ -43,19 +43,19 @@ pub(super) fn start(message: &mut Vec<u8>, kind: u16, flags: u16, sequence: u32)
     message.extend_from_slice(&[0; 4]);
 }
 
-/// Completes it.
+/// Completes a request by its length.
 pub(super) fn set_length(message: &mut [u8]) {
     let length = message.len() as u32;
     message[..4].copy_from_slice(&length.to_ne_bytes());
 }
 
-/// Takes the first message off `bytes`: its header, its body and what follows it. `None` at the end, or where the rest
-/// is no message.
+/// Splits the first message from `bytes`: its header, its body and the rest. `None` at the end, or if the rest is not a
+/// message.
 pub(super) fn next(bytes: &[u8]) -> Option<(Header, &[u8], &[u8])> {
     let length = u32_at(bytes, 0)? as usize;
     let body = bytes.get(HEADER..length)?;
     let rest = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
-    // The kernel gives errors as negative numbers. A dump's end has one too, if it says anything at all.
+    // The kernel writes errors as negative numbers. The end of a dump may contain one too.
     let errno = u32_at(body, 0).map(|errno| (errno as i32).wrapping_neg());
     let kind = match u16_at(bytes, 4)? {
         DIAG_BY_FAMILY | TCP_DIAG => Kind::Socket,

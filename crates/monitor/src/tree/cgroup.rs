@@ -1,12 +1,12 @@
-//! The processes of a cgroup and of those below it. Sources: cgroups(7); Documentation/admin-guide/cgroup-v2.rst
-//! (`cgroup.procs`, which version 1 has as well: one hierarchy for each controller, in a directory of its own).
+//! The processes of a cgroup and of all cgroups below it. Sources: cgroups(7); Documentation/admin-guide/cgroup-v2.rst
+//! (`cgroup.procs`; version 1 has it too, with one hierarchy for each controller in a directory of its own).
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 const MOUNT: &str = "/sys/fs/cgroup";
 
-/// Cgroups as they were named, and where they are.
+/// The cgroups that match a path.
 #[derive(Debug)]
 pub(super) struct Cgroup {
     mount: PathBuf,
@@ -16,13 +16,13 @@ pub(super) struct Cgroup {
 }
 
 impl Cgroup {
-    /// `root` is where /sys is.
+    /// `root` contains /sys.
     pub fn new(root: &Path, wanted: &Path) -> Cgroup {
         let mount = root.join(MOUNT.trim_start_matches('/'));
         Cgroup { mount, wanted: wanted.to_owned(), directories: Vec::new() }
     }
 
-    /// Their processes, in no order, and one more than once if it is in several hierarchies.
+    /// Their processes, unordered. A process is repeated if it is in several hierarchies.
     pub fn processes(&mut self) -> Vec<u32> {
         self.directories.retain(|directory| directory.is_dir());
         if self.directories.is_empty() {
@@ -40,7 +40,7 @@ impl Cgroup {
         pids
     }
 
-    /// Why there may be none.
+    /// Why there are no processes, if the reason is known.
     pub fn why_none(&self) -> Option<String> {
         (self.directories.is_empty())
             .then(|| format!("there is no such cgroup under {MOUNT}; `systemd-cgls` lists them"))
@@ -64,13 +64,13 @@ impl Cgroup {
     }
 }
 
-/// Shows a directory, and those below it where the answer is yes.
+/// Visits a directory, and those below it if `see` returns true.
 fn visit(directory: &Path, see: &mut impl FnMut(&Path) -> bool) {
     if !see(directory) {
         return;
     }
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-        // What is no directory of its own is a file, or the second name of a hierarchy.
+        // Skips files, and symbolic links, which are second names of hierarchies.
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             visit(&entry.path(), see);
         }

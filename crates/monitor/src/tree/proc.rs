@@ -1,15 +1,14 @@
-//! Processes read from /proc: a descriptor on each one's `stat` that is kept open, and its CPU clock, at every sample;
+//! Reads processes from /proc: at every sample, each process's `stat`, whose descriptor stays open, and its CPU clock;
 //! its threads only as often as [`Search`] allows.
 //!
-//! New processes are looked for when the kernel has started something since: among the children of main threads, which
-//! are cheap to find; and in a scan of all processes, which also finds those of other threads and those that match a
-//! selector. A process may match only when it has executed its program or given itself a title, a moment after it was
-//! started; so each scan that followed a start is followed by another one, and by more while a name is waited for.
+//! New processes are looked for when the kernel has started something since the last search. Children of main threads
+//! are cheap to list. A scan of all processes also finds children of other threads, and processes that match a
+//! selector. A process may match only after exec or after it has set its title, a moment after its start. So each scan
+//! that followed a start is repeated once, and further while a name is awaited.
 
 use super::selection::Selection;
-use crate::accounts::{Accounts, Facts, Usage};
-use crate::process_table::{process_table, with_descendants};
-use crate::procfs::{self, ProcFile};
+use crate::accounts::{Accounts, ProcessReading, Usage};
+use crate::procfs::{self, ProcFile, process_table, with_descendants};
 use crate::program::CpuTime;
 use crate::search::Search;
 use crate::sys;
@@ -21,40 +20,41 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub(super) struct ProcReader {
     proc: PathBuf,
-    /// One for each member.
+    /// One handle for each member.
     handles: BTreeMap<u32, Handle>,
     stat: Option<ProcFile>,
-    /// The kernel's count of processes and threads started, at the last scan.
+    /// The kernel's count of processes and threads ever started, as of the last scan.
     pub forks: Option<u64>,
-    /// Nothing was started between the last two scans, nor a moment before them while a name is waited for.
+    /// Whether nothing was started between the last two scans and, if a name is awaited, shortly before them.
     settled: bool,
-    /// When it was last noticed that something had been started (`CLOCK_BOOTTIME`).
+    /// When a start was last noticed (`CLOCK_BOOTTIME`).
     started_at: Nanos,
     pub scan: Search,
     pub children: Search,
     threads: Search,
-    /// This kernel tells how threads were scheduled.
+    /// Whether this kernel reports how threads were scheduled.
     scheduling: bool,
     units: Units,
     buffer: Vec<u8>,
 }
 
-/// A descriptor refers to one very process: reading fails once that is gone, even when its pid is given out again.
+/// One process. Its descriptor never refers to another: reading fails once the process is gone, even if its pid is
+/// reused.
 #[derive(Debug)]
 struct Handle {
     stat: ProcFile,
     threads: HashMap<u32, Thread>,
-    /// Of threads that ended.
+    /// Run-queue wait of threads that ended.
     waited: Nanos,
     switches: u64,
 }
 
-/// What becomes of a process.
+/// The state of a process at a reading.
 #[derive(Debug)]
 enum State {
-    Alive(Facts),
-    /// With all that it ever used; its parent has not waited for it yet.
-    Ended(Facts),
+    Alive(ProcessReading),
+    /// It has ended, and its parent has not waited for it yet. The reading is final.
+    Ended(ProcessReading),
     Gone,
 }
 
@@ -73,7 +73,7 @@ struct Units {
 }
 
 impl ProcReader {
-    /// `root` is where /proc is. Takes over what is in the accounts.
+    /// `root` contains /proc. The processes that are already in the accounts stay.
     pub fn open(root: &Path, accounts: &mut Accounts) -> ProcReader {
         let proc = root.join("proc");
         let mut reader = ProcReader {
@@ -99,7 +99,7 @@ impl ProcReader {
         reader
     }
 
-    /// The slow part of a sample: new processes, and the threads of all.
+    /// Looks for new processes, and reads all threads. This is the slow part of a sample.
     pub fn search(&mut self, accounts: &mut Accounts, selection: &mut Selection) {
         let forks = self.forks();
         let started = forks.is_none() || forks != self.forks;
@@ -118,16 +118,16 @@ impl ProcReader {
         }
     }
 
-    /// Looks at every process there is.
+    /// Checks every process of the machine.
     pub fn scan(&mut self, accounts: &mut Accounts, selection: &mut Selection) {
         let begun = Search::begin();
-        let tag = |pid, comm: &[u8]| accounts.program_of(pid).or_else(|| selection.of(pid, comm, accounts));
+        let tag = |pid, comm: &[u8]| accounts.program_of(pid).or_else(|| selection.selector_of(pid, comm, accounts));
         let table = process_table(&self.proc, tag);
         for (pid, program) in with_descendants(&table) {
             if accounts.program_of(pid).is_none()
-                && let Some((handle, facts)) = self.open_handle(pid)
+                && let Some((handle, reading)) = self.open_handle(pid)
             {
-                accounts.admit(pid, program, &facts);
+                accounts.admit(pid, program, &reading);
                 self.handles.insert(pid, handle);
             }
         }
@@ -135,13 +135,13 @@ impl ProcReader {
         self.scan.rest(begun);
     }
 
-    /// What every member has used by now.
+    /// Updates the accounts with what every member has used.
     pub fn read(&mut self, accounts: &mut Accounts) {
         let ProcReader { handles, units, buffer, .. } = self;
         handles.retain(|&pid, handle| {
             let state = handle.state(pid, *units, buffer);
-            if let State::Alive(facts) | State::Ended(facts) = &state {
-                accounts.update(pid, facts);
+            if let State::Alive(reading) | State::Ended(reading) = &state {
+                accounts.update(pid, reading);
             }
             let alive = matches!(state, State::Alive(_));
             if !alive {
@@ -151,12 +151,12 @@ impl ProcReader {
         });
     }
 
-    /// Whether run-queue waits and context switches are known.
-    pub fn tells_scheduling(&self) -> bool {
+    /// Whether run-queue waits and context switches are available.
+    pub fn has_scheduling(&self) -> bool {
         self.scheduling
     }
 
-    /// Where the figures come from.
+    /// A description of the source of the figures.
     pub fn source(&self) -> String {
         let threads = match self.scheduling {
             true => "task/*/schedstat and task/*/stat",
@@ -166,12 +166,12 @@ impl ProcReader {
         format!("/proc/PID/stat and the CPU clock of each process; its threads, {every} apart at least: {threads}")
     }
 
-    /// The kernel's count of the processes and threads that it ever started.
+    /// The kernel's count of processes and threads ever started.
     fn forks(&mut self) -> Option<u64> {
         procfs::forks(self.stat.as_ref()?.read(&mut self.buffer).ok()?)
     }
 
-    /// Looks for children of the members, and for theirs.
+    /// Looks for descendants of the members.
     fn find_children(&mut self, accounts: &mut Accounts, selection: &Selection) {
         let begun = Search::begin();
         let mut parents: Vec<u32> = accounts.pids().collect();
@@ -182,11 +182,13 @@ impl ProcReader {
                 if pid == std::process::id() || accounts.program_of(pid).is_some() {
                     continue;
                 }
-                let Some((handle, facts)) = self.open_handle(pid) else { continue };
-                let Some(program) = selection.of(pid, facts.name(), accounts).or(accounts.program_of(parent)) else {
+                let Some((handle, reading)) = self.open_handle(pid) else { continue };
+                let Some(program) =
+                    selection.selector_of(pid, reading.name(), accounts).or(accounts.program_of(parent))
+                else {
                     continue;
                 };
-                accounts.admit(pid, program, &facts);
+                accounts.admit(pid, program, &reading);
                 self.handles.insert(pid, handle);
                 parents.push(pid);
             }
@@ -195,12 +197,12 @@ impl ProcReader {
     }
 
     /// `None` if there is no such process.
-    fn open_handle(&mut self, pid: u32) -> Option<(Handle, Facts)> {
+    fn open_handle(&mut self, pid: u32) -> Option<(Handle, ProcessReading)> {
         let stat = ProcFile::open(&self.proc.join(format!("{pid}/stat"))).ok()?;
         let mut handle = Handle { stat, threads: HashMap::new(), waited: Nanos::ZERO, switches: 0 };
         self.scheduling |= handle.read_threads(&self.proc.join(format!("{pid}/task")), &mut self.buffer);
         match handle.state(pid, self.units, &mut self.buffer) {
-            State::Alive(facts) => Some((handle, facts)),
+            State::Alive(reading) => Some((handle, reading)),
             State::Ended(_) | State::Gone => None,
         }
     }
@@ -217,21 +219,21 @@ impl ProcReader {
 impl Handle {
     fn state(&self, pid: u32, units: Units, buffer: &mut Vec<u8>) -> State {
         let Some(stat) = self.stat.read(buffer).ok().and_then(procfs::pid_stat) else { return State::Gone };
-        // It has been waited for: nothing else is told any more, not even who did.
+        // Its parent has waited for it: nothing else is reported any more, not even which process waited.
         if stat.threads == 0 {
             return State::Gone;
         }
-        // Of a process whose main thread alone has ended, others go on.
+        // If only the main thread has ended, the process continues.
         let ended = matches!(stat.state, b'Z' | b'X') && stat.threads <= 1;
         let (user, system) = (units.ticks(stat.user), units.ticks(stat.system));
         let (children_user, children_system) = (units.ticks(stat.children_user), units.ticks(stat.children_system));
         let total = sys::process_cpu(pid).unwrap_or(user + system);
         let mut comm = [0; 16];
         comm.iter_mut().zip(stat.comm.iter().take(15)).for_each(|(to, from)| *to = *from);
-        let facts = Facts {
+        let reading = ProcessReading {
             comm,
             parent: stat.parent,
-            // At the latest: what was started in the tick in which the watch began is new.
+            // Rounded up, so that a process started in the tick in which the watch began counts as new.
             started: units.ticks(stat.started.saturating_add(1)),
             own: Usage {
                 cpu: CpuTime::split(total, user, system),
@@ -248,13 +250,13 @@ impl Handle {
             running: self.threads.values().filter(|thread| thread.running).count() as u64,
             rss_bytes: stat.rss_pages.saturating_mul(units.page_bytes),
         };
-        if ended { State::Ended(facts) } else { State::Alive(facts) }
+        if ended { State::Ended(reading) } else { State::Alive(reading) }
     }
 
-    /// Looks at every thread; `directory` is the process's `task`. True if the kernel tells how they were scheduled.
+    /// Reads every thread; `directory` is the process's `task`. True if the kernel reports how they were scheduled.
     fn read_threads(&mut self, directory: &Path, buffer: &mut Vec<u8>) -> bool {
         let before = std::mem::take(&mut self.threads);
-        let mut told = false;
+        let mut reported = false;
         for tid in procfs::numeric_entries(directory) {
             let mut read = |name| {
                 ProcFile::open(&directory.join(format!("{tid}/{name}"))).ok()?.read(buffer).ok().map(<[u8]>::to_vec)
@@ -262,19 +264,19 @@ impl Handle {
             let stat = read("stat");
             let running = stat.as_deref().and_then(procfs::pid_stat).is_some_and(|stat| stat.state == b'R');
             let schedstat = read("schedstat").as_deref().and_then(procfs::schedstat);
-            // A kernel that keeps no account says that a thread which is there has never run.
-            told |= schedstat.is_some_and(|(_, switches)| switches > 0);
+            // A kernel without this accounting reports zero switches even for a thread that runs.
+            reported |= schedstat.is_some_and(|(_, switches)| switches > 0);
             let (waited, switches) = schedstat.unwrap_or_default();
             self.threads.insert(tid, Thread { waited, switches, running });
         }
-        // A thread that ended, or whose number a new one has taken, leaves its counts behind.
+        // Keeps the counts of a thread that ended, or whose number was reused.
         for (tid, thread) in before {
             if self.threads.get(&tid).is_none_or(|now| now.switches < thread.switches) {
                 self.waited += thread.waited;
                 self.switches += thread.switches;
             }
         }
-        told
+        reported
     }
 }
 
@@ -326,7 +328,7 @@ mod tests {
         assert_eq!(read(), (128, 1003, 1));
         fixture.end(P + 1);
         assert_eq!(read(), (128, 1003, 0));
-        assert!(reader.tells_scheduling() && reader.source().contains("task/*/schedstat"));
+        assert!(reader.has_scheduling() && reader.source().contains("task/*/schedstat"));
     }
 
     #[test]
@@ -335,11 +337,7 @@ mod tests {
         fixture.process(P + 1, 1, "server", [0; 4]);
         fixture.thread(P + 1, P + 1, "schedstat", "0 0 0\n");
         let (reader, ..) = watch(&fixture, &[ProcessSelector::Pid(P + 1)]);
-        assert!(
-            !reader.tells_scheduling() && reader.source().contains("none of run-queue waits"),
-            "{}",
-            reader.source()
-        );
+        assert!(!reader.has_scheduling() && reader.source().contains("none of run-queue waits"), "{}", reader.source());
     }
 
     #[test]

@@ -1,31 +1,31 @@
-//! How programs are named: on the command line, in messages, and in figures.
+//! How programs are named on the command line, in messages, and in figures.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// Which processes to watch; their descendants come with them. On the command line: `nginx`, `1234`, `port:80`,
+/// Which processes to watch; their descendants are included. On the command line: `nginx`, `1234`, `port:80`,
 /// `cgroup:system.slice/nginx.service`, or a systemd unit, `nginx.service`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProcessSelector {
-    /// Every process of this name: that of its executable's file, the first word of the title that it gives itself
-    /// (`php-fpm` of `php-fpm: master process`), or the script that an interpreter runs. The kernel's name of a process
-    /// counts too, where the name wanted has no more than the 15 letters that the kernel keeps. Never the monitoring
-    /// process itself.
+    /// Every process of this name. The name may be that of its executable, the first word of its title (`php-fpm` of
+    /// `php-fpm: master process`), or the script that an interpreter runs. The kernel's name of a process counts too,
+    /// if the wanted name has no more than the 15 bytes that the kernel keeps. The monitoring process itself never
+    /// matches.
     Name(String),
-    /// One process; when it has ended, another under the same number is not it.
+    /// One process. A later process with the same number does not match.
     Pid(u32),
     /// The processes that listen on a TCP port of this network namespace.
     Port(u16),
-    /// Every process in these cgroups and those below them, but for the monitoring process itself: the directory, if
-    /// the path begins with `/sys/fs/cgroup`; or else every directory below that whose path ends with this one, in all
-    /// hierarchies. So a systemd unit's name will do.
+    /// Every process in these cgroups and those below them, except the monitoring process itself. A path that begins
+    /// with `/sys/fs/cgroup` names one directory. Any other path names every cgroup directory whose path ends with it,
+    /// in all hierarchies, so a systemd unit's name is enough.
     Cgroup(PathBuf),
 }
 
 impl ProcessSelector {
-    /// What its program is called, and whether for good (true) or only for as long as no process of it is known.
+    /// The name of the selector's program, and whether it is final (true) or replaced by that of its first process.
     pub(super) fn label(&self) -> (bool, Arc<str>) {
         match self {
             ProcessSelector::Name(name) => (true, name.as_str().into()),
@@ -38,7 +38,7 @@ impl ProcessSelector {
     }
 }
 
-/// As messages put it: "no process … is running".
+/// For messages of the form "no process … is running".
 impl fmt::Display for ProcessSelector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

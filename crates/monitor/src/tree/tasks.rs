@@ -1,13 +1,13 @@
-//! Processes by an eBPF program that walks over the kernel's tasks: one pass tells of every thread of the machine, so
-//! there is nothing to look for and nothing is older than the sample.
+//! Reads processes by an eBPF program that walks over the kernel's tasks. One pass reports every thread of the machine,
+//! so no search is needed and all figures are as old as the sample.
 //!
-//! The scheduler brings a thread's CPU time up to date when it leaves its CPU and at each tick. So a process with a
-//! thread that runs or is ready is asked by its CPU clock, which is exact; all others' figures are exact as they are.
+//! The scheduler updates a thread's CPU time when the thread leaves its CPU, and at each tick. So for a process with a
+//! thread that runs or is ready, its CPU clock is read, which is exact. All other figures are exact as they are.
 
 use super::selection::Selection;
-use crate::accounts::{Accounts, Facts, Usage};
+use crate::accounts::{Accounts, ProcessReading, Usage};
 use crate::ebpf::{TaskIterator, TaskRecord};
-use crate::process_table::{Table, with_descendants};
+use crate::procfs::{Table, with_descendants};
 use crate::program::CpuTime;
 use crate::sys;
 use brimful_core::Nanos;
@@ -16,36 +16,36 @@ use std::{fmt, io, mem};
 /// Reads all processes.
 pub(super) struct TaskReader {
     iterator: TaskIterator,
-    /// All threads of the last pass, as the kernel has them.
+    /// All threads of the last pass, as the kernel reported them.
     records: Vec<TaskRecord>,
     /// All processes of the last pass, by pid.
     processes: Vec<Process>,
     members: Vec<Member>,
     /// The members' threads in the last pass, by id.
     threads: Vec<Thread>,
-    /// Lists of the pass before: their memory is used again.
+    /// Lists of the previous pass, whose memory is reused.
     former_processes: Vec<Process>,
     former_threads: Vec<Thread>,
-    /// Records of processes that have ended.
+    /// Indices of the records of processes that have ended.
     ended: Vec<usize>,
     page_bytes: u64,
 }
 
-/// A process, over all passes that find it. There are many that belong to no program, so this is small.
+/// A process, across passes. Most processes of a machine belong to no program, so this is small.
 #[derive(Clone, Copy, Debug)]
 struct Process {
     pid: u32,
     parent: u32,
     started: Nanos,
     comm: [u8; 16],
-    /// Where its main thread's record is.
+    /// Index of its main thread's record.
     record: usize,
     program: Option<usize>,
-    /// New, or under another name than before.
+    /// Whether it is new, or has changed its name.
     new: bool,
-    /// Waits of its threads that ended: the kernel adds up none.
+    /// Run-queue wait of its threads that ended. The kernel does not sum them.
     waited: Nanos,
-    /// Where it is among the members.
+    /// Its index among the members.
     member: Option<usize>,
 }
 
@@ -53,13 +53,13 @@ struct Process {
 #[derive(Clone, Copy, Debug)]
 struct Member {
     process: usize,
-    facts: Facts,
-    /// CPU time by the kernel's ticks.
+    reading: ProcessReading,
+    /// CPU time in user mode, by the kernel's ticks.
     user: Nanos,
     system: Nanos,
 }
 
-/// A thread of a member. Numbers are given out again, but not with the same start.
+/// A thread of a member. Thread numbers are reused, but not with the same start time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Thread {
     tid: u32,
@@ -77,7 +77,7 @@ impl fmt::Debug for TaskReader {
 impl TaskReader {
     pub const SOURCE: &str = "eBPF: a walk over all threads; CPU clock of processes that run";
 
-    /// An error says why this source cannot be used, and what would bring it.
+    /// The error says why this source cannot be used, and how to enable it.
     pub fn open() -> Result<TaskReader, String> {
         let mut reader = TaskReader {
             iterator: TaskIterator::open().map_err(|error| error.to_string())?,
@@ -94,7 +94,7 @@ impl TaskReader {
             .iterator
             .read(&mut reader.records)
             .map_err(|error| format!("eBPF cannot walk over the threads: {error}"))?;
-        // The proof that it sees what is to be seen here, and by the same numbers.
+        // This process must be found under its own pid: a check that the walk works here.
         let own = reader.records.iter().find(|record| record.pid == std::process::id());
         match own.and_then(|own| own.process.as_ref()?.rss_pages) {
             Some(_) => Ok(reader),
@@ -102,7 +102,7 @@ impl TaskReader {
         }
     }
 
-    /// What every process has used by now. New ones come into the accounts and those that ended leave them.
+    /// Updates the accounts with what every process has used. New processes are admitted, and ended ones removed.
     pub fn read(&mut self, accounts: &mut Accounts, selection: &Selection) -> io::Result<()> {
         self.iterator.read(&mut self.records)?;
         if self.recognise(accounts, selection) {
@@ -110,35 +110,35 @@ impl TaskReader {
         }
         self.add_up();
         self.settle_ended_threads();
-        for Member { process, facts, user, system } in &mut self.members {
+        for Member { process, reading, user, system } in &mut self.members {
             let Process { pid, program: Some(program), waited, .. } = self.processes[*process] else { continue };
-            let clock = if facts.running > 0 { sys::process_cpu(pid) } else { None };
-            let total = facts.own.cpu.total.max(clock.unwrap_or_default());
-            facts.own.cpu = CpuTime::split(total, *user, *system);
-            facts.own.waited += waited;
-            if !accounts.update(pid, facts) {
-                accounts.admit(pid, program, facts);
+            let clock = if reading.running > 0 { sys::process_cpu(pid) } else { None };
+            let total = reading.own.cpu.total.max(clock.unwrap_or_default());
+            reading.own.cpu = CpuTime::split(total, *user, *system);
+            reading.own.waited += waited;
+            if !accounts.update(pid, reading) {
+                accounts.admit(pid, program, reading);
             }
         }
         Ok(())
     }
 
-    /// Whether run-queue waits are known.
-    pub fn tells_waits(&self) -> bool {
+    /// Whether run-queue waits are available.
+    pub fn has_waits(&self) -> bool {
         self.records.first().is_some_and(|record| record.waited.is_some())
     }
 
-    /// Tells the processes of this pass from those of the last. True if there may be new members.
+    /// Matches the processes of this pass with those of the last. True if there may be new members.
     fn recognise(&mut self, accounts: &mut Accounts, selection: &Selection) -> bool {
         mem::swap(&mut self.processes, &mut self.former_processes);
         self.processes.clear();
         for (index, record) in self.records.iter().enumerate() {
             let Some(process) = &record.process else { continue };
-            // It has been waited for: what it used its parent has reaped.
+            // Its parent has waited for it, so its usage is in the parent's reaped counters.
             if process.threads == 0 {
                 continue;
             }
-            // Of a process whose main thread alone has ended, others go on.
+            // If only the main thread has ended, the process continues.
             if record.ended && process.threads <= 1 {
                 self.ended.push(index);
                 continue;
@@ -159,9 +159,9 @@ impl TaskReader {
         for record in self.ended.drain(..).map(|index| &self.records[index]) {
             let known = index_of(&self.former_processes, record.pid);
             let same = known.is_some_and(|index| self.former_processes[index].started == record.started);
-            // All that it ever used, while nobody has waited for it.
-            if let Some(facts) = Member::last(record, self.page_bytes).filter(|_| same) {
-                accounts.update(record.pid, &facts);
+            // Its final counters, as long as its parent has not waited for it.
+            if let Some(reading) = Member::last(record, self.page_bytes).filter(|_| same) {
+                accounts.update(record.pid, &reading);
             }
         }
         let mut former = self.former_processes.iter().peekable();
@@ -189,13 +189,13 @@ impl TaskReader {
         };
         for process in self.processes.iter_mut().filter(of_interest) {
             let name = process.comm.split(|&byte| byte == 0).next().unwrap_or_default();
-            process.program = process.program.or_else(|| selection.of(process.pid, name, accounts));
+            process.program = process.program.or_else(|| selection.selector_of(process.pid, name, accounts));
             new = true;
         }
         new
     }
 
-    /// Descendants of members are members.
+    /// Makes descendants of members members.
     fn enlist(&mut self) {
         let entry = |process: &Process| (process.pid, (process.parent, process.program));
         let table: Table<usize> = self.processes.iter().map(entry).collect();
@@ -206,7 +206,7 @@ impl TaskReader {
         }
     }
 
-    /// Adds up the threads of every member, ended and living.
+    /// Sums the threads of every member, ended and living.
     fn add_up(&mut self) {
         self.members.clear();
         for (index, process) in self.processes.iter_mut().enumerate().filter(|(_, process)| process.program.is_some()) {
@@ -218,7 +218,7 @@ impl TaskReader {
         self.threads.clear();
         let mut last = 0;
         for record in &self.records {
-            // A thread comes near others of its process.
+            // Threads of one process are usually adjacent.
             let near = self.processes.get(last).filter(|process| process.pid == record.tgid).map(|_| last);
             let Some(index) = near.or_else(|| index_of(&self.processes, record.tgid)) else { continue };
             last = index;
@@ -229,7 +229,7 @@ impl TaskReader {
         self.threads.sort_unstable_by_key(|thread| thread.tid);
     }
 
-    /// Keeps the waits of threads that are no longer there, for processes that are.
+    /// Keeps the waits of ended threads of living processes.
     fn settle_ended_threads(&mut self) {
         let mut now = self.threads.iter().peekable();
         for thread in &self.former_threads {
@@ -247,10 +247,10 @@ impl TaskReader {
 }
 
 impl Member {
-    /// Of a process, by its main thread's record: what its ended threads have used.
+    /// A member with the counters of its ended threads, from its main thread's record.
     fn new(process: usize, record: &TaskRecord, page_bytes: u64) -> Option<Member> {
         let of = record.process.as_ref()?;
-        let facts = Facts {
+        let reading = ProcessReading {
             comm: record.comm,
             parent: record.parent,
             started: record.started,
@@ -269,26 +269,26 @@ impl Member {
             running: 0,
             rss_bytes: of.rss_pages.unwrap_or_default().saturating_mul(page_bytes),
         };
-        Some(Member { process, facts, user: of.ended.user, system: of.ended.system })
+        Some(Member { process, reading, user: of.ended.user, system: of.ended.system })
     }
 
-    /// Of a process that has ended, by the record of its last thread.
-    fn last(record: &TaskRecord, page_bytes: u64) -> Option<Facts> {
+    /// The final reading of a process that has ended, from the record of its last thread.
+    fn last(record: &TaskRecord, page_bytes: u64) -> Option<ProcessReading> {
         let mut member = Member::new(0, record, page_bytes)?;
         member.add(record);
-        member.facts.own.cpu = CpuTime::split(member.facts.own.cpu.total, member.user, member.system);
-        Some(member.facts)
+        member.reading.own.cpu = CpuTime::split(member.reading.own.cpu.total, member.user, member.system);
+        Some(member.reading)
     }
 
-    /// Adds what a living thread has used; hands back its waits.
+    /// Adds what a living thread has used, and returns its wait.
     fn add(&mut self, thread: &TaskRecord) -> Nanos {
         let waited = thread.waited.unwrap_or_default();
-        let Member { facts, user, system, .. } = self;
-        facts.own.cpu.total += thread.own.ran;
-        facts.own.waited += waited;
-        facts.own.switches += thread.own.switches;
-        facts.own.major_faults += thread.own.major_faults;
-        facts.running += u64::from(thread.runnable);
+        let Member { reading, user, system, .. } = self;
+        reading.own.cpu.total += thread.own.ran;
+        reading.own.waited += waited;
+        reading.own.switches += thread.own.switches;
+        reading.own.major_faults += thread.own.major_faults;
+        reading.running += u64::from(thread.runnable);
         *user += thread.own.user;
         *system += thread.own.system;
         waited

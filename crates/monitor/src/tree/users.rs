@@ -6,7 +6,8 @@
 //! CPUs or into another control group. Root's processes and those of the user who watches are trusted. The real user of
 //! a process counts, because the effective one can be a setuid program's. Source: proc_pid_status(5), credentials(7).
 
-use super::selection::{JOINING, Port, bears_name};
+use super::names::ProcessNames;
+use super::port::{OWNER_REFRESH, Port};
 use crate::procfs;
 use crate::search::Search;
 use crate::{NetNamespace, sys};
@@ -21,14 +22,14 @@ const ROOT: u32 = 0;
 /// The most processes of one name that are remembered as left out.
 const MAX_LEFT_OUT: usize = 1024;
 /// The most processes that one remark lists.
-const MAX_NAMED: usize = 5;
+const MAX_LISTED: usize = 5;
 
 /// The processes that listen on the watched ports.
 #[derive(Debug)]
 pub(super) struct Listeners {
     ports: Vec<Port>,
     search: Search,
-    joining_at: Nanos,
+    refresh_at: Nanos,
 }
 
 /// The users of the processes of one name.
@@ -43,20 +44,20 @@ pub(super) struct Users {
 impl Listeners {
     pub fn new(ports: &[u16]) -> Listeners {
         let ports = ports.iter().map(|&number| Port::new(number)).collect();
-        Listeners { ports, search: Search::default(), joining_at: Nanos::ZERO }
+        Listeners { ports, search: Search::default(), refresh_at: Nanos::ZERO }
     }
 
     /// Finds the processes that listen, if that is due or `now` is set. True if it was done.
     pub fn look_up(&mut self, proc: &Path, netns: &NetNamespace, now: bool) -> bool {
-        if self.ports.is_empty() || !(now || self.search.due() && sys::now() >= self.joining_at) {
+        if self.ports.is_empty() || !(now || self.search.due() && sys::now() >= self.refresh_at) {
             return false;
         }
-        self.joining_at = sys::now() + JOINING;
+        self.refresh_at = sys::now() + OWNER_REFRESH;
         let begun = Search::begin();
         for port in &mut self.ports {
             let is_there = |pid: &u32| proc.join(pid.to_string()).exists();
             let gone = port.owners.is_empty() || !port.owners.iter().all(is_there);
-            port.owners(gone, netns);
+            port.new_owners(gone, netns);
         }
         self.search.rest(begun);
         true
@@ -131,17 +132,17 @@ pub(super) fn by_name_alone(name: &str, foreign: impl Iterator<Item = (u32, u32)
 /// A list of processes with their users, as text; `None` if there are none.
 fn listed(processes: impl Iterator<Item = (u32, u32)>) -> Option<String> {
     let words: Vec<String> = processes.map(|(pid, user)| format!("pid {pid} of uid {user}")).collect();
-    let named = words.iter().take(MAX_NAMED).cloned().collect::<Vec<_>>().join(", ");
+    let named = words.iter().take(MAX_LISTED).cloned().collect::<Vec<_>>().join(", ");
     match words.len() {
         0 => None,
-        count if count > MAX_NAMED => Some(format!("{named} and {} more", count - MAX_NAMED)),
+        count if count > MAX_LISTED => Some(format!("{named} and {} more", count - MAX_LISTED)),
         _ => Some(named),
     }
 }
 
 fn has_name(proc: &Path, pid: u32, name: &str) -> bool {
     let stat = fs::read(proc.join(format!("{pid}/stat"))).unwrap_or_default();
-    procfs::pid_stat(&stat).is_some_and(|stat| bears_name(proc, pid, stat.comm, name))
+    procfs::pid_stat(&stat).is_some_and(|stat| ProcessNames::new(proc, pid, stat.comm).contain(name))
 }
 
 /// The real user of a process; `None` if there is no such process.

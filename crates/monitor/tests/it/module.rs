@@ -2,7 +2,7 @@
 
 use brimful_core::Nanos;
 use brimful_core::server::Module;
-use brimful_monitor::module::{ServerSample, servers_elsewhere, start_ns};
+use brimful_monitor::module::{ServerSample, servers_in_containers, start_ns};
 use brimful_monitor::{MonitorConfig, ProcessSelector, Rates, Sample, Sampler};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -233,7 +233,7 @@ fn a_server_in_a_mount_namespace_of_its_own_is_found() {
     server.serve(21);
     assert!(!hidden.join("brimful-made-up").exists(), "needs root: it is in the namespace of all");
     let pid = server.child.id();
-    let mut elsewhere = servers_elsewhere(Path::new("/proc"));
+    let mut elsewhere = servers_in_containers(Path::new("/proc"));
     let found = elsewhere.iter_mut().find(|found| found.pids == [pid]).unwrap();
     let sample = found.sample().unwrap();
     assert_eq!((sample.name.as_str(), sample.requests(), sample.workers), ("made-up/1.0", 21, 1));
@@ -247,7 +247,7 @@ fn a_server_in_a_mount_namespace_of_its_own_is_found() {
 
     // One that sees what this process sees is not among them.
     let here = Server::start(directory.path(), &directory.path().join("brimful-here"));
-    assert!(servers_elsewhere(Path::new("/proc")).iter().all(|found| !found.pids.contains(&here.child.id())));
+    assert!(servers_in_containers(Path::new("/proc")).iter().all(|found| !found.pids.contains(&here.child.id())));
 }
 
 #[test]

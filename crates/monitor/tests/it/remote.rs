@@ -397,7 +397,7 @@ fn who_is_not_brimful_is_recognized() {
     assert!(hears(before).contains("update brimful on 127.0.0.1:"));
     assert!(hears(greeting("other/1")).contains("check the port"));
     assert!(hears(greeting("brimful.watch/3") + "{\"refused\":\"go\\u0007away\"}\n").contains(r"go\u0007away"));
-    assert!(hears(greeting("brimful.watch/3") + "{\"clock\":{\"at\":1}}\n").contains("what was not asked"));
+    assert!(hears(greeting("brimful.watch/3") + "{\"clock\":{\"at\":1}}\n").contains("does not belong to the request"));
 }
 
 proptest! {
@@ -460,7 +460,7 @@ fn tls_lets_those_through_who_trust_and_those_alone() {
 
     let other = make("DNS:other.example", false);
     let error = refused(&trusting(address.clone(), &other.certificate));
-    assert!(error.contains("not of the authority given"), "{error}");
+    assert!(error.contains("not signed by the given authority"), "{error}");
     says(&said, "does not trust this certificate");
     let (elsewhere, other_token, _) = serve(watch(), Some(other.clone()));
     let to_other = RemoteConfig { token: other_token, ..trusting(elsewhere.address().to_string(), &other.certificate) };

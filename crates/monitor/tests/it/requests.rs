@@ -3,7 +3,7 @@
 use crate::wait_for;
 use brimful_core::Nanos;
 use brimful_core::server::SocketRequests;
-use brimful_monitor::{Duty, GroupName, Intervals, MonitorConfig, ProcessSelector, Rates, Sample, Sampler};
+use brimful_monitor::{DutyCycle, GroupName, Intervals, MonitorConfig, ProcessSelector, Rates, Sample, Sampler};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
@@ -36,7 +36,7 @@ impl Echo {
     }
 }
 
-fn sampler(ports: Vec<u16>, requests: Duty, ebpf: bool) -> Sampler {
+fn sampler(ports: Vec<u16>, requests: DutyCycle, ebpf: bool) -> Sampler {
     let mut intervals = Intervals::every(Nanos::from_secs(1));
     intervals.set(GroupName::Requests, Some(Nanos::from_secs(1)));
     Sampler::open(&MonitorConfig { ports, intervals, requests, ebpf, ..MonitorConfig::default() }).unwrap()
@@ -50,7 +50,7 @@ fn figures(first: &Sample, last: &Sample) -> SocketRequests {
 fn attached_all_the_time_every_request_is_counted() {
     const REQUESTS: u64 = 40;
     let mut echo = Echo::start();
-    let mut sampler = sampler(vec![echo.port], Duty::ALWAYS, true);
+    let mut sampler = sampler(vec![echo.port], DutyCycle::ALWAYS, true);
     assert!(sampler.sources()["requests"].ends_with("attached all the time"), "{:?}", sampler.sources());
     let first = sampler.sample();
     (0..REQUESTS).for_each(|_| echo.ask());
@@ -69,7 +69,7 @@ fn attached_all_the_time_every_request_is_counted() {
 #[test]
 fn slices_show_a_part_of_the_time_and_say_which() {
     let mut echo = Echo::start();
-    let mut sampler = sampler(vec![echo.port], Duty::of_share(0.5).unwrap(), true);
+    let mut sampler = sampler(vec![echo.port], DutyCycle::from_share(0.5).unwrap(), true);
     let source = &sampler.sources()["requests"];
     assert!(source.ends_with("attached for 200ms at a random instant of every 400ms"), "{source}");
     let first = sampler.sample();
@@ -99,8 +99,8 @@ fn the_ports_are_those_that_the_programs_listen_on_if_none_is_named() {
 #[test]
 fn without_a_port_or_ebpf_or_being_asked_there_is_a_reason() {
     let why = |sampler: Sampler| sampler.sources()["requests"].clone();
-    assert!(why(sampler(vec![], Duty::default(), true)).starts_with("none: no port was named: name those"));
-    assert!(why(sampler(vec![80], Duty::default(), false)).starts_with("none: only eBPF can give them"));
+    assert!(why(sampler(vec![], DutyCycle::default(), true)).starts_with("none: no port was named: name those"));
+    assert!(why(sampler(vec![80], DutyCycle::default(), false)).starts_with("none: only eBPF can give them"));
     let off = why(Sampler::open(&MonitorConfig::default()).unwrap());
     assert!(off.starts_with("none: they cost the server") && off.ends_with("--requests"), "{off}");
 }

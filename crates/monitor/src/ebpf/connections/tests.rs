@@ -1,7 +1,7 @@
 //! The gauges against /proc/net/tcp, each test in a network namespace of its own. They must run as root.
 
 use super::*;
-use crate::fixture::PATIENCE;
+use crate::fixture::TEST_TIMEOUT;
 use proptest::prelude::*;
 use rustix::net::sockopt::set_socket_linger;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, listen, socket_with};
@@ -75,7 +75,7 @@ fn listed(port: u16) -> [i64; STATES] {
 fn settle(gauges: &Gauges, index: usize, expected: [i64; STATES]) {
     let begun = Instant::now();
     while gauges.read(index).states != expected {
-        assert!(begun.elapsed() < PATIENCE, "{:?} instead of {expected:?}", gauges.read(index).states);
+        assert!(begun.elapsed() < TEST_TIMEOUT, "{:?} instead of {expected:?}", gauges.read(index).states);
         thread::yield_now();
     }
 }
@@ -291,7 +291,7 @@ fn churn(steps: &[(Step, prop::sample::Index)]) -> ([i64; STATES], [i64; STATES]
     // A connection may change its state between two readings: only those of one turn belong together.
     let (seen, listed) = loop {
         let (seen, listed) = (gauges.read(0).states, listed(PORT));
-        if seen == listed || begun.elapsed() >= PATIENCE {
+        if seen == listed || begun.elapsed() >= TEST_TIMEOUT {
             break (seen, listed);
         }
         thread::yield_now();

@@ -1,9 +1,9 @@
-//! The programs against real sockets, each test in a network namespace of its own. They must run as root.
+//! Tests of the programs with real sockets, each in a network namespace of its own. They must run as root.
 
 use super::*;
 use crate::ebpf::connections::tests::{apart, client, listener};
 use crate::ebpf::own_network_namespace;
-use crate::fixture::PATIENCE;
+use crate::fixture::TEST_TIMEOUT;
 use rustix::fs::sendfile;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -14,7 +14,7 @@ const PORT: u16 = 8080;
 const OTHER: u16 = 9090;
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\n\r\n";
 
-/// The two ends of a connection: the client's, the server's.
+/// The client's and the server's end of a connection.
 type Pair = (TcpStream, TcpStream);
 
 fn probe() -> RequestProbe {
@@ -37,7 +37,7 @@ fn read(mut from: &TcpStream, bytes: usize) {
     from.read_exact(&mut vec![0; bytes]).unwrap();
 }
 
-/// One request, answered in these parts.
+/// Sends one request, and an answer in these parts.
 fn exchange((client, server): &Pair, parts: &[usize]) {
     let (mut asks, mut answers) = (client, server);
     asks.write_all(REQUEST).unwrap();
@@ -54,12 +54,12 @@ fn counts(probe: &RequestProbe) -> (u64, u64, u64) {
     (tally.begun, tally.sizes.iter().map(|size| size.answered).sum(), tally.unanswered)
 }
 
-/// Waits until they are these: the server's end is traced a moment after the client has its bytes.
+/// Waits until the counts are these: the server's end is traced a moment after the client has its bytes.
 #[track_caller]
 fn settle(probe: &RequestProbe, expected: (u64, u64, u64)) {
     let begun = Instant::now();
     while counts(probe) != expected {
-        assert!(begun.elapsed() < PATIENCE, "{:?} instead of {expected:?}", counts(probe));
+        assert!(begun.elapsed() < TEST_TIMEOUT, "{:?} instead of {expected:?}", counts(probe));
         thread::yield_now();
     }
 }
@@ -111,7 +111,7 @@ fn waiting_ends_with_the_first_read_and_service_with_the_last_send() {
         let begun = Instant::now();
         // The second send takes back what the first has recorded.
         while size().sent != 8 {
-            assert!(begun.elapsed() < PATIENCE, "{:?}", size());
+            assert!(begun.elapsed() < TEST_TIMEOUT, "{:?}", size());
         }
         let ms = |ns: u64| Duration::from_nanos(ns);
         let SizeTally { wait, service, received, .. } = size();
@@ -137,7 +137,7 @@ fn an_answer_by_sendfile_is_seen() {
         settle(&probe, (1, 1, 0));
         let begun = Instant::now();
         while probe.read().unwrap()[1].sizes[2].sent != 60_000 {
-            assert!(begun.elapsed() < PATIENCE, "{:?}", probe.read().unwrap());
+            assert!(begun.elapsed() < TEST_TIMEOUT, "{:?}", probe.read().unwrap());
         }
     });
 }

@@ -10,8 +10,8 @@ use std::{fs, thread};
 
 /// All threads, and both programs must agree on which there are, or be asked again because some came or went.
 fn all() -> Vec<TaskRecord> {
-    let mut walk = TaskIterator { way: Way::walk(1).expect("this test must run as root, on Linux 6.7") };
-    let mut iterate = TaskIterator { way: Way::iterate().unwrap() };
+    let mut walk = TaskIterator { method: Method::walk(1).expect("this test must run as root, on Linux 6.7") };
+    let mut iterate = TaskIterator { method: Method::iterate().unwrap() };
     let (mut first, mut second) = (Vec::new(), Vec::new());
     for _ in 0..100 {
         walk.read(&mut first).unwrap();
@@ -52,7 +52,7 @@ fn named(text: &str, name: &str) -> u64 {
 fn a_count_below_zero_is_zero() {
     // Behind the ids, the name, the start, the thread's counters and its waits.
     const THREADS: usize = 4 * 4 + 16 + 8 * (1 + 5 + 1);
-    let mut record = [0; RECORD];
+    let mut record = [0; RECORD_BYTES];
     record[12..16].copy_from_slice(&(LEADER | RSS).to_ne_bytes());
     record[THREADS..THREADS + 8].copy_from_slice(&(-1_i64).to_ne_bytes());
     record[THREADS + 8..THREADS + 16].copy_from_slice(&(-7_i64).to_ne_bytes());
@@ -164,28 +164,28 @@ impl Read for Pieces<'_> {
 proptest! {
     #[test]
     fn records_may_be_cut_anywhere_but_at_the_end(
-        records in prop::collection::vec(prop::collection::vec(any::<u8>(), RECORD), 0..20),
+        records in prop::collection::vec(prop::collection::vec(any::<u8>(), RECORD_BYTES), 0..20),
         sizes in prop::collection::vec(1..600usize, 0..50),
-        missing in 0..RECORD,
+        missing in 0..RECORD_BYTES,
     ) {
         let bytes = records.concat();
         let whole: Vec<TaskRecord> = bytes.as_chunks().0.iter().map(TaskRecord::parse).collect();
-        let (mut cut, mut buffer) = (Vec::new(), vec![0; 2 * RECORD]);
+        let (mut cut, mut buffer) = (Vec::new(), vec![0; 2 * RECORD_BYTES]);
         parse_all(Pieces(&bytes, sizes.clone().into_iter()), &mut buffer, &mut cut).unwrap();
         prop_assert_eq!(cut.len(), records.len());
         prop_assert_eq!(&cut, &whole);
         let short = &bytes[..bytes.len().saturating_sub(missing)];
         let read = parse_all(Pieces(short, sizes.into_iter()), &mut buffer, &mut Vec::new());
-        prop_assert_eq!(read.is_ok(), short.len() % RECORD == 0);
+        prop_assert_eq!(read.is_ok(), short.len() % RECORD_BYTES == 0);
     }
 
     #[test]
-    fn a_record_ends_where_its_last_field_does(bytes in prop::collection::vec(any::<u8>(), RECORD)) {
-        let mut bytes: [u8; RECORD] = bytes.try_into().unwrap();
+    fn a_record_ends_where_its_last_field_does(bytes in prop::collection::vec(any::<u8>(), RECORD_BYTES)) {
+        let mut bytes: [u8; RECORD_BYTES] = bytes.try_into().unwrap();
         bytes[12] |= LEADER as u8;
         let parse = |last: u64| {
             let mut bytes = bytes;
-            bytes[RECORD - 8..].copy_from_slice(&last.to_ne_bytes());
+            bytes[RECORD_BYTES - 8..].copy_from_slice(&last.to_ne_bytes());
             TaskRecord::parse(&bytes).process.unwrap().children_major_faults
         };
         prop_assert_eq!((parse(1), parse(u64::MAX)), (1, u64::MAX));

@@ -1,6 +1,5 @@
-//! The CPU quotas of the control groups that a program's processes are in: what there is of them, and how often they
-//! stopped it. A group is looked up when a process comes, and all of them again now and then; one without a quota costs
-//! nothing until then.
+//! The CPU quotas of the control groups that a program's processes are in, and how often they throttled it. A group is
+//! looked up when a process joins, and all groups again now and then. Groups without a quota cost nothing in between.
 
 use crate::sys;
 use brimful_core::Nanos;
@@ -11,40 +10,40 @@ use std::fs::read_to_string;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// How often to look for processes that were moved, and for quotas that were given.
-const LOOK: Nanos = Nanos::from_secs(2);
+/// How often to look for processes that were moved and for new quotas.
+const REFRESH: Nanos = Nanos::from_secs(2);
 
-/// A group that has a quota now, and its counters.
+/// A control group that has a quota now, and its counters.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct QuotaSample {
-    /// Its directory.
+    /// The group's directory.
     pub group: Arc<str>,
-    /// CPU time that it may have in each period.
+    /// CPU time that the group may use in each period.
     pub quota: Nanos,
-    /// How long that is.
+    /// The length of a period.
     pub period: Nanos,
-    /// Periods in which it ran.
+    /// Periods in which the group ran.
     pub periods: u64,
-    /// Those in which it was stopped.
+    /// Periods in which it was throttled.
     pub throttled_periods: u64,
-    /// For how long; of several CPUs together.
+    /// Time for which it was throttled, summed over CPUs.
     pub throttled: Nanos,
 }
 
-/// The groups of all programs.
+/// The control groups of all programs.
 #[derive(Debug)]
-pub(super) struct QuotaWatch {
+pub(crate) struct QuotaWatch {
     root: PathBuf,
-    programs: Vec<Program>,
+    programs: Vec<ProgramGroups>,
 }
 
 #[derive(Debug, Default)]
-struct Program {
+struct ProgramGroups {
     pids: Arc<[u32]>,
-    /// What `/proc/PID/cgroup` of each says.
+    /// The contents of `/proc/PID/cgroup` by pid.
     cgroups: BTreeMap<u32, Arc<str>>,
-    /// Those with a quota.
+    /// The groups that have a quota.
     limited: Vec<(PathBuf, Arc<str>)>,
     look_at: Nanos,
 }
@@ -52,18 +51,18 @@ struct Program {
 impl QuotaWatch {
     /// `root` is where /proc and /sys are.
     pub fn new(root: &Path, programs: usize) -> QuotaWatch {
-        let programs = (0..programs).map(|_| Program::default()).collect();
+        let programs = (0..programs).map(|_| ProgramGroups::default()).collect();
         QuotaWatch { root: root.to_owned(), programs }
     }
 
-    /// Of a program that has these processes now.
+    /// The quotas of a program that has these processes now.
     pub fn read(&mut self, program: usize, pids: &Arc<[u32]>) -> Vec<QuotaSample> {
         let Some(program) = self.programs.get_mut(program) else { return Vec::new() };
         let now = sys::now();
         if program.pids != *pids || now >= program.look_at {
             if now >= program.look_at {
                 program.cgroups.clear();
-                program.look_at = now + LOOK;
+                program.look_at = now + REFRESH;
             }
             program.look(&self.root, pids);
         }
@@ -71,7 +70,7 @@ impl QuotaWatch {
     }
 }
 
-impl Program {
+impl ProgramGroups {
     fn look(&mut self, root: &Path, pids: &Arc<[u32]>) {
         self.pids = Arc::clone(pids);
         self.cgroups.retain(|pid, _| pids.contains(pid));

@@ -1,19 +1,20 @@
-//! Whether processes are kept from view: those of other users by /proc, those of the host and of other containers by a
-//! PID namespace. Source: proc(5), mount options `hidepid` and `gid`; pid_namespaces(7).
+//! Whether processes are hidden from this user: other users' processes by /proc, those of the host and of other
+//! containers by a PID namespace. Source: proc(5), mount options `hidepid` and `gid`; pid_namespaces(7).
 
 use std::fs;
 use std::path::Path;
 
-/// The first PID namespace of a host, from which all processes are seen (`PROC_PID_INIT_INO` in Linux's proc_ns.h).
+/// The initial PID namespace of a host, from which all processes are visible (`PROC_PID_INIT_INO` in Linux's
+/// proc_ns.h).
 const FIRST_NAMESPACE: &str = "pid:[4026531836]";
 
-/// What hides processes from this user, and what to do about it; `None` if nothing does. `root` is where /proc is.
-pub(super) fn hidden(root: &Path) -> Option<String> {
+/// What hides processes from this user, with a remedy; `None` if nothing does. `root` contains /proc.
+pub(crate) fn hidden(root: &Path) -> Option<String> {
     let mounts = fs::read_to_string(root.join("proc/self/mountinfo")).ok()?;
     let options = options_of_proc(&mounts)?;
     let option = |name: &str| options.split(',').find_map(|option| option.strip_prefix(name)?.strip_prefix('='));
     let hidepid = option("hidepid").filter(|value| !matches!(*value, "0" | "off"))?;
-    // Who may look into the first process may look into all of them.
+    // A user who may inspect process 1 may inspect all processes.
     if fs::read(root.join("proc/1/stat")).is_ok() {
         return None;
     }
@@ -24,7 +25,7 @@ pub(super) fn hidden(root: &Path) -> Option<String> {
     ))
 }
 
-/// Where else processes may be, if not all of the host's are seen from here, and what to do about it.
+/// A hint where to look if this PID namespace does not show all of the host's processes.
 pub(crate) fn elsewhere(root: &Path) -> Option<String> {
     let own = fs::read_link(root.join("proc/self/ns/pid")).ok()?;
     (own.as_os_str() != FIRST_NAMESPACE).then(|| {
@@ -34,7 +35,7 @@ pub(crate) fn elsewhere(root: &Path) -> Option<String> {
     })
 }
 
-/// Of the file system that covers all others mounted there.
+/// The mount options of the topmost file system at /proc.
 fn options_of_proc(mountinfo: &str) -> Option<&str> {
     mountinfo.lines().rev().find_map(|line| {
         let (mount, system) = line.split_once(" - ")?;

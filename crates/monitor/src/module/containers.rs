@@ -1,59 +1,58 @@
-//! Servers that have the module in a mount namespace or below a root of their own, as in a container: their files have
-//! no name here, and are found by what their processes have mapped.
+//! Servers with the module in another mount namespace or below another root directory, as in a container. Their files
+//! have no path here, and are found through the mappings of their processes.
 
 use super::ServerSample;
 use super::file::{ModuleFile, ModuleFileError};
-use super::find::{Found, open_mapped};
+use super::find::{MappedFiles, open_mapped};
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// A server of another mount namespace, or another root.
+/// A server in another mount namespace or below another root directory.
 #[derive(Debug)]
-pub struct Elsewhere {
-    /// Its processes that have the file mapped, by their ids here, in ascending order.
+pub struct ContainerServer {
+    /// Its processes that map the file, by their pids here, in ascending order.
     pub pids: Vec<u32>,
-    /// The file as this process may name it, by the root of one of them.
+    /// The path of the file for this process, through the root directory of one of them.
     pub path: PathBuf,
     file: ModuleFile,
-    /// Its processes by their own ids.
+    /// Its processes, by the pids in their own namespace.
     living: Vec<u32>,
 }
 
-impl Elsewhere {
-    /// What its file says now.
+impl ContainerServer {
+    /// Reads its file.
     ///
-    /// # Errors
-    /// It cannot be read any more, or has become something else.
+    /// The file cannot be read any more, or is no file of the Server Module any more.
     pub fn sample(&mut self) -> Result<ServerSample, ModuleFileError> {
         let living = &self.living;
         self.file.sample(&|pid| living.contains(&pid))
     }
 }
 
-/// All of them, as far as this user may look into their processes; `proc` is where the kernel tells of processes.
-pub fn servers_elsewhere(proc: &Path) -> Vec<Elsewhere> {
-    let here = Place::of(&proc.join("self"));
+/// All such servers whose processes this user may inspect; `proc` is the directory that is /proc.
+pub fn servers_in_containers(proc: &Path) -> Vec<ContainerServer> {
+    let here = Place::of_process(&proc.join("self"));
     let processes = fs::read_dir(proc).into_iter().flatten().flatten();
     let mut pids: Vec<u32> = processes
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .filter(|pid: &u32| Place::of(&proc.join(pid.to_string())).is_some_and(|there| Some(there) != here))
+        .filter(|pid: &u32| Place::of_process(&proc.join(pid.to_string())).is_some_and(|there| Some(there) != here))
         .collect();
     pids.sort_unstable();
-    let found = Found::look(proc, &pids);
+    let found = MappedFiles::look(proc, &pids);
     let living: Vec<u32> = found.living.iter().copied().collect();
     let opened = found.files.iter().filter_map(|(place, sharing)| {
         let file = open_mapped(proc, place, sharing).ok()?;
         let pids: Vec<u32> = sharing.pids.iter().copied().collect();
         let root = proc.join(pids.first()?.to_string()).join("root");
         let path = root.join(file.path().trim_start_matches('/'));
-        Some(Elsewhere { pids, path, file, living: living.clone() })
+        Some(ContainerServer { pids, path, file, living: living.clone() })
     });
     opened.collect()
 }
 
-/// Where a process sees its files.
+/// The mount namespace and root directory of a process.
 #[derive(PartialEq, Eq)]
 struct Place {
     namespace: OsString,
@@ -62,8 +61,8 @@ struct Place {
 }
 
 impl Place {
-    /// Of the process of this directory; `None` of one that is gone, or nobody may look into.
-    fn of(process: &Path) -> Option<Place> {
+    /// Reads the directory of a process in /proc; `None` if it is gone, or this user may not inspect it.
+    fn of_process(process: &Path) -> Option<Place> {
         let namespace = fs::read_link(process.join("ns/mnt")).ok()?.into_os_string();
         let root = fs::metadata(process.join("root")).ok()?;
         Some(Place { namespace, root: [root.dev(), root.ino()] })
