@@ -282,7 +282,7 @@ mod tests {
         };
         assert_eq!(announced[0].0, None, "it was moved before it was announced");
         let group = limited(parent).unwrap();
-        let quota = brimful_os::cgroup::Quota::of(&group, |path| read_to_string(path).ok()).unwrap();
+        let quota = brimful_os::cgroup::Quota::read(&group, |path| read_to_string(path).ok()).unwrap();
         assert_eq!(quota.cpus(), 0.25);
         drop(sleepers.0.stdin.take());
         crate::fixture::wait_for("another child", || (family().len() == 3).then_some(()));
