@@ -2,7 +2,7 @@
 //! whatever wrote them is wrong about more than one figure.
 
 use crate::EstimateError;
-use crate::window::{completed_in_window, measured};
+use crate::window::{completed_in_window, window_means};
 use brimful_core::number::non_negative;
 use brimful_core::record::{Record, SCHEMA};
 use brimful_core::server::{CpuShares, Server};
@@ -69,7 +69,7 @@ fn watched(record: &Record, server: &Server, by_process: bool) -> Result<(), Str
         }
     }
     let cpus = if server.kernel.cpus.is_empty() { MOST_CPUS } else { server.kernel.cpus.len() };
-    let used = measured(record, by_process).map_or(0.0, |measured| measured.busy);
+    let used = window_means(record, by_process).map_or(0.0, |measured| measured.busy);
     let whole: f64 = server.process.iter().map(|p| p.cores).sum();
     if used.max(whole) > TOO_MUCH * cpus as f64 {
         return Err(format!(

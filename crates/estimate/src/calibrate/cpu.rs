@@ -11,7 +11,7 @@ use super::odd::{self, OddRun};
 use super::runs::{LeftOut, Run, Runs};
 use super::{Attribution, CalibrateOptions};
 use crate::EstimateError;
-use crate::correlation::of_covariance;
+use crate::correlation::correlation_of;
 use crate::demand::collinear::COLLINEAR;
 use crate::demand::law::Law;
 use crate::demand::load::beyond_constant;
@@ -20,7 +20,7 @@ use crate::demand::{
     Background, Bootstrap, DemandFit, Interval, LoadDependence, Observation, Resampling, attribute_by_share, check,
     counted, moving_blocks,
 };
-use crate::inside::{Inside, NORMAL_95};
+use crate::inside::{ModuleDemand, NORMAL_95};
 use brimful_core::model::IdleCost;
 use brimful_core::quantity::{seconds, whole_percent};
 use brimful_model::Estimate;
@@ -76,7 +76,7 @@ pub(super) fn fit(
     warnings: &mut Vec<String>,
 ) -> Result<CpuFit, EstimateError> {
     let inside = runs.inside();
-    let known = inside.as_deref().map(Inside::beyond_least);
+    let known = inside.as_deref().map(ModuleDemand::excess_over_cheapest);
     let (law, constant) = set_bursts_aside(runs, known.as_deref())?;
     let mut cpu = fit_law(runs, options, inside.as_deref(), law, &constant, warnings);
     let Some(inside) = inside else {
@@ -96,7 +96,7 @@ pub(super) fn fit(
 fn fit_law(
     runs: &Runs,
     options: CalibrateOptions,
-    inside: Option<&[Inside]>,
+    inside: Option<&[ModuleDemand]>,
     law: Law,
     constant: &DemandFit,
     warnings: &mut Vec<String>,
@@ -330,7 +330,7 @@ impl CpuFit {
             return identity(classes);
         };
         (0..classes).for_each(|class| widest[class][class] += self.sampled[class].powi(2));
-        of_covariance(&widest)
+        correlation_of(&widest)
     }
 
     fn known(&self, class: usize, source: Source) -> Uncertainty {
@@ -360,7 +360,7 @@ fn covariance(draws: &[Vec<f64>], values: usize) -> Vec<Vec<f64>> {
     (0..values).map(|i| (0..values).map(|j| of(i, j)).collect()).collect()
 }
 
-fn warn(runs: &Runs, law: &Law, fit: &DemandFit, inside: Option<&[Inside]>, warnings: &mut Vec<String>) {
+fn warn(runs: &Runs, law: &Law, fit: &DemandFit, inside: Option<&[ModuleDemand]>, warnings: &mut Vec<String>) {
     let share = fit.background.value / f64::from(runs.servers);
     if runs.idle.busy.is_none() && law.background == Background::Known(0.0) {
         warnings.push(
@@ -386,8 +386,9 @@ fn warn(runs: &Runs, law: &Law, fit: &DemandFit, inside: Option<&[Inside]>, warn
              demand is more than its interval"
         ));
     }
-    let spent =
-        |run: &Run, inside: &[Inside]| -> f64 { run.throughput.iter().zip(inside).map(|(x, of)| x * of.within).sum() };
+    let spent = |run: &Run, inside: &[ModuleDemand]| -> f64 {
+        run.throughput.iter().zip(inside).map(|(x, of)| x * of.in_phases).sum()
+    };
     if let Some(inside) = inside
         && runs.used.iter().map(|r| spent(r, inside)).sum::<f64>()
             > MOST_INSIDE * runs.used.iter().map(|r| r.busy).sum::<f64>()

@@ -4,7 +4,7 @@ use super::certainty::{Source, Uncertainty};
 use super::cpu::regress;
 use super::runs::{Run, Runs};
 use crate::Observation;
-use crate::correlation::of_covariance;
+use crate::correlation::correlation_of;
 use brimful_model::correlation::identity;
 
 /// A disk that was never busier than this is no station.
@@ -40,7 +40,7 @@ pub(super) fn fit(runs: &Runs, warnings: &mut Vec<String>) -> Vec<DiskFit> {
                     let uncertainty =
                         (0..demands.len()).map(|class| Uncertainty::of_fit(source(class), &fit, class)).collect();
                     let correlation =
-                        fit.covariance(0.0).map_or_else(|| identity(demands.len()), |c| of_covariance(&c));
+                        fit.covariance(0.0).map_or_else(|| identity(demands.len()), |c| correlation_of(&c));
                     let background = fit.background.value.min(0.99);
                     let merged = fit.merged;
                     fits.push(DiskFit { name, demands, uncertainty, merged, correlation, background });

@@ -9,7 +9,7 @@ use super::certainty::Source;
 use super::cpu::CpuFit;
 use super::runs::Runs;
 use crate::demand::Interval;
-use crate::inside::{Inside, NORMAL_95, variability};
+use crate::inside::{ModuleDemand, NORMAL_95, variability};
 use brimful_core::quantity::seconds;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -62,19 +62,19 @@ impl InsideDemands {
     /// `model` is the fit with what was measured inside, `regression` the one without.
     pub(super) fn new(
         runs: &Runs,
-        inside: &[Inside],
+        inside: &[ModuleDemand],
         model: &CpuFit,
         regression: &Result<CpuFit, String>,
     ) -> InsideDemands {
-        let class = |(class, measured): (usize, &Inside)| {
+        let class = |(class, measured): (usize, &ModuleDemand)| {
             let told = |fit: &&CpuFit| fit.uncertainty[class].source != Source::Proportional;
             let other = regression.as_ref().ok().filter(told);
             let (demand_s, regression_s) = (model.demands[class], other.map(|fit| fit.demands[class]));
             InsideDemand {
                 class: runs.classes[class].clone(),
                 sampled: measured.sampled as u64,
-                measured_s: measured.whole.map(|whole| whole.mean),
-                measured_ci95_half_width: measured.whole.map(|_| NORMAL_95 * measured.standard_error()),
+                measured_s: measured.total.map(|total| total.mean),
+                measured_ci95_half_width: measured.total.map(|_| NORMAL_95 * measured.standard_error()),
                 demand_s,
                 ci95: model.uncertainty[class].ci95,
                 regression_s,
@@ -125,11 +125,11 @@ impl InsideDemand {
 
 impl Runs {
     /// What the server measured of each class over all runs that are used; `None` unless it did of every class.
-    pub(super) fn inside(&self) -> Option<Vec<Inside>> {
+    pub(super) fn inside(&self) -> Option<Vec<ModuleDemand>> {
         let measured = |class: usize| {
             let of_run =
                 self.used.iter().filter_map(|run| run.inside.as_ref()?.as_ref().ok()?.get(class).copied().flatten());
-            of_run.reduce(Inside::pool)
+            of_run.reduce(ModuleDemand::pool)
         };
         (0..self.classes.len()).map(measured).collect()
     }

@@ -2,7 +2,7 @@
 
 use super::figures::load_kind;
 use crate::EstimateError;
-use crate::window::measured;
+use crate::window::window_means;
 use brimful_core::quantity::{number, percent};
 use brimful_core::record::{ReasonCode, Record};
 use brimful_core::server::Server;
@@ -23,7 +23,7 @@ pub(super) fn judge(record: &Record, by_process: bool) -> Result<(), String> {
         let reasons: Vec<&str> = record.verdict.reasons.iter().map(|r| r.message.as_str()).collect();
         return Err(format!("the run is invalid: {}", reasons.join(" ")));
     }
-    let Some(measured) = measured(record, by_process) else {
+    let Some(measured) = window_means(record, by_process) else {
         return Err("the CPU time of the server is not in it: name the server's program with --process".into());
     };
     if record.counts.scheduled == 0 {
@@ -70,7 +70,7 @@ pub(super) fn past_saturation(record: &Record) -> bool {
 pub(super) fn saturated(record: &Record, by_process: bool) -> Option<f64> {
     let valid = record.verdict.valid && record.counts.scheduled > 0;
     let full = past_saturation(record) || load_kind(record) == LoadKind::SClients;
-    measured(record, by_process).filter(|_| valid && full).map(|measured| measured.busy)
+    window_means(record, by_process).filter(|_| valid && full).map(|measured| measured.busy)
 }
 
 /// Share of the calls.

@@ -6,8 +6,8 @@ use super::figures::{self, TimeSlice, load_kind};
 use super::judge::{judge, only_late, same_server, saturated};
 use crate::EstimateError;
 use crate::demand::Observation;
-use crate::inside::{Inside, Unmatched, threads};
-use crate::window::{Measured, Observed, in_use, measured};
+use crate::inside::{ModuleDemand, ModuleMismatch, threads};
+use crate::window::{Observed, WindowMeans, in_use, window_means};
 use brimful_core::quantity::whole_percent;
 use brimful_core::record::{ClassRecord, Record};
 use brimful_core::server::{OTHER_WORK, Server};
@@ -74,7 +74,7 @@ pub(super) struct Run {
     bytes: Vec<Option<f64>>,
     /// What the server itself measured of each class; `None` without the Server Module, an error where what that says
     /// cannot be used.
-    pub inside: Option<Result<Vec<Option<Inside>>, Unmatched>>,
+    pub inside: Option<Result<Vec<Option<ModuleDemand>>, ModuleMismatch>>,
     /// Workers that may want a CPU at the same time, if the server says how many it has.
     pub threads: Option<u64>,
 }
@@ -248,7 +248,7 @@ fn nothing_left(left_out: &[LeftOut]) -> EstimateError {
 }
 
 fn run(record: usize, r: &Record, names: &[String], classes: &[Option<&ClassRecord>], by_process: bool) -> Option<Run> {
-    let Observed { seconds, throughput, busy } = Observed::of(r, classes, by_process)?;
+    let Observed { seconds, throughput, busy } = Observed::in_window(r, classes, by_process)?;
     let all: f64 = classes.iter().flatten().map(|c| c.counts.completed as f64).sum();
     let rate: f64 = throughput.iter().sum();
     let server = r.server.as_ref();
@@ -269,17 +269,17 @@ fn run(record: usize, r: &Record, names: &[String], classes: &[Option<&ClassReco
         class_response: classes.iter().map(|c| figures::mean((*c)?.response_time_us)).collect(),
         arrivals: figures::arrivals(r).filter(|_| open),
         bytes: classes.iter().map(|c| Some((*c)?.bytes?.received as f64 * rate * seconds / all)).collect(),
-        inside: Inside::of(r, &named),
+        inside: ModuleDemand::from_record(r, &named),
         threads: threads(r),
     })
 }
 
 /// Means over all idle Records, by their length. `whole`: the model's servers are all of the CPUs watched.
 fn what_idles(idle: &[(usize, &Record)], by_process: bool, whole: bool) -> Idle {
-    let idle_measured: Vec<(Measured, &Server)> =
-        idle.iter().filter_map(|(_, r)| Some((measured(r, by_process)?, r.server.as_ref()?))).collect();
+    let idle_measured: Vec<(WindowMeans, &Server)> =
+        idle.iter().filter_map(|(_, r)| Some((window_means(r, by_process)?, r.server.as_ref()?))).collect();
     let total: f64 = idle_measured.iter().map(|(m, _)| m.seconds).sum();
-    let mean = |of: &dyn Fn(&Measured, &Server) -> Option<f64>| {
+    let mean = |of: &dyn Fn(&WindowMeans, &Server) -> Option<f64>| {
         let values = idle_measured.iter().map(|(m, server)| Some(m.seconds / total * of(m, server)?));
         values.sum::<Option<f64>>().filter(|_| !idle_measured.is_empty())
     };
