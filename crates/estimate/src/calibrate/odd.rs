@@ -8,7 +8,8 @@
 use super::runs::Run;
 use crate::demand::load::beyond_constant;
 use crate::demand::term::{Servers, Term};
-use crate::demand::{DemandFit, Observation, SIGNIFICANT, law::Law};
+use crate::demand::{DemandFit, Observation, law::Law};
+use crate::least_squares::SIGNIFICANCE;
 use schemars::JsonSchema;
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -54,7 +55,7 @@ pub(super) fn find(law: &Law, runs: &[Run], observations: &[Observation], server
         Some(OddRun { record: runs[i].record, busy, expected, residual, p })
     };
     let matters = |run: &OddRun| (run.busy - run.expected).abs() > MIN_SHARE * run.busy.max(run.expected);
-    let odd = (0..runs.len()).filter_map(against_others).filter(|run| run.p < SIGNIFICANT && matters(run));
+    let odd = (0..runs.len()).filter_map(against_others).filter(|run| run.p < SIGNIFICANCE && matters(run));
     odd.min_by(|a, b| a.p.total_cmp(&b.p))
 }
 
@@ -66,7 +67,7 @@ fn expected(
     observation: &Observation,
 ) -> Option<(f64, f64)> {
     let x = &observation.throughput;
-    let term = term.map_or(0.0, |term| term.of(observation));
+    let term = term.map_or(0.0, |term| term.at_observation(observation));
     let requests: f64 = x.iter().zip(&fit.demands).map(|(x, d)| x * d.value).sum();
     let busy = fit.background.value + requests + term * fit.term.map_or(0.0, |w| w.value);
     let mean_weight = others.iter().map(|o| o.weight).sum::<f64>() / others.len() as f64;
