@@ -26,7 +26,7 @@ pub fn follow(
     interval_s: f64,
     mut see: impl FnMut(Episode) -> bool,
 ) -> Result<Vec<Passage>, ModelError> {
-    let layout = Layout::stable_or_not(model, options)?;
+    let layout = Layout::unchecked_stability(model, options)?;
     let mut world = World::new(&layout, options.seed);
     world.passages = Some(Vec::new());
     for interval in 1_u64.. {

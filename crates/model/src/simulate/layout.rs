@@ -11,7 +11,7 @@ use super::arrivals::{Arrivals, Source};
 use super::queue::{Capacity, Discipline};
 use super::service::{Sampler, Service};
 use crate::ModelError;
-use crate::network::{Network, most_servers, servers};
+use crate::network::{Network, max_speed, servers};
 use crate::under_load;
 use brimful_core::model::{self, Model, Scheduling, StationKind};
 use brimful_core::number::NumberError;
@@ -66,9 +66,9 @@ impl Layout {
     }
 
     /// Of a network whose open classes may be more than it can take.
-    pub(super) fn stable_or_not(model: &Model, options: &SimulationOptions) -> Result<Layout, ModelError> {
+    pub(super) fn unchecked_stability(model: &Model, options: &SimulationOptions) -> Result<Layout, ModelError> {
         check_options(model, options)?;
-        let network = Network::stable_or_not(model)?;
+        let network = Network::unchecked_stability(model)?;
         if network.closed().next().is_some() {
             return Layout::of(&under_load::network(model)?, options);
         }
@@ -112,7 +112,7 @@ impl Station {
             name: station.name.clone(),
             discipline: discipline(station, lines),
             sampler: Sampler::new(service, network.scv[index], &station.name)?,
-            capacity: if queues { most_servers(station) * (1.0 - station.background) } else { f64::INFINITY },
+            capacity: if queues { max_speed(station) * (1.0 - station.background) } else { f64::INFINITY },
             servers: servers(station),
             demands: if wakes { model.demands[index].clone() } else { network.nominal[index].clone() },
             waking: network.waking[index] * (1.0 - station.background),
