@@ -12,7 +12,7 @@ use brimful_core::record::ReasonCode;
 use brimful_core::survey::{Level, Survey};
 use brimful_core::text::{one_line, visible};
 use brimful_core::{Nanos, panics};
-use brimful_estimate::Spread;
+use brimful_estimate::PredictedFigure;
 use brimful_http::Version;
 use brimful_monitor::{ProcessSelector, listener_owners, online_cpus};
 use brimful_run::{Crew, Endpoint, RunPlan};
@@ -236,7 +236,7 @@ fn in_minutes(time: Nanos) -> String {
 fn predicted(predictions: &Predictions) -> String {
     let time = |seconds| Nanos::from_secs_f64(seconds).rounded();
     let level = |level: &Predicted| {
-        let Spread { median, interval90: [low, high] } = level.expected.response;
+        let PredictedFigure { median, interval90: [low, high] } = level.expected.response;
         let (name, share) = (&level.name, whole_percent(level.fraction));
         format!("\n    {name} at {share}, {}: {} ({} … {})", rate(level.rate), time(median), time(low), time(high))
     };

@@ -1,7 +1,7 @@
-//! How the errors of demands hang together.
+//! Correlation of the errors of demands.
 
-/// The correlation of what has these covariances; what does not vary hangs together with nothing.
-pub(crate) fn of_covariance(covariance: &[Vec<f64>]) -> Vec<Vec<f64>> {
+/// The correlation matrix of these covariances. A variable without variance is uncorrelated with all others.
+pub(crate) fn correlation_of(covariance: &[Vec<f64>]) -> Vec<Vec<f64>> {
     let coefficient = |i: usize, j: usize| {
         let scale = (covariance[i][i] * covariance[j][j]).sqrt();
         let varies = scale > 0.0 && scale.is_finite();
@@ -21,8 +21,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn covariances_lose_their_scale() {
-        let correlation = of_covariance(&[vec![4.0, 3.0, 0.0], vec![3.0, 9.0, 0.0], vec![0.0; 3]]);
+    fn correlations_have_no_scale() {
+        let correlation = correlation_of(&[vec![4.0, 3.0, 0.0], vec![3.0, 9.0, 0.0], vec![0.0; 3]]);
         assert_eq!(correlation, [[1.0, 0.5, 0.0], [0.5, 1.0, 0.0], [0.0, 0.0, 1.0]]);
     }
 }

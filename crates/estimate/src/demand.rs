@@ -1,93 +1,45 @@
-//! Service demands from what was measured of a whole station.
+//! Service demands from measurements of a whole station.
 //!
-//! The utilization law, busy = b₀ + Σ X_r·D_r in busy servers, holds at every load level; with enough levels least
-//! squares gives the demands D_r, and the background b₀ if it was not measured apart. Demands are never negative.
-//! Classes that came in nearly the same proportion at every level cannot be told apart; they are merged into one demand
-//! instead of being given numbers that are noise (condition number: Belsley, Kuh & Welsch, *Regression Diagnostics*,
-//! 1980, §3.2).
+//! The utilization law, busy = b₀ + Σ X_r·D_r in busy servers, is valid at every load level. With enough levels, least
+//! squares determines the demands D_r, and the background b₀ if it was not measured separately. Demands are never
+//! negative. Classes in nearly the same proportion at every level cannot be told apart. They are merged into one demand,
+//! because separate ones would be noise (condition number: Belsley, Kuh & Welsch, *Regression Diagnostics*, 1980, §3.2).
 //!
-//! Intervals are Student's t from the residuals, which takes the observations for independent; [`moving_blocks`]
-//! resamples those that follow one another in time. Whether demands depend on the load is asked of
-//! [`fit_load_dependence`], what they have to do with the size of a response of [`fit_size`]. From a single level there
-//! is only a rule of proportion ([`attribute_by_share`]). [`mod@crate::calibrate`] does all of it with Records.
+//! Intervals are Student's t from the residuals, which takes the observations to be independent; [`moving_blocks`]
+//! resamples observations that follow one another in time. [`fit_load_dependence`] tests whether demands depend on the
+//! load, and [`fit_size`] fits how they depend on the size of the response. A single level allows only a rule of
+//! proportion ([`attribute_by_share`]). [`mod@crate::calibrate`] applies all of this to Records.
 
 mod bootstrap;
 pub(crate) mod collinear;
+mod fit;
 pub(crate) mod law;
 pub(crate) mod load;
+mod observation;
 mod proportional;
 mod size;
 pub(crate) mod term;
 
 pub use bootstrap::{Bootstrap, Interval, Resampling, moving_blocks};
+pub use fit::DemandFit;
 pub use load::{LoadDependence, fit_load_dependence};
+pub use observation::{Background, Observation};
+pub(crate) use observation::{check, counted};
 pub use proportional::{attribute_by_share, attribute_equally};
 pub use size::{Held, Outlier, SizeFit, SizePoint, fit_size};
 pub use term::Shape;
 
 use crate::EstimateError;
-use brimful_core::model::{JointDemand, ModelClass};
-use brimful_core::number::non_negative;
-use brimful_model::Estimate;
-use law::{Joint, Law};
+use brimful_core::model::{ModelClass, JointDemand};
+use law::Law;
 
-/// Probability of a false alarm, wherever the data are said to show something.
-pub(crate) const SIGNIFICANT: f64 = 0.05;
-
-/// What one station did at one load level.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Observation {
-    /// X by class, per second.
-    pub throughput: Vec<f64>,
-    /// Mean number of busy servers: utilization × servers.
-    pub busy: f64,
-    /// How much it counts: inverse variance, or duration. Only ratios matter; 0 leaves it out.
-    pub weight: f64,
-}
-
-impl Observation {
-    /// Over so many seconds: the variance of a mean of random service grows with the load and falls with the time.
-    pub fn over(seconds: f64, throughput: Vec<f64>, busy: f64) -> Self {
-        Self { throughput, busy, weight: seconds / busy.max(1e-3) }
-    }
-}
-
-/// Work that is there without requests, in busy servers.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Background {
-    /// To be estimated along with the demands.
-    Fitted,
-    /// Measured while the server was idle.
-    Known(f64),
-}
-
-/// Fitted demands of one station.
-#[derive(Clone, Debug, PartialEq)]
-pub struct DemandFit {
-    /// D in seconds, by class; merged classes share one.
-    pub demands: Vec<Estimate>,
-    /// Busy servers without requests; without interval if it was known.
-    pub background: Estimate,
-    /// Of the column-scaled design matrix, after merging; above some 30 the intervals are wide.
-    pub condition_number: f64,
-    /// Of `busy`, at the mean weight; `None` with as many observations as unknowns.
-    pub residual_stddev: Option<f64>,
-    /// Observations (of positive weight) beyond the unknowns.
-    pub degrees_of_freedom: usize,
-    /// Groups of classes that the observations cannot tell apart; ascending, none of one. The joint demand of a group
-    /// is that of its mean request at the mix observed, and is given to each of its classes: at another mix it may be
-    /// another.
-    pub merged: Vec<Vec<usize>>,
-    /// Of load dependence, where one was looked for.
-    pub(crate) term: Option<Estimate>,
-    joint: Option<Joint>,
-}
-
-/// Demands of `classes` classes by weighted non-negative least squares.
+/// Fits the demands of `classes` classes by weighted non-negative least squares.
 ///
-/// Needs as many observations as there are classes, and one more for a fitted background; with just as many there are
-/// no intervals. A class that never completed anything, or a background that cannot be told from the demands, is an
-/// error.
+/// There must be as many observations as classes, and one more for a fitted background; with no more than that, there
+/// are no intervals.
+///
+/// # Errors
+/// When a class has no completions, or the background cannot be told from the demands.
 pub fn fit_demands(
     classes: usize,
     observations: &[Observation],
@@ -98,53 +50,9 @@ pub fn fit_demands(
     Law::distinct(classes, &counted, background)?.fit(&counted)
 }
 
-impl DemandFit {
-    /// Half width of the 95 % interval of a sum: of so many times each class's demand, the load-dependent term and the
-    /// background.
-    pub(crate) fn half_width(&self, demands: &[f64], term: f64, background: f64) -> Option<f64> {
-        Some(self.joint.as_ref()?.half_width(demands, term, background))
-    }
-
-    /// Standard error of the same sum.
-    pub(crate) fn standard_error(&self, demands: &[f64], term: f64, background: f64) -> Option<f64> {
-        Some(self.joint.as_ref()?.standard_error(demands, term, background))
-    }
-
-    /// Covariance of the demands, classes × classes, each with so many times the load-dependent term.
-    pub(crate) fn covariance(&self, term: f64) -> Option<Vec<Vec<f64>>> {
-        Some(self.joint.as_ref()?.covariance(term))
-    }
-}
-
-/// Those that count.
-pub(crate) fn counted(observations: &[Observation]) -> Vec<&Observation> {
-    observations.iter().filter(|o| o.weight > 0.0).collect()
-}
-
-pub(crate) fn check(classes: usize, observations: &[Observation], background: Background) -> Result<(), EstimateError> {
-    if classes == 0 {
-        return Err(EstimateError::Shape("there is no class whose demand to fit".into()));
-    }
-    if let Background::Known(busy) = background {
-        non_negative(busy, || "the known background".into())?;
-    }
-    for (i, o) in observations.iter().enumerate() {
-        if o.throughput.len() != classes {
-            let given = o.throughput.len();
-            return Err(EstimateError::Shape(format!("observation {i} has {given} throughputs for {classes} classes")));
-        }
-        for x in &o.throughput {
-            non_negative(*x, || format!("a throughput of observation {i}"))?;
-        }
-        non_negative(o.busy, || format!("the busy servers of observation {i}"))?;
-        non_negative(o.weight, || format!("the weight of observation {i}"))?;
-    }
-    Ok(())
-}
-
-/// What is known only together at a station, at the model's mix.
+/// The groups of classes with one demand for all, in the form that a model has them, at the model's mix.
 pub(crate) fn joint_demands(classes: &[ModelClass], station: &str, merged: &[Vec<usize>]) -> Vec<JointDemand> {
-    let of = |group: &Vec<usize>| {
+    let joint_demand = |group: &Vec<usize>| {
         let rates: Vec<f64> = group.iter().map(|class| classes[*class].rate.unwrap_or(0.0)).collect();
         let total: f64 = rates.iter().sum();
         (total > 0.0).then(|| JointDemand {
@@ -153,7 +61,7 @@ pub(crate) fn joint_demands(classes: &[ModelClass], station: &str, merged: &[Vec
             shares: rates.into_iter().map(|rate| rate / total).collect(),
         })
     };
-    merged.iter().filter_map(of).collect()
+    merged.iter().filter_map(joint_demand).collect()
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Why nothing can be estimated, and what to do about it.
+//! Errors of estimation, each with what to do about it.
 
 use brimful_core::number::NumberError;
 use brimful_model::ModelError;
@@ -6,10 +6,10 @@ use brimful_model::ModelError;
 /// The error of this crate.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum EstimateError {
-    /// Parts of the input do not fit together.
+    /// Parts of the input contradict one another.
     #[error("the input does not fit together: {0}")]
     Shape(String),
-    /// A number that cannot be.
+    /// An invalid number.
     #[error(transparent)]
     Number(#[from] NumberError),
     /// Fewer observations than unknowns.
@@ -17,20 +17,20 @@ pub enum EstimateError {
         "{given} observations cannot settle this: at least {needed} (of positive weight) are needed, so measure more load levels"
     )]
     TooFewObservations {
-        /// How many there must be.
+        /// Their smallest number.
         needed: usize,
-        /// How many there were.
+        /// Their number in the input.
         given: usize,
     },
-    /// A class without a single completion.
+    /// A class without completions.
     #[error(
         "class {class} (counted from 0) never completed a request, so nothing can be said about it: send some, or leave it out"
     )]
     Unobserved {
-        /// Its index.
+        /// Index of the class.
         class: usize,
     },
-    /// Unknowns that moved together in every observation.
+    /// Unknowns that vary together in all observations.
     #[error(
         "the observations cannot tell the unknowns apart (condition number {condition_number:.1e}): vary the load over a \
          wider range, and measure the background while the server is idle instead of fitting it"
@@ -39,15 +39,15 @@ pub enum EstimateError {
         /// Of the column-scaled design matrix.
         condition_number: f64,
     },
-    /// A text that cannot be read.
+    /// Input that cannot be parsed or is impossible.
     #[error("{place}: {problem}")]
     Input {
-        /// Where: the number of a line or of an entry, from 1.
+        /// Number of the line or entry, from 1.
         place: String,
-        /// What is wrong with it and what would be right.
+        /// What is wrong and how to correct it.
         problem: String,
     },
-    /// What was estimated makes no model that can be solved.
+    /// The estimated model cannot be solved.
     #[error(transparent)]
     Model(#[from] ModelError),
 }

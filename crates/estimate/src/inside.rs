@@ -1,7 +1,6 @@
-//! What a server says of its own requests, by the classes of a load: the one reading of the Server Module in a Record.
+//! What the Server Module in a Record reports of the server's requests, by class. All of the crate reads it here.
 //!
-//! A class of the module is the class of the load that is called the same, and no other: what else a request of the
-//! module's may be, nobody here can know. Times are seconds of CPU time.
+//! Classes of the module and of the load are matched by name alone. Times are seconds of CPU time.
 
 use brimful_core::quantity::count;
 use brimful_core::record::{ClassRecord, Record};
@@ -9,30 +8,31 @@ use brimful_core::server::{CpuDemand, Module, ModuleClass};
 use brimful_core::workload::Workload;
 use std::fmt;
 
-/// The module may have counted this share more or fewer requests of a class than were completed: it does not look at
-/// the very instants at which the load begins and ends.
-const MISCOUNTED: f64 = 0.25;
-/// The same in requests.
-const MISCOUNTED_AT_ALL: f64 = 20.0;
+/// Greatest difference between the requests that the module counted and those completed, as a share of the latter: the
+/// module does not count from the instant at which the load begins until the instant at which it ends.
+const MAX_MISCOUNT: f64 = 0.25;
+/// A difference of this many requests is always allowed.
+const ALLOWED_MISCOUNT: f64 = 20.0;
 
-/// What requests of one class cost the server's CPUs, as it measured that itself.
+/// CPU time of the requests of one class, as measured by the module.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Inside {
+pub struct ModuleDemand {
     /// Requests whose CPU time was measured.
     pub sampled: f64,
-    /// CPU time of one in its phases. By this classes differ, whatever the load was that each was measured under.
-    pub within: f64,
-    /// Variance of what single requests need, in square seconds.
+    /// Mean CPU time of a request in its phases. It does not depend on the load, so classes can be compared by it even if
+    /// they were measured under different loads.
+    pub in_phases: f64,
+    /// Variance between single requests, in square seconds.
     pub variance: f64,
-    /// What one costs in all, where enough requests came to tell.
-    pub whole: Option<Whole>,
+    /// All CPU time of a request; `None` where there were too few requests.
+    pub total: Option<TotalDemand>,
 }
 
-/// What a request costs: the CPU time of its phases, and an equal share of what the workers used outside of all phases,
-/// which depends on the load.
+/// All CPU time of a request: that of its phases, and an equal share of what the workers used outside of phases, which
+/// depends on the load.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Whole {
-    /// Its mean.
+pub struct TotalDemand {
+    /// The mean.
     pub mean: f64,
     /// Variance of the mean as an estimate, in square seconds.
     pub mean_variance: f64,
@@ -41,31 +41,31 @@ pub struct Whole {
 /// The workers of a server that serves no more requests at a time than it has workers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Workers {
-    /// How many it may have.
+    /// Their highest number.
     pub most: u32,
-    /// How many of them were busy, on average.
+    /// Mean number of busy ones.
     pub busy: f64,
 }
 
-/// Why what the module says cannot be used.
+/// Why the module's figures cannot be used.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Unmatched {
-    /// It knows no class of this name.
+pub enum ModuleMismatch {
+    /// The module has no class of this name.
     Name {
         /// The load's class.
         class: String,
-        /// The classes that it knows.
+        /// The module's classes.
         known: Vec<String>,
-        /// The rules by which it would know those of the load, as `brimful module install` takes them.
+        /// Rules for the classes of the load, in the form that `brimful module install` accepts.
         rules: Vec<String>,
-        /// What `brimful module install` calls the server.
+        /// The server's name in `brimful module install`.
         server: &'static str,
     },
-    /// Its class of this name has other requests than those of the load.
+    /// The module's class of this name has other requests than the load's.
     Count {
         /// The class.
         class: String,
-        /// Requests that it counted.
+        /// Requests that the module counted.
         counted: f64,
         /// Requests that the load completed.
         completed: f64,
@@ -77,58 +77,61 @@ pub enum Unmatched {
     },
 }
 
-impl Inside {
-    /// By these classes of the Record; `None` for those that had no requests. The outer `None`: there is no module.
+impl ModuleDemand {
+    /// The module's figures for these classes of the Record, `None` for a class without requests. Without the module, the
+    /// result is `None`.
     ///
     /// # Errors
-    /// Its classes are not those of the load, or too little was measured of one.
-    pub fn of(
+    /// When the module's classes are not those of the load, or it measured too few requests of one.
+    pub fn from_record(
         record: &Record,
         classes: &[(&str, Option<&ClassRecord>)],
-    ) -> Option<Result<Vec<Option<Inside>>, Unmatched>> {
+    ) -> Option<Result<Vec<Option<ModuleDemand>>, ModuleMismatch>> {
         let module = record.server.as_ref()?.module.as_ref().filter(|module| !module.classes.is_empty())?;
         let class = |(name, class): &(&str, Option<&ClassRecord>)| {
             let completed = class.map_or(0.0, |class| class.counts.completed as f64);
-            if completed > 0.0 { one(record, module, name, completed).map(Some) } else { Ok(None) }
+            if completed > 0.0 { class_demand(record, module, name, completed).map(Some) } else { Ok(None) }
         };
         Some(classes.iter().map(class).collect())
     }
 
-    /// What each class costs more than the cheapest, in seconds.
-    pub fn beyond_least(classes: &[Inside]) -> Vec<f64> {
-        let least = classes.iter().map(|class| class.within).fold(f64::INFINITY, f64::min);
-        classes.iter().map(|class| class.within - least).collect()
+    /// What a request of each class costs more than one of the cheapest class, in seconds.
+    pub fn excess_over_cheapest(classes: &[ModuleDemand]) -> Vec<f64> {
+        let cheapest = classes.iter().map(|class| class.in_phases).fold(f64::INFINITY, f64::min);
+        classes.iter().map(|class| class.in_phases - cheapest).collect()
     }
 
-    /// Two samples of the same class as one. What differs between their means is the load's doing, not the requests'.
+    /// Combines two samples of the same class. The difference between their means is an effect of the load, so it does not
+    /// count as variance.
     #[must_use]
-    pub fn pool(self, other: Inside) -> Inside {
+    pub fn pool(self, other: ModuleDemand) -> ModuleDemand {
         let sampled = self.sampled + other.sampled;
-        let (a, b) = (self.sampled / sampled, other.sampled / sampled);
-        let whole = |(one, two): (Whole, Whole)| Whole {
-            mean: a * one.mean + b * two.mean,
-            mean_variance: a * a * one.mean_variance + b * b * two.mean_variance,
+        let own_share = self.sampled / sampled;
+        let other_share = other.sampled / sampled;
+        let combine = |(own, other): (TotalDemand, TotalDemand)| TotalDemand {
+            mean: own_share * own.mean + other_share * other.mean,
+            mean_variance: own_share * own_share * own.mean_variance + other_share * other_share * other.mean_variance,
         };
-        Inside {
+        ModuleDemand {
             sampled,
-            within: a * self.within + b * other.within,
-            variance: a * self.variance + b * other.variance,
-            whole: self.whole.zip(other.whole).map(whole).or(self.whole).or(other.whole),
+            in_phases: own_share * self.in_phases + other_share * other.in_phases,
+            variance: own_share * self.variance + other_share * other.variance,
+            total: self.total.zip(other.total).map(combine).or(self.total).or(other.total),
         }
     }
 
-    /// Standard error of what one costs, or where that is not known, of its phases.
+    /// Standard error of all CPU time of a request, or of that in its phases where the former is unknown.
     pub fn standard_error(&self) -> f64 {
-        self.whole.map_or(self.variance / self.sampled, |whole| whole.mean_variance).sqrt()
+        self.total.map_or(self.variance / self.sampled, |total| total.mean_variance).sqrt()
     }
 }
 
-/// Half width of a 95 % interval of the mean of many samples, in standard errors.
+/// Half width of the 95 % interval of a mean of many samples, in standard errors.
 pub(crate) const NORMAL_95: f64 = 1.96;
 
 impl Workers {
-    /// Those of the server that was nearest to its limit; `None` where no server has one, or none says so.
-    pub fn of(record: &Record) -> Option<Workers> {
+    /// The workers of the server that was nearest to its limit; `None` where no server reports a limit.
+    pub fn from_record(record: &Record) -> Option<Workers> {
         let servers = &record.server.as_ref()?.module.as_ref()?.servers;
         let limited = servers.iter().filter_map(|server| {
             let most = u32::try_from(server.workers_most?).ok().filter(|most| *most > 0)?;
@@ -137,70 +140,75 @@ impl Workers {
         limited.max_by(|a, b| a.share().total_cmp(&b.share()))
     }
 
-    /// How many of them were busy, from 0 to 1.
+    /// Share of the workers that is busy, from 0 to 1.
     pub fn share(self) -> f64 {
         (self.busy / f64::from(self.most)).min(1.0)
     }
 }
 
-/// How many workers of servers with the module there are at most who may want a CPU at the same time; `None` without
-/// the module.
+/// Workers that can compete for the CPUs, of the server with the module that has most of them; `None` without the module.
 pub fn threads(record: &Record) -> Option<u64> {
     let servers = &record.server.as_ref()?.module.as_ref()?.servers;
     servers.iter().map(|server| server.workers).filter(|workers| *workers > 0).max()
 }
 
-/// Squared coefficient of variation of the CPU time of requests of a class, over classes that come at these rates, such
-/// that the second moment of all requests is right: Σ x·σ² ÷ Σ x·D². With its standard error: samples are independent,
-/// and as the kurtosis of their distribution is not known, it is taken to be a normal one's (3), at least.
-pub fn variability(inside: &[Inside], demands: &[f64], rates: &[f64]) -> Option<(f64, f64)> {
-    let sum = |of: &dyn Fn(&Inside, f64) -> f64| {
-        inside.iter().zip(demands).zip(rates).map(|((inside, demand), rate)| rate * of(inside, *demand)).sum::<f64>()
-    };
-    let squares = sum(&|_, demand| demand * demand);
-    let error_of_variance = |inside: &Inside| inside.variance * (2.0 / (inside.sampled - 1.0).max(1.0)).sqrt();
-    let errors = inside.iter().zip(rates).map(|(inside, rate)| (rate * error_of_variance(inside)).powi(2));
-    let (scv, error) = (sum(&|inside, _| inside.variance) / squares, errors.sum::<f64>().sqrt() / squares);
-    (scv.is_finite() && error.is_finite()).then_some((scv, error))
+/// Squared coefficient of variation of the CPU time of requests of a class, and its standard error.
+///
+/// It is one figure for all classes, chosen so that the second moment of all requests at these rates is right:
+/// Σ x·σ² ÷ Σ x·D². The standard error takes samples to be independent, and the unknown kurtosis to be that of the normal
+/// distribution (3).
+pub fn variability(classes: &[ModuleDemand], demands: &[f64], rates: &[f64]) -> Option<(f64, f64)> {
+    let squares: f64 = demands.iter().zip(rates).map(|(demand, rate)| rate * (demand * demand)).sum();
+    let variances: f64 = classes.iter().zip(rates).map(|(class, rate)| rate * class.variance).sum();
+    let error_of_variance = |class: &ModuleDemand| class.variance * (2.0 / (class.sampled - 1.0).max(1.0)).sqrt();
+    let errors = classes.iter().zip(rates).map(|(class, rate)| (rate * error_of_variance(class)).powi(2));
+    let scv = variances / squares;
+    let standard_error = errors.sum::<f64>().sqrt() / squares;
+    (scv.is_finite() && standard_error.is_finite()).then_some((scv, standard_error))
 }
 
-fn one(record: &Record, module: &Module, name: &str, completed: f64) -> Result<Inside, Unmatched> {
-    let class = || name.to_owned();
-    let same: Vec<&ModuleClass> = module.classes.iter().filter(|class| class.name == name).collect();
-    if same.is_empty() {
+fn class_demand(record: &Record, module: &Module, name: &str, completed: f64) -> Result<ModuleDemand, ModuleMismatch> {
+    let same_name: Vec<&ModuleClass> = module.classes.iter().filter(|class| class.name == name).collect();
+    if same_name.is_empty() {
         let mut known: Vec<String> = module.classes.iter().map(|class| class.name.clone()).collect();
         known.sort_unstable();
         known.dedup();
         let is_apache = module.servers.first().is_some_and(|server| server.name.starts_with("Apache"));
         let server = if is_apache { "apache" } else { "nginx" };
-        return Err(Unmatched::Name { class: class(), known, rules: rules(record.workload.as_ref()), server });
+        return Err(ModuleMismatch::Name {
+            class: name.to_owned(),
+            known,
+            rules: rules(record.workload.as_ref()),
+            server,
+        });
     }
-    let counted: f64 = same.iter().map(|class| class.requests as f64).sum();
-    if (counted - completed).abs() > MISCOUNTED_AT_ALL + MISCOUNTED * completed {
-        return Err(Unmatched::Count { class: class(), counted, completed });
+    let counted: f64 = same_name.iter().map(|class| class.requests as f64).sum();
+    if (counted - completed).abs() > ALLOWED_MISCOUNT + MAX_MISCOUNT * completed {
+        return Err(ModuleMismatch::Count { class: name.to_owned(), counted, completed });
     }
-    let pooled = same.into_iter().filter_map(sampled).reduce(Inside::pool);
-    pooled.ok_or_else(|| Unmatched::Unsampled { class: class() })
+    let pooled = same_name.into_iter().filter_map(parse_class).reduce(ModuleDemand::pool);
+    pooled.ok_or_else(|| ModuleMismatch::Unsampled { class: name.to_owned() })
 }
 
-/// What foreign figures say, if they can be true.
-fn sampled(class: &ModuleClass) -> Option<Inside> {
+/// The figures of a class, which come from outside; `None` if they are impossible.
+fn parse_class(class: &ModuleClass) -> Option<ModuleDemand> {
     let is_figure = |value: f64| value.is_finite() && value >= 0.0;
     let cpu =
         class.cpu_us.filter(|cpu| cpu.count > 1 && cpu.mean > 0.0 && is_figure(cpu.mean) && is_figure(cpu.stddev))?;
-    let whole = |demand: &CpuDemand| demand.mean > 0.0 && is_figure(demand.mean) && is_figure(demand.ci95_half_width);
-    Some(Inside {
+    let is_valid =
+        |demand: &CpuDemand| demand.mean > 0.0 && is_figure(demand.mean) && is_figure(demand.ci95_half_width);
+    Some(ModuleDemand {
         sampled: cpu.count as f64,
-        within: cpu.mean / 1e6,
+        in_phases: cpu.mean / 1e6,
         variance: (cpu.stddev / 1e6).powi(2),
-        whole: class.demand_us.filter(whole).map(|demand| Whole {
+        total: class.demand_us.filter(is_valid).map(|demand| TotalDemand {
             mean: demand.mean / 1e6,
             mean_variance: (demand.ci95_half_width / 1e6 / NORMAL_95).powi(2),
         }),
     })
 }
 
-/// A rule for each class of the load, where each asks for one path.
+/// A rule for each class of the load; empty unless each class requests a single path.
 fn rules(workload: Option<&Workload>) -> Vec<String> {
     let Some(workload) = workload else { return Vec::new() };
     let path = |path: &str| path.split('?').next().unwrap_or_default().to_owned();
@@ -211,11 +219,11 @@ fn rules(workload: Option<&Workload>) -> Vec<String> {
     workload.classes.iter().map(rule).collect::<Option<_>>().unwrap_or_default()
 }
 
-/// Why, and what to do: a clause without a full stop.
-impl fmt::Display for Unmatched {
+/// The reason and what to do, as a clause without a full stop.
+impl fmt::Display for ModuleMismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Unmatched::Name { class, known, rules, server } => {
+            ModuleMismatch::Name { class, known, rules, server } => {
                 write!(f, "it knows no class {class}, only {}: ", known.join(", "))?;
                 write!(f, "install it again with the classes of the load, `brimful module install {server}")?;
                 match rules.is_empty() {
@@ -224,14 +232,14 @@ impl fmt::Display for Unmatched {
                 }
                 f.write_str("`")
             }
-            Unmatched::Count { class, counted, completed } => write!(
+            ModuleMismatch::Count { class, counted, completed } => write!(
                 f,
-                "it counted {} requests of class {class}, and the load completed {}: see that its rules take what the load \
-                 asks for, and that nobody else uses the server meanwhile",
+                "it counted {} requests of class {class}, and the load completed {}: check that its rules match what the load \
+                 requests, and that nothing else uses the server meanwhile",
                 count(*counted as u64),
                 count(*completed as u64)
             ),
-            Unmatched::Unsampled { class } => write!(
+            ModuleMismatch::Unsampled { class } => write!(
                 f,
                 "it measured the CPU time of too few requests of class {class}: measure longer, or install it with a smaller \
                  --cpu-one-in"
@@ -244,21 +252,21 @@ impl fmt::Display for Unmatched {
 mod tests {
     use super::*;
 
-    fn inside(sampled: f64, within: f64, stddev: f64) -> Inside {
-        let whole = Whole { mean: 1.1 * within, mean_variance: stddev * stddev / sampled };
-        Inside { sampled, within, variance: stddev * stddev, whole: Some(whole) }
+    fn inside(sampled: f64, in_phases: f64, stddev: f64) -> ModuleDemand {
+        let total = TotalDemand { mean: 1.1 * in_phases, mean_variance: stddev * stddev / sampled };
+        ModuleDemand { sampled, in_phases, variance: stddev * stddev, total: Some(total) }
     }
 
     #[test]
     fn samples_are_pooled_by_their_number() {
         let pooled = inside(100.0, 0.001, 0.0002).pool(inside(300.0, 0.002, 0.0004));
-        assert!((pooled.within - 0.00175).abs() < 1e-12 && pooled.sampled == 400.0);
+        assert!((pooled.in_phases - 0.00175).abs() < 1e-12 && pooled.sampled == 400.0);
         let variance = 0.25 * 0.0002_f64.powi(2) + 0.75 * 0.0004_f64.powi(2);
-        assert!((pooled.variance - variance).abs() < 1e-15, "the means' distance is no part of it: {pooled:?}");
-        let of_mean = 0.0625 * 0.0002_f64.powi(2) / 100.0 + 0.5625 * 0.0004_f64.powi(2) / 300.0;
-        let whole = pooled.whole.unwrap();
-        assert!((whole.mean_variance - of_mean).abs() < 1e-18 && (whole.mean - 1.1 * 0.00175).abs() < 1e-12);
-        let alone = Inside { whole: None, ..inside(100.0, 0.001, 0.0002) };
+        assert!((pooled.variance - variance).abs() < 1e-15, "the distance of the means does not count: {pooled:?}");
+        let variance_of_mean = 0.0625 * 0.0002_f64.powi(2) / 100.0 + 0.5625 * 0.0004_f64.powi(2) / 300.0;
+        let total = pooled.total.unwrap();
+        assert!((total.mean_variance - variance_of_mean).abs() < 1e-18 && (total.mean - 1.1 * 0.00175).abs() < 1e-12);
+        let alone = ModuleDemand { total: None, ..inside(100.0, 0.001, 0.0002) };
         assert!((alone.standard_error() - 0.00002).abs() < 1e-12);
     }
 
@@ -275,17 +283,18 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_match_is_said_with_a_remedy() {
+    fn a_mismatch_names_its_remedy() {
         let rules = vec!["light=url /light".to_owned()];
         let known = vec!["other".to_owned(), "under-5k".to_owned()];
-        let said =
-            Unmatched::Name { class: "light".to_owned(), known: known.clone(), rules, server: "apache" }.to_string();
+        let said = ModuleMismatch::Name { class: "light".to_owned(), known: known.clone(), rules, server: "apache" }
+            .to_string();
         assert!(
             said.contains("only other, under-5k")
                 && said.ends_with("`brimful module install apache --class 'light=url /light'`"),
             "{said}"
         );
-        let said = Unmatched::Name { class: "light".to_owned(), known, rules: Vec::new(), server: "nginx" }.to_string();
+        let said =
+            ModuleMismatch::Name { class: "light".to_owned(), known, rules: Vec::new(), server: "nginx" }.to_string();
         assert!(said.contains("--class 'light=url /…'"), "{said}");
     }
 }

@@ -1,8 +1,8 @@
-//! Least squares: the non-negative fits that demand estimation stands on.
+//! Non-negative least squares with intervals.
 //!
-//! Intervals are Student's t at 95 %, two-sided, with as many degrees of freedom as observations exceed unknowns. An
-//! unknown held at zero narrows no interval: the covariance is the unconstrained one, the residuals are those of the
-//! fit, the misfit of holding included. Sources: Lawson & Hanson, *Solving Least Squares Problems* (1974), ch. 23;
+//! Intervals are Student's t at 95 %, two-sided, with as many degrees of freedom as observations exceed unknowns. Holding an
+//! unknown at zero does not make intervals narrower: the covariance is that of the unconstrained fit, and the residuals are
+//! those of the constrained one. Sources: Lawson & Hanson, *Solving Least Squares Problems* (1974), ch. 23;
 //! Belsley, Kuh & Welsch, *Regression Diagnostics* (1980), ch. 3.
 
 use crate::EstimateError;
@@ -10,8 +10,11 @@ use brimful_model::Estimate;
 use nalgebra::{DMatrix, DVector};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// Above this condition number the unknowns cannot be told apart at all.
+/// Above this condition number, the unknowns cannot be told apart.
 const SINGULAR: f64 = 1e6;
+
+/// Significance level of all tests: the probability of a false alarm.
+pub(crate) const SIGNIFICANCE: f64 = 0.05;
 
 /// Half width of a 95 % interval, in standard errors.
 pub(crate) fn t95(degrees_of_freedom: usize) -> f64 {
@@ -29,13 +32,13 @@ pub(crate) struct Fit {
 
 #[derive(Debug)]
 pub(crate) struct Uncertainty {
-    /// Of what the fit leaves over.
+    /// Standard deviation of the residuals of the fit.
     pub residual_stddev: f64,
-    /// Of what even an unconstrained fit would leave over: the noise without the misfit of a held unknown.
+    /// Standard deviation of the residuals of the unconstrained fit: the noise without the misfit of unknowns held at zero.
     pub noise_stddev: f64,
     /// Covariance of the unknowns over the variance of an observation.
     pub covariance: DMatrix<f64>,
-    /// Standard errors to a 95 % interval.
+    /// Standard errors in half of a 95 % interval.
     pub t95: f64,
 }
 
@@ -53,7 +56,7 @@ impl Fit {
     }
 }
 
-/// Minimizes Σ w·(y − Σ x_j·column_j)² over x ≥ 0. Weights are positive; only their ratios matter, and the residual
+/// Minimizes Σ w·(y − Σ x_j·column_j)² over x ≥ 0. Weights are positive, and only their ratios matter. The residual
 /// standard deviation is that of an observation of mean weight.
 pub(crate) fn fit_non_negative(columns: &[Vec<f64>], y: &[f64], weights: &[f64]) -> Result<Fit, EstimateError> {
     let (n, p) = (y.len(), columns.len());
@@ -65,7 +68,7 @@ pub(crate) fn fit_non_negative(columns: &[Vec<f64>], y: &[f64], weights: &[f64])
         return Err(EstimateError::Indistinct { condition_number: design.condition_number });
     }
     let y = DVector::from_iterator(n, y.iter().zip(&design.root_weights).map(|(y, w)| y * w));
-    // In the coordinates of the decomposition the problem is p × p, however many observations there are.
+    // In the coordinates of the decomposition, the problem is p × p for any number of observations.
     let reduced = DMatrix::from_diagonal(&design.sigma) * design.v.transpose();
     let reached = design.u.tr_mul(&y);
     let x = nnls(&reduced, &reached).ok_or(EstimateError::Indistinct { condition_number: design.condition_number })?;
@@ -96,7 +99,7 @@ pub(crate) struct Design {
 }
 
 impl Design {
-    /// Needs at least as many rows as columns, and no column of zeros.
+    /// There must be at least as many rows as columns, and no column of zeros.
     pub fn new(columns: &[Vec<f64>], weights: &[f64]) -> Result<Design, EstimateError> {
         let indistinct = EstimateError::Indistinct { condition_number: f64::INFINITY };
         let mean_weight = weights.iter().sum::<f64>() / weights.len() as f64;
@@ -119,14 +122,14 @@ impl Design {
     }
 }
 
-/// Lawson and Hanson's active set: the unknowns are freed one by one, steepest descent first, and held at zero again
-/// when they would turn negative. `None` if a decomposition did not converge.
+/// Lawson and Hanson's active set method. Unknowns are freed one by one, steepest descent first, and held at zero again if
+/// they become negative. `None` if a decomposition did not converge.
 fn nnls(a: &DMatrix<f64>, y: &DVector<f64>) -> Option<DVector<f64>> {
     let p = a.ncols();
     let mut x = DVector::zeros(p);
     let mut free: Vec<usize> = Vec::new();
     let tolerance = 1e-13 * y.norm();
-    // Each turn lowers the sum of squares, so it ends by itself; the bound stands against rounding alone.
+    // Each turn lowers the sum of squares, so the loop ends; the bound is there because of rounding.
     for _ in 0..3 * p {
         let descent = a.tr_mul(&(y - a * &x));
         let held = (0..p).filter(|j| !free.contains(j) && descent[*j] > tolerance);
@@ -137,7 +140,7 @@ fn nnls(a: &DMatrix<f64>, y: &DVector<f64>) -> Option<DVector<f64>> {
         loop {
             let svd = a.select_columns(&free).try_svd(true, true, f64::EPSILON, 1000)?;
             let z = svd.solve(y, f64::EPSILON).ok()?;
-            // How far towards z each unknown that turns negative can go; one freed just now cannot move at all.
+            // How far each unknown that becomes negative can move towards z; one that was just freed cannot move at all.
             let reach = |k: usize| match x[free[k]] {
                 from if from > 0.0 => from / (from - z[k]),
                 _ => 0.0,

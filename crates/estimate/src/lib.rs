@@ -1,15 +1,15 @@
-//! From what was measured of a server to a model of it. Pure functions, no I/O; times are seconds, rates per second.
+//! Estimates a model of a server from measurements. Pure functions, no I/O; times are seconds, rates per second.
 //!
-//! - [`mod@calibrate`]: Records to a model.
-//! - [`demand`]: demands from utilizations, by least squares or by the proportional rule, with intervals.
-//! - [`server`]: the server that a survey measures, fitted and predicted. [`window`]: what one Record shows;
-//!   [`mod@inside`]: what the server itself says in it of its requests.
-//! - [`site`]: demands from an access log and what `sar` says.
-//! - [`burstiness`]: how bursty arrivals are, what they do to demands.
-//! - [`response`]: what utilizations cannot show, the fixed delay and the variability of service, from response times.
-//! - [`usl`], [`knee`]: where a throughput curve bends, without any model of why. [`cluster`]: classes by size.
+//! - [`mod@calibrate`]: a model from Records.
+//! - [`demand`]: service demands from utilizations, by least squares or in proportion, with intervals.
+//! - [`server`]: the model and the predictions of a survey.
+//! - [`window`]: throughput and CPU time of one Record; [`mod@inside`]: the figures of the Server Module in it.
+//! - [`site`]: demands from an access log and the output of `sar`.
+//! - [`burstiness`]: how bursty arrivals are, and how bursts raise demands.
+//! - [`response`]: delay elsewhere and variability of service, from response times.
+//! - [`usl`], [`knee`]: where a throughput curve bends, without a queueing model. [`cluster`]: classes by size.
 //!
-//! Nothing here panics on any input: what makes no sense is an [`EstimateError`].
+//! No input makes these functions panic; invalid input is an [`EstimateError`].
 #![forbid(unsafe_code)]
 
 pub mod burstiness;
@@ -39,11 +39,12 @@ pub use demand::{
     attribute_equally, fit_demands, fit_load_dependence, fit_size,
 };
 pub use error::EstimateError;
-pub use inside::{Inside, Unmatched, Whole, Workers};
+pub use inside::{ModuleDemand, ModuleMismatch, TotalDemand, Workers};
 pub use knee::{Knee, find_knee};
 pub use response::{ResponseFit, ResponsePoint, ScvBasis, fit_response};
 pub use server::{
-    Answered, Block, Expected, Limited, Piece, Place, Prediction, ProgramSeen, ServerFacts, ServerFit, Spread,
+    Block, ExpectedLevel, KernelFigures, Measurement, ModuleFigures, OfferedLoad, PredictedFigure, Prediction,
+    ProgramSeen, QuotaPrediction, ResponseFigures, ResponseSummary, ServerFacts, ServerFit, Timeline,
 };
 pub use usl::{LoadPoint, UslFit, fit_usl};
-pub use window::{Observed, Stretch, measured, stretches};
+pub use window::{Observed, RunStretch, stretches};

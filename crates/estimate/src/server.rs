@@ -1,81 +1,66 @@
 //! From the calibration of a survey to a model, and from the model to predictions. Times are seconds, rates per second.
 //!
-//! One queueing station stands for the server's CPUs, one for whatever else is full when they are not (a pool of
-//! workers, a lock, a disk), and one delay station for all else. What clients who leave the server no rest get done is
-//! measured, not extrapolated: with so many present, the server as seen from outside (Chandy, Herzog & Woo 1975). What
-//! a call costs more at leisure is one of several laws ([`law`]), and the one that says best what it was not fitted to.
-//! Where the server has the Server Module, how classes differ is what that measured of them ([`inside`]), else what each
-//! costs by itself. Mean response times then give the delay and the variability of service. Predictions are solutions of the model, so
-//! whoever solves it gets the same; how far measurements may be off them is found by drawing blocks of calibration anew
-//! ([`variable`]).
+//! One queueing station stands for the server's CPUs, one for whatever else is full before they are (a pool of workers, a
+//! lock, a disk), and one delay station for all else. The capacity is measured, not extrapolated: with many closed-loop
+//! clients without think time, the server as seen from outside is a flow-equivalent station (Chandy, Herzog & Woo 1975).
+//!
+//! How the cost of a call depends on the load is one of several laws ([`law`]), chosen by cross-validation. How classes
+//! differ is measured by the Server Module ([`module`]) or else by loads of each class alone. Mean response times then
+//! determine the delay and the variability of service ([`responses`]).
+//!
+//! Predictions are solutions of the model, so any solver of the same model returns the same. Their intervals come from
+//! a bootstrap over the blocks of calibration ([`prediction_interval`]).
 
 mod blocks;
 mod drift;
+mod fitting;
 mod full;
-mod host;
-mod inside;
 mod law;
+mod model_fit;
+mod module;
+mod prediction_interval;
+mod program_demands;
 mod programs;
 mod quota;
 mod responses;
-mod variable;
+mod slowness;
 
-pub use blocks::{Block, Piece, Place};
-pub use host::Answered;
+pub use blocks::{
+    Block, KernelFigures, Measurement, ModuleFigures, OfferedLoad, ResponseFigures, ServerFacts, Timeline,
+};
+pub use model_fit::ResponseSummary;
+pub use prediction_interval::{ExpectedLevel, PredictedFigure};
 pub use programs::ProgramSeen;
-pub use quota::Limited;
-pub use variable::{Expected, Spread};
+pub use quota::QuotaPrediction;
 
-use self::blocks::{Pooled, Replayed, pool};
+use self::blocks::{Pooled, PooledLoads, Replayed, pool};
 use self::drift::Drift;
-use self::full::Full;
-use self::inside::SeenInside;
-use self::law::Cost;
+use self::model_fit::ModelFit;
+use self::prediction_interval::{LevelLoad, half_width95};
 use crate::EstimateError;
-use crate::correlation::of_covariance;
-use crate::demand::joint_demands;
+use crate::correlation::correlation_of;
 use crate::least_squares::t95;
-use brimful_core::model::{ClassKind, Model, ModelClass, Scheduling, Station, StationKind};
-use brimful_core::survey::{ByClients, Law};
+use crate::window::stretches;
+use brimful_core::model::Model;
+use brimful_core::record::Record;
+use brimful_core::survey::{ByClients, InsideServer, Law, ProgramDemand};
 use brimful_model::correlation::identity;
-use brimful_model::{Estimate, Method, ModelError, solve_open, station_demands};
-use std::collections::BTreeMap;
+use brimful_model::{Course, Estimate, Method, ModelError, Quota, solve_open};
 
-/// Where the model stands, as a share of the saturation rate: the load a server can be run at with room for peaks. At
-/// saturation itself an open network has no solution.
-pub const OPERATING: f64 = 0.7;
-
-/// What is known of the server besides the blocks.
-#[derive(Clone, Debug)]
-pub struct ServerFacts {
-    /// Names of the classes.
-    pub classes: Vec<String>,
-    /// Shares of the classes in the mix, summing to one.
-    pub mix: Vec<f64>,
-    /// What does the work: its CPUs, or where those cannot be seen, the whole server.
-    pub station: String,
-    /// CPUs that the server can use at once; 1 where they cannot be seen.
-    pub servers: u32,
-    /// Busy servers without load, by the server's processes.
-    pub idle_busy: f64,
-    /// Share of the servers' capacity that requests cannot have.
-    pub background: f64,
-    /// Whether the most clients got no more done than half as many, so that something is full.
-    pub filled: bool,
-    /// Connections that the server serves at a time, where the most clients had all of them.
-    pub served_at_once: Option<u32>,
-}
+/// Load of the model that the survey hands out, as a share of the saturation rate: the most a server should run at to have
+/// room for peaks. At saturation itself an open network has no solution.
+pub const OPERATING_SHARE: f64 = 0.7;
 
 /// A fitted server.
 #[derive(Clone, Debug)]
 pub struct ServerFit {
     facts: ServerFacts,
     blocks: Vec<Vec<Replayed>>,
-    places: BTreeMap<Place, Pooled>,
-    once: Once,
-    /// The same from blocks drawn anew.
-    again: Vec<Once>,
-    /// Of the host.
+    loads: PooledLoads,
+    fit: ModelFit,
+    /// Fits to blocks drawn at random.
+    bootstrap: Vec<ModelFit>,
+    /// How the host's speed changed.
     drift: Drift,
     /// Seconds per request, by class.
     pub demands: Vec<Estimate>,
@@ -83,151 +68,154 @@ pub struct ServerFit {
     pub wakeup: Estimate,
 }
 
-/// What one set of blocks says.
-#[derive(Clone, Debug)]
-struct Once {
-    /// Without rates.
-    network: Model,
-    /// The CPUs, whether requests wait there or for something around them, and the classes' demands there.
-    cpu: (Station, Vec<f64>),
-    /// Whether the classes' demands stand on what the server itself measured.
-    inside: bool,
-    /// Squared coefficient of variation of what a call of a class needs: of this the differences between stretches of
-    /// few calls are made, whatever the queues look like.
-    service_scv: f64,
-    /// Percentiles of response times, 50, 95 and 99, over what the network says of them.
-    shape: [f64; 3],
-    laws: Vec<Law>,
-    bottleneck: String,
-    evidence: String,
-}
-
-/// What the model says of one level.
+/// What the model predicts for one level.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prediction {
     /// Requests completed per second.
     pub throughput: f64,
-    /// Mean response time; none where the queue would grow without end.
+    /// Mean response time; `None` where the queue grows without limit.
     pub response: Option<f64>,
-    /// The same by class.
+    /// Mean response time by class; `None` where the queue grows without limit.
     pub class_response: Option<Vec<f64>>,
-    /// Of the servers, by the server's processes.
+    /// Utilization of the CPUs by the server's processes.
     pub utilization: f64,
 }
 
 impl ServerFit {
-    /// Fits a model to the blocks; the seed is that of drawing them anew.
+    /// Fits a model to the blocks; `seed` is that of the bootstrap.
     ///
     /// # Errors
-    /// When they do not say enough.
+    /// When the blocks do not determine a model.
     pub fn new(facts: ServerFacts, blocks: Vec<Block>, seed: u64) -> Result<Self, EstimateError> {
-        // What the calls do in the model depends on how much they need, which does not depend on how long they took.
-        let plain = |piece| Replayed { piece, modelled: None, shape: None };
+        let not_replayed = |measurement| Replayed { measurement, modelled: None, shape: None };
         let mut blocks: Vec<Vec<Replayed>> =
-            blocks.into_iter().map(|block| block.into_iter().map(plain).collect()).collect();
-        let demands = Once::fit(&facts, &pool(&blocks), None)?;
+            blocks.into_iter().map(|block| block.into_iter().map(not_replayed).collect()).collect();
+        // The replay needs the demands of calls only, and these do not depend on response times.
+        let demands_fit = fitting::fit(&facts, &pool(&blocks), None)?;
         for replayed in blocks.iter_mut().flatten() {
-            replayed.modelled = demands.modelled(&facts, &replayed.piece);
+            replayed.modelled = responses::modelled_response(&demands_fit, &facts, &replayed.measurement);
         }
-        let fitted = Once::fit(&facts, &pool(&blocks), None)?;
+        let response_fit = fitting::fit(&facts, &pool(&blocks), None)?;
         for replayed in blocks.iter_mut().flatten() {
-            replayed.shape = fitted.shape_of(&facts, &replayed.piece);
+            replayed.shape = responses::measurement_shape(&response_fit, &facts, &replayed.measurement);
         }
-        let places = pool(&blocks);
-        let once = Once { shape: responses::shape(&places), ..fitted };
-        let again = variable::anew(&facts, &blocks, seed);
-        let spread = |of: &dyn Fn(&Once) -> f64| variable::half_width95(again.iter().map(of));
-        let estimate = |of: &dyn Fn(&Once) -> f64| Estimate { value: of(&once), ci95_half_width: spread(of) };
+        let loads = pool(&blocks);
+        let fit = ModelFit { shape: responses::shape(&loads), ..response_fit };
+        let bootstrap = prediction_interval::bootstrap(&facts, &blocks, seed);
+        let estimate = |figure: &dyn Fn(&ModelFit) -> f64| Estimate {
+            value: figure(&fit),
+            ci95_half_width: half_width95(bootstrap.iter().map(figure)),
+        };
         let demands: Vec<Estimate> =
-            (0..facts.classes.len()).map(|class| estimate(&|once| once.cpu.1[class])).collect();
-        let wakeup = estimate(&|once| once.cpu.0.idle_cost.map_or(0.0, |cost| cost.seconds));
-        let drift = Drift::of(&once, &facts, &places, &blocks);
-        let mut fit = Self { facts, blocks, places, once, again, drift, demands, wakeup };
-        fit.note_uncertainty();
-        Ok(fit)
+            (0..facts.classes.len()).map(|class| estimate(&|fit| fit.cpu.demands[class])).collect();
+        let wakeup = estimate(&|fit| fit.cpu.station.idle_cost.map_or(0.0, |cost| cost.seconds));
+        let drift = Drift::new(&fit, &facts, &loads, &blocks);
+        let mut server = Self { facts, blocks, loads, fit, bootstrap, drift, demands, wakeup };
+        server.note_uncertainty();
+        Ok(server)
     }
 
-    /// Writes into the model how well its demands are known.
+    /// Enters the uncertainty of the demands into the model.
     fn note_uncertainty(&mut self) {
-        let stations = self.once.network.stations.len();
-        let classes = self.facts.classes.len();
-        let correlation = of_covariance(&self.covariance());
-        let model = &mut self.once.network;
-        if model.stations[0].name != self.once.cpu.0.name {
+        if !self.fit.waits_for_cpu() {
             return;
         }
+        let classes = self.facts.classes.len();
+        let correlation = correlation_of(&self.demand_covariance());
+        let model = &mut self.fit.network;
+        let stations = model.stations.len();
         model.demand_ci95_half_width = vec![vec![0.0; classes]; stations];
         model.demand_ci95_half_width[0] = self.demands.iter().map(|d| d.ci95_half_width.unwrap_or(0.0)).collect();
         model.demand_correlation = vec![identity(classes); stations];
         model.demand_correlation[0] = correlation;
     }
 
-    /// Of the demands of classes at the CPUs.
-    fn covariance(&self) -> Vec<Vec<f64>> {
-        let n = self.again.len() as f64;
-        let demand = |once: &Once, class: usize| once.cpu.1[class];
+    /// Covariance of the demands at the CPUs over the bootstrap, classes × classes.
+    fn demand_covariance(&self) -> Vec<Vec<f64>> {
+        let n = self.bootstrap.len() as f64;
+        let demand = |fit: &ModelFit, class: usize| fit.cpu.demands[class];
         let classes = 0..self.facts.classes.len();
-        let mean: Vec<f64> =
-            classes.clone().map(|class| self.again.iter().map(|once| demand(once, class)).sum::<f64>() / n).collect();
-        let product = |i: usize, j: usize| {
-            let of = |once: &Once| (demand(once, i) - mean[i]) * (demand(once, j) - mean[j]);
-            self.again.iter().map(of).sum::<f64>() / n
+        let mean = |class: usize| self.bootstrap.iter().map(|fit| demand(fit, class)).sum::<f64>() / n;
+        let means: Vec<f64> = classes.clone().map(mean).collect();
+        let covariance = |i: usize, j: usize| {
+            let product = |fit: &ModelFit| (demand(fit, i) - means[i]) * (demand(fit, j) - means[j]);
+            self.bootstrap.iter().map(product).sum::<f64>() / n
         };
-        classes.clone().map(|i| classes.clone().map(|j| product(i, j)).collect()).collect()
+        classes.clone().map(|i| classes.clone().map(|j| covariance(i, j)).collect()).collect()
     }
 
     /// Requests per second of the mix at which something is full.
     pub fn saturation(&self) -> f64 {
-        self.once.saturation(&self.facts)
+        self.saturation_of(&self.facts.mix)
     }
 
-    /// What does the work of which [`ServerFit::demands`] tells.
+    /// Requests per second in these proportions at which something is full.
+    pub fn saturation_of(&self, mix: &[f64]) -> f64 {
+        self.fit.saturation(mix)
+    }
+
+    /// Name of the station that [`ServerFit::demands`] are of.
     pub fn station(&self) -> &str {
         &self.facts.station
     }
 
-    /// What is full then.
+    /// Name of the station that is full at saturation.
     pub fn bottleneck(&self) -> &str {
-        &self.once.bottleneck
+        &self.fit.bottleneck
     }
 
-    /// Why that is believed, as a phrase.
+    /// Why the bottleneck is believed to be one, as a phrase.
     pub fn evidence(&self) -> &str {
-        &self.once.evidence
+        &self.fit.evidence
     }
 
-    /// How long a call of the class is at what is full where that is not the CPUs, in seconds.
-    pub fn held(&self, class: usize) -> Option<Estimate> {
-        let held = |once: &Once| {
-            let station = once.network.stations.iter().position(|station| station.name == self.once.bottleneck)?;
-            once.network.demands[station].get(class).copied()
+    /// How long a call of the class holds the bottleneck, in seconds; `None` where the CPUs are the bottleneck.
+    pub fn holding_time(&self, class: usize) -> Option<Estimate> {
+        let holding_time = |fit: &ModelFit| {
+            let station = fit.network.stations.iter().position(|station| station.name == fit.bottleneck)?;
+            fit.network.demands[station].get(class).copied()
         };
-        let again = self.again.iter().filter_map(held);
-        let value = held(&self.once).filter(|_| self.once.bottleneck != self.facts.station)?;
-        Some(Estimate { value, ci95_half_width: variable::half_width95(again) })
+        let value = holding_time(&self.fit).filter(|_| self.fit.bottleneck != self.facts.station)?;
+        Some(Estimate { value, ci95_half_width: half_width95(self.bootstrap.iter().filter_map(holding_time)) })
     }
 
-    /// The laws that were tried, the best first.
+    /// The laws of the cost of a call that were tried, the best first.
     pub fn laws(&self) -> &[Law] {
-        &self.once.laws
+        &self.fit.laws
     }
 
-    /// Throughput by the number of clients who leave the server no rest.
+    /// Throughput by the number of closed-loop clients without think time.
     pub fn throughput_by_clients(&self) -> Vec<ByClients> {
         let servers = f64::from(self.facts.servers);
-        let by = |(place, pooled): (&Place, &Pooled)| match place {
-            Place::Clients(clients) => Some(ByClients {
+        let by_clients = |(load, pooled): (&OfferedLoad, &Pooled)| match load {
+            OfferedLoad::Clients(clients) => Some(ByClients {
                 clients: *clients,
-                throughput: pooled.piece.rate(),
+                throughput: pooled.measurement.rate(),
                 ci95_half_width: pooled.rate_variance.map(|v| t95(pooled.blocks - 1) * v.sqrt()),
-                utilization: pooled.piece.busy.map(|busy| busy / servers),
+                utilization: pooled.measurement.kernel.busy.map(|busy| busy / servers),
             }),
             _ => None,
         };
-        self.places.iter().filter_map(by).collect()
+        self.loads.iter().filter_map(by_clients).collect()
     }
 
-    /// What the model says when requests of the mix come at `rate`, on a host that keeps its speed.
+    /// What the Server Module measured; `None` where the demands of the classes are not those of the module.
+    pub fn inside(&self) -> Option<InsideServer> {
+        module::document(&self.fit, &self.facts, &self.loads)
+    }
+
+    /// CPU demand of a call of the mix in each program at the highest load, the largest first. Empty where programs cannot
+    /// be observed. `idle` has the CPUs that each program keeps busy without calls.
+    pub fn programs(&self, idle: &[ProgramSeen]) -> Vec<ProgramDemand> {
+        program_demands::program_demands(&self.loads, &self.blocks, idle)
+    }
+
+    /// Speed of the host in each block, over the mean of all blocks.
+    pub fn speed_by_block(&self) -> Vec<f64> {
+        self.drift.speed_by_block.clone()
+    }
+
+    /// Predicts the mix at `rate`, on a host of constant speed.
     ///
     /// # Errors
     /// When the model cannot be solved.
@@ -235,18 +223,18 @@ impl ServerFit {
         self.predict_mix(rate, &self.facts.mix)
     }
 
-    /// The same for requests in other proportions.
+    /// Predicts requests in other proportions, on a host of constant speed.
     ///
     /// # Errors
     /// When the model cannot be solved.
     pub fn predict_mix(&self, rate: f64, mix: &[f64]) -> Result<Prediction, EstimateError> {
-        let model = self.once.model_at(rate, mix);
+        let model = self.fit.model_at(rate, mix);
         match solve_open(&model, Method::Erlang) {
             Ok(solution) => Ok(Prediction {
                 throughput: rate,
                 response: Some(solution.mean_response_time),
                 class_response: Some(solution.response_time),
-                utilization: self.once.utilization(&self.facts, rate, mix, 1.0),
+                utilization: self.fit.utilization(&self.facts, rate, mix, 1.0),
             }),
             Err(ModelError::Unstable { .. }) => {
                 let saturation = self.saturation_of(mix);
@@ -254,153 +242,74 @@ impl ServerFit {
                     throughput: saturation,
                     response: None,
                     class_response: None,
-                    utilization: self.once.utilization(&self.facts, saturation, mix, 1.0),
+                    utilization: self.fit.utilization(&self.facts, saturation, mix, 1.0),
                 })
             }
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Requests per second in these proportions at which something is full.
-    pub fn saturation_of(&self, mix: &[f64]) -> f64 {
-        self.once.saturation_of(mix)
+    /// Predicts a level of this many seconds with its intervals, on a host as variable as calibration saw it. `arrivals`
+    /// yields instants in seconds and classes of a random load of this kind, by seed and length in seconds.
+    ///
+    /// # Errors
+    /// When the model cannot be solved.
+    pub fn expect_level(
+        &self,
+        rate: f64,
+        mix: &[f64],
+        seconds: f64,
+        arrivals: &mut dyn FnMut(u64, f64) -> Vec<(f64, usize)>,
+    ) -> Result<ExpectedLevel, EstimateError> {
+        let level = LevelLoad { rate, mix, seconds };
+        prediction_interval::expect_level(&self.bootstrap, &self.facts, &self.drift, level, arrivals)
     }
 
-    /// The model to plan with, under [`OPERATING`] of the load at which it saturates.
+    /// The rate at which requests in these proportions saturate the server, measured over this many seconds.
+    pub fn expect_saturation(&self, mix: &[f64], seconds: f64) -> Option<PredictedFigure> {
+        prediction_interval::expect_saturation(&self.bootstrap, &self.drift, mix, seconds)
+    }
+
+    /// Course of the host's slowness during a level at which requests in these proportions arrived at `rate`. `None` where
+    /// the Record does not show it.
+    pub fn host_course(&self, record: &Record, rate: f64, mix: &[f64]) -> Option<Course> {
+        self.fit.course(&self.facts, &stretches(record, 0.0)?, rate, mix)
+    }
+
+    /// Response times that the model predicts for these arrivals (instants in seconds, classes) on a host whose slowness
+    /// follows the course. `None` if there are no arrivals.
+    ///
+    /// # Errors
+    /// When the model cannot be solved.
+    pub fn replay(
+        &self,
+        rate: f64,
+        mix: &[f64],
+        course: &Course,
+        arrivals: &[(f64, usize)],
+    ) -> Result<Option<ResponseSummary>, EstimateError> {
+        self.fit.replay(rate, mix, course, arrivals)
+    }
+
+    /// Capacity under a quota, measured over this many seconds. The cost of a call at saturation stays as it was.
+    pub fn with_quota(&self, quota: Quota, seconds: f64) -> QuotaPrediction {
+        let unlimited = self.expect_saturation(&self.facts.mix, seconds);
+        quota::capacity(&self.fit, &self.facts, quota, unlimited)
+    }
+
+    /// Mean response time of the mix at `rate` under a quota: the prediction without a quota, and the simulated effect of
+    /// the pauses. `None` where the queue grows without limit.
+    ///
+    /// # Errors
+    /// When the model cannot be solved.
+    pub fn response_with_quota(&self, quota: Quota, rate: f64, seed: u64) -> Result<Option<f64>, EstimateError> {
+        let Some(response) = self.predict(rate)?.response else { return Ok(None) };
+        let simulated = quota::response_times(&self.fit, &self.facts, quota, rate, seed)?;
+        Ok(Some(response + simulated.limited - simulated.free))
+    }
+
+    /// The model to plan with, at [`OPERATING_SHARE`] of the rate at which it saturates.
     pub fn model(&self) -> Model {
-        self.once.model_at(OPERATING * self.saturation(), &self.facts.mix)
-    }
-}
-
-impl Once {
-    /// `chance` is as in [`law::choose`].
-    fn fit(facts: &ServerFacts, places: &BTreeMap<Place, Pooled>, chance: Option<f64>) -> Result<Once, EstimateError> {
-        let servers = f64::from(facts.servers);
-        let full = Full::of(facts, places);
-        let level = |(place, pooled): (&Place, &Pooled)| {
-            let seconds = pooled.piece.cost(facts.idle_busy)?;
-            let idle = (full.cpu_share - pooled.piece.rate() * seconds / servers).max(0.0);
-            matches!(place, Place::Level(_)).then_some(Cost { idle, seconds })
-        };
-        let costs: Vec<Cost> = places.iter().filter_map(level).collect();
-        let busiest = full.cost_without_rest;
-        if costs.is_empty() && busiest.is_none() {
-            return Err(EstimateError::TooFewObservations { needed: 1, given: 0 });
-        }
-        let (fitted, laws) = law::choose(&costs, busiest, chance);
-        let classes = facts.classes.len();
-        let measured = SeenInside::of(facts, places).map(|inside| inside.demands(&facts.mix, fitted.demand));
-        let inside = measured.is_some();
-        let demands = measured.unwrap_or_else(|| class_demands(facts, places, fitted.demand));
-        let cpu = Station {
-            name: facts.station.clone(),
-            scheduling: Scheduling::Fcfs,
-            servers: facts.servers,
-            background: 1.0 - full.cpu_share,
-            idle_cost: fitted.idle_cost,
-            ..Station::default()
-        };
-        let mut once = Once {
-            network: network(facts, &cpu, &demands, &full),
-            cpu: (cpu, demands),
-            inside,
-            service_scv: 0.0,
-            shape: [1.0; 3],
-            laws,
-            bottleneck: full.name.clone(),
-            evidence: full.evidence.clone(),
-        };
-        if !inside && classes > 1 && (0..classes).any(|class| alone(places, class).is_none()) {
-            let first = once.network.stations[0].name.clone();
-            once.network.joint_demands = joint_demands(&once.network.classes, &first, &[(0..classes).collect()]);
-        }
-        once.fit_responses(facts, places)?;
-        Ok(once)
-    }
-
-    fn saturation(&self, facts: &ServerFacts) -> f64 {
-        self.saturation_of(&facts.mix)
-    }
-
-    fn saturation_of(&self, mix: &[f64]) -> f64 {
-        let demand = |demands: &[f64]| mix.iter().zip(demands).map(|(share, demand)| share * demand).sum::<f64>();
-        let most = |(station, demands): (&Station, &Vec<f64>)| {
-            f64::from(station.servers) * (1.0 - station.background) / demand(demands)
-        };
-        let queues = self.network.stations.iter().zip(&self.network.demands);
-        queues.filter(|(station, _)| station.kind == StationKind::Queue).map(most).fold(f64::INFINITY, f64::min)
-    }
-
-    /// Of the CPUs, by the server's processes, where requests in these proportions are served at `rate` by a host that
-    /// is so slow.
-    fn utilization(&self, facts: &ServerFacts, rate: f64, mix: &[f64], slowness: f64) -> f64 {
-        let (cpu, demands) = &self.cpu;
-        let rates: Vec<f64> = mix.iter().map(|share| rate * share).collect();
-        let needs = station_demands(cpu, demands, &rates);
-        let work: f64 = needs.iter().zip(&rates).map(|(demand, rate)| demand * rate).sum();
-        let servers = f64::from(facts.servers);
-        ((facts.idle_busy + (work * slowness).min(servers * (1.0 - cpu.background))) / servers).min(1.0)
-    }
-
-    /// Squared coefficient of variation of the CPU time of requests in these proportions.
-    fn variability(&self, mix: &[f64]) -> f64 {
-        let demands = &self.network.demands[0];
-        let moment = |k: i32| mix.iter().zip(demands).map(|(share, demand)| share * demand.powi(k)).sum::<f64>();
-        (1.0 + self.service_scv) * moment(2) / moment(1).powi(2) - 1.0
-    }
-
-    /// The model when requests in these proportions come at `rate`.
-    fn model_at(&self, rate: f64, mix: &[f64]) -> Model {
-        let mut model = self.network.clone();
-        model.classes.iter_mut().zip(mix).for_each(|(class, share)| class.rate = Some(rate * share));
-        model
-    }
-}
-
-fn alone(places: &BTreeMap<Place, Pooled>, class: usize) -> Option<&Pooled> {
-    places.iter().rev().find_map(|(place, at)| matches!(place, Place::Alone(other, _) if *other == class).then_some(at))
-}
-
-/// Of each class, such that the mean request of the mix needs `mean`. What classes cost by themselves says how they
-/// differ.
-fn class_demands(facts: &ServerFacts, places: &BTreeMap<Place, Pooled>, mean: f64) -> Vec<f64> {
-    let by_itself = |class: usize| {
-        let piece = &alone(places, class)?.piece;
-        piece.cost(facts.idle_busy).or_else(|| Some(1.0 / piece.rate())).filter(|cost| cost.is_finite() && *cost > 0.0)
-    };
-    let costs: Option<Vec<f64>> = (0..facts.classes.len()).map(by_itself).collect();
-    let costs = costs.unwrap_or_else(|| vec![1.0; facts.classes.len()]);
-    let all: f64 = facts.mix.iter().zip(&costs).map(|(share, cost)| share * cost).sum();
-    costs.into_iter().map(|cost| cost * mean / all).collect()
-}
-
-/// The server with these CPUs, under one request per second of the mix.
-fn network(facts: &ServerFacts, cpu: &Station, demands: &[f64], full: &Full) -> Model {
-    let station =
-        |name: &str, kind| Station { name: name.to_owned(), kind, scheduling: Scheduling::Fcfs, ..Station::default() };
-    let class = |(name, share): (&String, &f64)| ModelClass {
-        name: name.clone(),
-        kind: ClassKind::Open,
-        rate: Some(*share),
-        ..ModelClass::default()
-    };
-    let (mut stations, mut rows) = (vec![cpu.clone()], vec![demands.to_vec()]);
-    if let Some(pool) = &full.pool {
-        let held = Station { servers: pool.places, ..station(&full.name, StationKind::Queue) };
-        if pool.around_cpu {
-            // The time on the CPUs is part of it, so it is not counted twice.
-            (stations, rows) = (vec![held], vec![pool.held.clone()]);
-        } else {
-            stations.push(held);
-            rows.push(pool.held.clone());
-        }
-    }
-    stations.push(station("elsewhere", StationKind::Delay));
-    rows.push(vec![0.0; demands.len()]);
-    Model {
-        stations,
-        classes: facts.classes.iter().zip(&facts.mix).map(class).collect(),
-        demands: rows,
-        ..Model::default()
+        self.fit.model_at(OPERATING_SHARE * self.saturation(), &self.facts.mix)
     }
 }

@@ -1,15 +1,15 @@
-//! Errors that hang together: correlation matrices, and normal numbers drawn by them.
+//! Correlation matrices, and random normal numbers with given correlations.
 //!
-//! A matrix is symmetric and positive semidefinite with ones on its diagonal. It may be singular, as that of classes
-//! whose demands are one unknown is, so its Cholesky factor is taken without dividing by pivots that vanish.
+//! A matrix is symmetric and positive semidefinite with ones on its diagonal. It may be singular, for example if several
+//! classes share one unknown demand, so the Cholesky factorization does not divide by vanishing pivots.
 
 use rand::{Rng, RngExt};
 use rand_distr::StandardNormal;
 
-/// Entries are exact up to what a document rounds away.
+/// Rounding error of the entries of a document.
 const ROUNDING: f64 = 1e-6;
 
-/// Whether it is one of so many classes.
+/// Whether this is a correlation matrix of `classes` classes.
 pub(crate) fn is_correlation(matrix: &[Vec<f64>], classes: usize) -> bool {
     let fits = matrix.len() == classes && matrix.iter().all(|row| row.len() == classes);
     let alike = |i: usize, j: usize| (matrix[i][j] - matrix[j][i]).abs() <= ROUNDING;
@@ -18,7 +18,7 @@ pub(crate) fn is_correlation(matrix: &[Vec<f64>], classes: usize) -> bool {
         && factor(matrix).is_some()
 }
 
-/// Lower triangular L with L·Lᵀ = the matrix; `None` if there is none.
+/// The lower triangular L with L·Lᵀ equal to the matrix; `None` if the matrix is not positive semidefinite.
 pub(crate) fn factor(matrix: &[Vec<f64>]) -> Option<Vec<Vec<f64>>> {
     let mut l: Vec<Vec<f64>> = Vec::with_capacity(matrix.len());
     for (i, given) in matrix.iter().enumerate() {
@@ -39,13 +39,13 @@ pub(crate) fn factor(matrix: &[Vec<f64>]) -> Option<Vec<Vec<f64>>> {
     Some(l)
 }
 
-/// Standard normal numbers that vary together by this factor.
+/// Standard normal numbers with the correlations of which `factor` is the [`factor`].
 pub(crate) fn draw(factor: &[Vec<f64>], rng: &mut impl Rng) -> Vec<f64> {
     let independent: Vec<f64> = factor.iter().map(|_| rng.sample(StandardNormal)).collect();
     factor.iter().map(|row| row.iter().zip(&independent).map(|(l, z)| l * z).sum()).collect()
 }
 
-/// Ones on the diagonal.
+/// The identity matrix: no correlations.
 pub fn identity(classes: usize) -> Vec<Vec<f64>> {
     (0..classes).map(|i| (0..classes).map(|j| f64::from(u8::from(i == j))).collect()).collect()
 }
@@ -57,7 +57,7 @@ mod tests {
     use rand_pcg::rand_core::SeedableRng;
 
     #[test]
-    fn what_is_drawn_has_the_correlations_asked_for() {
+    fn drawn_numbers_have_the_given_correlations() {
         let matrix = [vec![1.0, 0.6, 1.0], vec![0.6, 1.0, 0.6], vec![1.0, 0.6, 1.0]];
         let factor = factor(&matrix).unwrap();
         let mut rng = Pcg64Mcg::seed_from_u64(1);
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_correlation_matrix_is_known() {
+    fn invalid_correlation_matrices_are_detected() {
         assert!(is_correlation(&identity(3), 3) && is_correlation(&[vec![1.0, -1.0], vec![-1.0, 1.0]], 2));
         for (matrix, classes) in [
             (vec![vec![1.0, 0.5], vec![0.4, 1.0]], 2),

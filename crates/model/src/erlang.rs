@@ -1,6 +1,6 @@
-//! M/M/m: how long requests wait for one of m servers (A. K. Erlang, 1917).
+//! M/M/m: waiting times for one of m servers (A. K. Erlang, 1917).
 //!
-//! `offered` is the offered load a = λ·S in erlangs (mean number of busy servers); a ≥ m has no steady state.
+//! `offered` is the offered load a = λ·S in erlangs (mean number of busy servers). There is no steady state for a ≥ m.
 
 /// Probability that an arriving request must wait in M/M/m (Erlang's C formula). 0 without load, 1 at or above
 /// saturation.
@@ -17,8 +17,8 @@ pub fn erlang_c(servers: u32, offered: f64) -> f64 {
     }
 }
 
-/// Mean wait in M/M/m in seconds, at servers that give the share `background` of their capacity to other work. Infinite
-/// at or above saturation.
+/// Mean wait in M/M/m in seconds. Background work uses the share `background` of the servers' capacity. Infinite at or above
+/// saturation.
 pub fn mmm_wait(arrival_rate: f64, mean_service: f64, servers: u32, background: f64) -> f64 {
     let service = mean_service / (1.0 - background);
     let rho = arrival_rate * service / f64::from(servers);
@@ -34,10 +34,11 @@ pub(crate) fn wait_per_service(servers: u32, rho: f64) -> f64 {
 /// Blocking probability of M/M/m/m, for a > 0.
 ///
 /// The well-known recurrence 1/B(k) = 1 + (k/a)·1/B(k−1), unrolled from the top: 1/B(m) = Σ_j Π_{i<j} (m − i)/a. All
-/// terms are positive, so nothing cancels; they rise, then fall, so the sum ends after some √m terms instead of m, and
-/// an overflow means that B is zero for every purpose.
+/// terms are positive, so nothing cancels. They rise and then fall, so the sum ends after about √m terms instead of m. An
+/// overflow means that B is practically zero.
 fn erlang_b(servers: u32, offered: f64) -> f64 {
-    let (mut term, mut sum) = (1.0, 1.0);
+    let mut term = 1.0;
+    let mut sum = 1.0;
     for free in (1..=servers).rev() {
         term *= f64::from(free) / offered;
         sum += term;
@@ -48,13 +49,15 @@ fn erlang_b(servers: u32, offered: f64) -> f64 {
     1.0 / sum
 }
 
-/// Mean wait in seconds at a first-come-first-served station of so many servers, `background` (0..1) of whose capacity
-/// other work takes, when the service of each class is exponential: that of M/M/m times how much more service times of
-/// unequal means vary (Lee & Longton 1959; exact for one server). λ per second and D in seconds, by class. Infinite at
-/// saturation.
+/// Mean wait in seconds at a first-come-first-served station where the service of each class is exponential: that of M/M/m,
+/// times a factor for unequal mean service times (Lee & Longton 1959; exact for one server).
+///
+/// λ per second and D in seconds, by class; background work uses the share `background` (0..1) of the capacity. Infinite
+/// at saturation.
 pub fn exponential_wait(rates: &[f64], demands: &[f64], servers: u32, background: f64) -> f64 {
     let moment = |k: i32| rates.iter().zip(demands).map(|(rate, demand)| rate * demand.powi(k)).sum::<f64>();
-    let (rate, work) = (moment(0), moment(1));
+    let rate = moment(0);
+    let work = moment(1);
     if work <= 0.0 {
         return 0.0;
     }
@@ -90,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn the_edges_are_answers() {
+    fn limits_are_handled() {
         assert_eq!(erlang_c(4, 0.0), 0.0);
         assert_eq!(erlang_c(4, 4.0), 1.0);
         assert_eq!(erlang_c(0, 1.0), 1.0);
@@ -101,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn four_thousand_million_servers_are_no_trap() {
+    fn billions_of_servers_take_no_time() {
         let c = erlang_c(u32::MAX, 0.999_99 * f64::from(u32::MAX));
         assert!((0.0..1.0).contains(&c));
     }

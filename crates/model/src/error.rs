@@ -1,4 +1,4 @@
-//! Why a model cannot be solved or fitted, and what to do about it.
+//! Errors of solving a model, each with what to do about it.
 
 use brimful_core::number::NumberError;
 use brimful_core::quantity::percent;
@@ -6,10 +6,10 @@ use brimful_core::quantity::percent;
 /// The error of this crate.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ModelError {
-    /// Parts of the input do not fit together.
+    /// Parts of the input contradict one another.
     #[error("the input does not fit together: {0}")]
     Shape(String),
-    /// A number that cannot be.
+    /// An invalid number.
     #[error(transparent)]
     Number(#[from] NumberError),
     /// A closed class where only open ones can be solved.
@@ -29,14 +29,14 @@ pub enum ModelError {
         significant(*.saturation_rate)
     )]
     Unstable {
-        /// The station of the least capacity.
+        /// The station with the least capacity.
         station: String,
-        /// Work offered over what the station can give to our classes; 1 or more.
+        /// Offered work over the capacity available to the classes; 1 or more.
         utilization: f64,
-        /// The rate of all classes together, at their present mix, at which it saturates.
+        /// Rate of all classes together, at their present mix, at which the station saturates.
         saturation_rate: f64,
     },
-    /// An open class that those of higher priority never let through.
+    /// An open class that classes of higher priority prevent from being served.
     #[error(
         "class `{class}` is never served at station `{station}`, which closed classes of higher priority keep busy: give \
          `{class}` a smaller `priority` (more urgent), or the station more servers"
@@ -47,26 +47,26 @@ pub enum ModelError {
         /// The class.
         class: String,
     },
-    /// A simulation in which ever more requests are present.
+    /// A simulation in which the number of requests keeps growing.
     #[error(
         "station `{station}` does not keep up in the simulation: {present} requests are there after {} s and ever more \
          come, so lower the rates, add servers or cut its demands",
         significant(*.time_s)
     )]
     Overrun {
-        /// The station where most of them are.
+        /// The station where most requests are.
         station: String,
-        /// How many.
+        /// Their number.
         present: u64,
         /// Simulated time, in seconds.
         time_s: f64,
     },
-    /// A simulation that ended before there was anything to judge by.
+    /// A simulation with too few events for a result.
     #[error("{events} events are too few for a result: allow at least {needed}")]
     TooShort {
-        /// How many there were.
+        /// Events that were simulated.
         events: u64,
-        /// About how many there must be.
+        /// Approximate number needed.
         needed: u64,
     },
     /// A method that does not exist.
@@ -74,25 +74,25 @@ pub enum ModelError {
         "there is no method `{0}`: use `auto`, `exact`, `erlang`, `seidmann`, `schweitzer`, `linearizer` or `simulation`"
     )]
     UnknownMethod(String),
-    /// A what-if that cannot be read, or that makes no sense with the model.
+    /// A what-if that cannot be parsed, or that the model does not allow.
     #[error("`{text}` {problem}")]
     WhatIf {
-        /// As it was written.
+        /// Its text.
         text: String,
-        /// What is wrong with it, and what to write instead.
+        /// What is wrong, and what to write instead.
         problem: String,
     },
-    /// Two what-ifs that do not go together.
+    /// Two what-ifs that set the same figure.
     #[error("`{first}` and `{second}` both say what {what} is to be: leave out one of them")]
     Contradiction {
-        /// The one.
+        /// Text of the first.
         first: String,
-        /// The other.
+        /// Text of the second.
         second: String,
-        /// What both are about.
+        /// The figure.
         what: String,
     },
-    /// Classes whose demands are known only together, in another proportion.
+    /// Classes whose demands are known only jointly, in other proportions than in this model.
     #[error(
         "the demands at station `{station}` were measured of these classes only together, while they came in one proportion \
          ({classes}): what each of them costs is not known, so keep the proportion, measure each class alone and calibrate \
@@ -103,7 +103,7 @@ pub enum ModelError {
         station: String,
         /// The classes with their shares.
         classes: String,
-        /// The name of one of them.
+        /// Name of one of the classes.
         example: String,
     },
     /// A class without any demand.
@@ -112,47 +112,50 @@ pub enum ModelError {
         /// Its name.
         class: String,
     },
-    /// An exact solution was asked for where none is known.
+    /// An exact solution was requested where none is known.
     #[error(
         "station `{station}` {reason}, so no exact solution is known: use `simulation` (`erlang` if all classes are open)"
     )]
     NoProductForm {
         /// Its name.
         station: String,
-        /// What it does.
+        /// Which property of the station prevents it.
         reason: &'static str,
     },
-    /// An exact solution that no one could wait for, or that would not fit.
+    /// An exact solution that would take too much time or memory.
     #[error(
         "the exact solution would go through {populations:.0} populations, hold {:.0} MiB and take about {seconds:.0} s: use \
          `linearizer` or `schweitzer`, which approximate any population", .bytes / 1048576.0
     )]
     TooLarge {
-        /// How many combinations of customers there are.
+        /// Number of combinations of customers.
         populations: f64,
-        /// Memory that it would take.
+        /// Memory that it would need.
         bytes: f64,
-        /// Time that it would take on one core.
+        /// Time that it would need on one core.
         seconds: f64,
     },
-    /// An approximation that found no fixed point.
+    /// An approximation that did not converge.
     #[error("the approximation did not settle within {rounds} rounds: use `exact`, or the simulator")]
     Unsettled {
-        /// How many there were.
+        /// Number of iterations.
         rounds: usize,
     },
-    /// A text that cannot be read.
+    /// Input that cannot be parsed.
     #[error("{place}: {problem}")]
     Input {
-        /// Where: the number of a line or of an entry, from 1.
+        /// Number of the line or entry, from 1.
         place: String,
-        /// What is wrong with it and what would be right.
+        /// What is wrong and how to correct it.
         problem: String,
     },
 }
 
-/// The utilization of one server, if it can keep up.
-pub(crate) fn stable(rate: f64, mean_service: f64) -> Result<f64, ModelError> {
+/// Utilization of a single server.
+///
+/// # Errors
+/// When it is 1 or more.
+pub(crate) fn stable_utilization(rate: f64, mean_service: f64) -> Result<f64, ModelError> {
     let utilization = rate * mean_service;
     if utilization < 1.0 {
         return Ok(utilization);
@@ -160,7 +163,7 @@ pub(crate) fn stable(rate: f64, mean_service: f64) -> Result<f64, ModelError> {
     Err(ModelError::Unstable { station: "queue".into(), utilization, saturation_rate: 1.0 / mean_service })
 }
 
-/// Four significant digits, without an exponent: a person reads it.
+/// Four significant digits without an exponent, for people.
 pub(crate) fn significant(value: f64) -> String {
     let digits = if value > 0.0 && value.is_finite() { 3.0 - value.log10().floor() } else { 0.0 };
     format!("{value:.0$}", digits.clamp(0.0, 15.0) as usize)

@@ -25,7 +25,7 @@
 //! Times are seconds, rates per second; both by class.
 
 use crate::erlang::{erlang_c, exponential_wait};
-use crate::idle_law::{station_demands, waking};
+use crate::idle_law::{station_demands, wakeup_time};
 use crate::network::Network;
 use brimful_core::model::{IdleCost, Scheduling, Station, StationKind};
 
@@ -43,7 +43,7 @@ pub fn exceptional_wait(station: &Station, demands: &[f64], rates: &[f64]) -> f6
     }
     let slowed = |demands: &[f64]| demands.iter().map(|d| d / (1.0 - station.background)).collect::<Vec<f64>>();
     let (saturated, under_load) = (slowed(demands), slowed(&under_load));
-    let most = waking(station, demands, rates);
+    let most = wakeup_time(station, demands, rates);
     let queue = Exceptional::new(station.servers, most, &saturated, &under_load, rates);
     queue.wait(erlang_c(station.servers, queue.busy))
 }

@@ -1,23 +1,23 @@
-//! Classes whose demands are known only together ([`JointDemand`]): nothing may part them.
+//! Classes whose demands are known only jointly ([`JointDemand`]).
 //!
-//! Of classes that always came in the same proportions, only the demand of their mean request is known: each demand may
-//! be anything between 0 and all of it. So whatever depends on how it is shared is refused.
+//! If classes always occurred in the same proportions, only the demand of their mean request is known: a single demand may
+//! be anything between 0 and all of it. So a model that depends on how the classes share it is an error.
 
 use crate::ModelError;
 use brimful_core::model::{ClassKind, JointDemand, Model, ModelClass, Scheduling};
 use brimful_core::quantity::percent;
 
-/// Shares that differ by less than this part of themselves are the same.
-const ALIKE: f64 = 0.01;
+/// Greatest relative difference of a share that is taken to be unchanged.
+const MAX_CHANGE: f64 = 0.01;
 
-/// An error if the rates, or priorities, of a model part such classes.
+/// Returns an error if the rates or priorities of a model treat such classes differently than they were measured.
 pub(crate) fn check(model: &Model) -> Result<(), ModelError> {
     model.joint_demands.iter().try_for_each(|joint| {
         let (k, classes) = indices(joint, model)?;
         let members: Vec<&ModelClass> = classes.iter().map(|c| &model.classes[*c]).collect();
         let rates: Vec<f64> = members.iter().map(|class| class.rate.unwrap_or(0.0)).collect();
         let total: f64 = rates.iter().sum();
-        let moved = |(rate, share): (&f64, &f64)| (rate / total - share).abs() > ALIKE * share.max(rate / total);
+        let moved = |(rate, share): (&f64, &f64)| (rate / total - share).abs() > MAX_CHANGE * share.max(rate / total);
         let by_priority = matches!(model.stations[k].scheduling, Scheduling::Priority | Scheduling::Preemptive);
         let parted = members.iter().any(|class| class.kind == ClassKind::Closed)
             || total > 0.0 && rates.iter().zip(&joint.shares).any(moved)
@@ -26,14 +26,15 @@ pub(crate) fn check(model: &Model) -> Result<(), ModelError> {
     })
 }
 
-/// Which station and classes it is about.
+/// Indices of the station and of the classes.
 pub(crate) fn indices(joint: &JointDemand, model: &Model) -> Result<(usize, Vec<usize>), ModelError> {
     let station = model.stations.iter().position(|station| station.name == joint.station);
     let class = |name: &String| model.classes.iter().position(|class| class.name == *name);
     let classes: Option<Vec<usize>> = joint.classes.iter().map(class).collect();
-    let whole = (joint.shares.iter().sum::<f64>() - 1.0).abs() < 1e-6 && joint.shares.iter().all(|share| *share >= 0.0);
+    let sums_to_one =
+        (joint.shares.iter().sum::<f64>() - 1.0).abs() < 1e-6 && joint.shares.iter().all(|share| *share >= 0.0);
     match (station, classes) {
-        (Some(k), Some(classes)) if whole && classes.len() > 1 && classes.len() == joint.shares.len() => Ok((k, classes)),
+        (Some(k), Some(classes)) if sums_to_one && classes.len() > 1 && classes.len() == joint.shares.len() => Ok((k, classes)),
         _ => Err(ModelError::Shape(
             "joint_demands needs the name of a station, the names of two or more classes, and a share for each that together \
              make 1"

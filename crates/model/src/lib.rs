@@ -1,4 +1,4 @@
-//! Queueing models: what a network of stations does under a load. Pure functions, no I/O; named result structs.
+//! Queueing models: predicts how a network of stations performs under a load. Pure functions, no I/O.
 //!
 //! | symbol | quantity | unit |
 //! |---|---|---|
@@ -10,23 +10,27 @@
 //! | Z | time outside the stations: think time, or a fixed delay (Z0) | s |
 //! | N | number of requests present, queued or in service | – |
 //! | m | servers of a station | – |
-//! | b | share of a station's capacity (0..1) that other work takes | – |
-//! | ρ | U / (1 − b): how much of the remaining capacity is used | – |
+//! | b | share of a station's capacity (0..1) that background work uses | – |
+//! | ρ | U / (1 − b): utilization of the remaining capacity | – |
+//! | α(n) | speed of a station with n requests present, relative to one | – |
+//! | S | service time; S0, that of a request that finds the server idle | s |
+//! | I | share of a station's capacity (0..1) that is idle | – |
+//! | scv | squared coefficient of variation, of service times unless said otherwise | – |
 //!
-//! Everything is in seconds and per second. Matrices are stations × classes. The laws that tie the symbols: U = X·D/m
-//! (utilization), N = X·R (Little), X ≤ min m·(1 − b)/D (bottleneck).
+//! All quantities are in seconds and per second. Matrices are stations × classes. Classes are indexed by c (and j), stations
+//! by k. The symbols are related by U = X·D/m (utilization), N = X·R (Little), X ≤ min m·(1 − b)/D (bottleneck).
 //!
-//! - [`mod@solve`]: any network, by a method or the best one; the methods, their validity and cost.
-//! - [`open`]: solve an open network; where it saturates.
-//! - [`bounds`]: what a closed network can reach at most and must at least.
+//! - [`mod@solve`]: solves any network by a given method or by the best one; validity and cost of the methods.
+//! - [`open`]: solves an open network; where it saturates.
+//! - [`bounds`]: bounds on the throughput and response time of closed networks.
 //! - [`queue`]: single stations: M/G/1, M/M/m/K, bursty arrivals.
-//! - [`mod@what_if`]: the model after changes, along ranges of them, and how far its load can grow.
-//! - [`percentile`]: how the response times of a solved network are distributed.
-//! - [`mod@simulate`]: a discrete-event simulation of a model.
-//! - [`mod@trajectory`]: what becomes of given arrivals at a server whose speed has a course.
-//! - [`erlang`]: the waits that these stand on; [`exceptional`]: those at servers that have to wake up.
+//! - [`mod@what_if`]: the model after changes, along ranges of changes, and how far its load can grow.
+//! - [`percentile`]: distribution of the response times of a solved network.
+//! - [`mod@simulate`]: discrete-event simulation of a model.
+//! - [`mod@trajectory`]: response times of given arrivals at a server whose speed varies.
+//! - [`erlang`]: waiting times; [`exceptional`]: waiting times at servers that must be woken up.
 //!
-//! Nothing here panics on any input: what makes no sense is a [`ModelError`].
+//! No input makes these functions panic; invalid input is a [`ModelError`].
 #![forbid(unsafe_code)]
 
 pub mod bounds;
@@ -35,7 +39,6 @@ mod closed;
 pub mod correlation;
 pub mod erlang;
 mod error;
-mod estimate;
 pub mod exceptional;
 #[cfg(test)]
 mod fixture;
@@ -59,7 +62,6 @@ pub mod what_if;
 pub use bounds::{AsymptoticBounds, Bounds, Range, asymptotic_bounds, balanced_job_bounds};
 pub use erlang::{erlang_c, exponential_wait, mmm_wait};
 pub use error::ModelError;
-pub use estimate::Estimate;
 pub use exceptional::exceptional_wait;
 pub use idle_law::station_demands;
 pub use open::{saturation_rate, solve_open};
@@ -67,7 +69,7 @@ pub use percentile::{ResponseDistributions, response_distributions};
 pub use queue::{Mg1, Mmmk, Mmpp2, MmppM1, mg1, mmmk, mmpp_m1};
 pub use quota::{Quota, Sojourns, under_quota};
 pub use simulate::{Arrivals, Ended, ResponseTime, Run, Service, Simulation, SimulationOptions, simulate};
-pub use solution::{Method, Solution};
+pub use solution::{Estimate, Method, Solution};
 pub use solve::solve;
 pub use trajectory::{Course, Sojourn, trajectory};
 pub use what_if::{

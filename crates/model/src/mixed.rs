@@ -51,7 +51,7 @@ impl Reduction {
         let seen = |k: usize| {
             let servers = network.model.stations[k].servers as usize;
             let plain = || OpenLoad::new(|n| n.min(servers) as f64, servers, network.open_load(k), customers);
-            (k, network.dependent[k].clone().unwrap_or_else(plain))
+            (k, network.load_dependent[k].clone().unwrap_or_else(plain))
         };
         let queues = (0..network.demands.len()).filter(|k| network.model.stations[*k].kind == StationKind::Queue);
         Self { classes: network.closed().collect(), queues: queues.map(seen).collect() }

@@ -1,27 +1,27 @@
-//! A model that makes sense, as the solvers see it.
+//! A validated model in the form that solvers use.
 //!
-//! What other work takes of a queue slows it down: its demands are divided by 1 − b here, once. What is measured
-//! against the nominal capacity (utilization) uses the demands of the document. Matrices are stations × classes.
+//! Background work slows a queue down, so its demands are divided by 1 − b here, and only here. Utilization refers to the
+//! nominal capacity and uses the demands of the document. Matrices are stations × classes.
 
 use crate::ModelError;
 use crate::correlation::is_correlation;
-use crate::idle_law::{station_demands, waking};
+use crate::idle_law::{station_demands, wakeup_time};
 use crate::joint;
 use crate::open_load::OpenLoad;
 use brimful_core::model::{ClassKind, Model, ModelClass, Scheduling, Station, StationKind};
 use brimful_core::number::{NumberError, non_negative};
 use std::collections::HashSet;
 
-/// A model whose parts fit together.
+/// A validated model.
 pub(crate) struct Network<'a> {
     pub(crate) model: &'a Model,
     /// D under the load of the open classes ([`crate::idle_law`]).
     pub(crate) nominal: Vec<Vec<f64>>,
-    /// The same over 1 − b.
+    /// D/(1 − b) under that load.
     pub(crate) demands: Vec<Vec<f64>>,
     /// D/(1 − b) at saturation.
     pub(crate) saturated: Vec<Vec<f64>>,
-    /// By station: what a request pays that finds all servers idle, in seconds of time ([`crate::exceptional`]).
+    /// By station: additional service time of a request that finds all servers idle, in seconds ([`crate::exceptional`]).
     pub(crate) waking: Vec<f64>,
     /// λ by class; 0 for a closed one.
     pub(crate) rates: Vec<f64>,
@@ -29,53 +29,54 @@ pub(crate) struct Network<'a> {
     pub(crate) population: Vec<u32>,
     /// By station: squared coefficient of variation of the service times of each class.
     pub(crate) scv: Vec<f64>,
-    /// By station: its speed, where the document says how it depends on the load.
-    pub(crate) dependent: Vec<Option<OpenLoad>>,
+    /// By station: its load-dependent speed, if it has rate multipliers.
+    pub(crate) load_dependent: Vec<Option<OpenLoad>>,
 }
 
 impl<'a> Network<'a> {
-    /// A network whose open classes leave every station something to spare.
+    /// A network whose open classes saturate no station.
     pub(crate) fn new(model: &'a Model) -> Result<Self, ModelError> {
-        let mut network = Self::stable_or_not(model)?;
+        let mut network = Self::unchecked_stability(model)?;
         network.check_stable()?;
-        network.dependent = network.dependent();
+        network.load_dependent = network.load_dependent_stations();
         Ok(network)
     }
 
-    fn dependent(&self) -> Vec<Option<OpenLoad>> {
+    fn load_dependent_stations(&self) -> Vec<Option<OpenLoad>> {
         let customers = usize::try_from(self.customers()).unwrap_or(usize::MAX);
-        let dependent = |(k, station): (usize, &Station)| {
-            let (levels, alpha) = (station.rate_multipliers.len(), &station.rate_multipliers);
+        let load_dependent = |(k, station): (usize, &Station)| {
+            let alpha = &station.rate_multipliers;
+            let levels = alpha.len();
             let rate = |n: usize| alpha[n.min(levels) - 1];
             (levels > 0).then(|| OpenLoad::new(rate, levels, self.open_load(k), customers))
         };
-        self.model.stations.iter().enumerate().map(dependent).collect()
+        self.model.stations.iter().enumerate().map(load_dependent).collect()
     }
 
-    /// With other demands: those under some load.
+    /// The network with other nominal demands: those under another load.
     pub(crate) fn with_demands(self, nominal: Vec<Vec<f64>>) -> Result<Self, ModelError> {
         let stations = || self.model.stations.iter().zip(&nominal);
-        let scv = |(s, row): (&Station, &Vec<f64>)| scv_of_each(s, row, &self.rates, &self.population);
+        let scv = |(s, row): (&Station, &Vec<f64>)| class_scv(s, row, &self.rates, &self.population);
         let scv = stations().map(scv).collect::<Result<_, _>>()?;
         let demands = stations().map(slowed).collect();
         Ok(Self { scv, demands, nominal, ..self })
     }
 
-    /// Demands of the document where the classes are served at these rates.
+    /// Nominal demands when the classes are served at these rates.
     pub(crate) fn demands_at(&self, rates: &[f64]) -> Vec<Vec<f64>> {
         let under_load = |(station, row): (&Station, &Vec<f64>)| station_demands(station, row, rates);
         self.model.stations.iter().zip(&self.model.demands).map(under_load).collect()
     }
 
-    /// What a request pays at each station that finds all its servers idle, where the classes are served at these
+    /// Additional service time at each station of a request that finds all servers idle, when the classes are served at these
     /// rates.
     pub(crate) fn waking_at(&self, rates: &[f64]) -> Vec<f64> {
-        let waking = |(station, row): (&Station, &Vec<f64>)| waking(station, row, rates);
+        let waking = |(station, row): (&Station, &Vec<f64>)| wakeup_time(station, row, rates);
         self.model.stations.iter().zip(&self.model.demands).map(waking).collect()
     }
 
-    /// A network, even if some station cannot keep up; without what rate multipliers come to.
-    pub(crate) fn stable_or_not(model: &'a Model) -> Result<Self, ModelError> {
+    /// A network that may have saturated stations. `load_dependent` is empty.
+    pub(crate) fn unchecked_stability(model: &'a Model) -> Result<Self, ModelError> {
         let (stations, classes) = (model.stations.len(), model.classes.len());
         if stations == 0 || classes == 0 {
             let text = format!("a model needs stations and classes; it has {stations} and {classes}");
@@ -102,11 +103,11 @@ impl<'a> Network<'a> {
             nominal: Vec::new(),
             demands: Vec::new(),
             saturated: model.stations.iter().zip(&model.demands).map(slowed).collect(),
-            waking: model.stations.iter().zip(&model.demands).map(|(s, row)| waking(s, row, &rates)).collect(),
+            waking: model.stations.iter().zip(&model.demands).map(|(s, row)| wakeup_time(s, row, &rates)).collect(),
             scv: Vec::new(),
             rates,
             population,
-            dependent: Vec::new(),
+            load_dependent: Vec::new(),
         };
         network.with_demands(nominal)
     }
@@ -130,9 +131,7 @@ impl<'a> Network<'a> {
     /// one. Infinite if no queue has any work.
     pub(crate) fn capacity(&self, mix: &[f64]) -> (f64, Option<usize>) {
         let load = |k: usize| match self.model.stations[k].kind {
-            StationKind::Queue => {
-                products(&self.saturated[k], mix).sum::<f64>() / most_servers(&self.model.stations[k])
-            }
+            StationKind::Queue => products(&self.saturated[k], mix).sum::<f64>() / max_speed(&self.model.stations[k]),
             StationKind::Delay => 0.0,
         };
         let loads = (0..self.saturated.len()).map(|k| (k, load(k))).filter(|(_, load)| *load > 0.0);
@@ -146,7 +145,7 @@ impl<'a> Network<'a> {
         let (saturation_rate, bottleneck) = self.capacity(&mix);
         let Some(k) = bottleneck else { return Ok(()) };
         let work: f64 = products(&self.saturated[k], &self.rates).sum();
-        let utilization = work / most_servers(&self.model.stations[k]);
+        let utilization = work / max_speed(&self.model.stations[k]);
         if utilization < 1.0 {
             return Ok(());
         }
@@ -167,12 +166,12 @@ fn slowed((station, demands): (&Station, &Vec<f64>)) -> Vec<f64> {
     }
 }
 
-/// In which proportion the classes come: as their rates, or alike if there are none.
+/// Proportions of the classes: their rates, or equal ones if all rates are 0.
 pub(crate) fn mix(rates: &[f64]) -> Vec<f64> {
     if rates.iter().any(|r| *r > 0.0) { rates.to_vec() } else { vec![1.0; rates.len()] }
 }
 
-/// Servers of a queue as utilization counts them; 1 for a delay, whose utilization is the number present.
+/// Number of servers that utilization refers to; 1 for a delay, whose utilization is the number of requests present.
 pub(crate) fn servers(station: &Station) -> f64 {
     match station.kind {
         StationKind::Queue => f64::from(station.servers),
@@ -180,8 +179,8 @@ pub(crate) fn servers(station: &Station) -> f64 {
     }
 }
 
-/// How many times the speed of one request a queue reaches under endless load.
-pub(crate) fn most_servers(station: &Station) -> f64 {
+/// Highest speed of a queue, reached under unlimited load, relative to that with one request.
+pub(crate) fn max_speed(station: &Station) -> f64 {
     station.rate_multipliers.last().copied().unwrap_or_else(|| f64::from(station.servers))
 }
 
@@ -189,10 +188,13 @@ pub(crate) fn products(a: &[f64], b: &[f64]) -> impl Iterator<Item = f64> {
     a.iter().zip(b).map(|(a, b)| a * b)
 }
 
-/// The squared coefficient of variation of each class: the station's own, or what gives all classes together the total.
-/// Second moments add up: (1 + total)·(Σ λD)²/Σ λ = (1 + scv)·Σ λD². An error if the unequal demands alone vary more
-/// than the total, or if closed classes of unequal demands visit, whose rates no one knows before.
-fn scv_of_each(station: &Station, demands: &[f64], rates: &[f64], population: &[u32]) -> Result<f64, ModelError> {
+/// Squared coefficient of variation of the service times of each class: the station's `scv`, or derived from its
+/// `total_scv`. Second moments add up: (1 + total)·(Σ λD)²/Σ λ = (1 + scv)·Σ λD².
+///
+/// # Errors
+/// When unequal demands alone vary more than the total, or when closed classes have unequal demands: their rates are not
+/// known in advance.
+fn class_scv(station: &Station, demands: &[f64], rates: &[f64], population: &[u32]) -> Result<f64, ModelError> {
     let Some(total) = station.total_scv else { return Ok(station.scv) };
     let visitors = || (0..demands.len()).filter(|c| demands[*c] > 0.0);
     if visitors().map(|c| demands[c]).is_sorted_by(|a, b| a == b) {
@@ -207,26 +209,25 @@ fn scv_of_each(station: &Station, demands: &[f64], rates: &[f64], population: &[
         return Err(ModelError::Shape(text));
     }
     let moment = |k: i32| visitors().map(|c| rates[c] * demands[c].powi(k)).sum::<f64>();
-    let (visits, work, squares) = (moment(0), moment(1), moment(2));
-    let forced = visits * squares / work.powi(2) - 1.0;
-    if !forced.is_finite() {
-        return Ok(total); // No one comes.
+    let scv_of_means = moment(0) * moment(2) / moment(1).powi(2) - 1.0;
+    if !scv_of_means.is_finite() {
+        return Ok(total); // There are no arrivals.
     }
-    let each = (1.0 + total) / (1.0 + forced) - 1.0;
-    if each >= -ROUNDING {
-        return Ok(each.max(0.0));
+    let scv = (1.0 + total) / (1.0 + scv_of_means) - 1.0;
+    if scv >= -ROUNDING {
+        return Ok(scv.max(0.0));
     }
     let text = format!(
-        "the `total_scv` of station `{name}` is {total}, but the unequal demands of its classes alone make it {forced:.3}: \
+        "the `total_scv` of station `{name}` is {total}, but the unequal demands of its classes alone make it {scv_of_means:.3}: \
          give at least that, or `scv`, that of each class's own service times"
     );
     Err(ModelError::Shape(text))
 }
 
-/// A total may be below what the demands come to by as much as arithmetic loses.
+/// Rounding error of a squared coefficient of variation.
 const ROUNDING: f64 = 1e-9;
 
-/// Bottlenecks, errors and changes go by name.
+/// Names must be unique, because bottlenecks, errors and changes refer to them.
 fn check_names<'a>(what: &str, names: impl Iterator<Item = &'a String>) -> Result<(), ModelError> {
     let mut seen = HashSet::new();
     match names.filter(|name| !name.is_empty()).find(|name| !seen.insert(*name)) {
@@ -235,7 +236,7 @@ fn check_names<'a>(what: &str, names: impl Iterator<Item = &'a String>) -> Resul
     }
 }
 
-/// For solvers that know nothing of closed classes.
+/// Returns an error if a class is closed, for solvers of open networks.
 pub(crate) fn check_open(model: &Model) -> Result<(), ModelError> {
     let closed = model.classes.iter().find(|class| class.kind == ClassKind::Closed);
     closed.map_or(Ok(()), |class| Err(ModelError::Closed { class: class.name.clone() }))
@@ -279,7 +280,7 @@ fn population(class: &ModelClass) -> Result<u32, ModelError> {
     }
 }
 
-/// Half widths of intervals come for all demands or for none.
+/// Half widths must exist for all demands or for none.
 fn check_half_widths(model: &Model) -> Result<(), ModelError> {
     let half_widths = &model.demand_ci95_half_width;
     let fits = half_widths.len() == model.demands.len()
@@ -292,7 +293,7 @@ fn check_half_widths(model: &Model) -> Result<(), ModelError> {
     Ok(half_widths.iter().flatten().try_for_each(|half| non_negative(*half, what).map(|_| ()))?)
 }
 
-/// Correlations come for all stations or for none.
+/// Correlations must exist for all stations or for none.
 fn check_correlation(model: &Model) -> Result<(), ModelError> {
     let given = &model.demand_correlation;
     let fits = given.len() == model.stations.len() && given.iter().all(|m| is_correlation(m, model.classes.len()));
@@ -306,7 +307,7 @@ fn check_correlation(model: &Model) -> Result<(), ModelError> {
 
 fn check_station(station: &Station, demands: &[f64], classes: &[ModelClass]) -> Result<(), ModelError> {
     let name = &station.name;
-    let of = |what| format!("the {what} of station `{name}`");
+    let figure = |what| format!("the {what} of station `{name}`");
     if demands.len() != classes.len() {
         let (given, classes) = (demands.len(), classes.len());
         return Err(ModelError::Shape(format!("station `{name}` has {given} demands for {classes} classes")));
@@ -315,14 +316,18 @@ fn check_station(station: &Station, demands: &[f64], classes: &[ModelClass]) -> 
         non_negative(*demand, || format!("the demand of class `{}` at station `{name}`", class.name))?;
     }
     if station.servers == 0 {
-        return Err(ModelError::Number(NumberError { what: of("number of servers"), value: 0.0, need: "at least 1" }));
+        return Err(ModelError::Number(NumberError {
+            what: figure("number of servers"),
+            value: 0.0,
+            need: "at least 1",
+        }));
     }
     if !(0.0..1.0).contains(&station.background) {
-        let (what, value) = (of("background"), station.background);
+        let (what, value) = (figure("background"), station.background);
         return Err(ModelError::Number(NumberError { what, value, need: "at least 0 and below 1" }));
     }
-    non_negative(station.scv, || of("squared coefficient of variation"))?;
-    non_negative(station.total_scv.unwrap_or(0.0), || of("total squared coefficient of variation"))?;
+    non_negative(station.scv, || figure("squared coefficient of variation"))?;
+    non_negative(station.total_scv.unwrap_or(0.0), || figure("total squared coefficient of variation"))?;
     if station.total_scv.is_some() && station.scv != Station::default().scv {
         return Err(ModelError::Shape(format!("station `{name}` has both `scv` and `total_scv`: give one of them")));
     }
@@ -351,8 +356,8 @@ fn check_idle_cost(station: &Station) -> Result<(), ModelError> {
     Err(ModelError::Shape(text))
 }
 
-/// Rate multipliers at most: what open classes do to them takes their square.
-pub(crate) const MOST_LEVELS: usize = 10_000;
+/// Highest number of rate multipliers of a station: the cost of [`OpenLoad`] is its square.
+pub(crate) const MAX_LEVELS: usize = 10_000;
 
 fn check_multipliers(station: &Station) -> Result<(), ModelError> {
     let name = &station.name;
@@ -364,7 +369,7 @@ fn check_multipliers(station: &Station) -> Result<(), ModelError> {
         return Ok(());
     }
     let levels = station.rate_multipliers.len();
-    if levels > MOST_LEVELS {
+    if levels > MAX_LEVELS {
         let (what, value) = (format!("the number of rate multipliers of station `{name}`"), levels as f64);
         return Err(ModelError::Number(NumberError {
             what,
@@ -373,8 +378,8 @@ fn check_multipliers(station: &Station) -> Result<(), ModelError> {
         }));
     }
     let why = match (station.kind, station.scheduling) {
-        (StationKind::Delay, _) => "it is a delay, where no one feels the others",
-        (_, Scheduling::Priority | Scheduling::Preemptive) => "it serves by priority, for which nothing is known then",
+        (StationKind::Delay, _) => "it is a delay, where requests do not affect one another",
+        (_, Scheduling::Priority | Scheduling::Preemptive) => "it serves by priority, for which no solution is known",
         _ if station.servers > 1 => "they would count its servers twice",
         _ => return Ok(()),
     };

@@ -10,7 +10,7 @@
 //! Matrices are stations × classes, times seconds, rates per second.
 
 use crate::ModelError;
-use crate::network::{Network, check_open, mix, most_servers, products};
+use crate::network::{Network, check_open, max_speed, mix, products};
 use crate::residence::{Found, MustWait, residence};
 use crate::solution::{Method, Solution};
 use brimful_core::model::{Model, StationKind};
@@ -53,7 +53,7 @@ fn approximate(network: &Network<'_>) -> Option<String> {
     let name = |k: usize| &network.model.stations[k].name;
     let visits = |k: usize, c: usize| network.demands[k][c] * network.rates[c] > 0.0;
     let share_class = |j: usize, k: usize| (0..network.rates.len()).any(|c| visits(j, c) && visits(k, c));
-    let several = |k: &usize| most_servers(&network.model.stations[*k]) != 1.0 && network.no_product_form(*k).is_some();
+    let several = |k: &usize| max_speed(&network.model.stations[*k]) != 1.0 && network.no_product_form(*k).is_some();
     let before = |k: usize| stations().find(|j| *j < k && network.no_product_form(*j).is_some() && share_class(*j, k));
     let several = stations().find(several).map(|k| {
         format!("station `{}` {} at several servers", name(k), network.no_product_form(k).unwrap_or_default())
@@ -77,7 +77,7 @@ const WORST: u32 = 40;
 /// network need not be stable. Infinite and empty if no queue has any work. The mix is as in [`solve_open`].
 pub fn saturation_rate(model: &Model) -> Result<(f64, String), ModelError> {
     check_open(model)?;
-    let network = Network::stable_or_not(model)?;
+    let network = Network::unchecked_stability(model)?;
     let (rate, bottleneck) = network.capacity(&mix(&network.rates));
     Ok((rate, network.name(bottleneck)))
 }

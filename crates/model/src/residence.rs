@@ -50,7 +50,7 @@ pub(crate) fn residence(network: &Network<'_>, k: usize, c: usize, must_wait: Mu
         return demand;
     }
     let place = Place { network, k, must_wait, found };
-    if let Some(dependent) = &network.dependent[k] {
+    if let Some(dependent) = &network.load_dependent[k] {
         let open = network.population[c] == 0;
         let closed = place.closed_present();
         return demand * if open { dependent.open_residence(closed) } else { dependent.closed_residence(closed) };

@@ -1,15 +1,14 @@
-//! A discrete-event simulation of a [`Model`]: an independent check of the formulas, and an answer where there is none.
+//! A discrete-event simulation of a [`Model`]: an independent check of the formulas, and a solution where there is none.
 //!
-//! Requests of a class visit, once each and in the model's order, the stations where it has a demand. How a demand is
-//! split into visits, and in which order, makes no difference to product-form networks (processor sharing, delays, FCFS
-//! with exponential service and equal demands); to others it may. `background` slows a queue to 1 − b of its rate.
-//! Think times are exponential. An [`idle_cost`](brimful_core::model::IdleCost) above 0 is paid by those who find
-//! servers idle, in proportion to their share ([`crate::exceptional`]); one below 0 is part of every demand.
+//! Requests of a class visit the stations where it has a demand once each, in the model's order. Number and order of visits
+//! make no difference in product-form networks (processor sharing, delays, FCFS with exponential service and equal
+//! demands), but may in others. `background` slows a queue to 1 − b of its rate. Think times are exponential. With an
+//! [`idle_cost`](brimful_core::model::IdleCost) above 0, requests that find idle servers take longer, in proportion to the
+//! share of idle servers ([`crate::exceptional`]); one below 0 is part of every demand.
 //!
-//! A run ends when it is precise enough, or has used up its events or its time; what it was then worth is in [`Run`].
-//! How warm-up is found and intervals are made: `simulate/intervals.rs`. One seed, one result. Memory is bounded: by a
-//! million requests present, of which an open network that cannot keep up soon has more, and is refused; and by 512
-//! slices of time.
+//! A run ends when it is precise enough, or at its limit of events or time; [`Run`] has its precision. Warm-up and intervals
+//! are explained in `simulate/intervals.rs`. The result is determined by the seed. Memory is bounded by 512 slices of time
+//! and a million requests present. An open network that cannot keep up soon exceeds the latter, which is an error.
 //!
 //! Times are seconds, rates per second, matrices stations × classes.
 
@@ -45,23 +44,23 @@ use world::World;
 /// How to simulate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SimulationOptions {
-    /// What chance is made of.
+    /// Seed of the random numbers.
     pub seed: u64,
-    /// By class, how the requests of open ones come (what is given for closed ones has no effect). Empty: Poisson.
+    /// Arrival process of each class; that of a closed class has no effect. Empty: Poisson.
     pub arrivals: Vec<Arrivals>,
-    /// By station, the family of its service times. Empty: the standard one of each scv.
+    /// Family of the service times of each station. Empty: the standard family of each scv.
     pub service: Vec<Service>,
-    /// The run ends when every class's throughput and mean response time are known to within this share of themselves,
-    /// at 95 % confidence; `None` to use up the events or the time.
+    /// The run ends when the relative half width of the 95 % intervals of every class's throughput and mean response time
+    /// is no more than this; `None` to use all events or all time.
     pub precision: Option<f64>,
-    /// The most events, where a request at one station is one: arrivals, departures, ends of think times.
+    /// Limit of events: arrivals, departures, ends of think times.
     pub events: u64,
-    /// The most simulated time, in seconds.
+    /// Limit of simulated time, in seconds.
     pub time_s: Option<f64>,
 }
 
 impl Default for SimulationOptions {
-    /// To within 2 %, or 20 million events: some seconds.
+    /// A precision of 2 %, or 20 million events: a few seconds.
     fn default() -> Self {
         SimulationOptions {
             seed: 1,
@@ -76,8 +75,9 @@ impl Default for SimulationOptions {
 
 /// Simulates a network of open and closed classes.
 ///
-/// Errors: what does not fit together, a number that cannot be, an open network that cannot keep up, or too few events
-/// for any result. A result that is not as precise as asked is no error; its [`Run::caveats`] say so.
+/// # Errors
+/// When the model or the options are invalid, an open network cannot keep up, or there are too few events for a result. A
+/// result that is less precise than requested is not an error; its [`Run::caveats`] say so.
 pub fn simulate(model: &Model, options: &SimulationOptions) -> Result<Simulation, ModelError> {
     let layout = Layout::new(model, options)?;
     let mut world = World::new(&layout, options.seed);
@@ -87,15 +87,15 @@ pub fn simulate(model: &Model, options: &SimulationOptions) -> Result<Simulation
         if options.time_s.is_some_and(|limit| end > limit * (1.0 + 1e-9)) {
             break Ended::Time;
         }
-        if end > layout.finest() {
+        if end > layout.max_time() {
             break Ended::Resolution;
         }
         if !world.run(end, options.events)? {
             break Ended::Events;
         }
         record.close(&mut world);
-        if record.is_worth_a_look()
-            && options.precision.is_some_and(|wanted| Figures::new(&layout, &record).reach(wanted))
+        if record.is_due_for_check()
+            && options.precision.is_some_and(|wanted| Figures::new(&layout, &record).reaches(wanted))
         {
             break Ended::Precision;
         }

@@ -1,4 +1,4 @@
-//! A solved network, and the names of the ways to solve one.
+//! A solved network, the names of the methods that solve one, and estimates.
 
 use crate::ModelError;
 use crate::network::{Network, mix, products, servers};
@@ -7,14 +7,23 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::{fmt, str::FromStr};
 
+/// A figure that was fitted or simulated.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Estimate {
+    /// Its value.
+    pub value: f64,
+    /// Half width of its 95 % confidence interval; `None` where the data leave no freedom to judge it by.
+    pub ci95_half_width: Option<f64>,
+}
+
 /// How to solve a network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Method {
-    /// The most exact one that is quick; the solution says which and why.
+    /// The most exact method that is quick; the solution says which one, and why.
     #[default]
     Auto,
-    /// Without any approximation, or not at all.
+    /// Exact, or an error.
     Exact,
     /// Open classes only; several servers by Erlang's C formula.
     Erlang,
@@ -59,7 +68,10 @@ pub struct Solution {
 }
 
 impl Solution {
-    /// From X and R at each station. An error if the numbers have left the range of arithmetic.
+    /// Derives all figures from X and from R at each station.
+    ///
+    /// # Errors
+    /// When a figure is not finite.
     pub(crate) fn new(
         network: &Network<'_>,
         method: Method,
@@ -127,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn methods_go_by_their_names() {
+    fn methods_are_parsed_by_their_names() {
         for (method, name) in METHODS {
             assert_eq!((method.to_string().as_str(), name.parse()), (name, Ok(method)));
             assert_eq!(serde_json::to_value(method).unwrap(), name);

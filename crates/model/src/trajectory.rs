@@ -60,7 +60,7 @@ pub fn trajectory<A: IntoIterator<Item = (f64, usize)>>(
     seed: u64,
     arrivals: A,
 ) -> Result<impl Iterator<Item = Sojourn> + use<A>, ModelError> {
-    Network::stable_or_not(model)?;
+    Network::unchecked_stability(model)?;
     let rates: Vec<f64> = model.classes.iter().map(|class| class.rate.unwrap_or(0.0)).collect();
     let line = |(station, demands): (&Station, &Vec<f64>)| Line::new(station, demands, &rates);
     let mut lines = model.stations.iter().zip(&model.demands).map(line).collect::<Result<Vec<_>, _>>()?;

@@ -12,7 +12,7 @@ use brimful_core::record::{Reason, ReasonCode};
 use brimful_core::survey::Level;
 use brimful_core::workload::{Load, Workload};
 use brimful_core::{Nanos, Rate};
-use brimful_estimate::{Block, Piece, Place, ServerFacts, ServerFit, Unmatched};
+use brimful_estimate::{Block, Measurement, ModuleMismatch, OfferedLoad, ServerFacts, ServerFit};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64;
@@ -74,7 +74,7 @@ pub(crate) struct Capacity {
 
 /// A piece that was measured, with all that is shown of it.
 struct Measured {
-    piece: Piece,
+    piece: Measurement,
     level: Level,
     /// Of the server.
     processes: u64,
@@ -110,7 +110,7 @@ impl Method<'_> {
             let mut block = Block::new();
             for place in places {
                 let Some(measured) = self.visit(&mix, place, &capacity)? else { continue };
-                if place == Place::Clients(capacity.clients) {
+                if place == OfferedLoad::Clients(capacity.clients) {
                     rates.push(measured.piece.rate());
                     processes.push(measured.processes);
                 }
@@ -142,7 +142,7 @@ impl Method<'_> {
             filled,
             served_at_once: served.and_then(|served| u32::try_from(served).ok()),
         };
-        let seen_inside = blocks.iter().flatten().any(|piece| piece.inside.iter().any(Option::is_some));
+        let seen_inside = blocks.iter().flatten().any(|piece| piece.module.demands.iter().any(Option::is_some));
         let fit = ServerFit::new(facts, blocks, self.setup.seed)?;
         if seen_inside && fit.inside().is_none() {
             self.note(
@@ -183,7 +183,7 @@ impl Method<'_> {
         let mut clients = 1;
         while clients <= most {
             let rung = Capacity { rate: before.rate.max(found.rate), clients, filled: false, busy: None, in_use: None };
-            let place = Place::Clients(clients);
+            let place = OfferedLoad::Clients(clients);
             let lasts = self.lasts_with_rest(mix, place, &rung);
             self.begin(format!("looking for the capacity: {clients} at once"), lasts);
             let Some(measured) = self.visit(mix, place, &rung)? else {
@@ -211,7 +211,7 @@ impl Method<'_> {
     }
 
     /// Offers what belongs to a place for a moment and lets the server rest; none where the generator was the limit.
-    fn visit(&mut self, mix: &Workload, place: Place, capacity: &Capacity) -> Result<Option<Measured>, Halt> {
+    fn visit(&mut self, mix: &Workload, place: OfferedLoad, capacity: &Capacity) -> Result<Option<Measured>, Halt> {
         let (workload, lasts, _) = self.load_at(mix, place, capacity);
         let rest = self.lasts_with_rest(mix, place, capacity) - lasts;
         let trial = self.try_warm(&workload, lasts)?;
@@ -233,23 +233,23 @@ impl Method<'_> {
         let processes = programs.map(|program| program.processes).sum();
         let level = trial.level(&workload, &about, servers);
         let Some(mut piece) = trial.piece(place, servers, self.warm_up()) else { return Ok(None) };
-        piece.rest = rest.as_secs_f64();
-        if let Place::Level(_) = place {
-            piece.arrivals = self.bench.schedule(&workload, lasts, trial.record.seed)?;
+        piece.timeline.rest = rest.as_secs_f64();
+        if let OfferedLoad::Level(_) = place {
+            piece.timeline.arrivals = self.bench.schedule(&workload, lasts, trial.record.seed)?;
         }
         Ok(Some(Measured { piece, level, processes }))
     }
 
     /// Says once why what the server measured of itself is of no use. Pieces too short to tell are nobody's fault.
-    fn note_unmatched(&mut self, why: &Unmatched) {
-        let lasting = matches!(why, Unmatched::Name { .. });
+    fn note_unmatched(&mut self, why: &ModuleMismatch) {
+        let lasting = matches!(why, ModuleMismatch::Name { .. });
         if lasting && !std::mem::replace(&mut self.found.noted_unmatched, true) {
             self.note(format!("what the Server Module measures is not used: {why}"));
         }
     }
 
     /// How long a visit takes, with what the server rests after it.
-    pub(crate) fn lasts_with_rest(&self, mix: &Workload, place: Place, capacity: &Capacity) -> Nanos {
+    pub(crate) fn lasts_with_rest(&self, mix: &Workload, place: OfferedLoad, capacity: &Capacity) -> Nanos {
         let (_, lasts, load) = self.load_at(mix, place, capacity);
         lasts + times(load / self.setup.max_load - 1.0, lasts)
     }
@@ -264,7 +264,7 @@ impl Method<'_> {
     }
 
     /// What is offered at a place, for how long, and about which share of the capacity that is.
-    fn load_at(&self, mix: &Workload, place: Place, capacity: &Capacity) -> (Workload, Nanos, f64) {
+    fn load_at(&self, mix: &Workload, place: OfferedLoad, capacity: &Capacity) -> (Workload, Nanos, f64) {
         let slice = |clients: u64| {
             let calls = CALLS * clients as f64 / capacity.rate;
             let least = times(SLICE, self.setup.level).max(SHORTEST);
@@ -272,31 +272,31 @@ impl Method<'_> {
         };
         let closed = |workload: &Workload, clients| with_load(workload, Load::Closed { clients, think: Nanos::ZERO });
         match place {
-            Place::Level(percent) => {
+            OfferedLoad::Level(percent) => {
                 let fraction = f64::from(percent) / 100.0;
                 let rate = Rate(fraction * self.within_client(capacity.rate));
                 let calls = Nanos::from_secs_f64(CALLS / rate.0.max(1e-9)).min(LONGEST_SLICE);
                 let lasts = self.warm_up() + times(PIECE, self.setup.level).max(SHORTEST).max(calls);
                 (with_load(mix, Load::poisson(rate)), lasts, fraction)
             }
-            Place::Clients(clients) => (closed(mix, clients), slice(clients), 1.0),
-            Place::Alone(class, clients) => (closed(&alone(mix, class), clients), slice(clients), 1.0),
+            OfferedLoad::Clients(clients) => (closed(mix, clients), slice(clients), 1.0),
+            OfferedLoad::Alone(class, clients) => (closed(&alone(mix, class), clients), slice(clients), 1.0),
         }
     }
 
     /// Whether so many clients, the most that there may be, leave the server's CPUs nothing to do.
     fn keeps_cpus_busy(&self, clients: u64) -> bool {
-        let name = self.name_of(Place::Clients(clients));
+        let name = self.name_of(OfferedLoad::Clients(clients));
         let busy =
             |level: &Level| level.workload == name && level.utilization.measured.is_some_and(|busy| busy >= BUSY);
         clients >= self.most_clients() && self.found.levels.iter().any(busy)
     }
 
-    pub(crate) fn name_of(&self, place: Place) -> String {
+    pub(crate) fn name_of(&self, place: OfferedLoad) -> String {
         match place {
-            Place::Level(_) => "mix".to_owned(),
-            Place::Clients(clients) => format!("{clients} at once"),
-            Place::Alone(class, _) => self.setup.workload.classes[class].name.clone(),
+            OfferedLoad::Level(_) => "mix".to_owned(),
+            OfferedLoad::Clients(clients) => format!("{clients} at once"),
+            OfferedLoad::Alone(class, _) => self.setup.workload.classes[class].name.clone(),
         }
     }
 
@@ -308,14 +308,14 @@ impl Method<'_> {
         let trial = self.try_warm(&workload, lasts.min(lasts_at_most))?;
         self.check(&trial)?;
         let piece = trial
-            .piece(Place::Clients(capacity.clients), self.setup.servers(), self.warm_up())
+            .piece(OfferedLoad::Clients(capacity.clients), self.setup.servers(), self.warm_up())
             .filter(|_| trial.is_the_servers());
         Ok(piece.map(|piece| piece.rate() / then))
     }
 
     /// What an anchor offers, and how long it lasts at most.
     pub(crate) fn anchor_at(&self, capacity: &Capacity) -> (Workload, Nanos) {
-        let (workload, slice, _) = self.load_at(&self.setup.workload, Place::Clients(capacity.clients), capacity);
+        let (workload, slice, _) = self.load_at(&self.setup.workload, OfferedLoad::Clients(capacity.clients), capacity);
         (workload, times(ANCHOR, slice))
     }
 
@@ -361,17 +361,17 @@ pub(crate) fn next_rung(clients: u64, most: u64) -> u64 {
 }
 
 /// The places of a block.
-pub(crate) fn design(mix: &Workload, capacity: &Capacity) -> Vec<Place> {
+pub(crate) fn design(mix: &Workload, capacity: &Capacity) -> Vec<OfferedLoad> {
     let most = capacity.clients;
     // Few, some and most; the fewest say what a call takes by itself.
     let mut rungs = vec![1, 4, most];
     rungs.retain(|clients| *clients <= most);
     rungs.dedup();
     let classes = if mix.classes.len() > 1 { mix.classes.len() } else { 0 };
-    let levels = LEVELS.map(Place::Level).into_iter();
+    let levels = LEVELS.map(OfferedLoad::Level).into_iter();
     levels
-        .chain(rungs.into_iter().map(Place::Clients))
-        .chain((0..classes).map(|class| Place::Alone(class, most)))
+        .chain(rungs.into_iter().map(OfferedLoad::Clients))
+        .chain((0..classes).map(|class| OfferedLoad::Alone(class, most)))
         .collect()
 }
 

@@ -7,7 +7,7 @@ use brimful_core::quantity;
 use brimful_core::survey::{Comparison, Demand, Level, Role, SCHEMA, Stopped, Survey};
 use brimful_core::workload::RequestClass;
 use brimful_estimate::ServerFit;
-use brimful_estimate::server::OPERATING;
+use brimful_estimate::server::OPERATING_SHARE;
 
 /// From here on an error of the host's is told with the answer.
 const NOTABLE: f64 = 0.05;
@@ -72,8 +72,8 @@ fn stopped(halt: &Halt, step: &str) -> Stopped {
 fn demands(setup: &Setup, found: &Found) -> Vec<Demand> {
     let Some(fit) = &found.fit else { return Vec::new() };
     let classes = || setup.workload.classes.iter().enumerate();
-    let held = |(index, class): (usize, &RequestClass)| {
-        let held = fit.held(index)?;
+    let held = |(index, class): (usize, &Class)| {
+        let held = fit.holding_time(index)?;
         Some(Demand {
             station: fit.bottleneck().to_owned(),
             class: class.name.clone(),
@@ -143,7 +143,7 @@ fn headline(survey: &Survey) -> String {
 
 /// How far a level is from the load that a server is run at.
 fn off_operating(level: &Level) -> f64 {
-    (level.fraction - OPERATING).abs()
+    (level.fraction - OPERATING_SHARE).abs()
 }
 
 #[cfg(test)]

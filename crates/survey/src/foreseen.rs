@@ -9,7 +9,7 @@ use crate::method::{EXPECTING, IDLE, Method, PAST_SATURATION, PROBE, overload_la
 use crate::predictions::{planned, saturation_lasts, times};
 use crate::what_if::{self, Change};
 use brimful_core::Nanos;
-use brimful_estimate::Place;
+use brimful_estimate::OfferedLoad;
 use brimful_run::client_limit;
 
 /// What a run takes besides its load: starting threads and the monitor, and waiting for the last answers.
@@ -72,7 +72,7 @@ impl Method<'_> {
         let (mut ladder, mut clients) = (Runs::default(), 1);
         loop {
             let rung = at(clients);
-            ladder.add(self.lasts_with_rest(&self.setup.workload, Place::Clients(clients), &rung));
+            ladder.add(self.lasts_with_rest(&self.setup.workload, OfferedLoad::Clients(clients), &rung));
             let next = next_rung(clients, most);
             if next > most || 2.0 * clients as f64 / rung.rate > self.setup.max_delay.as_secs_f64() {
                 return (ladder, rung);

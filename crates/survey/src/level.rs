@@ -9,7 +9,8 @@ use brimful_core::survey::{Comparison, Level, LevelClass, ResponsePercentiles, R
 use brimful_core::workload::{Load, RequestClass, Workload};
 use brimful_estimate::inside::threads;
 use brimful_estimate::{
-    Answered, Expected, Inside, Observed, Piece, Place, Prediction, ProgramSeen, Spread, Unmatched, Workers, stretches,
+    ExpectedLevel, KernelFigures, Measurement, ModuleDemand, ModuleFigures, ModuleMismatch, Observed, OfferedLoad,
+    PredictedFigure, Prediction, ProgramSeen, ResponseFigures, ResponseSummary, Timeline, Workers, stretches,
 };
 use std::collections::BTreeMap;
 
@@ -45,16 +46,21 @@ impl Trial {
         let names = classes.iter().map(|class| class.name.clone()).collect();
         let classes: Vec<Option<&ClassRecord>> = classes.iter().map(|class| record.classes.get(&class.name)).collect();
         let warm_up = warm_up.as_secs_f64();
-        let observed = Observed::after(warm_up, &record, &classes, true);
-        Trial { observed, answers: Observed::answers(warm_up, &record, &classes), classes: names, record }
+        let observed = Observed::after_warm_up(warm_up, &record, &classes, true);
+        Trial {
+            observed,
+            answers: Observed::throughput_from_answers(warm_up, &record, &classes),
+            classes: names,
+            record,
+        }
     }
 
     /// What the server itself measured of each class; `None` where it has no Server Module.
-    pub fn inside(&self) -> Option<Result<Vec<Option<Inside>>, Unmatched>> {
+    pub fn inside(&self) -> Option<Result<Vec<Option<ModuleDemand>>, ModuleMismatch>> {
         let class = |name: &String| self.record.classes.get(name);
         let named: Vec<(&str, Option<&ClassRecord>)> =
             self.classes.iter().map(|name| (name.as_str(), class(name))).collect();
-        Inside::of(&self.record, &named)
+        ModuleDemand::from_record(&self.record, &named)
     }
 
     /// Mean response time, in seconds.
@@ -94,33 +100,40 @@ impl Trial {
     }
 
     /// As a piece of calibration.
-    pub fn piece(&self, place: Place, servers: u32, warm_up: Nanos) -> Option<Piece> {
+    pub fn piece(&self, load: OfferedLoad, servers: u32, warm_up: Nanos) -> Option<Measurement> {
         let busy = self.busy_in_window();
         let server = self.record.server.as_ref();
         let (seconds, throughput) = match &self.observed {
             Some(observed) => (observed.seconds, observed.throughput.clone()),
             None => self.answers.clone()?,
         };
-        Some(Piece {
-            place,
+        Some(Measurement {
+            load,
             seconds,
             throughput,
-            busy,
-            idle: self.cpu().map(|cpu| cpu.idle * f64::from(servers)),
-            disks: server.map_or(BTreeMap::new(), |server| {
-                server.kernel.disks.iter().map(|(name, disk)| (name.clone(), disk.utilization)).collect()
-            }),
-            programs: server.zip(busy).map_or(Vec::new(), |(server, busy)| ProgramSeen::of(server, busy)),
-            inside: self.inside().and_then(Result::ok).unwrap_or_default(),
-            workers: Workers::of(&self.record),
-            threads: threads(&self.record),
-            response: self.response(),
-            percentiles: self.record.response_time_us.map(|us| [us.p50, us.p95, us.p99].map(|us| us / 1e6)),
-            response_scv: self.response_scv(),
-            warm_up: warm_up.as_secs_f64(),
-            rest: 0.0,
-            course: stretches(&self.record, 0.0).unwrap_or_default(),
-            arrivals: Vec::new(),
+            kernel: KernelFigures {
+                busy,
+                idle: self.cpu().map(|cpu| cpu.idle * f64::from(servers)),
+                disks: server.map_or(BTreeMap::new(), |server| {
+                    server.kernel.disks.iter().map(|(name, disk)| (name.clone(), disk.utilization)).collect()
+                }),
+                programs: server.zip(busy).map_or(Vec::new(), |(server, busy)| ProgramSeen::from_server(server, busy)),
+            },
+            module: ModuleFigures {
+                demands: self.inside().and_then(Result::ok).unwrap_or_default(),
+                workers: Workers::from_record(&self.record),
+                threads: threads(&self.record),
+            },
+            responses: ResponseFigures {
+                mean: self.response(),
+                percentiles: self.record.response_time_us.map(|us| [us.p50, us.p95, us.p99].map(|us| us / 1e6)),
+                scv: self.response_scv(),
+            },
+            timeline: Timeline {
+                warm_up: warm_up.as_secs_f64(),
+                course: stretches(&self.record, 0.0).unwrap_or_default(),
+                ..Timeline::default()
+            },
         })
     }
 
@@ -323,7 +336,7 @@ pub(crate) struct About<'a> {
     /// On a host that keeps its speed.
     pub predicted: Option<&'a Prediction>,
     /// On a host as variable as calibration saw it.
-    pub expected: Option<&'a Expected>,
+    pub expected: Option<&'a ExpectedLevel>,
     pub given: Given,
 }
 
@@ -341,11 +354,11 @@ pub(crate) struct Given {
     /// Its speed over that during calibration, by the anchors.
     pub speed: Option<f64>,
     /// Response times of the level's arrivals on a host of the course that it had.
-    pub answered: Option<Answered>,
+    pub answered: Option<ResponseSummary>,
 }
 
 /// The median of what is to be expected, or else what is predicted of a steady host, beside what was measured.
-fn spread(expected: Option<Spread>, predicted: Option<f64>, measured: Option<f64>) -> Comparison {
+fn spread(expected: Option<PredictedFigure>, predicted: Option<f64>, measured: Option<f64>) -> Comparison {
     Comparison {
         interval90: expected.map(|spread| spread.interval90),
         ..Comparison::new(expected.map(|spread| spread.median).or(predicted), measured)

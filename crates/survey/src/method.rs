@@ -14,7 +14,7 @@ use brimful_core::record::{Reason, ReasonCode};
 use brimful_core::survey::{Level, Role, Stopped, Survey};
 use brimful_core::workload::{Load, Workload};
 use brimful_core::{Bytes, Nanos, Rate};
-use brimful_estimate::{Answered, ProgramSeen, ServerFit};
+use brimful_estimate::{ProgramSeen, ResponseSummary, ServerFit};
 use brimful_run::client_limit;
 
 /// Open levels past saturation.
@@ -174,7 +174,7 @@ impl Method<'_> {
         let idle = self.bench.watch_idle(IDLE)?;
         self.found.background = idle.kernel.cpu.map(|cpu| (1.0 - cpu.idle).clamp(0.0, 0.9));
         let busy = idle.process.iter().map(|program| program.cores).sum();
-        self.found.idle_programs = ProgramSeen::of(&idle, busy);
+        self.found.idle_programs = ProgramSeen::from_server(&idle, busy);
         Ok(busy)
     }
 
@@ -226,11 +226,11 @@ impl Method<'_> {
     }
 
     /// What the model says of the very arrivals of a level, given the speed that its host had in the course of it.
-    fn given_host(&self, fit: &ServerFit, level: &Predicted, trial: &Trial) -> Result<Option<Answered>, Halt> {
+    fn given_host(&self, fit: &ServerFit, level: &Predicted, trial: &Trial) -> Result<Option<ResponseSummary>, Halt> {
         let mix = level.workload.mix();
-        let Some(course) = fit.course_of(&trial.record, level.rate, &mix) else { return Ok(None) };
+        let Some(course) = fit.host_course(&trial.record, level.rate, &mix) else { return Ok(None) };
         let arrivals = self.bench.schedule(&level.workload, level.lasts, trial.record.seed)?;
-        Ok(fit.given(level.rate, &mix, &course, &arrivals)?)
+        Ok(fit.replay(level.rate, &mix, &course, &arrivals)?)
     }
 
     /// What was extrapolated cannot be measured either: as many clients as there may be do not fill the server.

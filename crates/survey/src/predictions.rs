@@ -4,7 +4,7 @@ use crate::SurveyError;
 use crate::bench::Bench;
 use brimful_core::workload::{Load, Workload};
 use brimful_core::{Nanos, Rate};
-use brimful_estimate::{Expected, Prediction, ServerFit, Spread};
+use brimful_estimate::{ExpectedLevel, PredictedFigure, Prediction, ServerFit};
 
 /// Levels that are predicted first, and how many times as long as `--level` each lasts: queues near saturation fluctuate
 /// for long, so their means need more calls.
@@ -25,7 +25,7 @@ pub struct Predictions {
     /// The rate at which the server saturates.
     pub saturation: f64,
     /// The same on a host as variable as calibration saw it, over the time for which it is measured.
-    pub saturation_spread: Option<Spread>,
+    pub saturation_spread: Option<PredictedFigure>,
     /// How long that is measured.
     pub saturation_lasts: Nanos,
     /// The held-out levels.
@@ -48,7 +48,7 @@ pub struct Predicted {
     /// What will come of it on a host that keeps its speed; of response times in bursts the model by itself says nothing.
     pub prediction: Prediction,
     /// The same on a host as variable as calibration saw it.
-    pub expected: Expected,
+    pub expected: ExpectedLevel,
 }
 
 impl Predictions {
@@ -111,7 +111,7 @@ fn predict(
             },
         )
     };
-    let expected = fit.expect(rate, &mix, lasts.as_secs_f64(), &mut arrivals);
+    let expected = fit.expect_level(rate, &mix, lasts.as_secs_f64(), &mut arrivals);
     if let Some(error) = failed {
         return Err(error);
     }

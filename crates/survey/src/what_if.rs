@@ -10,7 +10,7 @@ use brimful_core::record::{ReasonCode, Verdict};
 use brimful_core::survey::{Comparison, Level, WhatIf};
 use brimful_core::workload::{Load, Workload};
 use brimful_core::{Nanos, Rate};
-use brimful_estimate::{Limited, Quota, ServerFit};
+use brimful_estimate::{Quota, QuotaPrediction, ServerFit};
 use brimful_monitor::quota_period_s;
 use std::fmt;
 use std::str::FromStr;
@@ -73,9 +73,9 @@ impl Method<'_> {
     pub(crate) fn what_if(&mut self, fit: &ServerFit, change: Change) -> Result<(), Halt> {
         let quota = self.quota(change);
         let lasts = times(LASTS, self.setup.level);
-        let limited = fit.limited(quota, lasts.as_secs_f64());
+        let limited = fit.with_quota(quota, lasts.as_secs_f64());
         let rate = HALF * limited.saturation;
-        let response = fit.response_limited(quota, rate, self.setup.seed)?;
+        let response = fit.response_with_quota(quota, rate, self.setup.seed)?;
         self.note(format!(
             "predicted, what if {change}: the most {}, and a call takes {} on average at half of that",
             quantity::rate(limited.saturation),
@@ -117,7 +117,7 @@ impl Method<'_> {
 fn compared(
     change: Change,
     quota: Quota,
-    limited: &Limited,
+    limited: &QuotaPrediction,
     (offered, response): (f64, Option<f64>),
     [closed, open]: [&Level; 2],
     speed: Option<f64>,

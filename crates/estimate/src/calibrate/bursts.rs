@@ -1,14 +1,15 @@
 //! How bursty the arrivals of each run were, and what bursts cost.
 //!
-//! b counts epochs with more arrivals than the mean, and there are some by chance in every run. So b is taken for 0 unless
-//! the counts are dispersed beyond doubt by more than Poisson arrivals are; then D = D_f + α·b goes through what the runs
-//! say of the mean request ([`crate::fit_burst_demand`]). Epochs are as long in all runs as in the longest one.
+//! b counts epochs with more arrivals than the mean, and every run has some by chance. So b is taken to be 0 unless the
+//! counts are dispersed significantly more than Poisson arrivals. D = D_f + α·b is then fitted to the demands of the mean
+//! request in the runs ([`crate::fit_burst_demand`]). All runs have epochs of the same length, the longest of any run.
 
 use super::cpu::CpuFit;
+use super::figures::is_bursty;
 use super::runs::{Run, Runs};
 use crate::EstimateError;
 use crate::burstiness::{
-    BurstDemand, BurstFactors, BurstLevel, Dispersion, burst_factors, dispersion, dispersion_curve, fit_burst_demand,
+    BurstDemand, BurstFactors, BurstLevel, Dispersion, burst_factors, dispersion_curve, fit_burst_demand,
     with_burstiness,
 };
 use brimful_core::model::Model;
@@ -16,8 +17,8 @@ use brimful_core::quantity::percent;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Levels of burstiness that differ by less than this are one.
-const APART: f64 = 0.05;
+/// Smallest range of b over the runs from which the cost of bursts is fitted.
+const MIN_RANGE: f64 = 0.05;
 
 /// Burstiness, by run and in what it costs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
@@ -54,12 +55,12 @@ pub(super) fn fit(runs: &Runs, cpu: &CpuFit, model: &Model) -> Result<Bursts, Es
     let epoch_s = all().filter_map(|r| Some(r.arrivals.as_ref()?.0)).fold(0.0, f64::max);
     let mut seen: Vec<(&Run, BurstRun)> = all().filter_map(|run| Some((run, burst_run(run, epoch_s)?))).collect();
     seen.sort_by_key(|(run, _)| run.record);
-    let of_used: Vec<f64> =
-        seen.iter().filter(|(run, _)| runs.used.iter().any(|r| r.record == run.record)).map(|(_, b)| b.b).collect();
-    let measured_at_b = of_used.iter().fold(0.0, |sum, b| sum + b) / of_used.len().max(1) as f64;
-    let b = || seen.iter().map(|(_, s)| s.b);
-    let (lowest, highest) = (b().fold(f64::INFINITY, f64::min), b().fold(0.0, f64::max));
-    let demand = if highest - lowest < APART { None } else { fit_burst_demand(&levels(&seen, runs, cpu)).ok() };
+    let is_used = |run: &Run| runs.used.iter().any(|used| used.record == run.record);
+    let b_of_used: Vec<f64> = seen.iter().filter(|(run, _)| is_used(run)).map(|(_, burst)| burst.b).collect();
+    let measured_at_b = b_of_used.iter().fold(0.0, |sum, b| sum + b) / b_of_used.len().max(1) as f64;
+    let lowest = seen.iter().map(|(_, burst)| burst.b).fold(f64::INFINITY, f64::min);
+    let highest = seen.iter().map(|(_, burst)| burst.b).fold(0.0, f64::max);
+    let demand = if highest - lowest < MIN_RANGE { None } else { fit_burst_demand(&levels(&seen, runs, cpu)).ok() };
     let effect = demand.map(|demand| with_burstiness(model, "cpu", &demand, measured_at_b, highest)).transpose()?;
     Ok(Bursts {
         runs: seen.into_iter().map(|(_, burst)| burst).collect(),
@@ -69,13 +70,13 @@ pub(super) fn fit(runs: &Runs, cpu: &CpuFit, model: &Model) -> Result<Bursts, Es
     })
 }
 
-/// What the runs say of the mean request of the model's mix: their own mean requests are of other mixes.
+/// The demand of the mean request of the model's mix in each run. The runs' own mean requests are of other mixes.
 fn levels(seen: &[(&Run, BurstRun)], runs: &Runs, cpu: &CpuFit) -> Vec<BurstLevel> {
     let mix = runs.mix();
     let mean = mix.iter().zip(&cpu.demands).map(|(x, d)| x * d).sum::<f64>() / mix.iter().sum::<f64>();
     let level = |(run, burst): &(&Run, BurstRun)| {
-        let found = cpu.explain(run, runs.servers);
-        BurstLevel { b: burst.b, demand: mean * found.measured_s / found.fitted_s }
+        let explained = cpu.explain(run, runs.servers);
+        BurstLevel { b: burst.b, demand: mean * explained.measured_s / explained.fitted_s }
     };
     seen.iter().map(level).filter(|level| level.demand.is_finite() && level.demand > 0.0).collect()
 }
@@ -89,17 +90,6 @@ fn burst_run(run: &Run, epoch_s: f64) -> Option<BurstRun> {
     let bursty = is_bursty(&counts);
     let b = if bursty { factors.b } else { 0.0 };
     Some(BurstRun { record: run.record, epoch_s, factors, dispersion: dispersion_curve(&counts).ok()?, bursty, b })
-}
-
-fn is_bursty(counts: &[u64]) -> bool {
-    dispersion(counts, 1).is_ok_and(|d| d.ci95.low > 1.0)
-}
-
-impl Run {
-    /// Whether its arrivals were more bursty than chance has it.
-    pub(super) fn is_bursty(&self) -> bool {
-        self.arrivals.as_ref().is_some_and(|(_, counts)| is_bursty(counts))
-    }
 }
 
 impl Bursts {

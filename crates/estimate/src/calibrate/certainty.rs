@@ -1,4 +1,4 @@
-//! What a demand stands on, and how well it is known.
+//! How well a demand is known, and what it was derived from.
 
 use crate::demand::{DemandFit, Interval};
 use schemars::JsonSchema;
@@ -35,21 +35,22 @@ pub enum Source {
 }
 
 impl Uncertainty {
-    /// None that is known.
-    pub(super) fn of(source: Source) -> Uncertainty {
+    /// A demand without intervals.
+    pub(super) fn unknown(source: Source) -> Uncertainty {
         Uncertainty { source, ci95: None, fit_ci95: None, bootstrap_ci95: None }
     }
 
     pub(super) fn of_fit(source: Source, fit: &DemandFit, class: usize) -> Uncertainty {
-        Uncertainty::of(source).with(interval(fit.demands[class].value, fit.demands[class].ci95_half_width), None)
+        Uncertainty::unknown(source)
+            .with_intervals(interval(fit.demands[class].value, fit.demands[class].ci95_half_width), None)
     }
 
-    /// Demands are not negative, and neither are the ends of their intervals.
-    pub(super) fn with(self, fit: Option<Interval>, bootstrap: Option<Interval>) -> Uncertainty {
+    pub(super) fn with_intervals(self, fit: Option<Interval>, bootstrap: Option<Interval>) -> Uncertainty {
         Uncertainty { ci95: wider(fit, bootstrap), fit_ci95: fit, bootstrap_ci95: bootstrap, ..self }
     }
 }
 
+/// The interval about a figure that cannot be negative.
 pub(super) fn interval(value: f64, half_width: Option<f64>) -> Option<Interval> {
     half_width.map(|half_width| Interval { low: (value - half_width).max(0.0), high: value + half_width })
 }

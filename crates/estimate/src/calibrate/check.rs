@@ -1,31 +1,31 @@
-//! Records that cannot be: of another version, or with figures that no run has. They are refused, not left out, because
-//! whatever wrote them is wrong about more than one figure.
+//! Rejects Records of another version, or with impossible figures. They are an error and not merely left out, because
+//! what wrote them may be wrong about other figures too.
 
 use crate::EstimateError;
-use crate::window::{completed_in_window, measured};
+use crate::window::{completed_in_window, window_means};
 use brimful_core::number::non_negative;
 use brimful_core::record::{Record, SCHEMA};
 use brimful_core::server::{CpuShares, Server};
 
-/// CPU time and CPUs are by two clocks; more than this times the CPUs is an error.
-const TOO_MUCH: f64 = 1.1;
+/// Greatest ratio of busy CPUs to CPUs: the two are measured by different clocks.
+const MAX_BUSY_RATIO: f64 = 1.1;
 
-/// The most CPUs that Linux can be built for, for Records that do not say how many there were.
-const MOST_CPUS: usize = 8192;
+/// The most CPUs that Linux supports, for Records without the number of CPUs.
+const MAX_CPUS: usize = 8192;
 
-/// Shares are within this of where they may be.
+/// Shares may be outside of 0..1 by this much.
 const ROUNDING: f64 = 0.01;
 
-/// The first of the Records that cannot be is an error, which counts them from 1.
+/// Returns an error for the first impossible Record; it counts Records from 1.
 pub(super) fn check(records: &[Record], by_process: bool) -> Result<(), EstimateError> {
-    let fits = |(i, record): (usize, &Record)| {
-        possible(record, by_process)
+    let check_one = |(i, record): (usize, &Record)| {
+        check_record(record, by_process)
             .map_err(|problem| EstimateError::Input { place: format!("record {}", i + 1), problem })
     };
-    records.iter().enumerate().try_for_each(fits)
+    records.iter().enumerate().try_for_each(check_one)
 }
 
-fn possible(record: &Record, by_process: bool) -> Result<(), String> {
+fn check_record(record: &Record, by_process: bool) -> Result<(), String> {
     if record.schema != SCHEMA {
         return Err(format!(
             "it is a `{}`, and this version reads `{SCHEMA}`: calibrate with the version that wrote it, or measure again",
@@ -41,7 +41,7 @@ fn possible(record: &Record, by_process: bool) -> Result<(), String> {
         figure(what, value)?;
     }
     let all: u64 = record.classes.values().map(|c| c.counts.completed).fold(0, u64::saturating_add);
-    // Rates are rounded to whole calls by class at most.
+    // Each class's rate may be rounded by one call.
     let most = (all as f64 + record.classes.len() as f64) * (1.0 + 1e-6);
     if completed_in_window(record) > most {
         return Err(format!(
@@ -49,10 +49,10 @@ fn possible(record: &Record, by_process: bool) -> Result<(), String> {
             record.rates.completed, record.window_s
         ));
     }
-    record.server.as_ref().map_or(Ok(()), |server| watched(record, server, by_process))
+    record.server.as_ref().map_or(Ok(()), |server| check_server(record, server, by_process))
 }
 
-fn watched(record: &Record, server: &Server, by_process: bool) -> Result<(), String> {
+fn check_server(record: &Record, server: &Server, by_process: bool) -> Result<(), String> {
     for process in &server.process {
         figure(&format!("the CPU time of {}, in cores,", process.name), process.cores)?;
     }
@@ -68,10 +68,10 @@ fn watched(record: &Record, server: &Server, by_process: bool) -> Result<(), Str
             }
         }
     }
-    let cpus = if server.kernel.cpus.is_empty() { MOST_CPUS } else { server.kernel.cpus.len() };
-    let used = measured(record, by_process).map_or(0.0, |measured| measured.busy);
+    let cpus = if server.kernel.cpus.is_empty() { MAX_CPUS } else { server.kernel.cpus.len() };
+    let used = window_means(record, by_process).map_or(0.0, |measured| measured.busy);
     let whole: f64 = server.process.iter().map(|p| p.cores).sum();
-    if used.max(whole) > TOO_MUCH * cpus as f64 {
+    if used.max(whole) > MAX_BUSY_RATIO * cpus as f64 {
         return Err(format!(
             "the server used {} CPUs and no more than {cpus} were watched: watch all that it may use, or measure again",
             used.max(whole)
@@ -80,7 +80,7 @@ fn watched(record: &Record, server: &Server, by_process: bool) -> Result<(), Str
     Ok(())
 }
 
-/// What to do about a Record that cannot be.
+/// What to do about an impossible Record.
 const REFUSED: &str = "no run has such figures, so measure again";
 
 fn figure(what: &str, value: f64) -> Result<(), String> {

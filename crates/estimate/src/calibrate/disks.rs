@@ -1,14 +1,14 @@
-//! Disks that requests use, by the same law as the CPUs.
+//! Demands at the disks, by the same law as at the CPUs.
 
 use super::certainty::{Source, Uncertainty};
-use super::cpu::regress;
+use super::regression::regress;
 use super::runs::{Run, Runs};
-use crate::Observation;
-use crate::correlation::of_covariance;
+use crate::correlation::correlation_of;
+use crate::demand::{DemandFit, Observation};
 use brimful_model::correlation::identity;
 
-/// A disk that was never busier than this is no station.
-const USED: f64 = 0.01;
+/// A disk whose utilization never exceeded this does not become a station.
+const MIN_UTILIZATION: f64 = 0.01;
 
 pub(super) struct DiskFit {
     pub name: String,
@@ -18,36 +18,42 @@ pub(super) struct DiskFit {
     pub merged: Vec<Vec<usize>>,
     /// Classes × classes.
     pub correlation: Vec<Vec<f64>>,
-    /// Share of its time.
+    /// Utilization without requests.
     pub background: f64,
 }
 
-/// A disk that was busy and cannot be fitted is named.
+/// Fits each disk that was used. A disk that was busy and cannot be fitted causes a warning.
 pub(super) fn fit(runs: &Runs, warnings: &mut Vec<String>) -> Vec<DiskFit> {
     let mut fits = Vec::new();
-    for name in runs.disks(USED) {
+    for name in runs.disks(MIN_UTILIZATION) {
         let busy = |run: &Run| run.disks.get(&name).copied().unwrap_or(0.0);
-        let observations: Vec<Observation> = runs.used.iter().map(|r| r.observe(busy(r))).collect();
+        let observations: Vec<Observation> = runs.used.iter().map(|run| run.observe(busy(run))).collect();
         let idle = runs.idle.disks.get(&name).copied();
         match regress(runs.classes.len(), &observations, idle, None) {
-            Ok((_, fit)) => {
-                let demands: Vec<f64> = fit.demands.iter().map(|d| d.value).collect();
-                if demands.iter().any(|d| *d > 0.0) {
-                    let source = |class| match fit.merged.iter().any(|group| group.contains(&class)) {
-                        true => Source::Proportional,
-                        false => runs.source(class),
-                    };
-                    let uncertainty =
-                        (0..demands.len()).map(|class| Uncertainty::of_fit(source(class), &fit, class)).collect();
-                    let correlation =
-                        fit.covariance(0.0).map_or_else(|| identity(demands.len()), |c| of_covariance(&c));
-                    let background = fit.background.value.min(0.99);
-                    let merged = fit.merged;
-                    fits.push(DiskFit { name, demands, uncertainty, merged, correlation, background });
-                }
+            Ok((_, fit)) if fit.demands.iter().any(|demand| demand.value > 0.0) => {
+                fits.push(DiskFit::new(name, fit, runs));
             }
+            Ok(_) => {}
             Err(error) => warnings.push(format!("disk {name} was busy and is left out of the model: {error}")),
         }
     }
     fits
+}
+
+impl DiskFit {
+    fn new(name: String, fit: DemandFit, runs: &Runs) -> DiskFit {
+        let classes = fit.demands.len();
+        let source = |class| match fit.merged.iter().any(|group| group.contains(&class)) {
+            true => Source::Proportional,
+            false => runs.source(class),
+        };
+        DiskFit {
+            name,
+            demands: fit.demands.iter().map(|demand| demand.value).collect(),
+            uncertainty: (0..classes).map(|class| Uncertainty::of_fit(source(class), &fit, class)).collect(),
+            correlation: fit.covariance(0.0).map_or_else(|| identity(classes), |c| correlation_of(&c)),
+            background: fit.background.value.min(0.99),
+            merged: fit.merged,
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! What mean response times tell: how variable service at the CPU is, and how long each class is elsewhere.
+//! Variability of service at the CPU, and each class's delay elsewhere, from mean response times.
 
 use super::runs::{Run, Runs};
 use crate::EstimateError;
@@ -8,12 +8,12 @@ use brimful_model::{exceptional_wait, station_demands};
 
 pub(super) struct Elsewhere {
     pub response: ResponseFit,
-    /// Seconds, by class.
+    /// Delay in seconds, by class.
     pub delays: Vec<f64>,
 }
 
-/// From runs whose arrivals did not wait for answers; `None` without any. The first station is the CPU. `service_scv` is
-/// how variable service is there, with its standard error, where that was measured.
+/// Fits runs with open loads; `None` without any. The first station is the CPU. `service_scv` is the squared coefficient of
+/// variation of service there and its standard error, where they were measured.
 pub(super) fn fit(
     runs: &Runs,
     model: &Model,
@@ -30,13 +30,14 @@ pub(super) fn fit(
         None => fit_response(&all)?,
     };
     let delay = |class: usize| {
-        let (mut weights, mut sum) = (0.0, 0.0);
+        let mut weights = 0.0;
+        let mut sum = 0.0;
         for (run, point) in &points {
             if let Some(measured) = run.class_response[class] {
                 let weight = point.weight * run.throughput[class];
-                let here = service(model, run, class) + point.wait_unit * (1.0 + response.scv) / 2.0;
+                let at_stations = service(model, run, class) + point.wait_unit * (1.0 + response.scv) / 2.0;
                 weights += weight;
-                sum += weight * (measured - here);
+                sum += weight * (measured - at_stations);
             }
         }
         if weights > 0.0 { (sum / weights).max(0.0) } else { response.delay }
@@ -54,13 +55,13 @@ fn point(run: &Run, model: &Model) -> Option<ResponsePoint> {
     (wait_unit.is_finite() && ci > 0.0).then(|| ResponsePoint { wait_unit, demand, response, weight: ci.powi(-2) })
 }
 
-/// Time at all stations without waiting; other work slows service down.
+/// Service time at all stations, without waiting. Background work slows service down.
 fn service(model: &Model, run: &Run, class: usize) -> f64 {
     let stations = model.stations.iter().enumerate();
-    stations.map(|(k, station)| under(model, run, k)[class] / (1.0 - station.background)).sum()
+    stations.map(|(k, station)| demands_under_load(model, run, k)[class] / (1.0 - station.background)).sum()
 }
 
-/// Demands at a station under the load of a run.
-fn under(model: &Model, run: &Run, station: usize) -> Vec<f64> {
+/// Demands at a station under the load of a run, by class.
+fn demands_under_load(model: &Model, run: &Run, station: usize) -> Vec<f64> {
     station_demands(&model.stations[station], &model.demands[station], &run.throughput)
 }

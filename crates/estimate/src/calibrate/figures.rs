@@ -1,5 +1,6 @@
-//! What one Record says besides what its window shows ([`crate::window`]).
+//! Figures of one Record besides those of its window ([`crate::window`]).
 
+use crate::burstiness::dispersion;
 use crate::window::{course, in_use, overlap};
 use brimful_core::record::{Interval, Record, Summary};
 use brimful_core::server::Server;
@@ -14,44 +15,49 @@ pub(super) struct TimeSlice {
     pub seconds: f64,
 }
 
-/// What decided when calls were due.
+/// How the load decided when calls were due.
 pub(super) fn load_kind(record: &Record) -> LoadKind {
     LoadKind::of(record.workload.as_ref())
 }
 
-/// Share of the watched CPUs that others than the watched processes used.
+/// Utilization of the watched CPUs by other processes than the watched ones.
 pub(super) fn others(record: &Record) -> f64 {
     let Some(server) = record.server.as_ref().filter(|s| !s.process.is_empty()) else { return 0.0 };
     let (Some(cpu), cpus) = (server.kernel.cpu, server.kernel.cpus.len()) else { return 0.0 };
     in_use(cpu) - server.process.iter().map(|p| p.cores).sum::<f64>() / cpus.max(1) as f64
 }
 
-/// Utilization by name.
+/// Utilization of each disk, by name.
 pub(super) fn disks(server: &Server) -> BTreeMap<String, f64> {
     let sane = |utilization: f64| if utilization.is_finite() { utilization.clamp(0.0, 1.0) } else { 0.0 };
     server.kernel.disks.iter().map(|(name, disk)| (name.clone(), sane(disk.utilization))).collect()
 }
 
-/// In seconds.
+/// Mean of a summary, in seconds.
 pub(super) fn mean(times_us: Option<Summary>) -> Option<f64> {
     times_us.map(|s| s.mean / 1e6).filter(|m| m.is_finite() && *m >= 0.0)
 }
 
-/// Calls due in each interval of the window, and the length of one.
+/// Length of an interval in seconds, and the calls due in each interval of the window.
 pub(super) fn arrivals(record: &Record) -> Option<(f64, Vec<u64>)> {
     let length = record.intervals.first()?.length_s;
     let whole = |i: &&Interval| i.length_s == length && i.t_s + length <= record.window_s * (1.0 + 1e-9);
     Some((length, record.intervals.iter().filter(whole).map(|i| i.offered).collect()))
 }
 
-/// The window by the generator's intervals, with the server's CPU time brought to them in proportion to the overlap.
+/// Whether arrivals per epoch are dispersed significantly more than Poisson arrivals are.
+pub(super) fn is_bursty(counts: &[u64]) -> bool {
+    dispersion(counts, 1).is_ok_and(|dispersion| dispersion.ci95.low > 1.0)
+}
+
+/// The window in the generator's intervals. The monitor's CPU times are assigned to them in proportion to the overlap.
 pub(super) fn slices(record: &Record, server: &Server, by_process: bool) -> Vec<TimeSlice> {
     let course = course(server, by_process).unwrap_or_default();
     let slice = |i: &Interval| {
         let span = (i.t_s, i.t_s + i.length_s);
         let seconds = course.iter().map(|(watched, _)| overlap(span, *watched)).sum::<f64>();
         let busy_s = course.iter().map(|(watched, busy)| busy * overlap(span, *watched)).sum();
-        // An interval that the monitor did not see to its end belongs to no slice.
+        // Leave out an interval that the monitor did not observe until its end.
         let whole = seconds > 0.99 * i.length_s && span.1 <= record.window_s * (1.0 + 1e-9);
         whole.then_some(TimeSlice { completed: i.completed as f64, busy_s, seconds })
     };

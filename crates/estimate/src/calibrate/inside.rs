@@ -1,21 +1,22 @@
-//! What the server says of its own requests, if it has the Server Module, beside what the runs say without it.
+//! Demands as measured by the Server Module, beside those of the runs without it.
 //!
-//! How much more a request of one class costs than one of another, the module measured request by request, in whatever
-//! mix they came. What requests cost beside that (connections, waiting for events, interrupts) is shared alike by all,
-//! and is what the utilization law leaves of the CPU time of the server's processes. The runs alone give demands as
-//! well, by regression. Both stand here; the model has those of the module.
+//! The module measures how much more a request of one class costs than one of another, whatever the mix. The remaining
+//! CPU time of the server's processes (connections, waiting for events, interrupts) is fitted by the utilization law and
+//! shared equally by all requests. The runs alone determine demands too, by regression. The report shows both; the model
+//! has those of the module.
 
+use super::attribution::CalibrateOptions;
 use super::certainty::Source;
-use super::cpu::CpuFit;
+use super::cpu::{CpuFit, fit_without_module};
 use super::runs::Runs;
 use crate::demand::Interval;
-use crate::inside::{Inside, NORMAL_95, variability};
+use crate::inside::{ModuleDemand, NORMAL_95, variability};
 use brimful_core::quantity::seconds;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Two demands that differ by less than this share are one, whatever their intervals.
-const APART: f64 = 0.1;
+/// Demands that differ by no more than this share agree, whatever their intervals.
+const MAX_DISAGREEMENT: f64 = 0.1;
 
 /// Demands at the CPU as measured inside the server, and as the runs have them without that.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -58,23 +59,37 @@ pub struct InsideDemand {
     pub ratio: Option<f64>,
 }
 
+/// Compares the demands of `model`, which contain what the module measured, with those of the runs without it. `None`
+/// without the module.
+pub(super) fn compare(
+    runs: &Runs,
+    options: CalibrateOptions,
+    module: Option<&[ModuleDemand]>,
+    model: &CpuFit,
+    warnings: &mut Vec<String>,
+) -> Option<InsideDemands> {
+    let Some(module) = module else {
+        warnings.extend(runs.module_unused());
+        return None;
+    };
+    let regression = fit_without_module(runs, options).map_err(|error| error.to_string());
+    let compared = InsideDemands::new(runs, module, model, &regression);
+    warnings.extend(compared.warnings());
+    Some(compared)
+}
+
 impl InsideDemands {
-    /// `model` is the fit with what was measured inside, `regression` the one without.
-    pub(super) fn new(
-        runs: &Runs,
-        inside: &[Inside],
-        model: &CpuFit,
-        regression: &Result<CpuFit, String>,
-    ) -> InsideDemands {
-        let class = |(class, measured): (usize, &Inside)| {
-            let told = |fit: &&CpuFit| fit.uncertainty[class].source != Source::Proportional;
-            let other = regression.as_ref().ok().filter(told);
-            let (demand_s, regression_s) = (model.demands[class], other.map(|fit| fit.demands[class]));
+    fn new(runs: &Runs, module: &[ModuleDemand], model: &CpuFit, regression: &Result<CpuFit, String>) -> InsideDemands {
+        let class = |(class, measured): (usize, &ModuleDemand)| {
+            let is_distinct = |fit: &&CpuFit| fit.uncertainty[class].source != Source::Proportional;
+            let other = regression.as_ref().ok().filter(is_distinct);
+            let demand_s = model.demands[class];
+            let regression_s = other.map(|fit| fit.demands[class]);
             InsideDemand {
                 class: runs.classes[class].clone(),
                 sampled: measured.sampled as u64,
-                measured_s: measured.whole.map(|whole| whole.mean),
-                measured_ci95_half_width: measured.whole.map(|_| NORMAL_95 * measured.standard_error()),
+                measured_s: measured.total.map(|total| total.mean),
+                measured_ci95_half_width: measured.total.map(|_| NORMAL_95 * measured.standard_error()),
                 demand_s,
                 ci95: model.uncertainty[class].ci95,
                 regression_s,
@@ -82,9 +97,9 @@ impl InsideDemands {
                 ratio: regression_s.map(|other| demand_s / other).filter(|ratio| ratio.is_finite()),
             }
         };
-        let (scv, scv_standard_error) = variability(inside, &model.demands, &runs.mix()).unzip();
+        let (scv, scv_standard_error) = variability(module, &model.demands, &runs.mix()).unzip();
         InsideDemands {
-            classes: inside.iter().enumerate().map(class).collect(),
+            classes: module.iter().enumerate().map(class).collect(),
             scv,
             scv_standard_error,
             workers: runs.used.iter().filter_map(|run| run.threads).max(),
@@ -92,14 +107,14 @@ impl InsideDemands {
         }
     }
 
-    /// How variable service is at so many CPUs, with its standard error, where that is what was measured.
+    /// Squared coefficient of variation of service and its standard error, unless workers take turns on this many CPUs.
     pub(super) fn service_scv(&self, servers: u32) -> Option<(f64, f64)> {
         let takes_turns = self.workers.is_none_or(|workers| workers > u64::from(servers));
         self.scv.zip(self.scv_standard_error).filter(|_| !takes_turns)
     }
 
-    /// Of each class of which the two are apart.
-    pub(super) fn warnings(&self) -> impl Iterator<Item = String> {
+    /// A warning for each class whose two demands disagree.
+    fn warnings(&self) -> impl Iterator<Item = String> {
         self.classes.iter().filter(|class| class.disagrees()).map(|class| {
             format!(
                 "a request of class {} costs {} as measured inside the server, and {} by regression over the runs, and their \
@@ -114,29 +129,30 @@ impl InsideDemands {
 }
 
 impl InsideDemand {
-    /// By the interval of what was measured: that of the model is wide where the runs contradict it.
+    /// Compares the intervals of measurement and regression. That of the model would not do: it is wide where the runs
+    /// contradict the module.
     fn disagrees(&self) -> bool {
         let Some(other) = self.regression_ci95 else { return false };
         let half_width = self.measured_ci95_half_width.unwrap_or(0.0);
-        let far = self.ratio.is_some_and(|ratio| (ratio - 1.0).abs() > APART);
+        let far = self.ratio.is_some_and(|ratio| (ratio - 1.0).abs() > MAX_DISAGREEMENT);
         far && (self.demand_s + half_width < other.low || other.high < self.demand_s - half_width)
     }
 }
 
 impl Runs {
-    /// What the server measured of each class over all runs that are used; `None` unless it did of every class.
-    pub(super) fn inside(&self) -> Option<Vec<Inside>> {
-        let measured = |class: usize| {
-            let of_run =
-                self.used.iter().filter_map(|run| run.inside.as_ref()?.as_ref().ok()?.get(class).copied().flatten());
-            of_run.reduce(Inside::pool)
+    /// What the Server Module measured of each class over all used runs; `None` unless it did of every class.
+    pub(super) fn module_demands(&self) -> Option<Vec<ModuleDemand>> {
+        let demand = |class: usize| {
+            let by_run =
+                self.used.iter().filter_map(|run| run.module.as_ref()?.as_ref().ok()?.get(class).copied().flatten());
+            by_run.reduce(ModuleDemand::pool)
         };
-        (0..self.classes.len()).map(measured).collect()
+        (0..self.classes.len()).map(demand).collect()
     }
 
-    /// Why there is nothing from inside the server, although it has the module.
-    pub(super) fn inside_unused(&self) -> Option<String> {
-        let why = self.used.iter().find_map(|run| run.inside.as_ref()?.as_ref().err())?;
+    /// Why the figures of the module are not used, if there are any.
+    fn module_unused(&self) -> Option<String> {
+        let why = self.used.iter().find_map(|run| run.module.as_ref()?.as_ref().err())?;
         Some(format!("what the Server Module measured is not used, the demands are those of the runs: {why}"))
     }
 }

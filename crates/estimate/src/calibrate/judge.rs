@@ -2,17 +2,17 @@
 
 use super::figures::load_kind;
 use crate::EstimateError;
-use crate::window::measured;
+use crate::window::window_means;
 use brimful_core::quantity::{number, percent};
 use brimful_core::record::{ReasonCode, Record};
 use brimful_core::server::Server;
 use brimful_core::workload::LoadKind;
 use std::collections::BTreeSet;
 
-/// Less than this share of what was offered, completed: past saturation.
-const KEPT_UP: f64 = 0.95;
+/// A run that completes less than this share of the offered calls is past saturation.
+const MIN_COMPLETED: f64 = 0.95;
 
-/// Whether the Record can be used, or why it cannot.
+/// Returns why the Record cannot be used, if it cannot.
 pub(super) fn judge(record: &Record, by_process: bool) -> Result<(), String> {
     if record.server.is_none() {
         return Err(
@@ -23,7 +23,7 @@ pub(super) fn judge(record: &Record, by_process: bool) -> Result<(), String> {
         let reasons: Vec<&str> = record.verdict.reasons.iter().map(|r| r.message.as_str()).collect();
         return Err(format!("the run is invalid: {}", reasons.join(" ")));
     }
-    let Some(measured) = measured(record, by_process) else {
+    let Some(measured) = window_means(record, by_process) else {
         return Err("the CPU time of the server is not in it: name the server's program with --process".into());
     };
     if record.counts.scheduled == 0 {
@@ -54,26 +54,26 @@ pub(super) fn judge(record: &Record, by_process: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether all that speaks against a run is that calls began late: its response times are spoilt, but what the server
-/// completed and what that cost it are what they are.
+/// Whether a run is invalid only because calls began late. Its response times are then wrong, but its throughput and CPU
+/// time are not.
 pub(super) fn only_late(record: &Record) -> bool {
     let reasons = &record.verdict.reasons;
     !reasons.is_empty() && reasons.iter().all(|r| r.code == ReasonCode::GeneratorLate)
 }
 
-/// Whether an open load asked for more than it got.
+/// Whether an open load exceeded the server's capacity.
 pub(super) fn past_saturation(record: &Record) -> bool {
-    record.rates.completed < KEPT_UP * record.rates.offered || failed(record) > 1.0 - KEPT_UP
+    record.rates.completed < MIN_COMPLETED * record.rates.offered || failed(record) > 1.0 - MIN_COMPLETED
 }
 
-/// Busy CPUs of a valid run that took all that the server had to give: past saturation, or of clients without end.
+/// Busy CPUs of a valid run that used the whole capacity: past saturation, or with S-Clients.
 pub(super) fn saturated(record: &Record, by_process: bool) -> Option<f64> {
     let valid = record.verdict.valid && record.counts.scheduled > 0;
     let full = past_saturation(record) || load_kind(record) == LoadKind::SClients;
-    measured(record, by_process).filter(|_| valid && full).map(|measured| measured.busy)
+    window_means(record, by_process).filter(|_| valid && full).map(|measured| measured.busy)
 }
 
-/// Share of the calls.
+/// Share of the calls that failed.
 fn failed(record: &Record) -> f64 {
     record.counts.errors() as f64 / record.counts.scheduled.max(1) as f64
 }
@@ -84,7 +84,7 @@ pub(super) fn authority(target: &str) -> &str {
     rest.split(['/', '?', '#']).next().unwrap_or(rest)
 }
 
-/// Refuses Records of different servers; each with its place in the input.
+/// Returns an error if the Records are of different servers. Each Record has its place in the input.
 pub(super) fn same_server(watched: &[(usize, &Record, &Server)]) -> Result<(), EstimateError> {
     let Some((first, a, server)) = watched.first() else { return Ok(()) };
     let programs = |s: &Server| s.process.iter().map(|p| p.name.clone()).collect::<BTreeSet<_>>();

@@ -1,5 +1,5 @@
-//! Where the throughput bends, read off the runs of the model's mix without any model: Kneedle and the universal
-//! scalability law. Runs past saturation are among them, which tell nothing of demands.
+//! Where the throughput of the runs bends, without a queueing model: Kneedle and the universal scalability law. Both use
+//! all runs of the model's mix, including those past saturation.
 
 use super::figures::{load_kind, mean};
 use super::judge::{authority, past_saturation};
@@ -11,17 +11,17 @@ use brimful_core::workload::LoadKind;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// A run whose shares all are this close to those of the model's mix is of that mix.
-const ALIKE: f64 = 0.05;
+/// Greatest difference of a class's share from that of the model's mix, in a run of that mix.
+const MAX_SHARE_DIFFERENCE: f64 = 0.05;
 
-/// Sensitivity of Kneedle, as its authors advise.
+/// Sensitivity of Kneedle that its authors recommend.
 const SENSITIVITY: f64 = 1.0;
 
-/// A knee this far from the model's saturation is worth a warning.
-const FAR: f64 = 0.15;
+/// A knee farther than this from the model's saturation causes a warning.
+const MAX_KNEE_DISTANCE: f64 = 0.15;
 
-const STRAIGHT: &str = "throughput follows the load as far as it was measured: measure past saturation";
-const TOO_LIGHT: &str =
+const NO_KNEE: &str = "throughput follows the load as far as it was measured: measure past saturation";
+const TOO_FEW_CLIENTS: &str =
     "it needs three runs with a request or more in the server on average: measure with --clients 2, 8 and 32";
 
 /// Where the throughput was seen to bend.
@@ -57,37 +57,39 @@ pub struct MeasuredLoad {
 
 pub(super) fn check(records: &[Record], runs: &Runs, mix: &[f64]) -> KneeCheck {
     let server = runs.used.first().map(|run| authority(&records[run.record].target));
-    let of_mix = |r: &Record| r.verdict.valid && Some(authority(&r.target)) == server && alike(&runs.rates(r), mix);
+    let of_mix = |r: &Record| {
+        r.verdict.valid && Some(authority(&r.target)) == server && is_same_mix(&runs.completions_in(r), mix)
+    };
     let mut measured: Vec<MeasuredLoad> = records
         .iter()
         .enumerate()
         .filter(|(_, r)| of_mix(r) && load_kind(r) != LoadKind::SClients)
-        .map(|(record, r)| load(record, r))
+        .map(|(record, r)| measured_load(record, r))
         .filter(|m| m.offered.is_finite() && m.offered > 0.0 && m.completed.is_finite() && m.completed > 0.0)
         .collect();
     measured.sort_by(|a, b| a.offered.total_cmp(&b.offered));
-    let of_open = measured.iter().filter(|m| !m.closed);
-    let throughputs: Vec<LoadPoint> = of_open.map(|m| LoadPoint { load: m.offered, throughput: m.completed }).collect();
+    let open = measured.iter().filter(|m| !m.closed);
+    let throughputs: Vec<LoadPoint> = open.map(|m| LoadPoint { load: m.offered, throughput: m.completed }).collect();
     let any_closed = measured.iter().any(|m| m.closed);
-    let steady = |m: &&MeasuredLoad| if any_closed { m.closed } else { !past_saturation(&records[m.record]) };
-    let concurrent = |m: &MeasuredLoad| {
+    let counts_for_usl = |m: &&MeasuredLoad| if any_closed { m.closed } else { !past_saturation(&records[m.record]) };
+    let concurrency = |m: &MeasuredLoad| {
         Some(LoadPoint { load: m.present.filter(|n| n.is_finite() && *n >= 1.0)?, throughput: m.completed })
     };
-    let present: Vec<LoadPoint> = measured.iter().filter(steady).filter_map(concurrent).collect();
+    let present: Vec<LoadPoint> = measured.iter().filter(counts_for_usl).filter_map(concurrency).collect();
     let (knee, knee_absent) = match find_knee(&throughputs, SENSITIVITY) {
         Ok(Some(knee)) => (Some(knee), None),
-        Ok(None) => (None, Some(STRAIGHT.to_owned())),
+        Ok(None) => (None, Some(NO_KNEE.to_owned())),
         Err(error) => (None, Some(error.to_string())),
     };
     let (usl, usl_absent) = match fit_usl(&present) {
         Ok(fit) => (Some(fit), None),
-        Err(EstimateError::TooFewObservations { .. }) => (None, Some(TOO_LIGHT.to_owned())),
+        Err(EstimateError::TooFewObservations { .. }) => (None, Some(TOO_FEW_CLIENTS.to_owned())),
         Err(error) => (None, Some(error.to_string())),
     };
     KneeCheck { measured, knee, knee_absent, usl, usl_absent }
 }
 
-fn load(record: usize, r: &Record) -> MeasuredLoad {
+fn measured_load(record: usize, r: &Record) -> MeasuredLoad {
     let completed = r.rates.completed;
     MeasuredLoad {
         record,
@@ -98,15 +100,16 @@ fn load(record: usize, r: &Record) -> MeasuredLoad {
     }
 }
 
-fn alike(rates: &[f64], mix: &[f64]) -> bool {
-    let (total, whole) = (rates.iter().sum::<f64>(), mix.iter().sum::<f64>());
-    total > 0.0 && rates.iter().zip(mix).all(|(a, b)| (a / total - b / whole).abs() <= ALIKE)
+fn is_same_mix(rates: &[f64], mix: &[f64]) -> bool {
+    let rate_sum = rates.iter().sum::<f64>();
+    let mix_sum = mix.iter().sum::<f64>();
+    rate_sum > 0.0 && rates.iter().zip(mix).all(|(a, b)| (a / rate_sum - b / mix_sum).abs() <= MAX_SHARE_DIFFERENCE)
 }
 
 impl KneeCheck {
-    /// Of a knee that is not where the model saturates.
+    /// A warning if the knee is far from the model's saturation.
     pub(super) fn warning(&self, saturation_rate: f64) -> Option<String> {
-        let knee = self.knee.filter(|knee| (knee.throughput / saturation_rate - 1.0).abs() > FAR)?;
+        let knee = self.knee.filter(|knee| (knee.throughput / saturation_rate - 1.0).abs() > MAX_KNEE_DISTANCE)?;
         Some(format!(
             "the throughput was seen to bend at {}, and the model saturates at {}: measure \
              more loads between the two, and look for limits that are not in the model",

@@ -1,20 +1,21 @@
-//! The run that disagrees with all others, as one does during which something else ran on the server: a cron job, a backup.
+//! Finds the run that disagrees with all others, for example because a cron job or a backup ran on the server meanwhile.
 //!
-//! Each run is compared with the law that the others alone follow, their load dependence included. The externally studentized
-//! residual of the run is Student's t under good data (Cook & Weisberg, *Residuals and Influence in Regression*, 1982,
-//! §2.2.1). The farthest run is named if its residual would come by chance in less than 5 % of all sets of as many runs
-//! (Bonferroni), and if it is more than 2 % of the CPU time.
+//! Each run is compared with the law fitted to the others alone, including their load dependence. If all runs are good, the
+//! externally studentized residual has Student's t distribution (Cook & Weisberg, *Residuals and Influence in Regression*,
+//! 1982, §2.2.1). The run with the largest residual is reported if such a residual has a probability below 5 % among all
+//! runs (Bonferroni), and if it is more than 2 % of the CPU time.
 
 use super::runs::Run;
 use crate::demand::load::beyond_constant;
 use crate::demand::term::{Servers, Term};
-use crate::demand::{DemandFit, Observation, SIGNIFICANT, law::Law};
+use crate::demand::{DemandFit, Observation, law::Law};
+use crate::least_squares::SIGNIFICANCE;
 use schemars::JsonSchema;
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// A smaller share of the CPU time is not worth a word.
-const WORTH: f64 = 0.02;
+/// Smallest residual that is reported, as a share of the CPU time.
+const MIN_SHARE: f64 = 0.02;
 
 /// A run whose CPU time is not what the others say.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
@@ -31,7 +32,7 @@ pub struct OddRun {
     pub p: f64,
 }
 
-/// `law` is without load dependence.
+/// Finds the odd run, if there is one. `law` is without load dependence.
 pub(super) fn find(law: &Law, runs: &[Run], observations: &[Observation], servers: Servers) -> Option<OddRun> {
     let against_others = |i: usize| {
         let others: Vec<&Observation> =
@@ -47,18 +48,18 @@ pub(super) fn find(law: &Law, runs: &[Run], observations: &[Observation], server
         };
         let (expected, error) = expected(&fit, term, &others, &observations[i])?;
         let busy = observations[i].busy;
-        // Others that agree to the last digit have no error to compare with.
+        // If the others agree to the last digit, there is no error to compare with.
         let residual = Some((busy - expected) / error).filter(|residual| residual.is_finite())?;
         let t = StudentsT::new(0.0, 1.0, fit.degrees_of_freedom as f64).ok()?;
         let p = (2.0 * t.sf(residual.abs()) * runs.len() as f64).min(1.0);
         Some(OddRun { record: runs[i].record, busy, expected, residual, p })
     };
-    let matters = |run: &OddRun| (run.busy - run.expected).abs() > WORTH * run.busy.max(run.expected);
-    let judged = (0..runs.len()).filter_map(against_others).filter(|run| run.p < SIGNIFICANT && matters(run));
-    judged.min_by(|a, b| a.p.total_cmp(&b.p))
+    let matters = |run: &OddRun| (run.busy - run.expected).abs() > MIN_SHARE * run.busy.max(run.expected);
+    let odd = (0..runs.len()).filter_map(against_others).filter(|run| run.p < SIGNIFICANCE && matters(run));
+    odd.min_by(|a, b| a.p.total_cmp(&b.p))
 }
 
-/// Busy servers of an observation by a fit of others, and the standard error of the difference to what is measured.
+/// Busy servers that a fit of the other runs expects for an observation, and the standard error of the residual.
 fn expected(
     fit: &DemandFit,
     term: Option<Term>,
@@ -66,17 +67,17 @@ fn expected(
     observation: &Observation,
 ) -> Option<(f64, f64)> {
     let x = &observation.throughput;
-    let term = term.map_or(0.0, |term| term.of(observation));
+    let term = term.map_or(0.0, |term| term.at_observation(observation));
     let requests: f64 = x.iter().zip(&fit.demands).map(|(x, d)| x * d.value).sum();
     let busy = fit.background.value + requests + term * fit.term.map_or(0.0, |w| w.value);
     let mean_weight = others.iter().map(|o| o.weight).sum::<f64>() / others.len() as f64;
     let noise = fit.residual_stddev? * (mean_weight / observation.weight).sqrt();
-    let of_fit = fit.standard_error(x, term, 1.0)?;
-    Some((busy, noise.hypot(of_fit)))
+    let error_of_fit = fit.standard_error(x, term, 1.0)?;
+    Some((busy, noise.hypot(error_of_fit)))
 }
 
 impl OddRun {
-    /// What whoever uses the model should know; `name` is the Record's.
+    /// The warning for users of the model; `name` is the Record's.
     pub fn warning(&self, name: &str) -> String {
         let direction = if self.busy > self.expected { "more" } else { "less" };
         format!(

@@ -1,4 +1,4 @@
-//! The runs that Records tell of: sorted into loaded, idle and useless ones, with the figures that a fit needs.
+//! The runs of the Records: loaded, idle or unusable, with the figures that a fit needs.
 
 use super::certainty::Source;
 use super::check::check;
@@ -6,8 +6,8 @@ use super::figures::{self, TimeSlice, load_kind};
 use super::judge::{judge, only_late, same_server, saturated};
 use crate::EstimateError;
 use crate::demand::Observation;
-use crate::inside::{Inside, Unmatched, threads};
-use crate::window::{Measured, Observed, in_use, measured};
+use crate::inside::{ModuleDemand, ModuleMismatch, threads};
+use crate::window::{Observed, WindowMeans, in_use, window_means};
 use brimful_core::quantity::whole_percent;
 use brimful_core::record::{ClassRecord, Record};
 use brimful_core::server::{OTHER_WORK, Server};
@@ -16,13 +16,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A load below this share of the highest is as good as none.
-const NEXT_TO_NONE: f64 = 0.01;
+/// A server is taken to be idle at a load below this share of the highest.
+const IDLE_LOAD: f64 = 0.01;
 
-/// A server past saturation that uses less than this share of its CPUs is held up by something else.
-const USED_UP: f64 = 0.8;
+/// If a server past saturation uses less than this share of its CPUs, something else is its bottleneck.
+const SATURATED_UTILIZATION: f64 = 0.8;
 
-/// Name that a Record gives to the class of a load without classes.
+/// Name of the class in the Record of a load without classes.
 const UNNAMED: &str = "all";
 
 /// A Record that was not used.
@@ -38,60 +38,59 @@ pub(super) struct Runs {
     pub classes: Vec<String>,
     pub servers: u32,
     pub used: Vec<Run>,
-    /// Those of `used` that turned out to tell of bursts only.
+    /// Runs removed from `used` because of their bursts; they only show what bursts cost.
     pub in_bursts: Vec<Run>,
     pub idle: Idle,
     pub left_out: Vec<LeftOut>,
-    /// The largest share of the watched CPUs that others than the server's processes used.
+    /// The largest share of the watched CPUs that other programs than the server used.
     others: f64,
-    /// Busy CPUs past saturation, the most of any such run.
+    /// The most CPUs that were busy in a run past saturation.
     saturated: Option<f64>,
-    /// Runs whose calls began late.
+    /// Number of runs whose calls began late.
     late: usize,
-    /// Whether loads without classes all were of one path.
+    /// Whether all loads without classes requested the same path.
     one_path: bool,
 }
 
 /// One run.
 pub(super) struct Run {
     pub record: usize,
-    /// By class.
+    /// Requests per second, by class.
     pub throughput: Vec<f64>,
     /// Busy CPUs.
     pub busy: f64,
     pub seconds: f64,
-    /// Utilization by name.
+    /// Utilization of each disk, by name.
     pub disks: BTreeMap<String, f64>,
-    /// Its course; empty where the Record has none.
+    /// The run in slices of a second or more; empty where the Record has no intervals.
     pub slices: Vec<TimeSlice>,
-    /// Mean response time and half width of its interval; only of calls that began in time and do not wait for answers.
+    /// Mean response time and half width of its interval; only of open loads whose calls began in time.
     pub response: Option<(f64, Option<f64>)>,
     /// Mean response time by class.
     pub class_response: Vec<Option<f64>>,
-    /// Length of an epoch and arrivals in each; only of arrivals that do not wait for answers.
+    /// Length of an epoch and arrivals in each; only of open loads.
     pub arrivals: Option<(f64, Vec<u64>)>,
-    /// Bytes received, by class: of what was completed in `seconds`.
+    /// Bytes received in `seconds`, by class.
     bytes: Vec<Option<f64>>,
-    /// What the server itself measured of each class; `None` without the Server Module, an error where what that says
-    /// cannot be used.
-    pub inside: Option<Result<Vec<Option<Inside>>, Unmatched>>,
-    /// Workers that may want a CPU at the same time, if the server says how many it has.
+    /// What the Server Module measured of each class; `None` without the module, an error where its figures cannot be used.
+    pub module: Option<Result<Vec<Option<ModuleDemand>>, ModuleMismatch>>,
+    /// Workers that can compete for the CPUs, if the module reports them.
     pub threads: Option<u64>,
 }
 
-/// What the server's host does without load; each `None` where no Record shows it.
+/// The server's host without load; a figure is `None` where no Record shows it.
 #[derive(Default)]
 pub(super) struct Idle {
     pub records: Vec<usize>,
-    /// Busy CPUs, of the server's own.
+    /// CPUs that the server keeps busy.
     pub busy: Option<f64>,
-    /// Share of the CPUs that is busy, whoever uses it.
+    /// Utilization of the CPUs by all programs.
     pub share: Option<f64>,
     pub disks: BTreeMap<String, f64>,
 }
 
 impl Idle {
-    /// Share of the CPUs that others than the server use.
+    /// Utilization of the CPUs by other programs than the server.
     pub fn others(&self, servers: u32) -> f64 {
         let own = self.busy.unwrap_or(0.0) / f64::from(servers);
         self.share.map_or(0.0, |share| (share - own).max(0.0))
@@ -99,14 +98,15 @@ impl Idle {
 }
 
 impl Runs {
-    /// Sorts the Records; an error if they are of different servers or if none is of a loaded one.
+    /// Sorts the Records. It is an error if they are of different servers, or if none is of a loaded server.
     pub fn select(records: &[Record], servers: Option<u32>) -> Result<Runs, EstimateError> {
         let watched: Vec<(usize, &Record, &Server)> =
             records.iter().enumerate().filter_map(|(i, r)| Some((i, r, r.server.as_ref()?))).collect();
         let by_process = watched.iter().any(|(_, _, s)| !s.process.is_empty());
         check(records, by_process)?;
         same_server(&watched)?;
-        let (mut left_out, mut usable) = (Vec::new(), Vec::new());
+        let mut left_out = Vec::new();
+        let mut usable = Vec::new();
         for (record, r) in records.iter().enumerate() {
             match judge(r, by_process) {
                 Err(reason) => left_out.push(LeftOut { record, reason }),
@@ -114,7 +114,7 @@ impl Runs {
             }
         }
         let highest = usable.iter().map(|(_, r)| r.rates.completed).fold(0.0, f64::max);
-        let is_idle = |r: &Record| r.counts.scheduled == 0 || r.rates.completed < NEXT_TO_NONE * highest;
+        let is_idle = |r: &Record| r.counts.scheduled == 0 || r.rates.completed < IDLE_LOAD * highest;
         let (idle, loaded): (Vec<_>, Vec<_>) = usable.into_iter().partition(|(_, r)| is_idle(r));
         if loaded.is_empty() {
             return Err(nothing_left(&left_out));
@@ -137,7 +137,7 @@ impl Runs {
         Ok(Runs {
             used: used.collect(),
             in_bursts: Vec::new(),
-            idle: what_idles(&idle, by_process, servers as usize == cpus),
+            idle: idle_figures(&idle, by_process, servers as usize == cpus),
             others: loaded.iter().map(|(_, r)| figures::others(r)).fold(0.0, f64::max),
             saturated: left_out.iter().filter_map(|l| saturated(&records[l.record], by_process)).reduce(f64::max),
             late: loaded.iter().filter(|(_, r)| only_late(r)).count(),
@@ -148,15 +148,16 @@ impl Runs {
         })
     }
 
-    /// Rates of the classes: of the runs of a mix, or of all runs if each had one class.
+    /// Mean rates of the classes, over the runs with several classes or else over all runs.
     pub fn mix(&self) -> Vec<f64> {
-        let mixed = |r: &&Run| r.throughput.iter().filter(|x| **x > 0.0).count() > 1;
-        let mut of: Vec<&Run> = self.used.iter().filter(mixed).collect();
-        if of.is_empty() {
-            of = self.used.iter().collect();
+        let has_several_classes = |run: &&Run| run.throughput.iter().filter(|x| **x > 0.0).count() > 1;
+        let mut runs: Vec<&Run> = self.used.iter().filter(has_several_classes).collect();
+        if runs.is_empty() {
+            runs = self.used.iter().collect();
         }
-        let seconds: f64 = of.iter().map(|r| r.seconds).sum();
-        (0..self.classes.len()).map(|c| of.iter().map(|r| r.throughput[c] * r.seconds).sum::<f64>() / seconds).collect()
+        let seconds: f64 = runs.iter().map(|run| run.seconds).sum();
+        let completed = |class: usize| runs.iter().map(|run| run.throughput[class] * run.seconds).sum::<f64>();
+        (0..self.classes.len()).map(|class| completed(class) / seconds).collect()
     }
 
     /// Completed requests of a class.
@@ -164,7 +165,7 @@ impl Runs {
         self.used.iter().map(|r| r.throughput[class] * r.seconds).sum()
     }
 
-    /// Bytes of the mean response of a class.
+    /// Mean size of the responses of a class, in bytes.
     pub fn size(&self, class: usize) -> Option<f64> {
         let seen: Vec<(f64, f64)> =
             self.used.iter().filter_map(|r| Some((r.bytes[class]?, r.throughput[class] * r.seconds))).collect();
@@ -172,22 +173,23 @@ impl Runs {
         (completed > 0.0).then(|| seen.iter().map(|(bytes, _)| bytes).sum::<f64>() / completed)
     }
 
-    /// Where the law has a class's demand from, as long as it can tell it from others.
+    /// Source of a class's demand, if the regression can tell it from others.
     pub fn source(&self, class: usize) -> Source {
         let alone = |r: &Run| r.throughput.iter().enumerate().all(|(c, x)| (*x > 0.0) == (c == class));
         if self.used.iter().any(alone) { Source::SingleClassRun } else { Source::Regression }
     }
 
-    /// Rates of the model's classes in a Record.
-    pub fn rates(&self, record: &Record) -> Vec<f64> {
+    /// Completed requests of the model's classes in a Record.
+    pub fn completions_in(&self, record: &Record) -> Vec<f64> {
         let by_name = completions(record, self.one_path);
         let completed = |class: &String| by_name.get(class).map_or(0.0, |c| c.counts.completed as f64);
         self.classes.iter().map(completed).collect()
     }
 
-    /// Names of disks that were this busy in some run.
-    pub fn disks(&self, at_least: f64) -> BTreeSet<String> {
-        let used = self.used.iter().flat_map(|r| &r.disks).filter(|(_, utilization)| **utilization >= at_least);
+    /// Names of the disks that reached this utilization in some run.
+    pub fn disks(&self, min_utilization: f64) -> BTreeSet<String> {
+        let disks = self.used.iter().flat_map(|run| &run.disks);
+        let used = disks.filter(|(_, utilization)| **utilization >= min_utilization);
         used.map(|(name, _)| name.clone()).collect()
     }
 
@@ -207,7 +209,7 @@ impl Runs {
                 self.late
             ));
         }
-        if let Some(busy) = self.saturated.filter(|busy| *busy < USED_UP * f64::from(self.servers)) {
+        if let Some(busy) = self.saturated.filter(|busy| *busy < SATURATED_UTILIZATION * f64::from(self.servers)) {
             warnings.push(format!(
                 "past saturation the server used no more than {busy:.2} of {} CPUs: if it cannot use more at once, say so with \
                  --servers; if it can, something else is its limit, and the model's saturation is too high",
@@ -219,7 +221,7 @@ impl Runs {
 }
 
 impl Run {
-    /// What a station did that was this busy.
+    /// The observation of a station of which this many servers were busy.
     pub fn observe(&self, busy: f64) -> Observation {
         Observation::over(self.seconds, self.throughput.clone(), busy)
     }
@@ -228,9 +230,14 @@ impl Run {
     pub fn rate(&self) -> f64 {
         self.throughput.iter().sum()
     }
+
+    /// Whether its arrivals were significantly more bursty than Poisson arrivals.
+    pub fn is_bursty(&self) -> bool {
+        self.arrivals.as_ref().is_some_and(|(_, counts)| figures::is_bursty(counts))
+    }
 }
 
-/// The classes that completed anything. A load without classes is one class, named by its path where there are several.
+/// The classes with completions. A load without classes is one class, named by its path where there are several paths.
 fn completions(record: &Record, one_path: bool) -> BTreeMap<String, &ClassRecord> {
     let path = || record.target.split_once("://").map_or("", |(_, rest)| rest.find('/').map_or("/", |at| &rest[at..]));
     let name = |key: &str| match key {
@@ -248,7 +255,7 @@ fn nothing_left(left_out: &[LeftOut]) -> EstimateError {
 }
 
 fn run(record: usize, r: &Record, names: &[String], classes: &[Option<&ClassRecord>], by_process: bool) -> Option<Run> {
-    let Observed { seconds, throughput, busy } = Observed::of(r, classes, by_process)?;
+    let Observed { seconds, throughput, busy } = Observed::in_window(r, classes, by_process)?;
     let all: f64 = classes.iter().flatten().map(|c| c.counts.completed as f64).sum();
     let rate: f64 = throughput.iter().sum();
     let server = r.server.as_ref();
@@ -269,26 +276,26 @@ fn run(record: usize, r: &Record, names: &[String], classes: &[Option<&ClassReco
         class_response: classes.iter().map(|c| figures::mean((*c)?.response_time_us)).collect(),
         arrivals: figures::arrivals(r).filter(|_| open),
         bytes: classes.iter().map(|c| Some((*c)?.bytes?.received as f64 * rate * seconds / all)).collect(),
-        inside: Inside::of(r, &named),
+        module: ModuleDemand::from_record(r, &named),
         threads: threads(r),
     })
 }
 
-/// Means over all idle Records, by their length. `whole`: the model's servers are all of the CPUs watched.
-fn what_idles(idle: &[(usize, &Record)], by_process: bool, whole: bool) -> Idle {
-    let idle_measured: Vec<(Measured, &Server)> =
-        idle.iter().filter_map(|(_, r)| Some((measured(r, by_process)?, r.server.as_ref()?))).collect();
-    let total: f64 = idle_measured.iter().map(|(m, _)| m.seconds).sum();
-    let mean = |of: &dyn Fn(&Measured, &Server) -> Option<f64>| {
-        let values = idle_measured.iter().map(|(m, server)| Some(m.seconds / total * of(m, server)?));
-        values.sum::<Option<f64>>().filter(|_| !idle_measured.is_empty())
+/// Means over all idle Records, weighted by their length. `all_cpus` says that the model's servers are all CPUs watched.
+fn idle_figures(idle: &[(usize, &Record)], by_process: bool, all_cpus: bool) -> Idle {
+    let windows: Vec<(WindowMeans, &Server)> =
+        idle.iter().filter_map(|(_, r)| Some((window_means(r, by_process)?, r.server.as_ref()?))).collect();
+    let total: f64 = windows.iter().map(|(m, _)| m.seconds).sum();
+    let mean = |figure: &dyn Fn(&WindowMeans, &Server) -> Option<f64>| {
+        let values = windows.iter().map(|(window, server)| Some(window.seconds / total * figure(window, server)?));
+        values.sum::<Option<f64>>().filter(|_| !windows.is_empty())
     };
     let names: BTreeSet<&String> =
         idle.iter().filter_map(|(_, r)| r.server.as_ref()).flat_map(|s| s.kernel.disks.keys()).collect();
     Idle {
         records: idle.iter().map(|(i, _)| *i).collect(),
         busy: mean(&|m, _| Some(m.busy)),
-        share: mean(&|_, s| s.kernel.cpu.map(in_use)).filter(|_| whole),
+        share: mean(&|_, s| s.kernel.cpu.map(in_use)).filter(|_| all_cpus),
         disks: names
             .into_iter()
             .filter_map(|n| Some((n.clone(), mean(&|_, s| figures::disks(s).get(n).copied())?)))

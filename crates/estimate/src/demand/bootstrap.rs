@@ -1,11 +1,11 @@
 //! Confidence intervals from observations that follow one another in time: the moving-block bootstrap.
 //!
 //! Künsch, *The jackknife and the bootstrap for general stationary observations*, Annals of Statistics 17 (1989), §2.3.
-//! A series is drawn anew from blocks of ℓ consecutive observations that begin anywhere in it, joined until it is as
-//! long as it was; what depends on one another within ℓ stays together. ℓ = ⌈n^⅓⌉ of a series of n, the order at which
-//! bias and variance of the bootstrap's variance balance (Hall, Horowitz & Jing, Biometrika 82, 1995). Several series,
-//! such as runs at different loads, are drawn each from itself, so that every draw has the loads of the measurement.
-//! Intervals are the percentiles at 2.5 and 97.5 %. One seed gives one answer.
+//! A series is resampled from blocks of ℓ consecutive observations that begin anywhere in it, until it has its original
+//! length. Dependence within ℓ observations is thus preserved. ℓ = ⌈n^⅓⌉ for a series of n, the order at which bias and
+//! variance of the bootstrap's variance balance (Hall, Horowitz & Jing, Biometrika 82, 1995). Each of several series, such
+//! as runs at different loads, is resampled from itself, so every draw has the loads of the measurement. Intervals are the
+//! percentiles at 2.5 and 97.5 %. The result is determined by the seed.
 
 use crate::EstimateError;
 use rand::{RngExt, SeedableRng};
@@ -13,10 +13,10 @@ use rand_pcg::Pcg64;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Fewer observations than this, in all series together, say nothing of how they scatter.
-const FEWEST: usize = 8;
+/// Smallest number of observations, in all series together, that show how they scatter.
+const MIN_OBSERVATIONS: usize = 8;
 
-/// How often to draw, and from which seed.
+/// Number of bootstrap draws, and their seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resampling {
     /// Number of draws.
@@ -26,18 +26,18 @@ pub struct Resampling {
 }
 
 impl Default for Resampling {
-    /// A thousand draws: the ends of the interval are then within some 5 % of its width of where more would bring them.
+    /// A thousand draws: more draws would move the ends of the interval by no more than about 5 % of its width.
     fn default() -> Self {
         Self { draws: 1000, seed: 1 }
     }
 }
 
-/// What a statistic would have been in other samples of the same process.
+/// Values of a statistic in resampled series.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bootstrap {
-    /// The statistic's values, draws × values; draws from which it could not be computed are left out.
+    /// The statistic's values, draws × values, without the draws from which it could not be computed.
     pub draws: Vec<Vec<f64>>,
-    /// How many those were.
+    /// Number of draws from which the statistic could not be computed.
     pub failed: usize,
     /// ℓ, by series.
     pub block_lengths: Vec<usize>,
@@ -53,34 +53,33 @@ pub struct Interval {
 }
 
 impl Bootstrap {
-    /// Of one of the statistic's values.
+    /// Confidence interval of one of the statistic's values.
     pub fn interval(&self, value: usize) -> Interval {
         self.interval_of(|draw| draw.get(value).copied())
     }
 
-    /// Of something that follows from the statistic's values.
-    pub fn interval_of(&self, of: impl Fn(&[f64]) -> Option<f64>) -> Interval {
-        let mut sorted: Vec<f64> = self.draws.iter().filter_map(|draw| of(draw)).collect();
+    /// Confidence interval of a function of the statistic's values.
+    pub fn interval_of(&self, function: impl Fn(&[f64]) -> Option<f64>) -> Interval {
+        let mut sorted: Vec<f64> = self.draws.iter().filter_map(|draw| function(draw)).collect();
         sorted.sort_unstable_by(f64::total_cmp);
         Interval { low: quantile(&sorted, 0.025), high: quantile(&sorted, 0.975) }
     }
 }
 
-/// Draws the series anew and computes the statistic of each draw.
+/// Resamples the series and computes the statistic of each draw.
 ///
-/// The statistic answers `None` to a draw that does not determine it. When it does so to more than half of them, the
-/// observations do not determine it either.
+/// The statistic is `None` for a draw that does not determine it. It is an error if more than half of the draws do not.
 pub fn moving_blocks<S>(
     series: &[Vec<S>],
     resampling: Resampling,
     mut statistic: impl FnMut(&[Vec<&S>]) -> Option<Vec<f64>>,
 ) -> Result<Bootstrap, EstimateError> {
     let given = series.iter().map(Vec::len).sum();
-    if given < FEWEST {
-        return Err(EstimateError::TooFewObservations { needed: FEWEST, given });
+    if given < MIN_OBSERVATIONS {
+        return Err(EstimateError::TooFewObservations { needed: MIN_OBSERVATIONS, given });
     }
     if resampling.draws == 0 {
-        return Err(EstimateError::Shape("an interval cannot be had from 0 draws: ask for 1000".into()));
+        return Err(EstimateError::Shape("0 draws yield no interval: ask for 1000".into()));
     }
     let block_lengths: Vec<usize> = series.iter().map(|s| (s.len() as f64).cbrt().ceil() as usize).collect();
     let mut rng = Pcg64::seed_from_u64(resampling.seed);
@@ -108,7 +107,7 @@ fn draw<'a, S>(series: &'a [S], length: usize, rng: &mut Pcg64) -> Vec<&'a S> {
     drawn
 }
 
-/// By linear interpolation between the order statistics; NaN of nothing.
+/// Quantile by linear interpolation between the order statistics; NaN without values.
 fn quantile(sorted: &[f64], p: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
     let at = p * last as f64;

@@ -1,16 +1,16 @@
-//! Which classes the observations can tell apart.
+//! Merges classes that the observations cannot tell apart.
 
 use crate::EstimateError;
 use crate::least_squares::Design;
 
-/// Belsley, Kuh & Welsch: from about 30 on, a dependency among the columns ruins the estimates.
+/// Condition number above which a dependency among the columns spoils the estimates (about 30: Belsley, Kuh & Welsch).
 pub(crate) const COLLINEAR: f64 = 30.0;
 
 /// Groups of classes whose summed columns can be told apart.
 ///
-/// While the columns are too nearly dependent, merges the pair most involved: the most negative entry of the projection
-/// on the near-null space, which is the same in whatever order the classes come. Pairs that are equally involved are
-/// merged at once, so that order does not decide between them either.
+/// As long as the columns are nearly dependent, merges the pair with the most negative entry of the projection on the
+/// near-null space. That entry does not depend on the order of the classes. Equal pairs are merged at once, so the order
+/// does not decide between them either.
 pub(crate) fn merge_collinear(
     classes: usize,
     weights: &[f64],
@@ -30,12 +30,12 @@ pub(crate) fn merge_collinear(
         if strongest == 0.0 {
             return Ok(groups);
         }
-        let mut home: Vec<usize> = (0..groups.len()).collect();
+        let mut group_of: Vec<usize> = (0..groups.len()).collect();
         for (i, j) in pairs.into_iter().filter(|(i, j)| shared(*i, *j) <= strongest * (1.0 - 1e-9)) {
-            let (to, from) = (home[i].min(home[j]), home[i].max(home[j]));
-            home.iter_mut().filter(|h| **h == from).for_each(|h| *h = to);
+            let (to, from) = (group_of[i].min(group_of[j]), group_of[i].max(group_of[j]));
+            group_of.iter_mut().filter(|group| **group == from).for_each(|group| *group = to);
         }
-        for (k, to) in home.into_iter().enumerate().filter(|(k, to)| k != to) {
+        for (k, to) in group_of.into_iter().enumerate().filter(|(k, to)| k != to) {
             let absorbed = std::mem::take(&mut groups[k]);
             groups[to].extend(absorbed);
         }

@@ -1,39 +1,40 @@
-//! Whether a request costs more or less under load than at leisure, and what it then costs.
+//! Whether the demand of a request depends on the load, and how.
 //!
-//! The utilization law with constant demands, busy = b₀ + Σ X_r·D_r, is tested against the same with one more term:
+//! The utilization law with constant demands, busy = b₀ + Σ X_r·D_r, is tested against the same law with one more term:
 //!
-//! | shape | term | what it stands for |
+//! | shape | term | meaning |
 //! |---|---|---|
 //! | [`Shape::PerSecond`] | w | wake-ups, timers, batches that fill up: a cost of being in use at all |
-//! | [`Shape::Idle`] of 2 | w·X·I² | what a request pays for finding the server idle |
-//! | [`Shape::Busy`] | w·X·(1 − I) | contention: requests get in one another's way |
+//! | [`Shape::Idle`] of 2 | w·X·I² | a request that finds the server idle costs more |
+//! | [`Shape::Busy`] | w·X·(1 − I) | contention between requests |
 //!
-//! I is the share of the servers' time in which nobody uses them. In a Model the demands are those at saturation, and the
-//! second and third shape its `IdleCost`: a call that finds the servers idle, with probability I, pays for waking them, and
-//! the answer for waking whoever waits for it, who is idle about as often. The square is empirical: on nginx and on the
-//! reference server it predicts the cost of a request at saturation from levels up to 60 %, where I alone does not. A survey, which
-//! knows more of the server, tells other powers from it (`server::law`, which says how the two differ).
+//! I is the share of the servers' time in which they are idle. A Model has the demands at saturation, and the second and
+//! third shape as its `IdleCost`: a call finds the servers idle with probability I and pays for waking them, and its answer
+//! pays for waking the recipient, which is idle about as often. The square is empirical: on nginx and on the reference
+//! server, I² predicts the cost of a request at saturation from levels up to 60 %, and I does not. A survey knows more about
+//! the server and can distinguish other powers (`server::law` explains the difference).
 //!
-//! The term is judged by the F test of nested models (Seber & Lee, *Linear Regression Analysis*, 2003, §4.3), with
-//! Bonferroni's correction for having tried several, and the shape that leaves the least is taken. A parametric term
-//! rather than an isotonic or segmented curve, because the question is what a request costs at saturation, beyond the
-//! levels measured: a step function can only repeat the last level, while these terms have a limit there. Of an nginx
-//! worker that saturated at 60,000 requests per second, four levels up to a third of that predict 19 % too little with
-//! constant demands, 12 % with a step function and 4 % with the first term.
+//! The term is tested by the F test of nested models (Seber & Lee, *Linear Regression Analysis*, 2003, §4.3), with
+//! Bonferroni's correction for the number of shapes, and the shape with the smallest residuals is chosen. The terms are
+//! parametric, because the demand at saturation is extrapolated: an isotonic or segmented curve can only repeat the last
+//! level. For an nginx worker that saturates at 60,000 requests per second, four levels up to a third of that predict a
+//! saturation that is 19 % too low with constant demands, 12 % with a step function and 4 % with the first term.
 
 use super::collinear::COLLINEAR;
+use super::fit::DemandFit;
 use super::law::Law;
+use super::observation::{Background, Observation, check, counted};
 use super::term::{Servers, Shape, Term};
-use super::{Background, DemandFit, Observation, SIGNIFICANT, check, counted};
 use crate::EstimateError;
+use crate::least_squares::SIGNIFICANCE;
 use brimful_model::Estimate;
 use schemars::JsonSchema;
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 
-/// Residuals below this share of what was measured are rounding.
+/// Residuals below this share of the busy servers are rounding errors.
 const ROUNDING: f64 = 1e-9;
-/// What waking costs, by a power that runs of any kind can show.
+/// The shape of the cost of waking an idle server.
 const WAKING: Shape = Shape::Idle(2);
 
 /// Demands that depend on the load.
@@ -61,11 +62,11 @@ pub struct LoadDependence {
     rivals: Vec<LoadDependence>,
 }
 
-/// Looks for load-dependent demand at a station of `servers` servers; `None` where constant demands do as well, or
-/// where there are too few levels to tell: two more than classes.
+/// Tests for load-dependent demand at a station of `servers` servers. `None` where constant demands fit as well, or where
+/// there are too few levels: at least two more than classes are needed.
 ///
-/// `background` is as in [`fit_demands`](super::fit_demands); a fitted one already is the term of [`Shape::PerSecond`],
-/// which is then not tried.
+/// `background` is as in [`fit_demands`](super::fit_demands). A fitted background is the term of [`Shape::PerSecond`], so
+/// that shape is then not tried.
 pub fn fit_load_dependence(
     classes: usize,
     observations: &[Observation],
@@ -79,7 +80,7 @@ pub fn fit_load_dependence(
     Ok(beyond_constant(&law, &constant, &counted, Servers::new(servers, 0.0)))
 }
 
-/// The same beyond a law and its fit.
+/// Tests for load-dependent demand beyond a law with constant demands, given its fit.
 pub(crate) fn beyond_constant(
     law: &Law,
     constant: &DemandFit,
@@ -105,22 +106,24 @@ pub(crate) fn beyond_constant(
         let f = (unexplained - left) * freedom / left;
         let tail = FisherSnedecor::new(1.0, freedom).map_or(1.0, |d| d.sf(f.max(0.0)));
         let p = (tail * shapes.len() as f64).min(1.0);
-        let (demands, rivals) = (fit.demands.clone(), Vec::new());
+        let demands = fit.demands.clone();
+        let rivals = Vec::new();
         Some((left, LoadDependence { shape: *shape, weight, f, p, demands, fit, term, lowest_rate, rivals }))
     });
     let mut tried: Vec<(f64, LoadDependence)> = tried.collect();
     tried.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut tried = tried.into_iter();
-    let (left, best) = tried.next().filter(|(_, best)| best.p < SIGNIFICANT)?;
+    let (left, best) = tried.next().filter(|(_, best)| best.p < SIGNIFICANCE)?;
     let freedom = best.fit.degrees_of_freedom as f64;
-    let as_good = left * FisherSnedecor::new(freedom, freedom).map_or(1.0, |d| d.inverse_cdf(1.0 - SIGNIFICANT));
+    let as_good = left * FisherSnedecor::new(freedom, freedom).map_or(1.0, |d| d.inverse_cdf(1.0 - SIGNIFICANCE));
     Some(LoadDependence {
         rivals: tried.filter(|(left, _)| *left <= as_good).map(|(_, rival)| rival).collect(),
         ..best
     })
 }
 
-/// A law with one more term, and the term's weight; `None` where the observations do not tell it from the demands.
+/// The fit of a law with one more term, and the term's weight; `None` where the weight is not positive or the observations
+/// cannot tell the term from the demands.
 pub(crate) fn with_term(law: &Law, term: Term, counted: &[&Observation]) -> Option<(DemandFit, Estimate)> {
     let fit = Law { term: Some(term), ..law.clone() }.fit(counted).ok()?;
     let weight = fit.term.filter(|w| w.value > 0.0 && fit.condition_number <= COLLINEAR)?;
@@ -132,8 +135,8 @@ fn residual_sum(fit: &DemandFit) -> Option<f64> {
 }
 
 impl LoadDependence {
-    /// D of the mean request of a mix (one share per class, of any sum but 0) when `rate` of them come per second, in
-    /// seconds. Below the lowest level measured it is held at what it was there; from saturation on it is constant.
+    /// D: demand of the mean request of a mix at `rate` requests per second, in seconds. `mix` has one share per class, of any
+    /// sum but 0. The demand is constant below the lowest level measured and above saturation.
     pub fn demand(&self, rate: f64, mix: &[f64]) -> f64 {
         let base = self.base(mix);
         let rate = rate.min(self.saturation(mix)).max(self.lowest_rate);
@@ -145,19 +148,20 @@ impl LoadDependence {
         self.saturation_beside(0.0, mix)
     }
 
-    /// The same by each shape that fits about as well (F test of the residuals), when others keep so many servers busy: the
-    /// runs do not tell which of them holds beyond what was measured.
+    /// Saturation by each other shape that fits about as well (F test of the residuals), while `others` servers are busy with
+    /// other work. The runs do not show which shape is right beyond the levels measured.
     pub(crate) fn rival_saturations(&self, others: f64, mix: &[f64]) -> impl Iterator<Item = f64> {
         self.rivals.iter().map(move |rival| rival.saturation_beside(others, mix))
     }
 
     fn saturation_beside(&self, others: f64, mix: &[f64]) -> f64 {
         let (per_request, fixed) = self.shape.at_saturation();
-        let (w, background) = (self.weight.value, self.fit.background.value);
-        (self.term.servers.count - others - background - fixed * w).max(0.0) / (self.base(mix) + per_request * w)
+        let weight = self.weight.value;
+        let free = self.term.servers.count - others - self.fit.background.value - fixed * weight;
+        free.max(0.0) / (self.base(mix) + per_request * weight)
     }
 
-    /// The lowest rate that it stands on.
+    /// The lowest rate measured, in requests per second.
     pub fn lowest_rate(&self) -> f64 {
         self.lowest_rate
     }
@@ -166,12 +170,13 @@ impl LoadDependence {
         &self.fit
     }
 
+    /// Demand of the mean request of the mix without the term.
     fn base(&self, mix: &[f64]) -> f64 {
         let total: f64 = mix.iter().sum();
         mix.iter().zip(&self.demands).map(|(share, demand)| share * demand.value).sum::<f64>() / total
     }
 
-    /// Busy servers at a rate: bisection, since the busy servers themselves grow with it and the idle ones shrink.
+    /// Busy servers at a rate, by bisection: the term depends on the number of idle servers.
     fn busy(&self, rate: f64, base: f64) -> f64 {
         let needed = |busy: f64| self.fit.background.value + rate * base + self.weight.value * self.term.at(rate, busy);
         let (mut low, mut high) = (0.0, self.term.servers.count);
@@ -185,8 +190,8 @@ impl LoadDependence {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fit_demands;
     use super::*;
+    use crate::demand::fit_demands;
 
     /// One nginx worker, 1294 B, keep-alive: requests per second and CPU µs of each. It saturated at about 60,000.
     const NGINX: [(f64, f64); 8] =
@@ -202,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_nginx_costs_more_and_saturation_is_foretold_by_that() {
+    fn the_cost_of_an_idle_nginx_predicts_its_saturation() {
         for (levels, within) in [(4, 0.05), (5, 0.05), (8, 0.06)] {
             let fit = fit_load_dependence(1, &nginx(levels), Background::Known(0.0), 1).unwrap().unwrap();
             assert_eq!(fit.shape, Shape::PerSecond);
@@ -217,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn each_shape_is_told_from_the_others_and_recovered() {
+    fn each_shape_is_distinguished_and_recovered() {
         let (d, w) = (100e-6, 60e-6);
         for (shape, rate_at) in [
             (Shape::Idle(2), (|u: f64| u / (100e-6 + 60e-6 * (1.0 - u).powi(2))) as fn(f64) -> f64),
@@ -227,7 +232,7 @@ mod tests {
             let levels: Vec<Observation> =
                 (1..8).map(|k| observe(rate_at(0.1 * f64::from(k)), 0.1 * f64::from(k))).collect();
             let fit = fit_load_dependence(1, &levels, Background::Known(0.0), 1).unwrap();
-            let fit = fit.unwrap_or_else(|| panic!("{shape:?} is not seen"));
+            let fit = fit.unwrap_or_else(|| panic!("{shape:?} is not found"));
             assert_eq!(fit.shape, shape);
             assert!(
                 (fit.demands[0].value / d - 1.0).abs() < 1e-6 && (fit.weight.value / w - 1.0).abs() < 1e-5,

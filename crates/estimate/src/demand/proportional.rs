@@ -1,8 +1,9 @@
 //! Demands from the busy time of a single level, by a rule of proportion: Menascé, Peraino, Dinh & Dinh, CMG 1999.
 //!
-//! Eq. 1, D = U_r·T/C_r, needs each class's own utilization, which a server that runs all classes at once does not
-//! show. Eq. 2 divides the busy time in proportion to a share f_r, such as that of the bytes sent: D_r = U·f_r·T/C_r.
-//! Eq. 3 sets the busy time of classes whose demand is known otherwise aside first; Eq. 4 charges every request alike.
+//! Eq. 1, D = U_r·T/C_r, requires the utilization by each class, which cannot be observed on a server that serves all
+//! classes at once. Eq. 2 divides the busy time in proportion to a share f_r, such as that of the bytes sent:
+//! D_r = U·f_r·T/C_r. Eq. 3 first subtracts the busy time of classes whose demand is already known. Eq. 4 charges every
+//! request alike.
 
 use crate::EstimateError;
 use brimful_core::number::non_negative;
@@ -22,11 +23,11 @@ pub fn attribute_equally(busy_s: f64, completions: &[f64]) -> Result<Vec<f64>, E
     Ok(vec![busy_s / total; completions.len()])
 }
 
-/// Demands in proportion to a share, such as that of the bytes sent (Eq. 2); the busy time of classes whose demand is
-/// known otherwise is set aside first (Eq. 3).
+/// Demands in proportion to a share, such as that of the bytes sent (Eq. 2). The busy time of classes with a `known` demand
+/// is subtracted first (Eq. 3).
 ///
-/// `busy_s` is utilization × servers × the time measured; the rest is by class. Shares are taken as they are, so what
-/// they lack to 1 stays unattributed; that of a known class is not looked at.
+/// `busy_s` is utilization × servers × the time measured; the other arguments are by class. Shares are not normalized: if
+/// they sum to less than 1, some busy time remains unattributed. The share of a known class is ignored.
 pub fn attribute_by_share(
     busy_s: f64,
     completions: &[f64],
@@ -55,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_proportional_rule_refuses_what_it_cannot_divide() {
+    fn the_proportional_rule_rejects_what_it_cannot_divide() {
         assert!(matches!(
             attribute_by_share(1.0, &[10.0, 0.0], &[0.5, 0.5], &[None, None]),
             Err(EstimateError::Unobserved { class: 1 })

@@ -1,14 +1,13 @@
-//! What a request costs by the size of its response: CPU time = a + b·bytes.
+//! CPU time of a request by the size of its response: a + b·bytes.
 //!
-//! Menascé et al. (CMG 1999, §3.5.1, Fig. 5) got the demand of an empty response, which no measurement of theirs was
-//! fine enough to see, as the intercept of such a line. Neither a nor b is ever negative: a line that would be is held
-//! at zero, which [`SizeFit::held_at_zero`] says. A point is called an outlier when its externally studentized residual
-//! is too large for the largest of n (Student's t with Bonferroni's correction at 5 %: Cook & Weisberg, *Residuals and
-//! Influence in Regression*, 1982, §2.2.2). Outliers are named, never dropped.
+//! Menascé et al. (CMG 1999, §3.5.1, Fig. 5) derived the demand of an empty response, which they could not measure, from
+//! the intercept of such a line. Neither a nor b is negative: one that would be is held at zero
+//! ([`SizeFit::held_at_zero`]). A point is an outlier if its externally studentized residual is too large for the largest
+//! of n (Student's t with Bonferroni's correction at 5 %: Cook & Weisberg, *Residuals and Influence in Regression*, 1982,
+//! §2.2.2). Outliers are reported, never dropped.
 
-use super::SIGNIFICANT;
 use crate::EstimateError;
-use crate::least_squares::fit_non_negative;
+use crate::least_squares::{SIGNIFICANCE, fit_non_negative};
 use brimful_core::number::non_negative;
 use brimful_model::Estimate;
 use schemars::JsonSchema;
@@ -63,13 +62,13 @@ pub struct Outlier {
 }
 
 impl SizeFit {
-    /// D of a response of this size.
+    /// D: CPU seconds of a request with a response of this size.
     pub fn demand(&self, bytes: f64) -> f64 {
         self.per_request_s.value + self.per_byte_s.value * bytes
     }
 }
 
-/// The line through at least three points of at least two sizes.
+/// Fits the line to at least three points of at least two sizes.
 pub fn fit_size(points: &[SizePoint]) -> Result<SizeFit, EstimateError> {
     for (i, point) in points.iter().enumerate() {
         non_negative(point.bytes, || format!("the size of point {i}"))?;
@@ -85,7 +84,8 @@ pub fn fit_size(points: &[SizePoint]) -> Result<SizeFit, EstimateError> {
         return Err(EstimateError::Indistinct { condition_number: f64::INFINITY });
     }
     let fit = fit_non_negative(&[vec![1.0; n], bytes.clone()], &cpu_s, &vec![1.0; n])?;
-    let (a, b) = (fit.values[0], fit.values[1]);
+    let a = fit.values[0];
+    let b = fit.values[1];
     let residuals: Vec<f64> = points.iter().map(|p| p.cpu_s - a - b * p.bytes).collect();
     let mean = cpu_s.iter().sum::<f64>() / n as f64;
     let squares = |v: &mut dyn Iterator<Item = f64>| v.map(|x| x * x).sum::<f64>();
@@ -105,24 +105,24 @@ pub fn fit_size(points: &[SizePoint]) -> Result<SizeFit, EstimateError> {
     })
 }
 
-/// Needs four points: with three, the line through the other two leaves nothing to judge by.
+/// Finds outliers among at least four points: the line through two others has no residuals to compare with.
 fn outliers(bytes: &[f64], residuals: &[f64]) -> Vec<Outlier> {
     let n = bytes.len() as f64;
     let Ok(t) = StudentsT::new(0.0, 1.0, n - 3.0) else { return Vec::new() };
     let mean = bytes.iter().sum::<f64>() / n;
     let spread: f64 = bytes.iter().map(|b| (b - mean).powi(2)).sum();
     let left: f64 = residuals.iter().map(|r| r * r).sum();
-    // Beneath this the residuals are rounding.
+    // Smaller residuals are rounding errors.
     let floor = f64::EPSILON * left;
     let judged = bytes.iter().zip(residuals).enumerate().filter_map(|(point, (b, residual))| {
-        let free = 1.0 - 1.0 / n - (b - mean).powi(2) / spread;
-        if free <= 1e-9 {
-            return None; // The only point of its kind: the line goes through it whatever it is.
+        let one_minus_leverage = 1.0 - 1.0 / n - (b - mean).powi(2) / spread;
+        if one_minus_leverage <= 1e-9 {
+            return None; // The only point of its size: the line always goes through it.
         }
-        let others = ((left - residual * residual / free) / (n - 3.0)).max(floor);
-        let studentized_residual = residual / (others * free).sqrt();
+        let others = ((left - residual * residual / one_minus_leverage) / (n - 3.0)).max(floor);
+        let studentized_residual = residual / (others * one_minus_leverage).sqrt();
         let p = (2.0 * n * t.sf(studentized_residual.abs())).min(1.0);
-        (p < SIGNIFICANT).then_some(Outlier { point, studentized_residual, p })
+        (p < SIGNIFICANCE).then_some(Outlier { point, studentized_residual, p })
     });
     let mut outliers: Vec<Outlier> = judged.collect();
     outliers.sort_by(|a, b| b.studentized_residual.abs().total_cmp(&a.studentized_residual.abs()));
@@ -133,13 +133,13 @@ fn outliers(bytes: &[f64], residuals: &[f64]) -> Vec<Outlier> {
 mod tests {
     use super::*;
 
-    /// 1 to 10 MB, 2 ms and 8 ns a byte, with what is added to each.
+    /// Responses of 1 to 10 MB that cost 2 ms and 8 ns per byte, plus noise.
     fn points(noise: [f64; 10]) -> Vec<SizePoint> {
-        let of = |(i, noise)| {
+        let point = |(i, noise)| {
             let bytes = (i + 1) as f64 * 1e6;
             SizePoint { bytes, cpu_s: 0.002 + 8e-9 * bytes + noise }
         };
-        noise.into_iter().enumerate().map(of).collect()
+        noise.into_iter().enumerate().map(point).collect()
     }
 
     const NOISE: [f64; 10] = [3e-4, -2e-4, 1e-4, -4e-4, 2e-4, 1e-4, -1e-4, 3e-4, -3e-4, 0.0];
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn noise_gives_intervals_and_one_bad_point_is_named() {
+    fn noise_yields_intervals_and_one_bad_point_is_reported() {
         let fit = fit_size(&points(NOISE)).unwrap();
         let half_width = fit.per_request_s.ci95_half_width.unwrap();
         assert!((fit.per_request_s.value - 0.002).abs() < half_width && half_width < 5e-4, "{fit:?}");
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn an_intercept_below_nothing_is_held_there() {
+    fn a_negative_intercept_is_held_at_zero() {
         let points: Vec<SizePoint> =
             points([0.0; 10]).into_iter().map(|p| SizePoint { cpu_s: p.cpu_s - 0.004, ..p }).collect();
         let fit = fit_size(&points).unwrap();
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_line_is_refused() {
+    fn points_without_a_line_are_rejected() {
         let point = SizePoint { bytes: 10.0, cpu_s: 0.1 };
         assert!(matches!(fit_size(&[point; 5]), Err(EstimateError::Indistinct { .. })));
         assert!(matches!(fit_size(&[point; 2]), Err(EstimateError::TooFewObservations { needed: 3, given: 2 })));

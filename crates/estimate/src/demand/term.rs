@@ -1,19 +1,18 @@
-//! The term of a load-dependent demand; [`super::load`] says what it stands for.
+//! The term of a load-dependent demand; [`super::load`] explains the shapes.
 
-use super::Observation;
+use super::observation::Observation;
 use brimful_core::model::IdleCost;
 use serde::{Serialize, Serializer};
 use std::fmt;
 
-/// How the cost of a request depends on the load: what rivals a constant one. In documents it goes by its name:
-/// `per_second`, `idle^2`, `busy`.
+/// How the cost of a request depends on the load. Its names in documents are `per_second`, `idle^2` and `busy`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// So many busy servers as soon as there are requests, however many.
+    /// A constant number of busy servers as soon as there are requests.
     PerSecond,
-    /// Seconds per request, fading with this power of the server's idleness.
+    /// Seconds per request, proportional to this power of the server's idleness.
     Idle(u32),
-    /// Seconds per request, growing with the server's utilization.
+    /// Seconds per request, proportional to the server's utilization.
     Busy,
 }
 
@@ -33,7 +32,7 @@ impl Serialize for Shape {
     }
 }
 
-/// The servers of a station, and what of them the station's own work and that of requests can have.
+/// The servers of a station, and the share of them that is free of other work.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Servers {
     pub(crate) count: f64,
@@ -41,18 +40,18 @@ pub(crate) struct Servers {
 }
 
 impl Servers {
-    /// `others`: share of the capacity that is busy besides what an observation counts as busy.
+    /// `others` is the utilization by other work, which observations do not count as busy.
     pub(crate) fn new(count: u32, others: f64) -> Self {
         Self { count: f64::from(count.max(1)), free: 1.0 - others }
     }
 
-    /// I when so many of them are busy.
+    /// I when `busy` servers are busy.
     fn idle(self, busy: f64) -> f64 {
         (self.free - busy / self.count).clamp(0.0, 1.0)
     }
 }
 
-/// A term of the law.
+/// A term of the law, without its weight w.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Term {
     pub shape: Shape,
@@ -60,11 +59,12 @@ pub(crate) struct Term {
 }
 
 impl Term {
-    /// At an observation, over w.
-    pub(crate) fn of(self, o: &Observation) -> f64 {
+    /// The term at an observation.
+    pub(crate) fn at_observation(self, o: &Observation) -> f64 {
         self.at(o.throughput.iter().sum(), o.busy)
     }
 
+    /// The term at this many requests per second and busy servers.
     pub(crate) fn at(self, rate: f64, busy: f64) -> f64 {
         match self.shape {
             Shape::PerSecond if rate > 0.0 => 1.0,
@@ -75,7 +75,7 @@ impl Term {
 }
 
 impl Shape {
-    /// What is added to each request when this share of the servers is idle: times w.
+    /// The addition to each request when this share of the servers is idle, without the weight.
     fn per_request(self, idle: f64) -> f64 {
         match self {
             Shape::PerSecond => 0.0,
@@ -84,12 +84,12 @@ impl Shape {
         }
     }
 
-    /// The same over what is added at saturation.
+    /// The same, relative to the addition at saturation.
     pub(crate) fn beyond_saturation(self, idle: f64) -> f64 {
         self.per_request(idle) - self.per_request(0.0)
     }
 
-    /// The term as a Model has it beside demands at saturation; what is fixed is background there.
+    /// The term as a model has it beside demands at saturation. The model's background contains a constant term.
     pub(crate) fn idle_cost(self, weight: f64) -> Option<IdleCost> {
         match self {
             Shape::PerSecond => None,
@@ -98,8 +98,7 @@ impl Shape {
         }
     }
 
-    /// What the term adds to each request, and to what is busy without requests, when the servers are busy all the
-    /// time: times w.
+    /// What the term adds at saturation to each request, and to the busy servers without requests, without the weight.
     pub(crate) fn at_saturation(self) -> (f64, f64) {
         (self.per_request(0.0), if self == Shape::PerSecond { 1.0 } else { 0.0 })
     }

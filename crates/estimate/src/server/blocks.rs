@@ -1,200 +1,293 @@
-//! What calibration measured: blocks, each of which visits the same places in an order of its own, so that the drift of
-//! a host falls on all of them alike.
+//! Input of the fit: what calibration measured, in blocks. Each block measures the same loads in an order of its own, so
+//! the drift of the host's speed affects all loads alike.
 
 use super::programs::{self, ProgramSeen};
-use crate::inside::{Inside, Workers};
-use crate::window::Stretch;
+use crate::inside::{ModuleDemand, Workers};
+use crate::window::RunStretch;
 use std::collections::BTreeMap;
 
-/// What is offered to the server in a piece of a block.
+/// Facts about the server that do not come from the blocks.
+#[derive(Clone, Debug)]
+pub struct ServerFacts {
+    /// Names of the classes.
+    pub classes: Vec<String>,
+    /// Shares of the classes in the mix, summing to one.
+    pub mix: Vec<f64>,
+    /// Name of the station that does the work: the CPUs, or the whole server where its CPUs cannot be observed.
+    pub station: String,
+    /// CPUs that the server can use at once; 1 where they cannot be observed.
+    pub servers: u32,
+    /// CPUs that the server's processes keep busy without load.
+    pub idle_busy: f64,
+    /// Share of the CPUs' capacity that is not available to requests.
+    pub background: f64,
+    /// Whether the most clients achieved no more throughput than half as many: something is full.
+    pub filled: bool,
+    /// Connections that the server serves at a time, where the most clients used all of them.
+    pub served_at_once: Option<u32>,
+}
+
+/// The load that is offered during one measurement of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
-    /// Calls of the mix that come at random, at so many hundredths of what the server can take.
+pub enum OfferedLoad {
+    /// Poisson arrivals of the mix, at this percentage of the server's capacity.
     Level(u32),
-    /// The mix, by so many clients of whom each calls again as soon as it is answered.
+    /// The mix, from this many closed-loop clients without think time.
     Clients(u64),
-    /// The same of one class by itself.
+    /// One class alone, by its index, from this many closed-loop clients without think time.
     Alone(usize, u64),
 }
 
-/// One stretch of load.
+/// One measurement: the server under one load.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Piece {
-    /// What was offered.
-    pub place: Place,
+pub struct Measurement {
+    /// The load that was offered.
+    pub load: OfferedLoad,
     /// How long the server was observed, in seconds.
     pub seconds: f64,
     /// Calls completed per second, by class.
     pub throughput: Vec<f64>,
-    /// Busy CPUs, by the server's processes; `None` where they cannot be seen.
+    /// What the kernel reported meanwhile.
+    pub kernel: KernelFigures,
+    /// What the Server Module reported meanwhile.
+    pub module: ModuleFigures,
+    /// Response times.
+    pub responses: ResponseFigures,
+    /// How the measurement went over time.
+    pub timeline: Timeline,
+}
+
+/// What the kernel reports of the server and its host during a measurement.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct KernelFigures {
+    /// CPUs that the server's processes keep busy; `None` where they cannot be observed.
     pub busy: Option<f64>,
-    /// CPUs that nobody used; `None` where that cannot be seen.
+    /// Idle CPUs; `None` where they cannot be observed.
     pub idle: Option<f64>,
-    /// Share of the time in which each of the host's disks was busy.
+    /// Utilization of each of the host's disks.
     pub disks: BTreeMap<String, f64>,
     /// The server's programs.
     pub programs: Vec<ProgramSeen>,
-    /// What the server itself measured of each class; empty where it did not.
-    pub inside: Vec<Option<Inside>>,
-    /// How many of its workers were busy, where it says so and serves no more calls at a time than it has workers.
+}
+
+/// What the Server Module reports during a measurement. All of it is absent without the module.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ModuleFigures {
+    /// CPU time of the requests of each class.
+    pub demands: Vec<Option<ModuleDemand>>,
+    /// The workers, of a server that serves no more calls at a time than it has workers.
     pub workers: Option<Workers>,
-    /// Its workers that may want a CPU at the same time, where it says so.
+    /// Workers that can compete for the CPUs.
     pub threads: Option<u64>,
+}
+
+/// Response times of a measurement.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ResponseFigures {
     /// Mean response time in seconds.
-    pub response: Option<f64>,
+    pub mean: Option<f64>,
     /// Percentiles of the response time in seconds: 50, 95, 99.
     pub percentiles: Option<[f64; 3]>,
     /// Squared coefficient of variation of the response times of a class.
-    pub response_scv: Option<f64>,
-    /// What of its beginning the figures above leave out, in seconds.
+    pub scv: Option<f64>,
+}
+
+/// How a measurement went over time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Timeline {
+    /// Length of the beginning that the other figures leave out, in seconds.
     pub warm_up: f64,
-    /// How long the server rested after it, in seconds.
+    /// How long the server rested afterwards, in seconds.
     pub rest: f64,
-    /// Its course from the start.
-    pub course: Vec<Stretch>,
-    /// When the calls came, in seconds after the start, and of which class they were, where they came at random.
+    /// CPU time and completions in short stretches, from the start.
+    pub course: Vec<RunStretch>,
+    /// Seconds after the start and class of each arrival; empty unless arrivals were random.
     pub arrivals: Vec<(f64, usize)>,
 }
 
-/// The pieces of one block, in the order in which they were measured.
-pub type Block = Vec<Piece>;
+/// The measurements of one block, in the order in which they were made.
+pub type Block = Vec<Measurement>;
 
-impl Piece {
+impl Measurement {
     /// Calls completed per second.
     pub fn rate(&self) -> f64 {
         self.throughput.iter().sum()
     }
 
+    /// Calls completed.
+    fn calls(&self) -> f64 {
+        self.rate() * self.seconds
+    }
+
     /// CPU seconds per call, beyond what the server uses without calls.
     pub(super) fn cost(&self, idle_busy: f64) -> Option<f64> {
-        let cost = (self.busy? - idle_busy) / self.rate();
+        let cost = (self.kernel.busy? - idle_busy) / self.rate();
         (cost.is_finite() && cost > 0.0).then_some(cost)
     }
 }
 
-/// A piece, and what the model makes of its calls.
+/// A measurement, and what the model predicts for its calls.
 #[derive(Clone, Debug)]
 pub(super) struct Replayed {
-    pub piece: Piece,
+    pub measurement: Measurement,
     pub modelled: Option<Modelled>,
-    /// Percentiles over what the fitted model says of these calls.
+    /// Measured percentiles over those that the fitted model predicts for these calls.
     pub shape: Option<[f64; 3]>,
 }
 
-/// Mean response time of a piece's calls in the model, on a host of the course that it had, in seconds.
+/// Mean response time that the model predicts for the calls of a measurement, given the host's speed at the time, in
+/// seconds. It is linear in the variability of service.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Modelled {
-    /// Where all calls of a class need as much.
+    /// With constant service times in each class.
     pub constant: f64,
-    /// What is added for each unit of the squared coefficient of variation of what they need.
+    /// Added for each unit of the squared coefficient of variation of service.
     pub per_scv: f64,
 }
 
-/// The pieces of all blocks at one place, as one.
+/// The measurements of one load from all blocks, combined.
 #[derive(Clone, Debug)]
 pub(super) struct Pooled {
-    pub piece: Piece,
+    pub measurement: Measurement,
     pub modelled: Option<Modelled>,
     pub shape: Option<[f64; 3]>,
-    /// Variance of the mean of what responses are beyond [`Modelled::constant`], by how it differs between blocks.
-    pub beyond_variance: Option<f64>,
-    /// Variance of the mean response time, by how it differs between blocks.
+    /// Variance of the mean of (response time − [`Modelled::constant`]), from the differences between blocks.
+    pub excess_variance: Option<f64>,
+    /// Variance of the mean response time, from the differences between blocks.
     pub response_variance: Option<f64>,
-    /// The same of the throughput.
+    /// Variance of the mean throughput, from the differences between blocks.
     pub rate_variance: Option<f64>,
     pub blocks: usize,
 }
 
-/// By place. Of what every block says there, counts are added up; response times are weighted by calls.
-pub(super) fn pool<'a>(blocks: impl IntoIterator<Item = &'a Vec<Replayed>>) -> BTreeMap<Place, Pooled> {
-    let mut places: BTreeMap<Place, Vec<&Replayed>> = BTreeMap::new();
-    for replayed in blocks.into_iter().flatten().filter(|replayed| replayed.piece.seconds > 0.0) {
-        places.entry(replayed.piece.place).or_default().push(replayed);
+/// The combined measurements, by load.
+pub(super) type PooledLoads = BTreeMap<OfferedLoad, Pooled>;
+
+/// Combines the measurements of each load. Rates are averaged by time, response times by calls.
+pub(super) fn pool<'a>(blocks: impl IntoIterator<Item = &'a Vec<Replayed>>) -> PooledLoads {
+    let mut loads: BTreeMap<OfferedLoad, Vec<&Replayed>> = BTreeMap::new();
+    for replayed in blocks.into_iter().flatten().filter(|replayed| replayed.measurement.seconds > 0.0) {
+        loads.entry(replayed.measurement.load).or_default().push(replayed);
     }
-    places.into_iter().map(|(place, pieces)| (place, pooled(&pieces))).collect()
+    loads.into_iter().map(|(load, replayed)| (load, pool_load(&replayed))).collect()
 }
 
-fn pooled(replayed: &[&Replayed]) -> Pooled {
-    let pieces: Vec<&Piece> = replayed.iter().map(|replayed| &replayed.piece).collect();
-    let seconds: f64 = pieces.iter().map(|piece| piece.seconds).sum();
-    let mean = |of: &dyn Fn(&Piece) -> Option<f64>| {
-        pieces.iter().map(|piece| Some(of(piece)? * piece.seconds)).sum::<Option<f64>>().map(|sum| sum / seconds)
-    };
-    let class = |index| mean(&|piece: &Piece| piece.throughput.get(index).copied()).unwrap_or(0.0);
-    let throughput: Vec<f64> = (0..pieces[0].throughput.len()).map(class).collect();
-    let answered: Vec<(f64, f64)> =
-        pieces.iter().filter_map(|piece| Some((piece.response?, piece.rate() * piece.seconds))).collect();
-    let calls: f64 = answered.iter().map(|(_, calls)| calls).sum();
-    let response = answered.iter().map(|(response, calls)| response * calls).sum::<f64>() / calls;
-    let responses: Vec<f64> = answered.iter().map(|(response, _)| *response).collect();
-    let rates: Vec<f64> = pieces.iter().map(|piece| piece.rate()).collect();
-    // A disk that came or went meanwhile is none that all calls need.
-    let disk = |name: &String| Some((name.clone(), mean(&|piece: &Piece| piece.disks.get(name).copied())?));
-    let modelled: Vec<(Modelled, f64, f64)> = replayed
+/// The measurement of this class alone.
+pub(super) fn alone(loads: &PooledLoads, class: usize) -> Option<&Pooled> {
+    let is_of_class = |load: &OfferedLoad| matches!(load, OfferedLoad::Alone(other, _) if *other == class);
+    loads.iter().rev().find_map(|(load, pooled)| is_of_class(load).then_some(pooled))
+}
+
+/// The measurement of the mix with the most closed-loop clients, and their number.
+pub(super) fn most_clients(loads: &PooledLoads) -> Option<(u64, &Pooled)> {
+    loads.iter().rev().find_map(|(load, pooled)| match load {
+        OfferedLoad::Clients(clients) => Some((*clients, pooled)),
+        _ => None,
+    })
+}
+
+fn pool_load(replayed: &[&Replayed]) -> Pooled {
+    let measurements: Vec<&Measurement> = replayed.iter().map(|replayed| &replayed.measurement).collect();
+    let answered: Vec<&Measurement> =
+        measurements.iter().copied().filter(|measurement| measurement.responses.mean.is_some()).collect();
+    let responses: Vec<f64> = answered.iter().filter_map(|measurement| measurement.responses.mean).collect();
+    let rates: Vec<f64> = measurements.iter().map(|measurement| measurement.rate()).collect();
+    let modelled: Vec<(Modelled, &Measurement)> = replayed
         .iter()
-        .filter_map(|r| Some((r.modelled?, r.piece.response?, r.piece.rate() * r.piece.seconds)))
+        .filter(|replayed| replayed.measurement.responses.mean.is_some())
+        .filter_map(|replayed| Some((replayed.modelled?, &replayed.measurement)))
         .collect();
-    let of_modelled = |of: &dyn Fn(&Modelled) -> f64| {
-        let all: f64 = modelled.iter().map(|(.., calls)| calls).sum();
-        modelled.iter().map(|(m, _, calls)| of(m) * calls).sum::<f64>() / all
-    };
-    let beyond: Vec<f64> = modelled.iter().map(|(m, response, _)| response - m.constant).collect();
+    let excess: Vec<f64> = modelled
+        .iter()
+        .filter_map(|(modelled, measurement)| Some(measurement.responses.mean? - modelled.constant))
+        .collect();
     Pooled {
-        piece: Piece {
-            place: pieces[0].place,
-            seconds,
-            throughput,
-            busy: mean(&|piece: &Piece| piece.busy),
-            idle: mean(&|piece: &Piece| piece.idle),
-            disks: pieces[0].disks.keys().filter_map(disk).collect(),
-            programs: programs::pooled(&pieces, seconds),
-            inside: inside_of(&pieces),
-            workers: workers_of(&pieces),
-            threads: pieces.iter().filter_map(|piece| piece.threads).max(),
-            response: (calls > 0.0).then_some(response),
-            percentiles: None,
-            response_scv: median(pieces.iter().filter_map(|piece| piece.response_scv).collect()),
-            warm_up: 0.0,
-            rest: 0.0,
-            course: Vec::new(),
-            arrivals: Vec::new(),
-        },
-        modelled: (modelled.len() == pieces.len())
-            .then(|| Modelled { constant: of_modelled(&|m| m.constant), per_scv: of_modelled(&|m| m.per_scv) }),
+        measurement: pool_figures(&measurements, &answered, &responses),
+        modelled: (modelled.len() == measurements.len()).then(|| mean_by_calls(&modelled)),
         shape: mean_shape(replayed.iter().filter_map(|replayed| replayed.shape)),
-        beyond_variance: variance_of_mean(&beyond),
+        excess_variance: variance_of_mean(&excess),
         response_variance: variance_of_mean(&responses),
         rate_variance: variance_of_mean(&rates),
-        blocks: pieces.len(),
+        blocks: measurements.len(),
     }
 }
 
-/// What the server measured of each class in all pieces that have it.
-fn inside_of(pieces: &[&Piece]) -> Vec<Option<Inside>> {
-    let classes = pieces.iter().map(|piece| piece.inside.len()).max().unwrap_or(0);
-    let class =
-        |class| pieces.iter().filter_map(|piece| piece.inside.get(class).copied().flatten()).reduce(Inside::pool);
-    (0..classes).map(class).collect()
+/// `answered` are the measurements that have a mean response time, and `responses` these times.
+fn pool_figures(measurements: &[&Measurement], answered: &[&Measurement], responses: &[f64]) -> Measurement {
+    let first = measurements[0];
+    let seconds: f64 = measurements.iter().map(|measurement| measurement.seconds).sum();
+    let mean_by_time = |figure: &dyn Fn(&Measurement) -> Option<f64>| {
+        let weighted = measurements.iter().map(|measurement| Some(figure(measurement)? * measurement.seconds));
+        weighted.sum::<Option<f64>>().map(|sum| sum / seconds)
+    };
+    let throughput = |class: usize| mean_by_time(&|m: &Measurement| m.throughput.get(class).copied()).unwrap_or(0.0);
+    // A disk that is missing from some of the measurements is not one that every call needs.
+    let disk =
+        |name: &String| Some((name.clone(), mean_by_time(&|m: &Measurement| m.kernel.disks.get(name).copied())?));
+    let calls: f64 = answered.iter().map(|measurement| measurement.calls()).sum();
+    let weighted = answered.iter().zip(responses).map(|(measurement, response)| response * measurement.calls());
+    let response = weighted.sum::<f64>() / calls;
+    Measurement {
+        load: first.load,
+        seconds,
+        throughput: (0..first.throughput.len()).map(throughput).collect(),
+        kernel: KernelFigures {
+            busy: mean_by_time(&|measurement: &Measurement| measurement.kernel.busy),
+            idle: mean_by_time(&|measurement: &Measurement| measurement.kernel.idle),
+            disks: first.kernel.disks.keys().filter_map(disk).collect(),
+            programs: programs::pool(measurements.iter().map(|m| (&m.kernel.programs[..], m.seconds)), seconds),
+        },
+        module: ModuleFigures {
+            demands: pool_module_demands(measurements),
+            workers: pool_workers(measurements),
+            threads: measurements.iter().filter_map(|measurement| measurement.module.threads).max(),
+        },
+        responses: ResponseFigures {
+            mean: (calls > 0.0).then_some(response),
+            percentiles: None,
+            scv: median(measurements.iter().filter_map(|measurement| measurement.responses.scv).collect()),
+        },
+        timeline: Timeline::default(),
+    }
 }
 
-/// The most workers that there were, and how many of them were busy, by time.
-fn workers_of(pieces: &[&Piece]) -> Option<Workers> {
-    let seen: Vec<(Workers, f64)> = pieces.iter().filter_map(|piece| Some((piece.workers?, piece.seconds))).collect();
-    let seconds: f64 = seen.iter().map(|(_, seconds)| seconds).sum();
-    let busy = seen.iter().map(|(workers, of)| workers.busy * of / seconds).sum();
+fn mean_by_calls(modelled: &[(Modelled, &Measurement)]) -> Modelled {
+    let calls: f64 = modelled.iter().map(|(_, measurement)| measurement.calls()).sum();
+    let mean = |figure: fn(&Modelled) -> f64| {
+        modelled.iter().map(|(modelled, measurement)| figure(modelled) * measurement.calls()).sum::<f64>() / calls
+    };
+    Modelled { constant: mean(|modelled| modelled.constant), per_scv: mean(|modelled| modelled.per_scv) }
+}
+
+fn pool_module_demands(measurements: &[&Measurement]) -> Vec<Option<ModuleDemand>> {
+    let classes = measurements.iter().map(|measurement| measurement.module.demands.len()).max().unwrap_or(0);
+    let pool_class = |class| {
+        let demands = measurements.iter().filter_map(|m| m.module.demands.get(class).copied().flatten());
+        demands.reduce(ModuleDemand::pool)
+    };
+    (0..classes).map(pool_class).collect()
+}
+
+/// The largest number of workers, and the mean number of busy ones over time.
+fn pool_workers(measurements: &[&Measurement]) -> Option<Workers> {
+    let seen: Vec<(Workers, f64)> = measurements.iter().filter_map(|m| Some((m.module.workers?, m.seconds))).collect();
+    let total: f64 = seen.iter().map(|(_, seconds)| seconds).sum();
+    let busy = seen.iter().map(|(workers, seconds)| workers.busy * seconds / total).sum();
     seen.iter().map(|(workers, _)| workers.most).max().map(|most| Workers { most, busy })
 }
 
-/// Of ratios: geometric.
+/// Geometric mean of ratios, one for each percentile.
 pub(super) fn mean_shape(shapes: impl Iterator<Item = [f64; 3]>) -> Option<[f64; 3]> {
-    let add = |(n, sums): (f64, [f64; 3]), shape: [f64; 3]| {
-        (n + 1.0, std::array::from_fn(|index| sums[index] + shape[index].ln()))
-    };
-    let (n, sums) = shapes.fold((0.0, [0.0; 3]), add);
-    (n > 0.0).then(|| sums.map(|sum: f64| (sum / n).exp()))
+    let mut count = 0.0;
+    let mut log_sums = [0.0; 3];
+    for shape in shapes {
+        count += 1.0;
+        log_sums = std::array::from_fn(|index| log_sums[index] + shape[index].ln());
+    }
+    (count > 0.0).then(|| log_sums.map(|sum: f64| (sum / count).exp()))
 }
 
-/// A piece in which something else stopped the server for a moment is no measure of the others.
+/// The median, because one measurement during which the server was stopped for a moment would dominate a mean.
 fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;

@@ -1,275 +1,358 @@
-//! What is full when a server takes no more, and why that is believed: the CPUs or a disk because they are busy all the
-//! time, workers because the server itself says that all of them are busy (the Server Module), or because as many calls
-//! are in the server as it has processes or threads, and what else is by elimination.
+//! What limits the server at the highest load, and the evidence for it.
+//!
+//! The CPUs or a disk are the limit if they are busy nearly all the time. Workers are it if the Server Module reports
+//! that nearly all are busy, or if the server holds as many calls as it has processes or threads. Anything else (a lock,
+//! a backend) is found by elimination.
 
 mod occupancy;
 
-use super::ServerFacts;
-use super::blocks::{Place, Pooled};
+use super::blocks::{OfferedLoad, Pooled, PooledLoads, ServerFacts, alone, most_clients};
 use super::programs::ProgramSeen;
 use brimful_core::quantity::{number, percent};
-use occupancy::{Crew, crew};
-use std::collections::BTreeMap;
+use occupancy::{WorkerGroup, find_workers};
 
-/// From this share of what requests can have on, the CPUs or a disk are full; CPUs also if less than the rest is idle,
-/// whoever has it.
+/// CPUs, a disk or workers that are busy for at least this share of the available time are full. CPUs are also full if
+/// less than the rest of the time is idle, whatever uses it.
 const FULL: f64 = 0.9;
-/// The most places of a pool that are tried.
-const MOST_PLACES: u32 = 256;
-/// More of a call's time than this share must be spent somewhere else for that to be a station.
+/// The largest pool that is tried.
+const MAX_POOL: u32 = 256;
+/// A call must spend more than this share of its time at a place for that to become a station; other work on the CPUs is
+/// mentioned from the same share on.
 const NOTABLE: f64 = 0.05;
 
 /// What is full.
 #[derive(Clone, Debug)]
-pub(super) struct Full {
-    /// Its station's name.
+pub(super) struct Bottleneck {
+    /// Name of its station.
     pub name: String,
-    /// How many calls it takes at once, and why it is believed to be full: for people.
+    /// How many calls it serves at once, and why it is believed to be full: for people.
     pub evidence: String,
-    /// Share of the CPUs' capacity that requests can have.
+    /// Share of the CPUs' capacity that requests can use.
     pub cpu_share: f64,
-    /// CPU seconds of a call while clients left the server no rest; `None` where that was not tried.
-    pub cost_without_rest: Option<f64>,
-    /// Where the CPUs were not full: of what there is too little.
+    /// CPU seconds of a call at the highest load; `None` where no load left the server without rest.
+    pub saturated_cost: Option<f64>,
+    /// What is full, where that is not the CPUs.
     pub pool: Option<Pool>,
 }
 
-/// So many requests can be somewhere at once, each for so long.
+/// Something that a limited number of calls can hold at once.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Pool {
+    /// How many calls can hold it at once.
     pub places: u32,
-    /// In seconds, by class.
+    /// How long a call holds it, in seconds, by class.
     pub held: Vec<f64>,
-    /// Whether they hold it while they are on the CPUs, too, like workers; and not only elsewhere, like a lock or a
-    /// disk.
+    /// Whether calls hold it while they are on the CPUs too, as workers are held; a lock or a disk is held elsewhere.
     pub around_cpu: bool,
 }
 
-/// A pool by the throughput of the mix.
+/// A pool as the throughput of the mix shows it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Places {
+struct MixPool {
     places: u32,
-    /// In seconds, by a call of the mix.
+    /// How long a call of the mix holds it, in seconds.
     held: f64,
     around_cpu: bool,
 }
 
-impl Full {
-    pub fn of(facts: &ServerFacts, places: &BTreeMap<Place, Pooled>) -> Full {
+/// Evidence that something other than the CPUs is full.
+struct FullPool {
+    name: String,
+    pool: MixPool,
+    held_by_class: Vec<f64>,
+    evidence: String,
+}
+
+/// The highest load, and how it used the CPUs.
+struct HighestLoad<'a> {
+    facts: &'a ServerFacts,
+    loads: &'a PooledLoads,
+    clients: u64,
+    pooled: &'a Pooled,
+    cpu: CpuUse,
+    /// Share of the CPUs' capacity that requests can use.
+    free: f64,
+}
+
+impl Bottleneck {
+    pub fn new(facts: &ServerFacts, loads: &PooledLoads) -> Bottleneck {
         let free = 1.0 - facts.background;
-        let cpu = |cpu_share, cost_without_rest, evidence| Full {
-            name: facts.station.clone(),
-            evidence,
-            cpu_share,
-            cost_without_rest,
-            pool: None,
+        // Clients that are no more than the CPUs leave each some rest, and may be far from filling anything.
+        let leaves_no_rest = |(clients, pooled): &(u64, &Pooled)| {
+            facts.filled || *clients > facts.servers.into() || pooled.measurement.kernel.busy.is_none()
         };
-        let most = places.iter().rev().find_map(|(place, at)| match place {
-            Place::Clients(clients) => Some((*clients, at)),
-            _ => None,
-        });
-        // As many as there are CPUs leave each some rest, and may be far from filling anything.
-        let is_restless =
-            |(clients, at): &(u64, &Pooled)| facts.filled || *clients > facts.servers.into() || at.piece.busy.is_none();
-        let Some((clients, at)) = most.filter(is_restless) else {
-            return cpu(free, None, "clients who leave the server no rest were not tried".to_owned());
+        let Some((clients, pooled)) = most_clients(loads).filter(leaves_no_rest) else {
+            let evidence = "no load without think time was tried".to_owned();
+            return Bottleneck::cpus(facts, free, None, evidence);
         };
-        let by = format!("with {clients} clients at once");
-        let Use { used, idle, cost } = Use::of(facts, at);
-        let rate = at.piece.rate();
-        if used >= FULL * free || idle < 1.0 - FULL {
-            let evidence = match (at.piece.busy, (1.0 - idle - used).max(0.0)) {
-                (None, _) => "nothing is seen of it but its answers".to_owned(),
-                (Some(_), others) if others > NOTABLE => {
-                    format!("{} busy {by}, and {} with other work", percent(used), percent(others))
-                }
-                (Some(_), _) => format!("{} busy {by}", percent(used)),
-            };
-            let servers = f64::from(facts.servers);
-            return cpu(used.min(1.0), cost.or(Some(servers / rate)), evidence);
+        let highest = HighestLoad { facts, loads, clients, pooled, cpu: CpuUse::new(facts, pooled), free };
+        if let Some(cpus) = highest.full_cpus().or_else(|| highest.exhausted_quota()) {
+            return cpus;
         }
-        if let Some((program, quota)) = at.piece.programs.iter().find_map(|p| Some((&p.name, p.quota?))) {
-            let evidence = format!(
-                "{} busy {by}, which is all that the quota of {} CPUs leaves {program}",
-                percent(used),
-                number(quota)
-            );
-            return cpu(used, cost, evidence);
-        }
-        let ladder = ladder(places);
-        let on_cpu = cost.unwrap_or(0.0) / free;
-        let by_ladder = pool(&ladder, on_cpu);
-        let by = format!("{by}, the CPUs were {} busy", percent(used));
-        let full = |name: &str, pool: Places, held: Vec<f64>, evidence| Full {
-            name: name.to_owned(),
-            evidence,
-            cpu_share: free,
-            cost_without_rest: cost,
-            pool: Some(Pool { places: pool.places, held, around_cpu: pool.around_cpu }),
+        let ladder = throughput_ladder(loads);
+        let on_cpu = highest.cpu.cost.unwrap_or(0.0) / free;
+        let pool_by_throughput = fit_pool(&ladder, on_cpu);
+        let full = highest
+            .full_disk(pool_by_throughput)
+            .or_else(|| highest.busy_workers())
+            .or_else(|| highest.connection_limit())
+            .or_else(|| highest.pool_by_elimination(pool_by_throughput?, &ladder, on_cpu));
+        let cost = highest.cpu.cost;
+        let Some(FullPool { name, pool, held_by_class, evidence }) = full else {
+            return Bottleneck::cpus(facts, free, cost, format!("nothing was full {}", highest.conditions()));
         };
-        if let Some((disk, busy)) = busiest_disk(at).filter(|(_, busy)| *busy >= FULL) {
-            let places_of_disk = by_ladder.map_or(1, |pool| pool.places);
-            let of_disk = Places { places: places_of_disk, held: 0.0, around_cpu: false };
-            let held = |at: &Pooled| Some(f64::from(places_of_disk) * at.piece.disks.get(disk)? / at.piece.rate());
-            let mean = held(at).unwrap_or_default();
-            let evidence = format!("{} busy {by}", percent(busy));
-            return full(&format!("disk {disk}"), of_disk, by_class(facts, places, mean, &held), evidence);
-        }
-        if let Some(workers) = at.piece.workers.filter(|workers| workers.share() >= FULL) {
-            let pool = Places { places: workers.most, held: workers.busy / rate, around_cpu: true };
-            let held = |at: &Pooled| {
-                let full = at.piece.workers.filter(|workers| workers.share() >= FULL)?;
-                Some(full.busy / at.piece.rate())
-            };
-            let evidence = format!(
-                "{} of {} workers busy, as the server itself counts them; {by}",
-                number(workers.busy),
-                workers.most
-            );
-            return full("workers", pool, by_class(facts, places, pool.held, &held), evidence);
-        }
-        if let Some(served) = facts.served_at_once {
-            let pool = Places { places: served, held: f64::from(served) / rate, around_cpu: true };
-            let held = |at: &Pooled| {
-                let Use { used, idle, .. } = Use::of(facts, at);
-                (used < FULL * free && idle >= 1.0 - FULL).then(|| f64::from(served) / at.piece.rate())
-            };
-            let evidence = match served {
-                1 => format!("one connection at a time is served; {by}"),
-                _ => format!("{served} connections at a time are served, each by a worker; {by}"),
-            };
-            return full("workers", pool, by_class(facts, places, pool.held, &held), evidence);
-        }
-        let nothing = || cpu(free, cost, format!("nothing was full {by}"));
-        let Some(found) = by_ladder else { return nothing() };
-        let crew = ladder.first().and_then(|(fewest, least)| {
-            let alone = *fewest as f64 / least;
-            crew(&at.piece.programs, rate, alone, on_cpu / f64::from(facts.servers), facts.servers)
-        });
-        let crew = crew.filter(|crew| crew.size > 1 && u64::from(crew.size) < clients);
-        let found = crew.as_ref().map_or(found, |crew| Places {
-            places: crew.size,
-            held: f64::from(crew.size) / rate,
-            around_cpu: true,
-        });
-        // Not even the most clients have filled anything.
-        if !facts.filled || u64::from(found.places) >= clients {
-            return nothing();
-        }
-        let held = |at: &Pooled| {
-            let Use { used, idle, .. } = Use::of(facts, at);
-            let is_full = used < FULL * free && idle >= 1.0 - FULL;
-            is_full.then(|| f64::from(found.places) / at.piece.rate())
-        };
-        let (name, evidence) = describe(found, used * f64::from(facts.servers), crew.as_ref(), &at.piece.programs);
-        full(name, found, by_class(facts, places, found.held, &held), format!("{evidence}; {by}"))
+        let pool = Pool { places: pool.places, held: held_by_class, around_cpu: pool.around_cpu };
+        Bottleneck { name, evidence, cpu_share: free, saturated_cost: cost, pool: Some(pool) }
+    }
+
+    fn cpus(facts: &ServerFacts, cpu_share: f64, saturated_cost: Option<f64>, evidence: String) -> Bottleneck {
+        Bottleneck { name: facts.station.clone(), evidence, cpu_share, saturated_cost, pool: None }
     }
 }
 
-/// Of the CPUs at one place.
-struct Use {
+impl HighestLoad<'_> {
+    fn rate(&self) -> f64 {
+        self.pooled.measurement.rate()
+    }
+
+    fn programs(&self) -> &[ProgramSeen] {
+        &self.pooled.measurement.kernel.programs
+    }
+
+    /// The conditions of the measurement, for the evidence.
+    fn conditions(&self) -> String {
+        format!("with {} clients at once, the CPUs were {} busy", self.clients, percent(self.cpu.used))
+    }
+
+    /// Whether the CPUs leave room at some load, so that something else must be full there.
+    fn cpus_have_room(&self, pooled: &Pooled) -> bool {
+        let CpuUse { used, idle, .. } = CpuUse::new(self.facts, pooled);
+        used < FULL * self.free && idle >= 1.0 - FULL
+    }
+
+    fn full_cpus(&self) -> Option<Bottleneck> {
+        let CpuUse { used, idle, cost } = self.cpu;
+        if used < FULL * self.free && idle >= 1.0 - FULL {
+            return None;
+        }
+        let other_work = (1.0 - idle - used).max(0.0);
+        let clients = self.clients;
+        let evidence = if self.pooled.measurement.kernel.busy.is_none() {
+            "only its answers can be observed".to_owned()
+        } else if other_work > NOTABLE {
+            format!(
+                "{} busy with {clients} clients at once, and {} with other work",
+                percent(used),
+                percent(other_work)
+            )
+        } else {
+            format!("{} busy with {clients} clients at once", percent(used))
+        };
+        let cost = cost.or(Some(f64::from(self.facts.servers) / self.rate()));
+        Some(Bottleneck::cpus(self.facts, used.min(1.0), cost, evidence))
+    }
+
+    fn exhausted_quota(&self) -> Option<Bottleneck> {
+        let CpuUse { used, cost, .. } = self.cpu;
+        let (program, quota) = self.programs().iter().find_map(|program| Some((&program.name, program.quota?)))?;
+        let evidence = format!(
+            "{} busy with {} clients at once, which is all that the quota of {} CPUs leaves {program}",
+            percent(used),
+            self.clients,
+            number(quota)
+        );
+        Some(Bottleneck::cpus(self.facts, used, cost, evidence))
+    }
+
+    fn full_disk(&self, pool_by_throughput: Option<MixPool>) -> Option<FullPool> {
+        let (disk, busy) = busiest_disk(self.pooled).filter(|(_, busy)| *busy >= FULL)?;
+        let places = pool_by_throughput.map_or(1, |pool| pool.places);
+        let held = |pooled: &Pooled| {
+            let measurement = &pooled.measurement;
+            Some(f64::from(places) * measurement.kernel.disks.get(disk)? / measurement.rate())
+        };
+        let mean = held(self.pooled).unwrap_or_default();
+        Some(FullPool {
+            name: format!("disk {disk}"),
+            pool: MixPool { places, held: mean, around_cpu: false },
+            held_by_class: self.held_by_class(mean, &held),
+            evidence: format!("{} busy {}", percent(busy), self.conditions()),
+        })
+    }
+
+    fn busy_workers(&self) -> Option<FullPool> {
+        let workers = self.pooled.measurement.module.workers.filter(|workers| workers.share() >= FULL)?;
+        let pool = MixPool { places: workers.most, held: workers.busy / self.rate(), around_cpu: true };
+        let held = |pooled: &Pooled| {
+            let full = pooled.measurement.module.workers.filter(|workers| workers.share() >= FULL)?;
+            Some(full.busy / pooled.measurement.rate())
+        };
+        Some(FullPool {
+            name: "workers".to_owned(),
+            pool,
+            held_by_class: self.held_by_class(pool.held, &held),
+            evidence: format!(
+                "{} of {} workers busy, as the server itself counts them; {}",
+                number(workers.busy),
+                workers.most,
+                self.conditions()
+            ),
+        })
+    }
+
+    fn connection_limit(&self) -> Option<FullPool> {
+        let served = self.facts.served_at_once?;
+        let pool = MixPool { places: served, held: f64::from(served) / self.rate(), around_cpu: true };
+        let conditions = self.conditions();
+        let evidence = match served {
+            1 => format!("one connection at a time is served; {conditions}"),
+            _ => format!("{served} connections at a time are served, each by a worker; {conditions}"),
+        };
+        let held_by_class = self.held_by_class(pool.held, &|pooled| self.held_if_full(pool, pooled));
+        Some(FullPool { name: "workers".to_owned(), pool, held_by_class, evidence })
+    }
+
+    /// The pool that the throughput shows, or the workers that it fits; `None` where not even the most clients fill it.
+    fn pool_by_elimination(&self, by_throughput: MixPool, ladder: &[(u64, f64)], on_cpu: f64) -> Option<FullPool> {
+        let workers = ladder.first().and_then(|(fewest, rate)| {
+            let alone = *fewest as f64 / rate;
+            let queued = on_cpu / f64::from(self.facts.servers);
+            find_workers(self.programs(), self.rate(), alone, queued, self.facts.servers)
+        });
+        let workers = workers.filter(|workers| workers.size > 1 && u64::from(workers.size) < self.clients);
+        let pool = workers.as_ref().map_or(by_throughput, |workers| MixPool {
+            places: workers.size,
+            held: f64::from(workers.size) / self.rate(),
+            around_cpu: true,
+        });
+        if !self.facts.filled || u64::from(pool.places) >= self.clients {
+            return None;
+        }
+        let busy_cpus = self.cpu.used * f64::from(self.facts.servers);
+        let (name, evidence) = describe(pool, busy_cpus, workers.as_ref(), self.programs());
+        Some(FullPool {
+            name: name.to_owned(),
+            pool,
+            held_by_class: self.held_by_class(pool.held, &|pooled| self.held_if_full(pool, pooled)),
+            evidence: format!("{evidence}; {}", self.conditions()),
+        })
+    }
+
+    /// How long a call holds a place of the pool at some load, if the pool is full there.
+    fn held_if_full(&self, pool: MixPool, pooled: &Pooled) -> Option<f64> {
+        self.cpus_have_room(pooled).then(|| f64::from(pool.places) / pooled.measurement.rate())
+    }
+
+    /// How long each class holds a place, such that a call of the mix holds it for `mean`. `held` derives it from the
+    /// load of a class alone, or returns `None` if something else was full then: such classes share what the others leave.
+    fn held_by_class(&self, mean: f64, held: &dyn Fn(&Pooled) -> Option<f64>) -> Vec<f64> {
+        let facts = self.facts;
+        let held_alone = |class| alone(self.loads, class).and_then(held).filter(|held| held.is_finite());
+        let known: Vec<Option<f64>> = (0..facts.classes.len()).map(held_alone).collect();
+        let mut remaining = mean;
+        let mut unknown_share = 0.0;
+        for (held, share) in known.iter().zip(&facts.mix) {
+            match held {
+                Some(held) => remaining -= share * held,
+                None => unknown_share += share,
+            }
+        }
+        let others = if unknown_share > 0.0 { (remaining / unknown_share).max(0.0) } else { 0.0 };
+        let all: Vec<f64> = known.into_iter().map(|held| held.unwrap_or(others)).collect();
+        let sum: f64 = all.iter().zip(&facts.mix).map(|(held, share)| held * share).sum();
+        if sum > 0.0 { all.iter().map(|held| held * mean / sum).collect() } else { vec![mean; all.len()] }
+    }
+}
+
+/// How the CPUs are used at one load.
+#[derive(Clone, Copy)]
+struct CpuUse {
     /// Share that calls use.
     used: f64,
-    /// Share that nobody uses.
+    /// Share that is idle.
     idle: f64,
     /// CPU seconds of a call.
     cost: Option<f64>,
 }
 
-impl Use {
-    /// CPUs of which nothing is seen are taken to be full.
-    fn of(facts: &ServerFacts, at: &Pooled) -> Use {
+impl CpuUse {
+    /// CPUs that cannot be observed are taken to be full.
+    fn new(facts: &ServerFacts, pooled: &Pooled) -> CpuUse {
         let servers = f64::from(facts.servers);
-        let cost = at.piece.cost(facts.idle_busy);
-        let used = cost.map_or(1.0, |cost| at.piece.rate() * cost / servers);
-        Use { used, idle: at.piece.idle.map_or(1.0, |idle| idle / servers), cost }
+        let cost = pooled.measurement.cost(facts.idle_busy);
+        let used = cost.map_or(1.0, |cost| pooled.measurement.rate() * cost / servers);
+        CpuUse { used, idle: pooled.measurement.kernel.idle.map_or(1.0, |idle| idle / servers), cost }
     }
 }
 
-/// What a pool is, by how many hold it and where. `busy` CPUs are the calls'.
-fn describe(found: Places, busy: f64, crew: Option<&Crew>, programs: &[ProgramSeen]) -> (&'static str, String) {
-    let places = f64::from(found.places);
-    if let Some(crew) = crew {
-        return ("workers", format!("{} at a time, as many as {} has {}", found.places, crew.program, crew.kind));
+/// Name and description of a pool, by how many calls hold it and where. Calls keep `busy_cpus` CPUs busy.
+fn describe(
+    pool: MixPool,
+    busy_cpus: f64,
+    workers: Option<&WorkerGroup>,
+    programs: &[ProgramSeen],
+) -> (&'static str, String) {
+    let places = pool.places;
+    if let Some(workers) = workers {
+        return ("workers", format!("{places} at a time, as many as {} has {}", workers.program, workers.kind));
     }
-    if found.around_cpu && busy >= FULL * places {
-        let what = if found.places == 1 {
+    if pool.around_cpu && busy_cpus >= FULL * f64::from(places) {
+        let what = if places == 1 {
             "one call at a time, on a CPU all the time: a single thread, or a lock that is held meanwhile".to_owned()
         } else {
-            format!("{} calls at a time, each on a CPU all the time", found.places)
+            format!("{places} calls at a time, each on a CPU all the time")
         };
         return ("workers", what);
     }
-    match (found.places, found.around_cpu) {
+    match (places, pool.around_cpu) {
         (1, _) => {
             let single = programs.iter().find(|program| occupancy::has_one_worker(program));
-            let or = single.map_or(String::new(), |program| format!(", or the only worker of {}", program.name));
-            ("lock or backend", format!("one call at a time, by elimination{or}"))
+            let or_worker = single.map_or(String::new(), |program| format!(", or the only worker of {}", program.name));
+            ("lock or backend", format!("one call at a time, by elimination{or_worker}"))
         }
-        (places, true) => ("workers", format!("{places} at a time, held while on the CPUs as well")),
-        (places, false) => ("backend pool", format!("{places} calls at a time, by elimination")),
+        (_, true) => ("workers", format!("{places} at a time, held while on the CPUs as well")),
+        (_, false) => ("backend pool", format!("{places} calls at a time, by elimination")),
     }
 }
 
-fn busiest_disk(at: &Pooled) -> Option<(&str, f64)> {
-    let disks = at.piece.disks.iter().map(|(name, busy)| (name.as_str(), *busy));
+fn busiest_disk(pooled: &Pooled) -> Option<(&str, f64)> {
+    let disks = pooled.measurement.kernel.disks.iter().map(|(name, busy)| (name.as_str(), *busy));
     disks.max_by(|a, b| a.1.total_cmp(&b.1))
 }
 
-/// How long each class holds a place, such that a call of the mix holds it for `mean`. `held` tells it of a class by
-/// itself, unless something else was full then: such classes have what the others leave.
-fn by_class(
-    facts: &ServerFacts,
-    places: &BTreeMap<Place, Pooled>,
-    mean: f64,
-    held: &dyn Fn(&Pooled) -> Option<f64>,
-) -> Vec<f64> {
-    let alone = |class| super::alone(places, class).and_then(held).filter(|held| held.is_finite());
-    let known: Vec<Option<f64>> = (0..facts.classes.len()).map(alone).collect();
-    let (mut left, mut unknown) = (mean, 0.0);
-    for (held, share) in known.iter().zip(&facts.mix) {
-        match held {
-            Some(held) => left -= share * held,
-            None => unknown += share,
-        }
-    }
-    let others = if unknown > 0.0 { (left / unknown).max(0.0) } else { 0.0 };
-    let all: Vec<f64> = known.into_iter().map(|held| held.unwrap_or(others)).collect();
-    let sum: f64 = all.iter().zip(&facts.mix).map(|(held, share)| held * share).sum();
-    if sum > 0.0 { all.iter().map(|held| held * mean / sum).collect() } else { vec![mean; all.len()] }
-}
-
-/// Clients and throughput.
-fn ladder(places: &BTreeMap<Place, Pooled>) -> Vec<(u64, f64)> {
-    let rung = |(place, at): (&Place, &Pooled)| match place {
-        Place::Clients(clients) => Some((*clients, at.piece.rate())),
+/// Numbers of closed-loop clients, and the throughput of each.
+fn throughput_ladder(loads: &PooledLoads) -> Vec<(u64, f64)> {
+    let rung = |(load, pooled): (&OfferedLoad, &Pooled)| match load {
+        OfferedLoad::Clients(clients) => Some((*clients, pooled.measurement.rate())),
         _ => None,
     };
-    places.iter().filter_map(rung).collect()
+    loads.iter().filter_map(rung).collect()
 }
 
-/// The pool of which the throughput of so many clients is least far off, with `cpu` seconds of each call outside of it.
-/// As many as there are places get what one gets, each; more share the throughput of all places.
-fn pool(ladder: &[(u64, f64)], cpu: f64) -> Option<Places> {
-    let (_, most) = *ladder.last()?;
-    let (fewest, least) = *ladder.first()?;
-    // How long a call takes while nobody waits.
-    let alone = fewest as f64 / least;
-    let off = |places: u32| {
-        let held = f64::from(places) / most;
-        let other = alone - held;
-        if other < -NOTABLE * alone {
+/// The pool that explains the throughput of the ladder best, when a call spends `on_cpu` seconds outside of it.
+///
+/// Up to the number of places, each client gets the throughput of one alone; more clients share that of all places.
+fn fit_pool(ladder: &[(u64, f64)], on_cpu: f64) -> Option<MixPool> {
+    let (_, highest_rate) = *ladder.last()?;
+    let (fewest, lowest_rate) = *ladder.first()?;
+    // How long a call takes that does not wait.
+    let alone = fewest as f64 / lowest_rate;
+    let misfit = |places: u32| {
+        let held = f64::from(places) / highest_rate;
+        let elsewhere = alone - held;
+        if elsewhere < -NOTABLE * alone {
             return f64::INFINITY;
         }
-        let of = |(clients, rate): &(u64, f64)| ((*clients as f64 / alone).min(most) / rate).ln().powi(2);
-        let fits: f64 = ladder.iter().map(of).sum();
-        // Time outside the pool and the CPUs is what has no other explanation: the pool that leaves least of it.
-        fits + (other.max(cpu) - cpu).max(0.0) / alone * 1e-3
+        let log_error =
+            |(clients, rate): &(u64, f64)| ((*clients as f64 / alone).min(highest_rate) / rate).ln().powi(2);
+        let log_errors: f64 = ladder.iter().map(log_error).sum();
+        // Time outside of the pool and the CPUs has no explanation, so of equal fits the one with the least of it wins.
+        log_errors + (elsewhere.max(on_cpu) - on_cpu).max(0.0) / alone * 1e-3
     };
-    let places = (1..=MOST_PLACES).min_by(|a, b| off(*a).total_cmp(&off(*b)))?;
-    let held = f64::from(places) / most;
-    let around_cpu = held + cpu > (1.0 + NOTABLE) * alone;
-    (off(places).is_finite() && held > NOTABLE * alone).then_some(Places { places, held, around_cpu })
+    let places = (1..=MAX_POOL).min_by(|a, b| misfit(*a).total_cmp(&misfit(*b)))?;
+    let held = f64::from(places) / highest_rate;
+    let around_cpu = held + on_cpu > (1.0 + NOTABLE) * alone;
+    (misfit(places).is_finite() && held > NOTABLE * alone).then_some(MixPool { places, held, around_cpu })
 }
 
 #[cfg(test)]
@@ -280,14 +363,14 @@ mod tests {
     fn a_pool_is_found_by_the_throughput_of_its_clients() {
         // Four places, each held for 5 ms; 0.2 ms of CPU in it.
         let ladder: Vec<(u64, f64)> = [1, 2, 4, 8, 16].into_iter().map(|n| (n, (n as f64).min(4.0) / 0.005)).collect();
-        let found = pool(&ladder, 0.0002).unwrap();
-        assert!(found.places == 4 && !found.around_cpu, "{found:?}");
-        assert!(pool(&ladder, 0.001).unwrap().around_cpu);
-        assert!((found.held - 0.005).abs() < 1e-9);
+        let pool = fit_pool(&ladder, 0.0002).unwrap();
+        assert!(pool.places == 4 && !pool.around_cpu, "{pool:?}");
+        assert!(fit_pool(&ladder, 0.001).unwrap().around_cpu);
+        assert!((pool.held - 0.005).abs() < 1e-9);
         // One lock, held for half of the time of a call.
         let ladder: Vec<(u64, f64)> =
             [1, 2, 4, 8].into_iter().map(|n| (n, (n as f64 / 0.002).min(1.0 / 0.001))).collect();
-        let found = pool(&ladder, 0.001).unwrap();
-        assert!(found.places == 1 && (found.held - 0.001).abs() < 1e-9 && !found.around_cpu, "{found:?}");
+        let pool = fit_pool(&ladder, 0.001).unwrap();
+        assert!(pool.places == 1 && (pool.held - 0.001).abs() < 1e-9 && !pool.around_cpu, "{pool:?}");
     }
 }

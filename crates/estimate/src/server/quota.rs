@@ -1,6 +1,8 @@
-//! What the server would do with a quota of CPU time, which stops it when it is used up until the next period.
+//! The server under a quota of CPU time, which stops it from when the quota is exhausted until the next period.
 
-use super::{ServerFit, Spread};
+use super::blocks::ServerFacts;
+use super::model_fit::ModelFit;
+use super::prediction_interval::PredictedFigure;
 use crate::EstimateError;
 use brimful_core::model::Station;
 use brimful_model::{Quota, Sojourns, under_quota};
@@ -8,45 +10,50 @@ use brimful_model::{Quota, Sojourns, under_quota};
 /// Calls that are simulated for a mean response time.
 const CALLS: usize = 40_000;
 
-/// What the model says of a server with a quota.
+/// What the model predicts for a server with a quota.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Limited {
+pub struct QuotaPrediction {
     /// Calls of the mix per second at which something is full.
     pub saturation: f64,
-    /// The same over so many seconds on a host as variable as calibration saw it.
-    pub saturation_spread: Option<Spread>,
-    /// Of all CPUs, by the server's processes, then.
+    /// The same with its interval, on a host as variable as calibration saw it.
+    pub saturation_spread: Option<PredictedFigure>,
+    /// Utilization of all CPUs by the server's processes at saturation.
     pub utilization: f64,
 }
 
-impl ServerFit {
-    /// With the quota, for so many seconds. What a call costs a server that has no rest stays as it was.
-    pub fn limited(&self, quota: Quota, seconds: f64) -> Limited {
-        let (facts, mix) = (&self.facts, &self.facts.mix);
-        let demand: f64 = mix.iter().zip(&self.once.cpu.1).map(|(share, demand)| share * demand).sum();
-        let free = self.saturation();
-        let saturation = ((quota.servers - facts.idle_busy).max(0.0) / demand).min(free);
-        let scaled = |spread: Spread| Spread {
-            median: spread.median * saturation / free,
-            interval90: spread.interval90.map(|rate| rate * saturation / free),
-        };
-        Limited {
-            saturation,
-            saturation_spread: self.expect_saturation(mix, seconds).map(scaled),
-            utilization: ((facts.idle_busy + saturation * demand) / f64::from(facts.servers)).min(1.0),
-        }
+/// The server's capacity under the quota. The cost of a call at saturation stays as it was.
+pub(super) fn capacity(
+    fit: &ModelFit,
+    facts: &ServerFacts,
+    quota: Quota,
+    unlimited: Option<PredictedFigure>,
+) -> QuotaPrediction {
+    let demand: f64 = facts.mix.iter().zip(&fit.cpu.demands).map(|(share, demand)| share * demand).sum();
+    let free = fit.saturation(&facts.mix);
+    let saturation = ((quota.servers - facts.idle_busy).max(0.0) / demand).min(free);
+    let scale = |figure: PredictedFigure| PredictedFigure {
+        median: figure.median * saturation / free,
+        interval90: figure.interval90.map(|rate| rate * saturation / free),
+    };
+    QuotaPrediction {
+        saturation,
+        saturation_spread: unlimited.map(scale),
+        utilization: ((facts.idle_busy + saturation * demand) / f64::from(facts.servers)).min(1.0),
     }
+}
 
-    /// Mean response time when calls of the mix come at this rate: without a quota, and what stopping and going adds.
-    ///
-    /// # Errors
-    /// When the model cannot be solved.
-    pub fn response_limited(&self, quota: Quota, rate: f64, seed: u64) -> Result<Option<f64>, EstimateError> {
-        let Some(free) = self.predict(rate)?.response else { return Ok(None) };
-        let (cpu, demands) = &self.once.cpu;
-        let cpu = Station { scv: self.once.service_scv, ..cpu.clone() };
-        let rates: Vec<f64> = self.facts.mix.iter().map(|share| rate * share).collect();
-        let Sojourns { free: without, limited } = under_quota(&cpu, demands, &rates, quota, CALLS, seed)?;
-        Ok(Some(free + limited - without))
-    }
+/// Mean response times of calls at the CPUs alone, with and without the quota, both simulated with the same calls.
+///
+/// # Errors
+/// When the model cannot be solved.
+pub(super) fn response_times(
+    fit: &ModelFit,
+    facts: &ServerFacts,
+    quota: Quota,
+    rate: f64,
+    seed: u64,
+) -> Result<Sojourns, EstimateError> {
+    let cpu = Station { scv: fit.service_scv, ..fit.cpu.station.clone() };
+    let rates: Vec<f64> = facts.mix.iter().map(|share| rate * share).collect();
+    Ok(under_quota(&cpu, &fit.cpu.demands, &rates, quota, CALLS, seed)?)
 }

@@ -1,203 +1,217 @@
-//! What response times tell of a server: how long a call spends elsewhere, and how much the waits of calls vary.
+//! Delay elsewhere and variability of service, from response times.
 //!
-//! A host that is slow for a moment makes queues just as service does that varies. So the two are told apart: the very
-//! arrivals of each piece are passed through the model, on a host of the course that it had, once with calls that need
-//! the same and once with calls whose needs vary as an exponential distribution does. What is then left of the measured
-//! times, at several loads, is the delay elsewhere; how much of the difference between the two there is, is the squared
-//! coefficient of variation. How the calls of one client differ, who never waits, says beforehand about what it is. Where
-//! the server itself measured what single calls need, that does, and the fit is to keep to it within its interval, unless
+//! A host that is slow for a moment makes queues, and so does variable service. To tell the two apart, the arrivals of
+//! each measurement are replayed through the model, on a host whose speed changes as it was measured: once with constant
+//! service times, once with exponential ones. The delay elsewhere is what remains of the measured response times at all
+//! loads; the squared coefficient of variation is the share of the difference between the two replays that was measured.
+//!
+//! The response times of a single client, which never waits, provide a prior for the variability. Where the Server
+//! Module measured the CPU time of single calls, its figure is the prior, and the fit stays within its interval unless
 //! workers take turns on the CPUs.
 //!
-//! Means are modelled, the shape of the distribution around them is measured: calls that take turns on a CPU have
-//! another one than calls that are served one after another, at the same mean. So percentiles are those of the model
-//! times what it was off by at the levels of calibration.
+//! The model provides means only. The shape of the distribution is measured, because calls that take turns on a CPU have
+//! another shape than calls that are served one after another, at the same mean. Percentiles are those of the model times
+//! the ratio of measured to modelled percentiles during calibration.
 
-use super::blocks::{Modelled, Piece, Place, Pooled, mean_shape};
-use super::{Once, ServerFacts};
+use super::blocks::{Measurement, Modelled, OfferedLoad, Pooled, PooledLoads, ServerFacts, mean_shape};
+use super::model_fit::ModelFit;
+use super::module::measured_service;
 use crate::EstimateError;
 use crate::least_squares::fit_non_negative;
 use crate::response::{self, ResponseFit, ResponsePoint, ScvBasis, fit_delay, fit_response};
 use brimful_model::{exceptional_wait, exponential_wait, station_demands};
-use std::collections::BTreeMap;
 
-/// From this level on, in hundredths of the capacity, calls wait enough for their times to have a shape.
-const TELLING: u32 = 40;
-/// How far the variability of waits may be from that of one client's calls, or of service where workers take turns, at
-/// one standard deviation: so much, and so many times itself. Processes that take turns on a CPU make waits like those
-/// of exponential service, 1.
-const APART: (f64, f64) = (0.3, 0.3);
-/// A variability that was measured is known no better than this.
-const EXACT: f64 = 0.02;
+/// Lowest level, in percent of the capacity, whose calls wait enough for their times to have a shape.
+const MIN_LEVEL_WITH_SHAPE: u32 = 40;
+/// Standard deviation of the prior for the variability of waits, absolute and relative to it. It is wide because
+/// processes that take turns on a CPU cause waits like those of exponential service, whatever their service is.
+const PRIOR_SPREAD: f64 = 0.3;
+const RELATIVE_PRIOR_SPREAD: f64 = 0.3;
+/// Smallest standard deviation of a prior that was measured inside the server.
+const MIN_PRIOR_SPREAD: f64 = 0.02;
 
-/// A variability of waits as it is known before they are looked at.
+/// What is known about the variability of waits before response times are considered.
 #[derive(Clone, Copy, Debug)]
-struct Beforehand {
+struct Prior {
     scv: f64,
-    /// One standard deviation.
-    apart: f64,
-    /// Whether it is measured, and waits can only say how long calls are elsewhere.
+    standard_deviation: f64,
+    /// Whether it is the variability of service itself: response times then determine the delay alone.
     is_measured: bool,
 }
 
-impl Once {
-    /// Fits the delay elsewhere and the variability to what was measured at all places.
-    pub(super) fn fit_responses(
-        &mut self,
-        facts: &ServerFacts,
-        places: &BTreeMap<Place, Pooled>,
-    ) -> Result<(), EstimateError> {
-        let service = self.service_seen(facts, places);
-        let slack = |scv: f64| APART.0 + APART.1 * scv;
-        let by_client = places.get(&Place::Clients(1)).and_then(|at| at.piece.response_scv);
-        let beforehand = match service {
-            Some(seen) if !seen.takes_turns => {
-                Some(Beforehand { scv: seen.scv, apart: seen.standard_error.max(EXACT), is_measured: true })
-            }
-            seen => {
-                let scv = seen.map(|seen| seen.scv).or(by_client);
-                scv.map(|scv| Beforehand { scv, apart: slack(scv), is_measured: false })
-            }
-        };
-        let fit = match beforehand.and_then(|beforehand| self.by_replay(facts, places, beforehand)) {
-            Some(fit) => fit,
-            None => self.by_formula(facts, places, beforehand)?,
-        };
-        self.service_scv = service.map(|seen| seen.scv).or(by_client).unwrap_or(fit.scv);
-        self.network.stations[0].scv = fit.scv;
-        if let Some(elsewhere) = self.network.demands.last_mut() {
-            elsewhere.fill(fit.delay);
-        }
-        self.shape = shape(places);
-        Ok(())
+/// Fits the delay elsewhere and the variability of service to the response times of all loads, and enters them in the
+/// model.
+pub(super) fn fit_responses(fit: &mut ModelFit, facts: &ServerFacts, loads: &PooledLoads) -> Result<(), EstimateError> {
+    let service = measured_service(fit, facts, loads);
+    let single_client_scv = loads.get(&OfferedLoad::Clients(1)).and_then(|pooled| pooled.measurement.responses.scv);
+    let prior = match service {
+        Some(service) if !service.takes_turns => Some(Prior {
+            scv: service.scv,
+            standard_deviation: service.standard_error.max(MIN_PRIOR_SPREAD),
+            is_measured: true,
+        }),
+        service => service.map(|service| service.scv).or(single_client_scv).map(|scv| Prior {
+            scv,
+            standard_deviation: PRIOR_SPREAD + RELATIVE_PRIOR_SPREAD * scv,
+            is_measured: false,
+        }),
+    };
+    let response = match prior.and_then(|prior| fit_by_replay(fit, facts, loads, prior)) {
+        Some(response) => response,
+        None => fit_by_formula(fit, facts, loads, prior)?,
+    };
+    fit.service_scv = service.map(|service| service.scv).or(single_client_scv).unwrap_or(response.scv);
+    fit.network.stations[0].scv = response.scv;
+    if let Some(elsewhere) = fit.network.demands.last_mut() {
+        elsewhere.fill(response.delay);
     }
-
-    /// Percentiles of a piece's calls over what becomes of them in the model.
-    pub(super) fn shape_of(&self, facts: &ServerFacts, piece: &Piece) -> Option<[f64; 3]> {
-        let rate = piece.rate();
-        let mix: Vec<f64> = piece.throughput.iter().map(|class| class / rate).collect();
-        let course = self.course(facts, &piece.course, rate, &mix).filter(|_| !piece.arrivals.is_empty())?;
-        let modelled = self.replay(rate, &mix, &course, &piece.arrivals).ok()??;
-        let measured = piece.percentiles?;
-        let shape: [f64; 3] =
-            std::array::from_fn(|index| measured[index] / modelled.percentiles[index] * self.shape[index]);
-        shape.iter().all(|ratio| ratio.is_finite() && *ratio > 0.0).then_some(shape)
-    }
-
-    /// By what the model makes of the calls of all levels; `None` if their courses are not known.
-    fn by_replay(
-        &self,
-        facts: &ServerFacts,
-        places: &BTreeMap<Place, Pooled>,
-        beforehand: Beforehand,
-    ) -> Option<ResponseFit> {
-        let mut rows = vec![(0.0, 1.0, beforehand.scv, beforehand.apart.powi(-2))];
-        for at in places.values() {
-            match at.piece.place {
-                Place::Level(_) => {
-                    let (modelled, response) = (at.modelled?, at.piece.response?);
-                    let weight = weight(at.beyond_variance, response);
-                    rows.push((1.0, modelled.per_scv, response - modelled.constant, weight));
-                }
-                Place::Clients(1) => {
-                    let point = self.response_point(at, facts)?;
-                    rows.push((1.0, 0.0, point.response - point.demand, point.weight));
-                }
-                _ => {}
-            }
-        }
-        let column = |of: fn(&(f64, f64, f64, f64)) -> f64| rows.iter().map(of).collect::<Vec<f64>>();
-        let columns = [column(|row| row.0), column(|row| row.1)];
-        let fit = fit_non_negative(&columns, &column(|row| row.2), &column(|row| row.3)).ok()?;
-        let (delay, scv) = (fit.values[0], fit.values[1]);
-        Some(ResponseFit { delay, scv, basis: ScvBasis::Fitted, scv_standard_error: None })
-    }
-
-    /// By the steady waits of the levels: an upper bound for the variability, with what is known beforehand as the lower.
-    fn by_formula(
-        &self,
-        facts: &ServerFacts,
-        places: &BTreeMap<Place, Pooled>,
-        beforehand: Option<Beforehand>,
-    ) -> Result<ResponseFit, EstimateError> {
-        let points: Vec<ResponsePoint> = places.values().filter_map(|at| self.response_point(at, facts)).collect();
-        if points.is_empty() {
-            // Every response time is below the service time at the bottleneck, as when answers to many clients come in
-            // bursts. So no time is left that a call could spend elsewhere.
-            let scv = beforehand.map_or(1.0, |known| known.scv);
-            return Ok(ResponseFit { delay: 0.0, scv, basis: ScvBasis::TooFewPoints, scv_standard_error: None });
-        }
-        if let Some(Beforehand { scv, apart, is_measured: true }) = beforehand {
-            return fit_delay(&points, scv, apart);
-        }
-        let fit = fit_response(&points)?;
-        let Some(Beforehand { scv: seen, .. }) = beforehand else { return Ok(fit) };
-        let scv = if fit.basis == ScvBasis::Fitted { fit.scv.clamp(seen.min(1.0), seen.max(1.0)) } else { seen };
-        Ok(ResponseFit { delay: response::delay(&points, scv), scv, ..fit })
-    }
-
-    /// What a place says of response times: calls that come at random, and one client by itself, who never waits.
-    fn response_point(&self, at: &Pooled, facts: &ServerFacts) -> Option<ResponsePoint> {
-        let (cpu, demands, piece) = (&self.network.stations[0], &self.network.demands[0], &at.piece);
-        let rates = &piece.throughput;
-        let mean = |times: &[f64]| rates.iter().zip(times).map(|(rate, time)| rate * time).sum::<f64>() / piece.rate();
-        let elsewhere: f64 = match self.network.stations.get(1).filter(|_| self.network.stations.len() > 2) {
-            Some(_) if piece.place == Place::Clients(1) => mean(&self.network.demands[1]),
-            Some(pool) => {
-                let held = &self.network.demands[1];
-                mean(held) + exponential_wait(rates, held, pool.servers, 0.0)
-            }
-            None => 0.0,
-        };
-        let (response, wait_unit, work, variance) = match piece.place {
-            Place::Level(_) => {
-                let demand = mean(&station_demands(cpu, demands, rates));
-                (piece.response?, exceptional_wait(cpu, demands, rates), demand, at.response_variance)
-            }
-            // As long as a call takes when the next one comes as soon as it is answered.
-            Place::Clients(1) => {
-                let variance = at.rate_variance.map(|variance| variance / piece.rate().powi(4));
-                let cost = piece.cost(facts.idle_busy).filter(|_| cpu.name == self.cpu.0.name);
-                let demand = cost.unwrap_or_else(|| mean(demands));
-                (1.0 / piece.rate(), 0.0, demand, variance)
-            }
-            _ => return None,
-        };
-        // As the solver sees it: other work slows the service down.
-        let demand = work / (1.0 - cpu.background);
-        let response = response - elsewhere;
-        let fits = wait_unit.is_finite() && demand.is_finite() && response >= 0.0;
-        fits.then(|| ResponsePoint { wait_unit, demand, response, weight: weight(variance, response) })
-    }
-
-    /// What becomes of a piece's calls in the model, but for what they spend elsewhere.
-    pub(super) fn modelled(&self, facts: &ServerFacts, piece: &Piece) -> Option<Modelled> {
-        if piece.arrivals.is_empty() {
-            return None;
-        }
-        let rate = piece.rate();
-        let mix: Vec<f64> = piece.throughput.iter().map(|class| class / rate).collect();
-        let course = self.course(facts, &piece.course, rate, &mix)?;
-        let mut once = self.clone();
-        if let Some(elsewhere) = once.network.demands.last_mut() {
-            elsewhere.fill(0.0);
-        }
-        let mut with = |scv: f64| {
-            once.network.stations[0].scv = scv;
-            Some(once.replay(rate, &mix, &course, &piece.arrivals).ok()??.mean)
-        };
-        let constant = with(0.0)?;
-        Some(Modelled { constant, per_scv: (with(1.0)? - constant).max(0.0) })
-    }
+    fit.shape = shape(loads);
+    Ok(())
 }
 
-/// Of what was measured over what is modelled, at the levels that tell.
-pub(super) fn shape(places: &BTreeMap<Place, Pooled>) -> [f64; 3] {
-    let tells = |place: &Place| matches!(place, Place::Level(percent) if *percent >= TELLING);
-    let telling = places.iter().filter(|(place, _)| tells(place)).filter_map(|(_, at)| at.shape);
-    mean_shape(telling).unwrap_or([1.0; 3])
+/// Measured percentiles of a measurement over those that the model predicts for the same calls.
+pub(super) fn measurement_shape(fit: &ModelFit, facts: &ServerFacts, measurement: &Measurement) -> Option<[f64; 3]> {
+    let rate = measurement.rate();
+    let mix: Vec<f64> = measurement.throughput.iter().map(|class| class / rate).collect();
+    let arrivals = &measurement.timeline.arrivals;
+    let course = fit.course(facts, &measurement.timeline.course, rate, &mix).filter(|_| !arrivals.is_empty())?;
+    let modelled = fit.replay(rate, &mix, &course, arrivals).ok()??;
+    let measured = measurement.responses.percentiles?;
+    let shape: [f64; 3] = std::array::from_fn(|index| measured[index] / modelled.percentiles[index] * fit.shape[index]);
+    shape.iter().all(|ratio| ratio.is_finite() && *ratio > 0.0).then_some(shape)
 }
 
-/// Of a mean response time: one over its variance.
+/// Fits by the replayed calls of all levels; `None` if the course of one of them is unknown.
+fn fit_by_replay(fit: &ModelFit, facts: &ServerFacts, loads: &PooledLoads, prior: Prior) -> Option<ResponseFit> {
+    let mut delay_column = vec![0.0];
+    let mut scv_column = vec![1.0];
+    let mut observed = vec![prior.scv];
+    let mut weights = vec![prior.standard_deviation.powi(-2)];
+    let mut observe = |per_delay: f64, per_scv: f64, seconds: f64, weight: f64| {
+        delay_column.push(per_delay);
+        scv_column.push(per_scv);
+        observed.push(seconds);
+        weights.push(weight);
+    };
+    for pooled in loads.values() {
+        match pooled.measurement.load {
+            OfferedLoad::Level(_) => {
+                let modelled = pooled.modelled?;
+                let response = pooled.measurement.responses.mean?;
+                let weight = weight(pooled.excess_variance, response);
+                observe(1.0, modelled.per_scv, response - modelled.constant, weight);
+            }
+            OfferedLoad::Clients(1) => {
+                let point = response_point(fit, facts, pooled)?;
+                observe(1.0, 0.0, point.response - point.demand, point.weight);
+            }
+            _ => {}
+        }
+    }
+    let solution = fit_non_negative(&[delay_column, scv_column], &observed, &weights).ok()?;
+    Some(ResponseFit {
+        delay: solution.values[0],
+        scv: solution.values[1],
+        basis: ScvBasis::Fitted,
+        scv_standard_error: None,
+    })
+}
+
+/// Fits by the steady-state waits of the levels. They include the effect of a varying host, so the fitted variability is
+/// limited to the range between the prior and 1.
+fn fit_by_formula(
+    fit: &ModelFit,
+    facts: &ServerFacts,
+    loads: &PooledLoads,
+    prior: Option<Prior>,
+) -> Result<ResponseFit, EstimateError> {
+    let points: Vec<ResponsePoint> = loads.values().filter_map(|pooled| response_point(fit, facts, pooled)).collect();
+    if points.is_empty() {
+        // Every response time is below the service time at the bottleneck, as when answers to many clients come in
+        // bursts. So no time is left that a call could spend elsewhere.
+        let scv = prior.map_or(1.0, |prior| prior.scv);
+        return Ok(ResponseFit { delay: 0.0, scv, basis: ScvBasis::TooFewPoints, scv_standard_error: None });
+    }
+    if let Some(Prior { scv, standard_deviation, is_measured: true }) = prior {
+        return fit_delay(&points, scv, standard_deviation);
+    }
+    let response = fit_response(&points)?;
+    let Some(prior) = prior else { return Ok(response) };
+    let scv = match response.basis {
+        ScvBasis::Fitted => response.scv.clamp(prior.scv.min(1.0), prior.scv.max(1.0)),
+        _ => prior.scv,
+    };
+    Ok(ResponseFit { delay: response::delay(&points, scv), scv, ..response })
+}
+
+/// The response time of a load as an observation: of random arrivals, or of a single client, which never waits.
+fn response_point(fit: &ModelFit, facts: &ServerFacts, pooled: &Pooled) -> Option<ResponsePoint> {
+    let station = &fit.network.stations[0];
+    let demands = &fit.network.demands[0];
+    let measurement = &pooled.measurement;
+    let rates = &measurement.throughput;
+    let mean =
+        |times: &[f64]| rates.iter().zip(times).map(|(rate, time)| rate * time).sum::<f64>() / measurement.rate();
+    let elsewhere: f64 = match fit.network.stations.get(1).filter(|_| fit.network.stations.len() > 2) {
+        Some(_) if measurement.load == OfferedLoad::Clients(1) => mean(&fit.network.demands[1]),
+        Some(pool) => {
+            let held = &fit.network.demands[1];
+            mean(held) + exponential_wait(rates, held, pool.servers, 0.0)
+        }
+        None => 0.0,
+    };
+    let (response, wait_unit, work, variance) = match measurement.load {
+        OfferedLoad::Level(_) => {
+            let work = mean(&station_demands(station, demands, rates));
+            let wait_unit = exceptional_wait(station, demands, rates);
+            (measurement.responses.mean?, wait_unit, work, pooled.response_variance)
+        }
+        // A client without think time: its response time is one over its rate.
+        OfferedLoad::Clients(1) => {
+            let variance = pooled.rate_variance.map(|variance| variance / measurement.rate().powi(4));
+            let cost = measurement.cost(facts.idle_busy).filter(|_| fit.waits_for_cpu());
+            let work = cost.unwrap_or_else(|| mean(demands));
+            (1.0 / measurement.rate(), 0.0, work, variance)
+        }
+        _ => return None,
+    };
+    // As in the solver: background work slows service down.
+    let demand = work / (1.0 - station.background);
+    let response = response - elsewhere;
+    let is_valid = wait_unit.is_finite() && demand.is_finite() && response >= 0.0;
+    is_valid.then(|| ResponsePoint { wait_unit, demand, response, weight: weight(variance, response) })
+}
+
+/// What the model predicts for the calls of a measurement, without the delay elsewhere.
+pub(super) fn modelled_response(fit: &ModelFit, facts: &ServerFacts, measurement: &Measurement) -> Option<Modelled> {
+    let arrivals = &measurement.timeline.arrivals;
+    if arrivals.is_empty() {
+        return None;
+    }
+    let rate = measurement.rate();
+    let mix: Vec<f64> = measurement.throughput.iter().map(|class| class / rate).collect();
+    let course = fit.course(facts, &measurement.timeline.course, rate, &mix)?;
+    let mut without_delay = fit.clone();
+    if let Some(elsewhere) = without_delay.network.demands.last_mut() {
+        elsewhere.fill(0.0);
+    }
+    let mut mean_response = |scv: f64| {
+        without_delay.network.stations[0].scv = scv;
+        Some(without_delay.replay(rate, &mix, &course, arrivals).ok()??.mean)
+    };
+    let constant = mean_response(0.0)?;
+    Some(Modelled { constant, per_scv: (mean_response(1.0)? - constant).max(0.0) })
+}
+
+/// Measured over modelled percentiles, the mean over the levels that are high enough.
+pub(super) fn shape(loads: &PooledLoads) -> [f64; 3] {
+    let has_shape =
+        |load: &OfferedLoad| matches!(load, OfferedLoad::Level(percent) if *percent >= MIN_LEVEL_WITH_SHAPE);
+    let shapes = loads.iter().filter(|(load, _)| has_shape(load)).filter_map(|(_, pooled)| pooled.shape);
+    mean_shape(shapes).unwrap_or([1.0; 3])
+}
+
+/// Weight of a mean response time: one over its variance.
 fn weight(variance: Option<f64>, response: f64) -> f64 {
     1.0 / variance.unwrap_or(response.powi(2)).max((response::FLOOR * response).powi(2))
 }

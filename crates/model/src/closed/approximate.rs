@@ -115,7 +115,7 @@ struct Shifted {
 impl<'a> Iteration<'a> {
     fn new(network: &'a Network<'a>) -> Self {
         let classes: Vec<usize> = network.closed().collect();
-        let most = |k: usize| match &network.dependent[k] {
+        let most = |k: usize| match &network.load_dependent[k] {
             Some(dependent) => dependent.multipliers.iter().copied().fold(0.0, f64::max),
             None => f64::from(network.model.stations[k].servers) - network.open_load(k),
         };
@@ -125,8 +125,8 @@ impl<'a> Iteration<'a> {
             servers: network.model.stations[k].servers,
             demands: classes.iter().map(|c| network.demands[k][*c]).collect(),
             open: network.open_load(k),
-            ordered: network.model.stations[k].scheduling != Scheduling::Ps || network.dependent[k].is_some(),
-            dependent: network.dependent[k].is_some(),
+            ordered: network.model.stations[k].scheduling != Scheduling::Ps || network.load_dependent[k].is_some(),
+            dependent: network.load_dependent[k].is_some(),
         };
         let queues = (0..network.demands.len()).filter(|k| network.model.stations[*k].kind == StationKind::Queue);
         let queues: Vec<Queue> = queues.map(queue).collect();

@@ -29,7 +29,7 @@ use super::service::{Family, Gamma};
 use super::sojourn::{OrderedWait, PaidWait, Sojourn, Wait, Way};
 use crate::erlang::erlang_c;
 use crate::exceptional::Exceptional;
-use crate::network::{Network, most_servers};
+use crate::network::{Network, max_speed};
 use crate::solution::Solution;
 use brimful_core::model::{ModelClass, Scheduling, Station, StationKind};
 
@@ -89,8 +89,8 @@ pub(super) fn places<'a>(network: &'a Network<'a>, solution: &'a Solution) -> Ve
             scv,
             family,
             busy,
-            rho: (busy / most_servers(station)).min(FULL),
-            open_rho: (network.open_load(k) / most_servers(station)).min(FULL),
+            rho: (busy / max_speed(station)).min(FULL),
+            open_rho: (network.open_load(k) / max_speed(station)).min(FULL),
             must_wait: erlang_c(station.servers, busy),
             left: over_busy(moment(2) * (1.0 + scv) / 2.0),
             left_squared: over_busy(moment(3) * family.third() / 6.0),
@@ -117,7 +117,7 @@ fn surprises(network: &Network<'_>, solution: &Solution) -> Vec<Option<f64>> {
         let busy: f64 = closed.iter().map(|c| network.demands[k][*c] * solution.throughput[*c]).sum();
         let queues = station.kind == StationKind::Queue && busy > 0.0;
         // Poisson if no one waits, geometric at one server.
-        if queues { present * (1.0 + (present - busy).max(0.0) * most_servers(station) / busy) } else { present }
+        if queues { present * (1.0 + (present - busy).max(0.0) * max_speed(station) / busy) } else { present }
     };
     let variances: Vec<f64> = stations.clone().map(variance).collect();
     let thinking = (network.customers() as f64 - stations.map(present).sum::<f64>()).max(0.0);

@@ -3,7 +3,7 @@
 //! Pollaczek (1930) and Khinchine (1932): the mean wait is λ·S²·(1 + scv)/(2·(1 − ρ)). Exact for ρ < 1.
 
 use crate::ModelError;
-use crate::error::stable;
+use crate::error::stable_utilization;
 use brimful_core::number::{non_negative, positive};
 use serde::Serialize;
 
@@ -27,7 +27,7 @@ pub fn mg1(arrival_rate: f64, mean_service: f64, scv: f64) -> Result<Mg1, ModelE
     let rate = non_negative(arrival_rate, || "the arrival rate".into())?;
     let service = positive(mean_service, || "the mean service time".into())?;
     let scv = non_negative(scv, || "the squared coefficient of variation".into())?;
-    let utilization = stable(rate, service)?;
+    let utilization = stable_utilization(rate, service)?;
     let wait = utilization * service * (1.0 + scv) / (2.0 * (1.0 - utilization));
     let response_time = wait + service;
     Ok(Mg1 { utilization, wait, response_time, waiting: rate * wait, number: rate * response_time })

@@ -6,7 +6,7 @@
 //! π(n) = π(0)·Rⁿ (Neuts, 1981). Exact for ρ < 1. Cost: some ten products of 2 × 2 matrices.
 
 use crate::ModelError;
-use crate::error::stable;
+use crate::error::stable_utilization;
 use brimful_core::number::{non_negative, positive};
 use serde::Serialize;
 
@@ -85,7 +85,7 @@ pub fn mmpp_m1(arrivals: &Mmpp2, mean_service: f64) -> Result<MmppM1, ModelError
     arrivals.check()?;
     let service = positive(mean_service, || "the mean service time".into())?;
     let rate = arrivals.mean_rate();
-    let utilization = stable(rate, service)?;
+    let utilization = stable_utilization(rate, service)?;
     // In units of the service time: nothing depends on the clock.
     let (rates, leave) = (arrivals.rates.map(|r| r * service), arrivals.leave.map(|r| r * service));
     let up = [[rates[0], 0.0], [0.0, rates[1]]];

@@ -1,22 +1,21 @@
-//! How the requests of an open class come: a Poisson process, of a steady rate or of one that changes between two.
+//! Arrival process of an open class: a Poisson process with a constant rate, or with one that switches between two values.
 //!
-//! The model gives the mean rate; bursts only say how it is spread over time. The next arrival is drawn at the present
-//! rate; if the rate changes before it, it is drawn again from there, which the exponential distribution allows.
+//! The mean rate is that of the model. The next arrival is drawn at the current rate. If the rate changes before it, it is
+//! drawn again from that instant, which is valid because the exponential distribution has no memory.
 
 use crate::ModelError;
 use rand::{Rng, RngExt};
 use rand_distr::{Distribution, Exp1};
 
-/// How the requests of an open class come. The mean rate is always that of the model.
+/// Arrival process of an open class. Its mean rate is always that of the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Arrivals {
-    /// A Poisson process: many users, independent of each other.
+    /// A Poisson process: many independent users.
     #[default]
     Poisson,
-    /// A Poisson process whose rate a Markov chain of two states changes, MMPP(2) (Heffes & Lucantoni 1986).
+    /// A Poisson process whose rate depends on the state of a Markov chain with two states, MMPP(2) (Heffes & Lucantoni 1986).
     Mmpp {
-        /// The rates in the two states. Only their ratio counts: they are scaled so that their mean is the class's
-        /// rate.
+        /// The rates in the two states. Only their ratio matters: they are scaled to the mean rate of the class.
         rates: [f64; 2],
         /// Changes per second out of the first state, and out of the second.
         switching: [f64; 2],
@@ -32,28 +31,28 @@ pub enum Arrivals {
     },
 }
 
-/// Where the requests of one class come from.
+/// The arrivals of one class.
 #[derive(Clone, Debug)]
 pub(super) struct Source {
     phases: [Phase; 2],
-    /// Whether phases take exponential times, or just their mean.
+    /// Whether the lengths of phases are exponential; otherwise they are constant.
     random: bool,
     current: usize,
-    /// When the current phase ends, and whether that comes before the next arrival.
+    /// When the current phase ends, and whether that is before the next arrival.
     until: f64,
     switches: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Phase {
-    /// Seconds between arrivals, on average; ∞ if there are none.
+    /// Mean time between arrivals in seconds; ∞ if there are none.
     gap: f64,
-    /// Seconds that it lasts, on average.
+    /// Mean length in seconds.
     length: f64,
 }
 
 impl Source {
-    /// Requests of this mean rate, above 0.
+    /// Arrivals with this mean rate, which must be above 0.
     pub(super) fn new(arrivals: Arrivals, rate: f64, class: &str) -> Result<Source, ModelError> {
         let (phases, random) = match arrivals {
             Arrivals::Poisson => ([Phase { gap: 1.0 / rate, length: f64::INFINITY }; 2], true),
@@ -83,7 +82,7 @@ impl Source {
         Ok(Source { phases, random, current: 0, until: 0.0, switches: false })
     }
 
-    /// Begins at time 0 in the phase that chance gives, and returns when it wants to be woken first.
+    /// Begins at time 0 in a random phase, and returns when to call [`Source::wake`] first.
     pub(super) fn start(&mut self, rng: &mut impl Rng) -> f64 {
         let [first, second] = self.phases.map(|p| p.length);
         let share = if second.is_finite() { second / (first + second) } else { 0.0 };
@@ -92,7 +91,7 @@ impl Source {
         self.next(0.0, rng)
     }
 
-    /// Woken at the instant it asked for: whether a request arrives now, and when to be woken next.
+    /// Must be called at the requested instant. Returns whether a request arrives now, and when to call it next.
     pub(super) fn wake(&mut self, now: f64, rng: &mut impl Rng) -> (bool, f64) {
         let arrives = !self.switches;
         if self.switches {

@@ -1,10 +1,10 @@
-//! When what happens next: the next instant of each of a fixed number of places, and the soonest of them.
+//! The next event of each of a fixed number of places, and the soonest of them.
 //!
-//! A tournament (Knuth, *The Art of Computer Programming* 3, §5.4.1): every inner node names the sooner of its two
-//! sides, so that a change costs one comparison per level and looking costs nothing. A place where nothing is to come
+//! A tournament tree (Knuth, *The Art of Computer Programming* 3, §5.4.1): every inner node names the sooner of its two
+//! children, so a change costs one comparison per level and finding the soonest costs nothing. A place without an event
 //! has ∞.
 
-/// The next instant of each place, in seconds.
+/// Time of the next event at each place, in seconds.
 #[derive(Debug)]
 pub(super) struct Calendar {
     instants: Vec<f64>,
@@ -25,7 +25,7 @@ impl Calendar {
         Calendar { instants: vec![f64::INFINITY; leaves], winners }
     }
 
-    /// The soonest instant and where it is; the first place of several.
+    /// Time and place of the soonest event; the first place if there are several.
     pub(super) fn soonest(&self) -> (f64, usize) {
         let place = self.winners[1] as usize;
         (self.instants[place], place)

@@ -1,4 +1,4 @@
-//! The figures of a run: which sums over its batches are set in ratio to which.
+//! The figures of a run, as ratios of sums over its batches.
 
 use super::histogram::Histogram;
 use super::intervals::{batches, quantiles, ratio, warm_up};
@@ -56,18 +56,18 @@ impl<'a> Figures<'a> {
         self.batch_s
     }
 
-    /// Whether the network has settled, and every class is known to within this share.
-    pub(super) fn reach(&self, wanted: f64) -> bool {
+    /// Whether the network has settled and the figures have this precision.
+    pub(super) fn reaches(&self, wanted: f64) -> bool {
         self.settled && self.precision().is_some_and(|precision| precision <= wanted)
     }
 
-    /// The widest interval among throughputs and mean response times of classes that send requests, as a share of its figure.
+    /// The largest relative half width among throughputs and mean response times of classes that send requests.
     pub(super) fn precision(&self) -> Option<f64> {
         let mut worst = 0.0f64;
         for (class, known) in self.layout.classes.iter().enumerate() {
             if known.sends() {
                 let (response, _) = self.responses[class]?;
-                worst = worst.max(share(self.throughput(class))?).max(share(response)?);
+                worst = worst.max(relative_half_width(self.throughput(class))?).max(relative_half_width(response)?);
             }
         }
         Some(worst)
@@ -112,14 +112,13 @@ impl<'a> Figures<'a> {
         move |sum| sum.visits[place]
     }
 
-    fn per_second(&self, what: impl Fn(&Slice) -> f64) -> Estimate {
-        let figure = ratio(self.sums.iter().map(|sum| [what(sum), self.batch_s]));
+    fn per_second(&self, count: impl Fn(&Slice) -> f64) -> Estimate {
+        let figure = ratio(self.sums.iter().map(|sum| [count(sum), self.batch_s]));
         figure.map_or(Estimate { value: 0.0, ci95_half_width: None }, |(figure, _)| figure)
     }
 }
 
-/// The interval's half width as a share of the figure.
-fn share(figure: Estimate) -> Option<f64> {
+fn relative_half_width(figure: Estimate) -> Option<f64> {
     let half = figure.ci95_half_width?;
     Some(if half > 0.0 { half / figure.value.abs() } else { 0.0 })
 }
@@ -130,7 +129,7 @@ fn sum(batch: &[Slice]) -> Slice {
     sum
 }
 
-/// By slice: how many were present at all stations together, and at the one that was busiest over the run.
+/// Requests present in each slice, at all stations together and at the busiest station of the run.
 fn presence(layout: &Layout, slices: &[Slice]) -> Vec<Vec<f64>> {
     let classes = layout.classes.len();
     let row = |station: usize| station * classes..(station + 1) * classes;

@@ -1,4 +1,4 @@
-//! A simulation request by request, for whoever wants what happened rather than figures of it.
+//! A simulation that reports single requests instead of figures.
 
 use super::SimulationOptions;
 use super::layout::Layout;
@@ -6,27 +6,28 @@ use super::world::{Passage, World};
 use crate::ModelError;
 use brimful_core::model::Model;
 
-/// What happened in one of the equal intervals of a simulation.
+/// One of the equal intervals of a simulation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Episode {
-    /// The requests that were completed in it, in this order.
+    /// The requests that were completed, in that order.
     pub completed: Vec<Passage>,
-    /// Service received in it, in seconds of demand: stations × classes.
+    /// Service received, in seconds of demand: stations × classes.
     pub work: Vec<Vec<f64>>,
 }
 
-/// Simulates a network from empty in intervals of this length, and hands over each as it ends. Goes on for as long as
-/// `see` says so; `precision`, `events` and `time_s` of the options have no effect. The network need not keep up.
-/// Returns the requests present at the end.
+/// Simulates an initially empty network in intervals of this length, and passes each to `see` as it ends, until that returns
+/// false. `precision`, `events` and `time_s` of the options have no effect. The network may be saturated. Returns the
+/// requests present at the end.
 ///
-/// Errors: what does not fit together, a number that cannot be, or more requests present than there is room for.
+/// # Errors
+/// When the model or the options are invalid, or more than a million requests are present.
 pub fn follow(
     model: &Model,
     options: &SimulationOptions,
     interval_s: f64,
     mut see: impl FnMut(Episode) -> bool,
 ) -> Result<Vec<Passage>, ModelError> {
-    let layout = Layout::stable_or_not(model, options)?;
+    let layout = Layout::unchecked_stability(model, options)?;
     let mut world = World::new(&layout, options.seed);
     world.passages = Some(Vec::new());
     for interval in 1_u64.. {

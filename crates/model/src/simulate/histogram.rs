@@ -1,29 +1,29 @@
-//! How often which response time: counts in buckets whose widths are 1/128 of their octave, so that a quantile is known
-//! to 0.8 % of itself. The lowest and the highest bucket also take what is below and above them.
+//! Histogram of response times. A bucket is 1/128 of its octave wide, so the relative error of a quantile is at most 0.8 %.
+//! The lowest and the highest bucket also count all times below and above them.
 
 /// Buckets per octave, as a power of 2.
 const FINENESS: u32 = 7;
 const OCTAVES: i32 = 48;
-/// How many octaves lie below the time around which the histogram is made.
-const BELOW: i32 = 20;
-/// How many there are.
+/// Octaves below the time around which the histogram is made.
+const OCTAVES_BELOW: i32 = 20;
+/// Number of buckets.
 pub(super) const BUCKETS: usize = (OCTAVES as usize) << FINENESS;
 
 /// A histogram of positive times.
 #[derive(Clone, Debug)]
 pub(super) struct Histogram {
     counts: Vec<u32>,
-    /// The number of the lowest bucket, when buckets are numbered by the leading bits of a float.
+    /// Number of the lowest bucket. Buckets are numbered by the leading bits of a float.
     lowest: i64,
 }
 
-/// Buckets that are not empty, and how many they hold, in rising order.
+/// Numbers and counts of the buckets that are not empty, in rising order.
 pub(super) type Buckets = Vec<(u16, u32)>;
 
 impl Histogram {
-    /// For times of this magnitude, from a millionth of it to 10⁸ times as much.
+    /// A histogram for times from a millionth of this time to 10⁸ times as much.
     pub(super) fn around(time: f64) -> Histogram {
-        let lowest = number(time) - (i64::from(BELOW) << FINENESS);
+        let lowest = number(time) - (i64::from(OCTAVES_BELOW) << FINENESS);
         Histogram { counts: vec![0; BUCKETS], lowest }
     }
 
@@ -33,7 +33,7 @@ impl Histogram {
         self.counts[bucket as usize] += 1;
     }
 
-    /// What was recorded since it was last taken.
+    /// Takes what was recorded since the last call.
     pub(super) fn take(&mut self) -> Buckets {
         let filled = self.counts.iter_mut().enumerate().filter(|(_, count)| **count > 0);
         filled.map(|(bucket, count)| (bucket as u16, std::mem::take(count))).collect()
@@ -46,7 +46,7 @@ impl Histogram {
     }
 }
 
-/// The leading bits of a positive number rise with it; 0 is first.
+/// The leading bits of a non-negative number, which increase with it.
 #[inline]
 fn number(time: f64) -> i64 {
     (time.max(0.0).to_bits() >> (52 - FINENESS)) as i64

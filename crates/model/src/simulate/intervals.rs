@@ -1,24 +1,23 @@
 //! From slices of a run to figures with 95 % confidence intervals.
 //!
-//! Warm-up: the slices at the head are left out whose absence makes the standard error of the mean of the rest least
-//! (MSER; White 1997, White, Cobb & Spratt 2000), but none after the first that is on the other side of that mean than
-//! the very first (Fishman 1973): by then the network has seen its usual state, and to cut further would be to cut what
-//! is uncommon, which biases a short run. Judged by the number of requests at all stations together and by that at the
-//! busiest; the later of the two, and at most half the run. A least at that limit means that it has not settled.
+//! Warm-up: the initial slices are removed that minimize the standard error of the mean of the rest (MSER; White 1997,
+//! White, Cobb & Spratt 2000). No slice is removed after the first one on the other side of that mean than the initial one
+//! (Fishman 1973): the network has then reached its usual state, and removing more would bias a short run. The warm-up is
+//! computed for the number of requests at all stations and for that at the busiest station; the longer of the two counts,
+//! and at most half the run. A minimum at that limit means that the network has not settled.
 //!
-//! Intervals: the rest is cut into 32 batches of equal time (Schmeiser 1982: more than 30 gain next to nothing). Every
-//! figure is a ratio of two sums, such as seconds over requests; its standard error is that of the batches' residuals
-//! about the ratio (Cochran 1977, §6.3), with Student's t for 31 degrees of freedom. Successive batches of a congested
-//! network are still correlated, which makes such intervals too short. The residuals' lag-1 correlation r, if above 0,
-//! widens them by √((1 + r)/(1 − r)), exact for batches that are an autoregression of first order. Near saturation
-//! batches are also skewed: now and then a queue gets very long, and runs that have not seen one state both too low a
-//! figure and too short an interval. Willink (2005) moves the ends of Student's interval by the third moment; the
-//! longer side is taken for both. This and the former are the two corrections of Skart (Tafazzoli & Wilson 2011). With
-//! them 94 % of the intervals cover the truth at a utilization of 0.98 after a million events, where without the latter
-//! 89 % do.
+//! Intervals: the rest is divided into 32 batches of equal time (Schmeiser 1982: more than 30 gain little). Every figure is
+//! a ratio of two sums, such as seconds over requests. Its standard error is that of the batches' residuals about the ratio
+//! (Cochran 1977, §6.3), with Student's t for 31 degrees of freedom. Two corrections follow Skart (Tafazzoli & Wilson
+//! 2011). Successive batches of a congested network are correlated: a lag-1 correlation r > 0 of the residuals widens the
+//! interval by √((1 + r)/(1 − r)), which is exact for a first-order autoregression. Near saturation batches are also
+//! skewed: queues are occasionally very long, and a run without such a queue would state too low a figure and too short an
+//! interval. Willink (2005) shifts the ends of Student's interval by the third moment; the longer side is used for both.
+//! At a utilization of 0.98, 94 % of the intervals cover the truth after a million events, and 89 % without the correction
+//! for skewness.
 //!
-//! Quantiles: the interval for the share of requests up to the quantile, carried over by the distribution found
-//! (Woodruff 1952).
+//! Quantiles: the interval of the share of requests up to the quantile, transformed by the measured distribution (Woodruff
+//! 1952).
 
 use super::histogram::{BUCKETS, Histogram};
 use super::record::Slice;
@@ -28,25 +27,27 @@ use crate::Estimate;
 pub(super) const BATCHES: usize = 32;
 /// Student's t for 31 degrees of freedom, two-sided 95 %.
 const STUDENT: f64 = 2.039_513;
-/// The greatest correlation that is corrected for; beyond it an interval means nothing but "too short".
-const MOST_CORRELATED: f64 = 0.9;
+/// Greatest correlation that is corrected for. Beyond it, an interval is too short by an unknown amount.
+const MAX_CORRELATION: f64 = 0.9;
 
-/// How many slices at the head are warm-up, and whether the run has settled after them, by series of one value per
+/// Number of initial slices that are warm-up, and whether the run has settled after them. Each series has one value per
 /// slice.
 pub(super) fn warm_up(series: &[Vec<f64>]) -> (usize, bool) {
-    let latest = series.iter().map(|values| (head(values), values.len() / 2)).max().unwrap_or((0, 0));
+    let latest = series.iter().map(|values| (warm_up_length(values), values.len() / 2)).max().unwrap_or((0, 0));
     (latest.0, latest.0 < latest.1 || latest.1 == 0)
 }
 
-/// The number of values at the head, at most half of them, that are warm-up.
-fn head(values: &[f64]) -> usize {
-    let (mut mean, mut squares, mut n) = (0.0, 0.0, 0.0);
+/// Number of initial values that are warm-up, at most half of them.
+fn warm_up_length(values: &[f64]) -> usize {
+    let mut mean = 0.0;
+    let mut squares = 0.0;
+    let mut n = 0.0;
     let mut best = (f64::INFINITY, 0);
     for (i, value) in values.iter().enumerate().rev() {
         n += 1.0;
-        let off = value - mean;
-        mean += off / n;
-        squares += off * (value - mean);
+        let deviation = value - mean;
+        mean += deviation / n;
+        squares += deviation * (value - mean);
         let error = squares / (n * n);
         if i <= values.len() / 2 && error <= best.0 {
             best = (error, i);
@@ -58,7 +59,7 @@ fn head(values: &[f64]) -> usize {
     best.1.min(crossing.unwrap_or(best.1))
 }
 
-/// The run without its warm-up, in [`BATCHES`] stretches. Where that does not come out even, the warm-up is longer.
+/// The run without its warm-up, in [`BATCHES`] equal parts. The warm-up is extended by the remainder of the division.
 pub(super) fn batches(slices: &[Slice], warm_up: usize) -> Vec<&[Slice]> {
     let size = (slices.len() - warm_up) / BATCHES;
     if size == 0 {
@@ -67,43 +68,44 @@ pub(super) fn batches(slices: &[Slice], warm_up: usize) -> Vec<&[Slice]> {
     slices[slices.len() - size * BATCHES..].chunks(size).collect()
 }
 
-/// A ratio of sums over batches with its interval, and the lag-1 correlation of the batches. `None` if there is nothing
-/// below the line; no interval if that is so of half the batches.
+/// A ratio of sums over batches with its interval, and the lag-1 correlation of the batches. `None` if the denominator is 0;
+/// without interval if it is 0 in half of the batches.
 pub(super) fn ratio(batches: impl IntoIterator<Item = [f64; 2]>) -> Option<(Estimate, f64)> {
     let batches: Vec<[f64; 2]> = batches.into_iter().collect();
     let n = batches.len() as f64;
     let sum = |i: usize| batches.iter().map(|b| b[i]).sum::<f64>();
-    let (above, below) = (sum(0), sum(1));
-    if below.is_nan() || below <= 0.0 {
+    let denominator = sum(1);
+    if denominator.is_nan() || denominator <= 0.0 {
         return None;
     }
-    let value = above / below;
+    let value = sum(0) / denominator;
     if 2 * batches.iter().filter(|b| b[1] > 0.0).count() <= batches.len() {
         return Some((Estimate { value, ci95_half_width: None }, 0.0));
     }
-    let residuals: Vec<f64> = batches.iter().map(|b| (b[0] - value * b[1]) * n / below).collect();
+    let residuals: Vec<f64> = batches.iter().map(|b| (b[0] - value * b[1]) * n / denominator).collect();
     let squares: f64 = residuals.iter().map(|r| r * r).sum();
     let products: f64 = residuals.windows(2).map(|r| r[0] * r[1]).sum();
-    // What is only rounding has no correlation.
+    // Rounding errors are not correlated.
     let correlation = if squares.sqrt() > 1e-12 * value.abs() * n { products / squares } else { 0.0 };
-    let r = correlation.clamp(0.0, MOST_CORRELATED);
+    let r = correlation.clamp(0.0, MAX_CORRELATION);
     let error = (squares / (n - 1.0) / n * (1.0 + r) / (1.0 - r)).sqrt();
-    let errors = student_if_skewed(&residuals, squares);
+    let errors = skewness_corrected_t(&residuals, squares);
     Some((Estimate { value, ci95_half_width: Some(errors * error) }, correlation))
 }
 
-/// Student's t where the batches' residuals (with this sum of squares) are skewed, on the longer side.
-fn student_if_skewed(residuals: &[f64], squares: f64) -> f64 {
+/// Student's t, corrected for the skewness of the batches' residuals, on the longer side. `squares` is the sum of their
+/// squares.
+fn skewness_corrected_t(residuals: &[f64], squares: f64) -> f64 {
     let n = residuals.len() as f64;
     let deviation = (squares / (n - 1.0)).sqrt();
     let cubes: f64 = residuals.iter().map(|r| (r / deviation).powi(3)).sum();
     let skewness = cubes * n / ((n - 1.0) * (n - 2.0));
     let a = skewness.abs() / (6.0 * n.sqrt());
-    // Without skewness the expression is 0/0; and without any deviation there is none.
+    // Without skewness the expression is 0/0; without any deviation the skewness is undefined.
     if a < 1e-6 || a.is_nan() { STUDENT } else { (1.0 - (1.0 - 6.0 * a * (STUDENT + a)).cbrt()) / (2.0 * a) }
 }
 
-/// The quantiles of the response time of a class at these shares; `None` if no request of it was completed.
+/// Quantiles of the response time of a class; `None` if none of its requests was completed.
 pub(super) fn quantiles(
     batches: &[&[Slice]],
     class: usize,
@@ -133,16 +135,16 @@ pub(super) fn quantiles(
         let quantile = at(share);
         let value = time(quantile);
         let below = |row: &Vec<u64>| [count_below(row, quantile), row.iter().sum::<u64>() as f64];
-        let off = ratio(counts.iter().map(below)).and_then(|(share, _)| share.ci95_half_width);
-        // No interval reaches beyond the requests that were seen.
-        let ci95_half_width = off
-            .filter(|off| share + off < 1.0 && share - off > 0.0)
-            .map(|off| (time(at(share + off)) - value).max(value - time(at(share - off))));
+        let half_width = ratio(counts.iter().map(below)).and_then(|(share, _)| share.ci95_half_width);
+        // An interval does not extend beyond the observed requests.
+        let ci95_half_width = half_width
+            .filter(|half| share + half < 1.0 && share - half > 0.0)
+            .map(|half| (time(at(share + half)) - value).max(value - time(at(share - half))));
         Estimate { value, ci95_half_width }
     }))
 }
 
-/// The bucket, and how far in it, below which that many are.
+/// The bucket below which `rank` requests are, and the position within that bucket as the fraction.
 fn position(counts: &[u64], rank: f64) -> f64 {
     let mut below = 0.0;
     let mut last = 0.0;
@@ -157,7 +159,7 @@ fn position(counts: &[u64], rank: f64) -> f64 {
     last
 }
 
-/// How many are below a position.
+/// Number of requests below a position.
 fn count_below(counts: &[u64], position: f64) -> f64 {
     let bucket = position.floor() as usize;
     let whole: u64 = counts[..bucket].iter().sum();
@@ -172,13 +174,13 @@ mod tests {
     fn what_is_unlike_the_rest_is_warm_up_and_nothing_else() {
         let noise = |i: usize| ((i * 7919) % 13) as f64 / 13.0;
         let settled: Vec<f64> = (0..200).map(noise).collect();
-        assert!(head(&settled) < 20, "{}", head(&settled));
+        assert!(warm_up_length(&settled) < 20, "{}", warm_up_length(&settled));
         let warming: Vec<f64> = (0..200).map(|i| noise(i) + if i < 40 { (40 - i) as f64 } else { 0.0 }).collect();
-        assert!((36..50).contains(&head(&warming)), "{}", head(&warming));
+        assert!((36..50).contains(&warm_up_length(&warming)), "{}", warm_up_length(&warming));
         let burst: Vec<f64> = (0..200).map(|i| noise(i) + if (20..60).contains(&i) { 9.0 } else { 0.0 }).collect();
-        assert!(head(&burst) <= 20, "{}", head(&burst));
+        assert!(warm_up_length(&burst) <= 20, "{}", warm_up_length(&burst));
         let growing: Vec<f64> = (0..200).map(|i| noise(i) + i as f64).collect();
-        assert_eq!(head(&growing), 100);
+        assert_eq!(warm_up_length(&growing), 100);
     }
 
     #[test]
@@ -200,7 +202,7 @@ mod tests {
             let mean = values.iter().sum::<f64>() / BATCHES as f64;
             values.iter().map(|v| v - mean).collect()
         };
-        let errors = |residuals: &[f64]| student_if_skewed(residuals, residuals.iter().map(|r| r * r).sum());
+        let errors = |residuals: &[f64]| skewness_corrected_t(residuals, residuals.iter().map(|r| r * r).sum());
         assert!((errors(&spread(&|i| i as f64)) - STUDENT).abs() < 1e-3);
         let (rising, falling) = (spread(&|i| (0.2 * i as f64).exp()), spread(&|i| -(0.2 * i as f64).exp()));
         assert!(errors(&rising) > 1.3 * STUDENT && errors(&rising) < 3.0 * STUDENT, "{}", errors(&rising));

@@ -1,53 +1,52 @@
-//! A model made ready to be simulated: checked, and turned into tables.
+//! A validated model in the form of tables for the simulation.
 //!
-//! Where servers wake up for those who find them idle, W·Iᵖ⁻¹ takes I from the law at the mean rates of the open
-//! classes (and the throughputs of closed ones, as the Linearizer has them).
+//! The additional service time W·Iᵖ⁻¹ of a request that finds idle servers takes I from the law ([`crate::idle_law`]), at the
+//! mean rates of the open classes and the Linearizer's throughputs of the closed ones.
 //!
-//! Background work b slows every server of a station to 1 − b of its rate. A delay has no capacity and knows no
-//! background.
+//! Background work b slows every server of a station to 1 − b of its rate. A delay has no capacity and no background.
 
 use super::SimulationOptions;
 use super::arrivals::{Arrivals, Source};
 use super::queue::{Capacity, Discipline};
 use super::service::{Sampler, Service};
 use crate::ModelError;
-use crate::network::{Network, most_servers, servers};
+use crate::network::{Network, max_speed, servers};
 use crate::under_load;
 use brimful_core::model::{self, Model, Scheduling, StationKind};
 use brimful_core::number::NumberError;
 
-/// How many requests may be present before the network is taken to be one that cannot keep up.
-pub(super) const MOST_PRESENT: usize = 1_000_000;
+/// Number of requests present at which the network is taken to be saturated.
+pub(super) const MAX_PRESENT: usize = 1_000_000;
 
-/// What the simulation needs to know of a model.
+/// A model as the simulation needs it.
 pub(super) struct Layout {
     pub(super) stations: Vec<Station>,
     pub(super) classes: Vec<Class>,
-    /// Requests per second if no one ever waited.
+    /// Requests per second if none waited.
     pub(super) rate: f64,
 }
 
-/// A station made ready.
+/// A station as the simulation needs it.
 pub(super) struct Station {
     pub(super) name: String,
     pub(super) discipline: Discipline,
     /// Service times of unit mean.
     pub(super) sampler: Sampler,
-    /// Seconds of demand that it can serve per second, however many come; ∞ for a delay.
+    /// Most seconds of demand that it can serve per second; ∞ for a delay.
     pub(super) capacity: f64,
-    /// The servers that utilization is shared among.
+    /// The number of servers that utilization refers to.
     pub(super) servers: f64,
-    /// By class, of those who find all servers busy.
+    /// Demand of a request that finds all servers busy, by class.
     pub(super) demands: Vec<f64>,
-    /// Seconds of demand more for who finds all servers idle; in proportion for who finds some.
+    /// Additional demand of a request that finds all servers idle, in seconds; proportional if it finds some idle.
     pub(super) waking: f64,
-    /// By class: the station that follows; none after the last.
+    /// The next station that a class visits; `None` after the last one.
     pub(super) next: Vec<Option<usize>>,
 }
 
-/// A class made ready.
+/// A class as the simulation needs it.
 pub(super) struct Class {
-    /// Of an open class that has a rate.
+    /// The arrivals of an open class with a rate above 0.
     pub(super) source: Option<Source>,
     /// Customers of a closed class; 0 for an open one.
     pub(super) population: u32,
@@ -59,23 +58,23 @@ pub(super) struct Class {
 }
 
 impl Layout {
-    /// Of a network that can keep up.
+    /// The layout of a network that can keep up.
     pub(super) fn new(model: &Model, options: &SimulationOptions) -> Result<Layout, ModelError> {
         check_options(model, options)?;
-        Layout::of(&under_load::network(model)?, options)
+        Layout::from_network(&under_load::network(model)?, options)
     }
 
-    /// Of a network whose open classes may be more than it can take.
-    pub(super) fn stable_or_not(model: &Model, options: &SimulationOptions) -> Result<Layout, ModelError> {
+    /// The layout of a network that may be saturated by its open classes.
+    pub(super) fn unchecked_stability(model: &Model, options: &SimulationOptions) -> Result<Layout, ModelError> {
         check_options(model, options)?;
-        let network = Network::stable_or_not(model)?;
+        let network = Network::unchecked_stability(model)?;
         if network.closed().next().is_some() {
-            return Layout::of(&under_load::network(model)?, options);
+            return Layout::from_network(&under_load::network(model)?, options);
         }
-        Layout::of(&network, options)
+        Layout::from_network(&network, options)
     }
 
-    fn of(network: &Network<'_>, options: &SimulationOptions) -> Result<Layout, ModelError> {
+    fn from_network(network: &Network<'_>, options: &SimulationOptions) -> Result<Layout, ModelError> {
         let model = network.model;
         let lines = urgency(&model.classes);
         let service = |i: usize| options.service.get(i).copied().unwrap_or_default();
@@ -94,8 +93,8 @@ impl Layout {
         Ok(Layout { stations, classes, rate })
     }
 
-    /// The simulated time from which a clock can no longer tell a thousandth of the shortest request.
-    pub(super) fn finest(&self) -> f64 {
+    /// Simulated time at which the clock's resolution is a thousandth of the shortest request.
+    pub(super) fn max_time(&self) -> f64 {
         self.classes.iter().map(|c| c.demand).fold(f64::INFINITY, f64::min) * 1e-3 / f64::EPSILON
     }
 }
@@ -112,7 +111,7 @@ impl Station {
             name: station.name.clone(),
             discipline: discipline(station, lines),
             sampler: Sampler::new(service, network.scv[index], &station.name)?,
-            capacity: if queues { most_servers(station) * (1.0 - station.background) } else { f64::INFINITY },
+            capacity: if queues { max_speed(station) * (1.0 - station.background) } else { f64::INFINITY },
             servers: servers(station),
             demands: if wakes { model.demands[index].clone() } else { network.nominal[index].clone() },
             waking: network.waking[index] * (1.0 - station.background),
@@ -136,7 +135,7 @@ impl Class {
         })
     }
 
-    /// Whether any request of it is ever sent.
+    /// Whether the class sends any requests.
     pub(super) fn sends(&self) -> bool {
         self.source.is_some() || self.population > 0
     }
@@ -154,7 +153,7 @@ fn check_options(model: &Model, options: &SimulationOptions) -> Result<(), Model
         }
     }
     let customers: u64 = model.classes.iter().filter_map(|class| class.population).map(u64::from).sum();
-    if customers > MOST_PRESENT as u64 {
+    if customers > MAX_PRESENT as u64 {
         let (what, value) = ("the population of all closed classes".into(), customers as f64);
         return Err(ModelError::Number(NumberError { what, value, need: "at most 1,000,000 in a simulation" }));
     }
@@ -167,8 +166,8 @@ fn check_options(model: &Model, options: &SimulationOptions) -> Result<(), Model
     Ok(())
 }
 
-/// By class: its rank among the distinct priorities, the most urgent 0.
-fn urgency(classes: &[model::ModelClass]) -> Vec<usize> {
+/// Rank of each class among the distinct priorities; 0 is the most urgent.
+fn urgency(classes: &[model::Class]) -> Vec<usize> {
     let mut priorities: Vec<u32> = classes.iter().map(|c| c.priority).collect();
     priorities.sort_unstable();
     priorities.dedup();

@@ -1,57 +1,57 @@
-//! Who is at a station: some in service, the others waiting.
+//! The requests at a station: some in service, the others waiting.
 //!
-//! All in service at a station are served equally fast, so one clock per station is enough: it shows how much service,
-//! in seconds of demand, each of them has had since the station was last empty. A request that enters service at clock
-//! v and needs s leaves at clock v + s, whatever becomes of the speed meanwhile. An arrival at processor sharing
-//! therefore costs O(log n), not a new departure for everyone (virtual time, as in Parekh & Gallager 1993, §III).
+//! All requests in service at a station are served at the same speed, so one clock per station is enough. It counts the
+//! service, in seconds of demand, that each of them has received since the station was last empty. A request that enters
+//! service at clock v and needs s leaves at clock v + s, even if the speed changes. An arrival at processor sharing
+//! therefore costs O(log n) and does not require a new departure time for every request (virtual time, as in Parekh &
+//! Gallager 1993, §III).
 //!
-//! Whoever changes a queue brings its clock to the instant first ([`Queue::clock`]) and settles it last
-//! ([`Queue::settle`]).
+//! A caller that changes a queue first advances its clock ([`Queue::clock`]) and finally calls [`Queue::settle`].
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// What a station does with those who come.
+/// How a station serves requests.
 #[derive(Clone, Debug)]
 pub(super) struct Discipline {
-    /// How many are served at once; `usize::MAX` for processor sharing and delays.
+    /// Number of requests that are served at once; `usize::MAX` for processor sharing and delays.
     pub(super) slots: usize,
-    /// How fast.
+    /// Its speed.
     pub(super) capacity: Capacity,
-    /// By class: the line it waits in, the most urgent first.
+    /// Index of the line in which each class waits; the most urgent line is 0.
     pub(super) lines: Vec<usize>,
-    /// Whether who is more urgent interrupts.
+    /// Whether a more urgent request interrupts service.
     pub(super) preemptive: bool,
 }
 
 /// Seconds of demand that a station serves per second.
 #[derive(Clone, Debug)]
 pub(super) enum Capacity {
-    /// One for each who is present.
+    /// 1 for each request present.
     Unlimited,
-    /// So much for each, up to a number of servers.
+    /// Speed of each server, and their number.
     Servers(f64, f64),
-    /// So much in all with 1, 2, … present; the last holds for any more.
+    /// Total speed with 1, 2, … requests present; the last applies to any more.
     Table(Vec<f64>),
 }
 
 impl Discipline {
-    /// Everyone is served at once, for this many classes.
+    /// All requests are served at once, for this many classes.
     pub(super) fn delay(classes: usize) -> Discipline {
         Discipline { slots: usize::MAX, capacity: Capacity::Unlimited, lines: vec![0; classes], preemptive: false }
     }
 }
 
-/// The requests at one station; a request is a number that the caller gives it.
+/// The requests at one station. The caller identifies requests by numbers.
 #[derive(Debug)]
 pub(super) struct Queue {
     discipline: Discipline,
     clock: f64,
-    /// When the clock showed that.
+    /// Time at which the clock was read.
     at: f64,
     speed: f64,
-    /// In service: the bits of the clock's reading at the end, which sort as the non-negative number does, and the
-    /// request.
+    /// In service: the clock's reading at the end of service, and the request. The reading is stored as bits, which sort like
+    /// the non-negative number.
     serving: BinaryHeap<Reverse<(u64, u32)>>,
     waiting: Vec<VecDeque<u32>>,
     present: usize,
@@ -64,7 +64,7 @@ impl Queue {
         Queue { discipline, clock: 0.0, at: 0.0, speed: 0.0, serving: BinaryHeap::new(), waiting, present: 0 }
     }
 
-    /// The clock at this instant, to which it is brought.
+    /// Advances the clock to this instant and returns its reading.
     #[inline]
     pub(super) fn clock(&mut self, now: f64) -> f64 {
         self.clock += (now - self.at) * self.speed;
@@ -82,45 +82,48 @@ impl Queue {
         self.serving.len()
     }
 
-    /// Who is being served, in no order.
+    /// The requests in service, in arbitrary order.
     pub(super) fn served_requests(&self) -> impl Iterator<Item = u32> {
         self.serving.iter().map(|Reverse((_, request))| *request)
     }
 
-    /// Counts one more in.
+    /// Counts an arrival.
     #[inline]
     pub(super) fn enter(&mut self) {
         self.present += 1;
     }
 
-    /// Whether one more could be served at once.
+    /// Whether another request can enter service.
     #[inline]
     pub(super) fn has_slot(&self) -> bool {
         self.serving.len() < self.discipline.slots
     }
 
-    /// Serves a request that needs this much.
+    /// Begins the service of a request that needs this many seconds of demand.
     #[inline]
     pub(super) fn serve(&mut self, request: u32, service: f64) {
         self.serving.push(Reverse(((self.clock + service).to_bits(), request)));
     }
 
-    /// Has it wait behind the others of its line.
+    /// Adds a request to the end of its line.
     #[inline]
     pub(super) fn wait(&mut self, request: u32, class: usize) {
         self.waiting[self.discipline.lines[class]].push_back(request);
     }
 
-    /// Interrupts for an arrival of this class: who is the least urgent in service, if less urgent than it, and of
-    /// several the last to have come, waits again before the others of its line. Returns it and the service that it
-    /// still needs.
+    /// Interrupts the least urgent request in service, if it is less urgent than an arrival of this class; of several, the one
+    /// that arrived last. It waits at the front of its line. Returns it and its remaining service.
     #[inline]
-    pub(super) fn interrupt(&mut self, class: usize, who: impl Fn(u32) -> (usize, f64)) -> Option<(u32, f64)> {
+    pub(super) fn interrupt(
+        &mut self,
+        class: usize,
+        class_and_arrival: impl Fn(u32) -> (usize, f64),
+    ) -> Option<(u32, f64)> {
         if !self.discipline.preemptive {
             return None;
         }
         let entry = |Reverse((end, request)): &Reverse<(u64, u32)>| {
-            let (class, arrived) = who(*request);
+            let (class, arrived) = class_and_arrival(*request);
             (self.discipline.lines[class], arrived, *end, *request)
         };
         let last = |a: &(usize, f64, u64, u32), b: &(usize, f64, u64, u32)| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1));
@@ -133,7 +136,7 @@ impl Queue {
         Some((request, (f64::from_bits(end) - self.clock).max(0.0)))
     }
 
-    /// Ends the service that ends first; the clock then shows exactly that.
+    /// Ends the service that ends first, and sets the clock to that reading.
     #[inline]
     pub(super) fn leave(&mut self) -> Option<u32> {
         let Reverse((end, request)) = self.serving.pop()?;
@@ -142,9 +145,9 @@ impl Queue {
         Some(request)
     }
 
-    /// Who of those that wait is to be served next.
+    /// Takes the next waiting request to be served.
     #[inline]
-    pub(super) fn call(&mut self) -> Option<u32> {
+    pub(super) fn next_waiting(&mut self) -> Option<u32> {
         self.waiting.iter_mut().find_map(VecDeque::pop_front)
     }
 
@@ -208,7 +211,7 @@ mod tests {
         for (request, class) in [(0, 1), (1, 1), (2, 0), (3, 1), (4, 0)] {
             arrive(&mut q, 0.0, request, class, 1.0);
         }
-        let order: Vec<u32> = std::iter::from_fn(|| q.call()).collect();
+        let order: Vec<u32> = std::iter::from_fn(|| q.next_waiting()).collect();
         assert_eq!(order, [2, 4, 1, 3]);
     }
 
@@ -222,6 +225,6 @@ mod tests {
         assert_eq!(q.interrupt(2, class), None);
         // One server's work is shared by the two in service: each has had ½ s, the first 1 s more alone.
         assert_eq!(q.interrupt(0, class), Some((1, 4.5)));
-        assert_eq!(q.call(), Some(1));
+        assert_eq!(q.next_waiting(), Some(1));
     }
 }

@@ -1,13 +1,13 @@
-//! What a simulation has seen, in slices of equal time whose number stays within bounds: when there are too many, every
-//! two become one. So a run may be of any length, and what of it is warm-up is decided when it is over.
+//! Recorded figures of a simulation, in slices of equal time. When there are too many slices, pairs of them are merged, so a
+//! run may have any length. The warm-up is determined when the run is over.
 
 use super::histogram::{Buckets, Histogram};
 use super::layout::Layout;
 use super::world::{Completed, Visits, World};
 
-/// The most slices that are kept; afterwards there are half as many.
-const MOST: usize = 512;
-/// A slice begins as the time in which this many requests would come if no one ever waited.
+/// Number of slices at which pairs of them are merged.
+const MAX_SLICES: usize = 512;
+/// Requests in an initial slice, if none of them waited.
 const REQUESTS: f64 = 40.0;
 
 /// Slices of equal time, without gaps.
@@ -30,10 +30,10 @@ pub(super) struct Slice {
 
 impl Record {
     pub(super) fn new(layout: &Layout, time_s: Option<f64>) -> Record {
-        let enough = REQUESTS / layout.rate;
-        // A run of a given time that is too short for that still gets its slices.
-        let slice_s = time_s.map_or(enough, |time| enough.min(2.0 * time / MOST as f64));
-        Record { slices: Vec::with_capacity(MOST), slice_s }
+        let preferred = REQUESTS / layout.rate;
+        // A run with a time limit gets shorter slices if there would be too few.
+        let slice_s = time_s.map_or(preferred, |time| preferred.min(2.0 * time / MAX_SLICES as f64));
+        Record { slices: Vec::with_capacity(MAX_SLICES), slice_s }
     }
 
     /// When the next slice ends.
@@ -50,14 +50,14 @@ impl Record {
             visits: world.presence.iter_mut().map(|presence| std::mem::take(&mut presence.visits)).collect(),
         };
         self.slices.push(slice);
-        if self.slices.len() == MOST {
+        if self.slices.len() == MAX_SLICES {
             self.halve();
         }
     }
 
-    /// Whether it has grown by a third or half since this was last so, so that looking is worth the while.
-    pub(super) fn is_worth_a_look(&self) -> bool {
-        self.slices.len() >= MOST / 2 && self.slices.len().is_multiple_of(MOST / 4)
+    /// Whether the precision should be checked: the record has grown by a third or half since the last check.
+    pub(super) fn is_due_for_check(&self) -> bool {
+        self.slices.len() >= MAX_SLICES / 2 && self.slices.len().is_multiple_of(MAX_SLICES / 4)
     }
 
     fn halve(&mut self) {
@@ -76,7 +76,7 @@ impl Record {
 }
 
 impl Slice {
-    /// Adds what can be added number by number: all but the histograms.
+    /// Adds all figures except the histograms.
     pub(super) fn add(&mut self, other: &Slice) {
         for (mine, theirs) in self.completed.iter_mut().zip(&other.completed) {
             mine.count += theirs.count;
@@ -91,7 +91,7 @@ impl Slice {
     }
 }
 
-/// Both in one, in rising order.
+/// The sum of two histograms, in rising order.
 fn merged(a: &Buckets, b: &Buckets) -> Buckets {
     let mut all = [&a[..], &b[..]].concat();
     all.sort_unstable_by_key(|(bucket, _)| *bucket);

@@ -1,4 +1,4 @@
-//! What a simulation found, and what that is worth.
+//! The result of a simulation, and its precision.
 
 use super::SimulationOptions;
 use super::figures::{Figures, ResponseTime};
@@ -71,10 +71,10 @@ pub enum Ended {
     Resolution,
 }
 
-/// The correlation of successive batches beyond which the correction of the intervals is not to be relied on.
-const TOO_CORRELATED: f64 = 0.5;
+/// Correlation of successive batches above which the correction of the intervals is unreliable.
+const UNRELIABLE_CORRELATION: f64 = 0.5;
 
-/// What a finished run found.
+/// The result of a finished run.
 pub(super) fn result(
     layout: &Layout,
     world: &World<'_>,
@@ -121,30 +121,30 @@ fn run(world: &World<'_>, record: &Record, figures: &Figures<'_>, options: &Simu
         ended,
         caveats: Vec::new(),
     };
-    let more = match ended {
+    let advice = match ended {
         Ended::Events => "allow more events",
         Ended::Time => "allow more time",
         Ended::Precision => "ask for more precision",
         Ended::Resolution => "leave out either the shortest or the longest times",
     };
-    let mut say = |caveat: String| run.caveats.push(caveat);
+    let mut add = |caveat: String| run.caveats.push(caveat);
     match (options.precision, run.precision) {
-        (Some(_), None) => say(format!("a class has completed too few requests for an interval: {more}")),
-        (Some(wanted), Some(precision)) if precision > wanted => say(format!(
-            "the widest interval is ±{} where ±{} was asked for: {more}",
+        (Some(_), None) => add(format!("a class has completed too few requests for an interval: {advice}")),
+        (Some(wanted), Some(precision)) if precision > wanted => add(format!(
+            "the widest interval is ±{} where ±{} was asked for: {advice}",
             percent(precision),
             percent(wanted)
         )),
         _ => {}
     }
     if !run.settled {
-        say(format!(
-            "the network had not settled after half the run, or it cannot keep up and its queues still grow: {more}"
+        add(format!(
+            "the network had not settled after half the run, or it cannot keep up and its queues still grow: {advice}"
         ));
     }
-    if run.lag1_correlation > TOO_CORRELATED {
-        say(format!(
-            "successive batches are correlated ({:.2}), so that the intervals may still be too short: {more}",
+    if run.lag1_correlation > UNRELIABLE_CORRELATION {
+        add(format!(
+            "successive batches are correlated ({:.2}), so that the intervals may still be too short: {advice}",
             run.lag1_correlation
         ));
     }

@@ -1,4 +1,4 @@
-//! How long service takes: distributions of unit mean and given squared coefficient of variation, scv.
+//! Distributions of service times with a mean of 1 and a given squared coefficient of variation (scv).
 //!
 //! | scv | [`Service::Standard`] |
 //! |---|---|
@@ -19,14 +19,14 @@ use rand_distr::{Distribution, Exp1, Gamma, StandardNormal};
 /// The family of distributions to which a station's service times belong. Mean and scv come from the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Service {
-    /// The simplest that has the scv: constant, gamma, exponential or hyperexponential.
+    /// The simplest distribution with the scv: constant, gamma, exponential or hyperexponential.
     #[default]
     Standard,
     /// Lognormal: a moderately heavy tail.
     Lognormal,
     /// Pareto between two bounds: a heavy tail up to the upper one.
     BoundedPareto {
-        /// The exponent a of its tail, above 0; what is seen on the Web is between 1 and 2.
+        /// The exponent a of its tail, above 0; on the Web it is between 1 and 2.
         shape: f64,
     },
 }
@@ -37,16 +37,16 @@ pub(crate) enum Sampler {
     Constant,
     Exponential,
     Gamma(Gamma<f64>),
-    /// The first branch's probability, and the means of both.
+    /// Probability of the first branch, and the means of both branches.
     Hyperexponential(f64, [f64; 2]),
     /// Mean and standard deviation of the logarithm.
     Lognormal(f64, f64),
-    /// The least value, the probability 1 − (least/greatest)^a, and −1/a.
+    /// The lower bound, the probability 1 − (lower/upper)^a, and −1/a.
     Pareto(f64, f64, f64),
 }
 
 impl Sampler {
-    /// What draws service times of this family and scv at a station of that name.
+    /// A sampler of this family and scv. Errors name the station.
     pub(crate) fn new(service: Service, scv: f64, station: &str) -> Result<Sampler, ModelError> {
         if scv < 1e-12 {
             return Ok(Sampler::Constant);
@@ -83,15 +83,15 @@ impl Sampler {
                 let normal: f64 = StandardNormal.sample(rng);
                 (mean + deviation * normal).exp()
             }
-            Sampler::Pareto(least, probability, exponent) => {
-                least * (1.0 - rng.random::<f64>() * probability).powf(exponent)
+            Sampler::Pareto(lower, probability, exponent) => {
+                lower * (1.0 - rng.random::<f64>() * probability).powf(exponent)
             }
         }
     }
 }
 
-/// ln(greatest/least) beyond which no bounded Pareto distribution is looked for.
-const WIDEST: f64 = 300.0;
+/// Largest ln(upper/lower) of the bounds of a Pareto distribution.
+const MAX_WIDTH: f64 = 300.0;
 
 fn bounded_pareto(shape: f64, scv: f64, station: &str) -> Result<Sampler, ModelError> {
     if !(shape > 0.0 && shape.is_finite()) {
@@ -102,18 +102,18 @@ fn bounded_pareto(shape: f64, scv: f64, station: &str) -> Result<Sampler, ModelE
             need: "above 0 and finite; 1.1 to 2 is usual",
         }));
     }
-    // The k-th moment, for a least value of 1 and ln(greatest) = width.
+    // The k-th moment, for a lower bound of 1 and an upper bound of e^width.
     let moment = |k: f64, width: f64| power_integral(k - shape, width) / power_integral(-shape, width);
-    let scv_of = |width: f64| moment(2.0, width) / moment(1.0, width).powi(2) - 1.0;
-    if scv_of(WIDEST) < scv {
+    let scv_at = |width: f64| moment(2.0, width) / moment(1.0, width).powi(2) - 1.0;
+    if scv_at(MAX_WIDTH) < scv {
         let what = format!("the squared coefficient of variation of station `{station}`");
         let need = "one that a bounded Pareto distribution of this shape can have: choose a smaller shape";
         return Err(ModelError::Number(NumberError { what, value: scv, need }));
     }
-    let (mut low, mut high) = (0.0, WIDEST);
+    let (mut low, mut high) = (0.0, MAX_WIDTH);
     for _ in 0..100 {
         let middle = f64::midpoint(low, high);
-        if scv_of(middle) < scv { low = middle } else { high = middle }
+        if scv_at(middle) < scv { low = middle } else { high = middle }
     }
     Ok(Sampler::Pareto(1.0 / moment(1.0, high), -(-shape * high).exp_m1(), -1.0 / shape))
 }

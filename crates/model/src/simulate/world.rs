@@ -1,15 +1,15 @@
-//! The network in motion: requests come, are served, go on, and leave.
+//! The state of the simulated network and its events.
 //!
-//! An *event* is an arrival from outside, the end of a service, a delay or a think time, or a change of an arrival
-//! rate. Nothing is allocated per event: requests have places that are used again, and every queue keeps its room.
+//! An *event* is an arrival from outside, the end of a service, of a delay or of a think time, or a change of an arrival
+//! rate. No memory is allocated per event: the places of requests are reused, and queues keep their capacity.
 //!
-//! A request takes the stations that its class has work at in the model's order, each once. The customers of closed
-//! classes begin by thinking, or in front of their first station if they do not think.
+//! A request visits the stations where its class has a demand once each, in the model's order. The customers of closed
+//! classes begin by thinking, or at their first station if they do not think.
 
 use super::arrivals::Source;
 use super::calendar::Calendar;
 use super::histogram::Histogram;
-use super::layout::{Layout, MOST_PRESENT};
+use super::layout::{Layout, MAX_PRESENT};
 use super::queue::{Discipline, Queue};
 use super::service::Sampler;
 use crate::ModelError;
@@ -21,21 +21,21 @@ use rand_pcg::rand_core::SeedableRng;
 pub struct Passage {
     /// Its class.
     pub class: usize,
-    /// When it came.
+    /// When it arrived.
     pub began: f64,
     /// When it was completed; `None` if the simulation ended first.
     pub ended: Option<f64>,
 }
 
-/// A network and the present state of everything in it.
+/// A network and its current state.
 pub(super) struct World<'a> {
     layout: &'a Layout,
     rng: Pcg64Mcg,
     now: f64,
     events: u64,
-    /// The next event at every station, at the place where customers think, and at every source.
+    /// The next event at every station, of the thinking customers, and of every source.
     calendar: Calendar,
-    /// The stations, and last the place where customers think.
+    /// The stations, and as the last one the thinking customers.
     queues: Vec<Queue>,
     sources: Vec<Option<Source>>,
     requests: Vec<Request>,
@@ -46,39 +46,39 @@ pub(super) struct World<'a> {
     pub(super) completed: Vec<Completed>,
     /// By class: response times.
     pub(super) histograms: Vec<Histogram>,
-    /// The requests completed since they were last taken, if anyone wants to know.
+    /// The requests completed since this was last taken; `None` if they are not recorded.
     pub(super) passages: Option<Vec<Passage>>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Request {
     class: u32,
-    /// Service that it needs, or still needs, where it is.
+    /// Remaining service at its current station.
     service: f64,
-    /// When it came to where it is.
+    /// When it arrived at its current station.
     arrived: f64,
-    /// When it came into the network.
+    /// When it arrived in the network.
     began: f64,
 }
 
 /// One class at one station.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Presence {
-    /// Since they were last taken.
+    /// Visits since this was last taken.
     pub(super) visits: Visits,
     present: u32,
     served: u32,
-    /// Time, and the station's clock, up to which the two integrals go.
+    /// Time and reading of the station's clock up to which the two integrals extend.
     until: f64,
     until_clock: f64,
 }
 
-/// What one class did at one station in some stretch of time.
+/// Visits of one class to one station during some time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Visits {
     /// Visits ended.
     pub(super) ended: f64,
-    /// The seconds that they took in all.
+    /// Their total duration in seconds.
     pub(super) seconds: f64,
     /// Integral over time of the number present.
     pub(super) area: f64,
@@ -86,7 +86,7 @@ pub(super) struct Visits {
     pub(super) work: f64,
 }
 
-/// The requests of one class that were completed in some stretch of time, and the sum of their response times.
+/// The requests of one class that were completed during some time, and the sum of their response times.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Completed {
     pub(super) count: f64,
@@ -94,7 +94,7 @@ pub(super) struct Completed {
 }
 
 impl<'a> World<'a> {
-    /// Everyone where they begin, at time 0.
+    /// The initial state at time 0.
     pub(super) fn new(layout: &'a Layout, seed: u64) -> World<'a> {
         let (stations, classes) = (layout.stations.len(), layout.classes.len());
         let mut queues: Vec<Queue> = layout.stations.iter().map(|s| Queue::new(s.discipline.clone())).collect();
@@ -126,13 +126,13 @@ impl<'a> World<'a> {
             }
             for _ in 0..self.layout.classes[class].population {
                 let request = self.admit(class);
-                self.rest(request, class);
+                self.think(request, class);
             }
         }
     }
 
-    /// Lets happen all that does before this instant, unless that is more than so many events since the beginning.
-    /// Returns whether the instant was reached.
+    /// Processes all events before this instant, but no more than `events` since the beginning. Returns whether the instant
+    /// was reached.
     pub(super) fn run(&mut self, until: f64, events: u64) -> Result<bool, ModelError> {
         loop {
             let (instant, place) = self.calendar.soonest();
@@ -156,7 +156,7 @@ impl<'a> World<'a> {
         self.events
     }
 
-    /// Brings all integrals to the present instant.
+    /// Extends all integrals to the current time.
     pub(super) fn integrate(&mut self) {
         let classes = self.layout.classes.len();
         for (row, queue) in self.presence.chunks_mut(classes).zip(&mut self.queues) {
@@ -165,13 +165,13 @@ impl<'a> World<'a> {
         }
     }
 
-    /// The source of a class wants to be woken.
+    /// Processes the event of a source.
     fn wake(&mut self, class: usize) -> Result<(), ModelError> {
         let Some(source) = &mut self.sources[class] else { return Ok(()) };
         let (arrives, next) = source.wake(self.now, &mut self.rng);
         self.calendar.set(self.queues.len() + class, next);
         if arrives {
-            if self.requests.len() - self.free.len() >= MOST_PRESENT {
+            if self.requests.len() - self.free.len() >= MAX_PRESENT {
                 return Err(self.overrun());
             }
             let request = self.admit(class);
@@ -194,8 +194,8 @@ impl<'a> World<'a> {
         }
     }
 
-    /// A customer of a closed class thinks, or begins again at once.
-    fn rest(&mut self, request: u32, class: usize) {
+    /// A customer of a closed class thinks, or sends its next request at once.
+    fn think(&mut self, request: u32, class: usize) {
         let think = self.layout.classes[class].think;
         if think <= 0.0 {
             return self.begin(request, class);
@@ -231,11 +231,12 @@ impl<'a> World<'a> {
         let row = place * self.layout.classes.len();
         self.presence[row + class].enter(self.now, clock);
         let requests = &mut self.requests;
-        let who = |request: u32| (requests[request as usize].class as usize, requests[request as usize].arrived);
-        let interrupted = if queue.has_slot() { None } else { queue.interrupt(class, who) };
-        if let Some((interrupted, left)) = interrupted {
+        let class_and_arrival =
+            |request: u32| (requests[request as usize].class as usize, requests[request as usize].arrived);
+        let interrupted = if queue.has_slot() { None } else { queue.interrupt(class, class_and_arrival) };
+        if let Some((interrupted, remaining)) = interrupted {
             let interrupted = &mut requests[interrupted as usize];
-            interrupted.service = left;
+            interrupted.service = remaining;
             self.presence[row + interrupted.class as usize].stop(clock);
         }
         if queue.has_slot() {
@@ -247,7 +248,7 @@ impl<'a> World<'a> {
         self.calendar.set(place, queue.settle());
     }
 
-    /// Someone leaves a station, or ends to think.
+    /// A request leaves a station, or a customer ends its think time.
     fn depart(&mut self, place: usize) {
         let layout = self.layout;
         let classes = layout.classes.len();
@@ -263,7 +264,7 @@ impl<'a> World<'a> {
         let clock = queue.clock(self.now);
         let row = place * classes;
         self.presence[row + class].leave(self.now, clock, self.now - arrived);
-        if let Some(next) = queue.call() {
+        if let Some(next) = queue.next_waiting() {
             let known = self.requests[next as usize];
             queue.serve(next, known.service);
             self.presence[row + known.class as usize].serve(clock);
@@ -287,11 +288,11 @@ impl<'a> World<'a> {
         if self.sources[class].is_some() {
             self.free.push(request);
         } else {
-            self.rest(request, class);
+            self.think(request, class);
         }
     }
 
-    /// The requests that are present; those of closed classes that think are not.
+    /// The requests that are present; thinking customers have none.
     pub(super) fn unfinished(&self) -> Vec<Passage> {
         let mut present = vec![true; self.requests.len()];
         self.free.iter().for_each(|place| present[*place as usize] = false);
@@ -302,7 +303,7 @@ impl<'a> World<'a> {
         requests.map(|(r, _)| Passage { class: r.class as usize, began: r.began, ended: None }).collect()
     }
 
-    /// Too many are present: the error that names where most of them are.
+    /// The error for too many requests present; it names the station with most of them.
     fn overrun(&self) -> ModelError {
         let classes = self.layout.classes.len();
         let present = |row: &[Presence]| row.iter().map(|v| u64::from(v.present)).sum::<u64>();
@@ -320,7 +321,7 @@ impl Presence {
         self.integrate_work(clock);
     }
 
-    /// A station's clock begins anew only when it serves no one, so no work is lost by it.
+    /// A station's clock restarts only when it serves no request, so no work is lost.
     #[inline]
     fn integrate_work(&mut self, clock: f64) {
         self.visits.work += f64::from(self.served) * (clock - self.until_clock);

@@ -3,7 +3,7 @@
 use super::amount::{Step, Unit};
 use super::scenario::{AxisPoints, Scenario, Variants};
 use crate::ModelError;
-use crate::network::{Network, mix, most_servers};
+use crate::network::{Network, max_speed, mix};
 use crate::solution::{Method, Solution};
 use crate::solve::solve;
 use brimful_core::csv;
@@ -135,7 +135,7 @@ fn solved(model: &Model, x: Vec<f64>, solution: Solution) -> CurvePoint {
     let used = used.map(|(row, station)| match station.kind {
         StationKind::Delay => row.iter().sum(),
         StationKind::Queue => {
-            let capacity = most_servers(station) * (1.0 - station.background);
+            let capacity = max_speed(station) * (1.0 - station.background);
             row.iter().sum::<f64>() * f64::from(station.servers) / capacity
         }
     });
@@ -154,10 +154,10 @@ fn solved(model: &Model, x: Vec<f64>, solution: Solution) -> CurvePoint {
 }
 
 fn unsolved(model: &Model, x: Vec<f64>, why: String) -> Result<CurvePoint, ModelError> {
-    let network = Network::stable_or_not(model)?;
+    let network = Network::unchecked_stability(model)?;
     let used = model.stations.iter().enumerate().map(|(k, station)| match station.kind {
         StationKind::Delay => network.open_load(k),
-        StationKind::Queue => network.open_load(k) / most_servers(station),
+        StationKind::Queue => network.open_load(k) / max_speed(station),
     });
     let (saturation_rate, bottleneck) = network.capacity(&mix(&network.rates));
     Ok(CurvePoint {

@@ -6,7 +6,7 @@
 use super::amount::{Amount, Step};
 use super::change::{Property, Value};
 use crate::ModelError;
-use crate::network::MOST_LEVELS;
+use crate::network::MAX_LEVELS;
 use brimful_core::model::{Model, Station};
 
 /// One change with the figures that it is about.
@@ -134,7 +134,7 @@ impl Edit {
         }
         let factor = self.checked("a factor", amount.apply(1.0, number), |f| f > 0.0)?;
         let levels = self.whole("the number of levels", (station.rate_multipliers.len() as f64 * factor).ceil(), 1)?;
-        if levels as usize > MOST_LEVELS {
+        if levels as usize > MAX_LEVELS {
             return Err(self.cannot_be("the number of levels", f64::from(levels)));
         }
         let old = std::mem::take(&mut station.rate_multipliers);

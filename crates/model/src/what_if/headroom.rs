@@ -9,7 +9,7 @@ use super::names::{class_named, station_named};
 use crate::ModelError;
 use crate::closed::effort;
 use crate::error::significant;
-use crate::network::{Network, most_servers};
+use crate::network::{Network, max_speed};
 use crate::percentile::{percentile, share_within};
 use crate::solution::{Method, Solution};
 use crate::solve::{is_simulated, solve};
@@ -135,7 +135,7 @@ impl Objective {
 
     /// The greatest load at which it is met, to within this share of itself.
     pub(super) fn until(&self, model: &Model, method: Method, precision: f64) -> Result<Until, ModelError> {
-        let network = Network::stable_or_not(model)?;
+        let network = Network::unchecked_stability(model)?;
         let precision = if is_simulated(&network, method) { precision.max(SIMULATED) } else { precision };
         if network.closed().count() < model.classes.len() {
             self.until_rate(&network, method, precision)
@@ -217,7 +217,7 @@ fn open_mix(network: &Network<'_>) -> Vec<f64> {
 
 /// The method to solve many networks like this one by.
 pub(super) fn quick(model: &Model, method: Method) -> Result<Method, ModelError> {
-    let network = Network::stable_or_not(model)?;
+    let network = Network::unchecked_stability(model)?;
     let slow = || effort(&network).seconds > QUICK;
     let closed = network.closed().next().is_some();
     Ok(if method == Method::Auto && closed && !is_simulated(&network, method) && slow() {
@@ -231,7 +231,7 @@ pub(super) fn quick(model: &Model, method: Method) -> Result<Method, ModelError>
 fn utilization(model: &Model, solution: &Solution, k: usize) -> f64 {
     let station = &model.stations[k];
     let servers = f64::from(station.servers);
-    solution.utilization[k].iter().sum::<f64>() * servers / most_servers(station) + station.background
+    solution.utilization[k].iter().sum::<f64>() * servers / max_speed(station) + station.background
 }
 
 impl fmt::Display for Headroom {

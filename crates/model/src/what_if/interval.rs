@@ -97,10 +97,10 @@ fn sample<T>(
 ) -> Result<Option<Vec<T>>, ModelError> {
     let known = model.demand_ci95_half_width.iter().flatten().all(|half| *half == 0.0);
     // Hundreds of simulations would take long, and chance would be in them too.
-    if known || options.draws == 0 || is_simulated(&Network::stable_or_not(model)?, options.method) {
+    if known || options.draws == 0 || is_simulated(&Network::unchecked_stability(model)?, options.method) {
         return Ok(None);
     }
-    Network::stable_or_not(model)?;
+    Network::unchecked_stability(model)?;
     let together: Vec<Vec<Vec<f64>>> = match model.demand_correlation.is_empty() {
         true => vec![identity(model.classes.len()); model.stations.len()],
         false => model.demand_correlation.iter().filter_map(|matrix| factor(matrix)).collect(),
@@ -161,7 +161,7 @@ fn solved(model: &Model, method: Method) -> Result<(f64, Vec<f64>), ModelError> 
     match solve(model, method) {
         Ok(solution) => Ok((solution.saturation_rate, solution.response_time)),
         Err(ModelError::Unstable { saturation_rate, .. }) => {
-            Ok((saturation_rate, vec![f64::INFINITY; Network::stable_or_not(model)?.rates.len()]))
+            Ok((saturation_rate, vec![f64::INFINITY; Network::unchecked_stability(model)?.rates.len()]))
         }
         Err(error) => Err(error),
     }

@@ -32,7 +32,7 @@ pub struct Outlook {
 impl Outlook {
     /// Solves a model; an open network that cannot keep up is no error. Without intervals.
     pub(super) fn new(model: &Model, method: Method, slos: &[Slo]) -> Result<Outlook, ModelError> {
-        let network = Network::stable_or_not(model)?;
+        let network = Network::unchecked_stability(model)?;
         let (solution, unsolved) = match solve(model, method) {
             Ok(solution) => (Some(solution), None),
             Err(error @ ModelError::Unstable { .. }) => (None, Some(error.to_string())),

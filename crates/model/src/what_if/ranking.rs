@@ -1,6 +1,6 @@
 //! Which station gives out first, and which after it.
 
-use crate::network::{Network, mix, most_servers, products};
+use crate::network::{Network, max_speed, mix, products};
 use brimful_core::model::StationKind;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -25,7 +25,7 @@ pub(super) fn ranking(network: &Network<'_>, throughput: &[f64]) -> Vec<StationL
     let limit = |k: usize| {
         let station = &network.model.stations[k];
         let load = |demands: &[f64], rates: &[f64]| {
-            products(demands, rates).sum::<f64>() / most_servers(station) / (1.0 - station.background)
+            products(demands, rates).sum::<f64>() / max_speed(station) / (1.0 - station.background)
         };
         let saturation_rate = total / load(&network.model.demands[k], &mix);
         let utilization = load(&under_load[k], throughput);

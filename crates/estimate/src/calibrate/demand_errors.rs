@@ -1,0 +1,75 @@
+//! How well the demands at the CPU are known: by the regression over the runs, by the bootstrap within them, and by the
+//! samples of the Server Module.
+
+use super::certainty::{Source, Uncertainty, interval};
+use crate::correlation::correlation_of;
+use crate::demand::{Bootstrap, DemandFit, Interval};
+use crate::inside::NORMAL_95;
+use brimful_model::correlation::identity;
+
+/// What the errors of the demands come from.
+pub(super) struct DemandErrors {
+    pub fit: DemandFit,
+    pub bootstrap: Option<Bootstrap>,
+    /// The demand of each class over the fitted joint demand of the classes that it is merged with.
+    pub factors: Vec<f64>,
+    /// What load dependence adds to each demand at saturation, in units of its weight.
+    pub load_per_request: f64,
+    /// Standard errors of what the Server Module measured, by class.
+    pub sampling: Vec<f64>,
+}
+
+impl DemandErrors {
+    /// The uncertainty of the class's demand.
+    pub fn uncertainty(&self, class: usize, demand: f64, source: Source) -> Uncertainty {
+        let sampling = NORMAL_95 * self.sampling[class];
+        let with_sampling = |half_width: f64| half_width.hypot(sampling);
+        let mut gradient = vec![0.0; self.factors.len()];
+        gradient[class] = self.factors[class];
+        let fit = self.fit.half_width(&gradient, self.factors[class] * self.load_per_request, 0.0);
+        // With the module's samples, even a single run has an interval.
+        let fit = fit.or((source == Source::Direct).then_some(0.0));
+        let bootstrap = self.bootstrap.as_ref().map(|bootstrap| bootstrap.interval(class)).map(|drawn| {
+            let below = with_sampling((demand - drawn.low).max(0.0));
+            let above = with_sampling((drawn.high - demand).max(0.0));
+            Interval { low: (demand - below).max(0.0), high: demand + above }
+        });
+        Uncertainty::unknown(source).with_intervals(interval(demand, fit.map(with_sampling)), bootstrap)
+    }
+
+    /// Correlation of the errors of the demands, classes × classes: by the regression or by the bootstrap, whichever has the
+    /// larger variance.
+    pub fn correlation(&self) -> Vec<Vec<f64>> {
+        let classes = self.factors.len();
+        let fit = self.fit.covariance(self.load_per_request).map(|mut covariance| {
+            for (row, i) in covariance.iter_mut().zip(&self.factors) {
+                row.iter_mut().zip(&self.factors).for_each(|(entry, j)| *entry *= i * j);
+            }
+            covariance
+        });
+        let bootstrap = self.bootstrap.as_ref().map(|bootstrap| covariance(&bootstrap.draws, classes));
+        let variance = |covariance: &Vec<Vec<f64>>| (0..classes).map(|class| covariance[class][class]).sum::<f64>();
+        let Some(mut widest) = fit.into_iter().chain(bootstrap).max_by(|a, b| variance(a).total_cmp(&variance(b)))
+        else {
+            return identity(classes);
+        };
+        (0..classes).for_each(|class| widest[class][class] += self.sampling[class].powi(2));
+        correlation_of(&widest)
+    }
+
+    /// Demands of each draw of the bootstrap, draws × classes.
+    pub fn draws(&self) -> Vec<Vec<f64>> {
+        let classes = self.factors.len();
+        self.bootstrap.iter().flat_map(|bootstrap| &bootstrap.draws).map(|draw| draw[..classes].to_vec()).collect()
+    }
+}
+
+/// Covariance of the first `count` values of the draws.
+fn covariance(draws: &[Vec<f64>], count: usize) -> Vec<Vec<f64>> {
+    let n = draws.len() as f64;
+    let mean = |value: usize| draws.iter().map(|draw| draw[value]).sum::<f64>() / n;
+    let means: Vec<f64> = (0..count).map(mean).collect();
+    let entry =
+        |i: usize, j: usize| draws.iter().map(|d| (d[i] - means[i]) * (d[j] - means[j])).sum::<f64>() / (n - 1.0);
+    (0..count).map(|i| (0..count).map(|j| entry(i, j)).collect()).collect()
+}

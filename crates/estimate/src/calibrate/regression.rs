@@ -1,0 +1,70 @@
+//! Regression of busy time over the runs, with the utilization law that the runs can determine.
+
+use super::runs::{LeftOut, Run, Runs};
+use crate::EstimateError;
+use crate::demand::collinear::COLLINEAR;
+use crate::demand::law::Law;
+use crate::demand::{Background, DemandFit, Observation, check, counted};
+
+/// The CPU's busy time in each run.
+pub(super) fn observe(runs: &[Run]) -> Vec<Observation> {
+    runs.iter().map(|run| run.observe(run.busy)).collect()
+}
+
+/// Fits a law to busy time. The background is `idle` if it was measured, and otherwise fitted where the runs determine it.
+///
+/// All classes share one unknown if there are fewer runs than classes, or if `known` has each class's demand but for a
+/// part that all classes have in common.
+pub(super) fn regress(
+    classes: usize,
+    observations: &[Observation],
+    idle: Option<f64>,
+    known: Option<&[f64]>,
+) -> Result<(Law, DemandFit), EstimateError> {
+    check(classes, observations, Background::Known(idle.unwrap_or(0.0)))?;
+    let counted = counted(observations);
+    let law_with = |background| match known {
+        Some(known) => Ok(Law::shared(known.to_vec(), background)),
+        None => Law::distinct(classes, &counted, background),
+    };
+    let fit = |law: Law| law.fit(&counted).map(|fit| (law, fit));
+    if idle.is_none()
+        && let Ok((law, fit)) = law_with(Background::Fitted).and_then(fit)
+        && fit.condition_number <= COLLINEAR
+    {
+        return Ok((law, fit));
+    }
+    let background = Background::Known(idle.unwrap_or(0.0));
+    match law_with(background) {
+        Err(EstimateError::TooFewObservations { .. }) if classes > 1 => {
+            fit(Law::shared(vec![0.0; classes], background))
+        }
+        law => fit(law?),
+    }
+}
+
+/// Fits the CPU's law to the steady runs alone, if they determine as much as all runs do. The runs with bursts then show
+/// only what bursts cost.
+pub(super) fn regress_steady_runs(runs: &mut Runs, known: Option<&[f64]>) -> Result<(Law, DemandFit), EstimateError> {
+    let classes = runs.classes.len();
+    let of_all = regress(classes, &observe(&runs.used), runs.idle.busy, known)?;
+    let (bursty, steady): (Vec<Run>, Vec<Run>) = std::mem::take(&mut runs.used).into_iter().partition(Run::is_bursty);
+    let of_steady = regress(classes, &observe(&steady), runs.idle.busy, known);
+    match of_steady {
+        Ok(of_steady)
+            if !bursty.is_empty() && of_steady.1.merged == of_all.1.merged && of_steady.1.degrees_of_freedom > 0 =>
+        {
+            let reason = "its arrivals came in bursts, and there are steady runs to take demands from: it tells what bursts cost";
+            runs.left_out.extend(bursty.iter().map(|run| LeftOut { record: run.record, reason: reason.into() }));
+            runs.left_out.sort_by_key(|left_out| left_out.record);
+            runs.used = steady;
+            runs.in_bursts = bursty;
+            Ok(of_steady)
+        }
+        _ => {
+            runs.used = bursty.into_iter().chain(steady).collect();
+            runs.used.sort_by_key(|run| run.record);
+            Ok(of_all)
+        }
+    }
+}

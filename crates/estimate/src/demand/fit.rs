@@ -1,0 +1,78 @@
+//! The result of fitting the utilization law: demands, and how their errors vary together.
+
+use brimful_model::Estimate;
+use nalgebra::{DMatrix, DVector};
+
+/// Fitted demands of one station.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DemandFit {
+    /// D in seconds, by class; merged classes share one.
+    pub demands: Vec<Estimate>,
+    /// Busy servers without requests; it has no interval if it was known.
+    pub background: Estimate,
+    /// Condition number of the column-scaled design matrix, after merging; above about 30 the intervals are wide.
+    pub condition_number: f64,
+    /// Standard deviation of the residuals of `busy`, at the mean weight; `None` with as many observations as unknowns.
+    pub residual_stddev: Option<f64>,
+    /// Number of observations of positive weight, minus that of the unknowns.
+    pub degrees_of_freedom: usize,
+    /// Groups of at least two classes that the observations cannot tell apart, ascending. Each class of a group has the demand
+    /// of its mean request at the mix observed; at another mix, that demand may be different.
+    pub merged: Vec<Vec<usize>>,
+    /// w: the weight of the load dependence, if the law has one.
+    pub(crate) term: Option<Estimate>,
+    pub(crate) covariance: Option<FitCovariance>,
+}
+
+impl DemandFit {
+    /// Half width of the 95 % interval of Σ aᵢ·Dᵢ + t·w + b·b₀, with aᵢ in `demands`, t in `term` and b in `background`.
+    pub(crate) fn half_width(&self, demands: &[f64], term: f64, background: f64) -> Option<f64> {
+        let covariance = self.covariance.as_ref()?;
+        Some(covariance.t95 * covariance.standard_error(demands, term, background))
+    }
+
+    /// Standard error of the same sum.
+    pub(crate) fn standard_error(&self, demands: &[f64], term: f64, background: f64) -> Option<f64> {
+        Some(self.covariance.as_ref()?.standard_error(demands, term, background))
+    }
+
+    /// Covariance of the sums Dᵢ + `term`·w, classes × classes.
+    pub(crate) fn covariance(&self, term: f64) -> Option<Vec<Vec<f64>>> {
+        Some(self.covariance.as_ref()?.of_demands(term))
+    }
+}
+
+/// Covariance of the unknowns of a fit: first the groups of classes, then the term w, then the background b₀.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct FitCovariance {
+    pub covariance: DMatrix<f64>,
+    /// Standard errors in half of a 95 % interval.
+    pub t95: f64,
+    pub groups: Vec<Vec<usize>>,
+    pub has_term: bool,
+    pub has_background: bool,
+}
+
+impl FitCovariance {
+    fn standard_error(&self, demands: &[f64], term: f64, background: f64) -> f64 {
+        let gradient = self.gradient(demands, term, background);
+        (&self.covariance * &gradient).dot(&gradient).max(0.0).sqrt()
+    }
+
+    fn of_demands(&self, term: f64) -> Vec<Vec<f64>> {
+        let classes: usize = self.groups.iter().map(Vec::len).sum();
+        let unit = |class| (0..classes).map(|c| f64::from(u8::from(c == class))).collect::<Vec<_>>();
+        let gradients: Vec<DVector<f64>> = (0..classes).map(|class| self.gradient(&unit(class), term, 0.0)).collect();
+        let row = |a: &DVector<f64>| gradients.iter().map(|b| (&self.covariance * a).dot(b)).collect();
+        gradients.iter().map(row).collect()
+    }
+
+    /// Gradient of the sum with respect to the unknowns.
+    fn gradient(&self, demands: &[f64], term: f64, background: f64) -> DVector<f64> {
+        let by_group = |group: &Vec<usize>| group.iter().map(|class| demands[*class]).sum::<f64>();
+        let mut gradient: Vec<f64> = self.groups.iter().map(by_group).collect();
+        gradient.extend(self.has_term.then_some(term));
+        gradient.extend(self.has_background.then_some(background));
+        DVector::from_vec(gradient)
+    }
+}

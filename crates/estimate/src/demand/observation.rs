@@ -1,0 +1,59 @@
+//! Observations of a station, as the input of the utilization law.
+
+use crate::EstimateError;
+use brimful_core::number::non_negative;
+
+/// Throughput and busy servers of one station at one load level.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Observation {
+    /// X: requests per second, by class.
+    pub throughput: Vec<f64>,
+    /// Mean number of busy servers: utilization × servers.
+    pub busy: f64,
+    /// Weight of the observation: inverse variance, or duration. Only ratios matter; 0 leaves it out.
+    pub weight: f64,
+}
+
+impl Observation {
+    /// An observation over this many seconds. Its weight is an inverse variance: the variance of mean busy time grows with
+    /// the load and falls with the time.
+    pub fn over(seconds: f64, throughput: Vec<f64>, busy: f64) -> Self {
+        Self { throughput, busy, weight: seconds / busy.max(1e-3) }
+    }
+}
+
+/// Busy servers without requests.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Background {
+    /// Unknown, and fitted with the demands.
+    Fitted,
+    /// Measured while the server was idle.
+    Known(f64),
+}
+
+/// The observations of positive weight.
+pub(crate) fn counted(observations: &[Observation]) -> Vec<&Observation> {
+    observations.iter().filter(|o| o.weight > 0.0).collect()
+}
+
+/// Returns an error for observations that do not have one throughput per class, or have invalid numbers.
+pub(crate) fn check(classes: usize, observations: &[Observation], background: Background) -> Result<(), EstimateError> {
+    if classes == 0 {
+        return Err(EstimateError::Shape("there is no class whose demand to fit".into()));
+    }
+    if let Background::Known(busy) = background {
+        non_negative(busy, || "the known background".into())?;
+    }
+    for (i, o) in observations.iter().enumerate() {
+        if o.throughput.len() != classes {
+            let given = o.throughput.len();
+            return Err(EstimateError::Shape(format!("observation {i} has {given} throughputs for {classes} classes")));
+        }
+        for x in &o.throughput {
+            non_negative(*x, || format!("a throughput of observation {i}"))?;
+        }
+        non_negative(o.busy, || format!("the busy servers of observation {i}"))?;
+        non_negative(o.weight, || format!("the weight of observation {i}"))?;
+    }
+    Ok(())
+}

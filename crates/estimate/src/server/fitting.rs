@@ -1,0 +1,101 @@
+//! Fits a model to one set of blocks: what limits the server, what a call costs, how classes differ, and the network
+//! that these make.
+
+use super::blocks::{OfferedLoad, Pooled, PooledLoads, ServerFacts, alone};
+use super::full::Bottleneck;
+use super::law::{self, CallCost};
+use super::model_fit::{CpuFit, ModelFit};
+use super::module::ModuleDemands;
+use super::responses::fit_responses;
+use crate::EstimateError;
+use crate::demand::joint_demands;
+use brimful_core::model::{ModelClass, ClassKind, Model, Scheduling, Station, StationKind};
+
+/// Fits a model; `chance` is as in [`law::choose`].
+///
+/// # Errors
+/// When no load shows what a call costs.
+pub(super) fn fit(facts: &ServerFacts, loads: &PooledLoads, chance: Option<f64>) -> Result<ModelFit, EstimateError> {
+    let servers = f64::from(facts.servers);
+    let bottleneck = Bottleneck::new(facts, loads);
+    let cost_at_level = |(load, pooled): (&OfferedLoad, &Pooled)| {
+        let seconds = pooled.measurement.cost(facts.idle_busy)?;
+        let idle = (bottleneck.cpu_share - pooled.measurement.rate() * seconds / servers).max(0.0);
+        matches!(load, OfferedLoad::Level(_)).then_some(CallCost { idle, seconds })
+    };
+    let costs: Vec<CallCost> = loads.iter().filter_map(cost_at_level).collect();
+    let saturated = bottleneck.saturated_cost;
+    if costs.is_empty() && saturated.is_none() {
+        return Err(EstimateError::TooFewObservations { needed: 1, given: 0 });
+    }
+    let (fitted, laws) = law::choose(&costs, saturated, chance);
+    let measured = ModuleDemands::new(facts, loads).map(|module| module.demands(&facts.mix, fitted.demand));
+    let from_module = measured.is_some();
+    let demands = measured.unwrap_or_else(|| class_demands(facts, loads, fitted.demand));
+    let station = Station {
+        name: facts.station.clone(),
+        scheduling: Scheduling::Fcfs,
+        servers: facts.servers,
+        background: 1.0 - bottleneck.cpu_share,
+        idle_cost: fitted.idle_cost,
+        ..Station::default()
+    };
+    let cpu = CpuFit { station, demands, from_module };
+    let mut network = network(facts, &cpu, &bottleneck);
+    let classes = facts.classes.len();
+    if !from_module && classes > 1 && (0..classes).any(|class| alone(loads, class).is_none()) {
+        let first_station = network.stations[0].name.clone();
+        network.joint_demands = joint_demands(&network.classes, &first_station, &[(0..classes).collect()]);
+    }
+    let mut fit = ModelFit {
+        network,
+        cpu,
+        service_scv: 0.0,
+        shape: [1.0; 3],
+        laws,
+        bottleneck: bottleneck.name,
+        evidence: bottleneck.evidence,
+    };
+    fit_responses(&mut fit, facts, loads)?;
+    Ok(fit)
+}
+
+/// Demand of each class, such that the mean request of the mix needs `mean`. The measurements of each class alone say how
+/// classes differ; without them, all are alike.
+fn class_demands(facts: &ServerFacts, loads: &PooledLoads, mean: f64) -> Vec<f64> {
+    let cost_alone = |class: usize| {
+        let measurement = &alone(loads, class)?.measurement;
+        let cost = measurement.cost(facts.idle_busy).or_else(|| Some(1.0 / measurement.rate()));
+        cost.filter(|cost| cost.is_finite() && *cost > 0.0)
+    };
+    let costs: Option<Vec<f64>> = (0..facts.classes.len()).map(cost_alone).collect();
+    let costs = costs.unwrap_or_else(|| vec![1.0; facts.classes.len()]);
+    let mean_cost: f64 = facts.mix.iter().zip(&costs).map(|(share, cost)| share * cost).sum();
+    costs.into_iter().map(|cost| cost * mean / mean_cost).collect()
+}
+
+/// The server's network with these CPUs, under one request per second of the mix.
+fn network(facts: &ServerFacts, cpu: &CpuFit, bottleneck: &Bottleneck) -> Model {
+    let new_station =
+        |name: &str, kind| Station { name: name.to_owned(), kind, scheduling: Scheduling::Fcfs, ..Station::default() };
+    let class = |(name, share): (&String, &f64)| ModelClass {
+        name: name.clone(),
+        kind: ClassKind::Open,
+        rate: Some(*share),
+        ..ModelClass::default()
+    };
+    let mut stations = Vec::new();
+    let mut demands = Vec::new();
+    // A pool that is held around the CPUs includes the time on the CPUs, which must not count twice.
+    if bottleneck.pool.as_ref().is_none_or(|pool| !pool.around_cpu) {
+        stations.push(cpu.station.clone());
+        demands.push(cpu.demands.clone());
+    }
+    if let Some(pool) = &bottleneck.pool {
+        stations.push(Station { servers: pool.places, ..new_station(&bottleneck.name, StationKind::Queue) });
+        demands.push(pool.held.clone());
+    }
+    stations.push(new_station("elsewhere", StationKind::Delay));
+    demands.push(vec![0.0; cpu.demands.len()]);
+    Model { stations, classes: facts.classes.iter().zip(&facts.mix).map(class).collect(), demands, ..Model::default() }
+}

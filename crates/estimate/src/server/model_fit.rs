@@ -1,0 +1,154 @@
+//! A fitted model of a server, and what it predicts for a load.
+
+use super::blocks::ServerFacts;
+use super::slowness::{ExpectedCost, drift_share};
+use crate::EstimateError;
+use crate::window::RunStretch;
+use brimful_core::model::{Model, Station, StationKind};
+use brimful_core::survey::Law;
+use brimful_model::{Course, station_demands, trajectory};
+
+/// How often arrivals are replayed through the model, each time with other service times.
+const REPLAYS: u64 = 5;
+
+/// The model that fits one set of blocks.
+#[derive(Clone, Debug)]
+pub(super) struct ModelFit {
+    /// The network, without arrival rates.
+    pub network: Model,
+    /// The CPUs, which are a station of the network only where calls wait for them.
+    pub cpu: CpuFit,
+    /// Squared coefficient of variation of the service time of a class. It explains the scatter between stretches of few
+    /// calls; the network's own `scv` explains the waiting times.
+    pub service_scv: f64,
+    /// Measured percentiles of response times, 50, 95 and 99, over those of the network.
+    pub shape: [f64; 3],
+    /// The laws of the cost of a call that were tried, the best first.
+    pub laws: Vec<Law>,
+    pub bottleneck: String,
+    /// Why the bottleneck is believed to be one, as a phrase.
+    pub evidence: String,
+}
+
+/// The CPUs as a station.
+#[derive(Clone, Debug)]
+pub(super) struct CpuFit {
+    pub station: Station,
+    /// Seconds by class, at saturation.
+    pub demands: Vec<f64>,
+    /// Whether the Server Module measured the demands.
+    pub from_module: bool,
+}
+
+/// Response times of a level, in seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ResponseSummary {
+    /// The mean of all calls.
+    pub mean: f64,
+    /// Percentiles: 50, 95, 99.
+    pub percentiles: [f64; 3],
+}
+
+impl ResponseSummary {
+    /// Summarizes the network's response times; each percentile is multiplied by its factor in `shape`. `None` if there
+    /// are no times.
+    pub(super) fn new(mut times: Vec<f64>, shape: [f64; 3]) -> Option<ResponseSummary> {
+        let mean = times.iter().sum::<f64>() / times.len() as f64;
+        times.sort_unstable_by(f64::total_cmp);
+        let percentile = |(q, factor): (f64, f64)| factor * quantile(&times, q);
+        let [p50, p95, p99] = shape;
+        (!times.is_empty())
+            .then(|| ResponseSummary { mean, percentiles: [(0.5, p50), (0.95, p95), (0.99, p99)].map(percentile) })
+    }
+}
+
+/// The quantile of sorted values, of which there must be one.
+pub(super) fn quantile(sorted: &[f64], q: f64) -> f64 {
+    sorted[((sorted.len() as f64 * q) as usize).min(sorted.len() - 1)]
+}
+
+impl ModelFit {
+    /// Whether calls wait for the CPUs, and not for workers or something else that is held around them.
+    pub fn waits_for_cpu(&self) -> bool {
+        self.network.stations[0].name == self.cpu.station.name
+    }
+
+    /// Requests per second in these proportions at which a station saturates.
+    pub fn saturation(&self, mix: &[f64]) -> f64 {
+        let mean = |demands: &[f64]| mix.iter().zip(demands).map(|(share, demand)| share * demand).sum::<f64>();
+        let capacity = |(station, demands): (&Station, &Vec<f64>)| {
+            f64::from(station.servers) * (1.0 - station.background) / mean(demands)
+        };
+        let queues = self.network.stations.iter().zip(&self.network.demands);
+        queues.filter(|(station, _)| station.kind == StationKind::Queue).map(capacity).fold(f64::INFINITY, f64::min)
+    }
+
+    /// Utilization of the CPUs by the server's processes, when requests in these proportions arrive at `rate` on a host of
+    /// this slowness.
+    pub fn utilization(&self, facts: &ServerFacts, rate: f64, mix: &[f64], slowness: f64) -> f64 {
+        let rates: Vec<f64> = mix.iter().map(|share| rate * share).collect();
+        let demands = station_demands(&self.cpu.station, &self.cpu.demands, &rates);
+        let work: f64 = demands.iter().zip(&rates).map(|(demand, rate)| demand * rate).sum();
+        let servers = f64::from(facts.servers);
+        ((facts.idle_busy + (work * slowness).min(servers * (1.0 - self.cpu.station.background))) / servers).min(1.0)
+    }
+
+    /// Squared coefficient of variation of the CPU time of requests in these proportions.
+    pub fn variability(&self, mix: &[f64]) -> f64 {
+        let demands = &self.network.demands[0];
+        let moment = |k: i32| mix.iter().zip(demands).map(|(share, demand)| share * demand.powi(k)).sum::<f64>();
+        (1.0 + self.service_scv) * moment(2) / moment(1).powi(2) - 1.0
+    }
+
+    /// The network when requests in these proportions arrive at `rate`.
+    pub fn model_at(&self, rate: f64, mix: &[f64]) -> Model {
+        let mut model = self.network.clone();
+        model.classes.iter_mut().zip(mix).for_each(|(class, share)| class.rate = Some(rate * share));
+        model
+    }
+
+    /// The expected cost of a call at `rate`. On average it is `mean` CPU seconds, and `saturated` on a server that is
+    /// never idle.
+    pub fn expected_cost(&self, facts: &ServerFacts, saturated: f64, mean: f64, rate: f64) -> ExpectedCost {
+        let servers = f64::from(facts.servers);
+        let free = 1.0 - self.cpu.station.background;
+        let idle = (free - rate * mean / servers).max(0.0);
+        ExpectedCost { saturated, mean, idle, free, servers, idle_busy: facts.idle_busy }
+    }
+
+    /// Course of the host's slowness over these stretches: CPU time of a request over what the model expects.
+    pub fn course(&self, facts: &ServerFacts, stretches: &[RunStretch], rate: f64, mix: &[f64]) -> Option<Course> {
+        let rates: Vec<f64> = mix.iter().map(|share| rate * share).collect();
+        let mean = |demands: &[f64]| demands.iter().zip(mix).map(|(demand, share)| demand * share).sum::<f64>();
+        let demands = &self.cpu.demands;
+        let demands_here = station_demands(&self.cpu.station, demands, &rates);
+        let expected = self.expected_cost(facts, mean(demands), mean(&demands_here), rate);
+        let seen: Vec<(f64, f64, f64)> = stretches.iter().map(|s| (s.seconds, expected.slowness(s), s.calls)).collect();
+        let level = seen.iter().map(|(seconds, slowness, _)| seconds * slowness).sum::<f64>()
+            / seen.iter().map(|(seconds, ..)| seconds).sum::<f64>();
+        // The calls of a stretch differ in what they need. The model draws these differences itself, so remove them here.
+        let share = drift_share(seen.iter().map(|(_, s, calls)| (s / level, *calls)), self.variability(mix));
+        let shrink = |(seconds, slowness, _): (f64, f64, f64)| (seconds, level + share * (slowness - level));
+        let course: Vec<(f64, f64)> = seen.into_iter().map(shrink).collect();
+        let start = stretches.first().map(|stretch| stretch.begins).filter(|begins| *begins > 0.0);
+        let before_start = start.zip(course.first().map(|(_, slowness)| *slowness));
+        (!course.is_empty()).then(|| Course::of_stretches(before_start.into_iter().chain(course)))
+    }
+
+    /// Replays these arrivals, given as seconds and classes, on a host whose slowness follows the course.
+    pub fn replay(
+        &self,
+        rate: f64,
+        mix: &[f64],
+        course: &Course,
+        arrivals: &[(f64, usize)],
+    ) -> Result<Option<ResponseSummary>, EstimateError> {
+        let model = self.model_at(rate, mix);
+        let mut times = Vec::with_capacity(arrivals.len() * REPLAYS as usize);
+        for seed in 0..REPLAYS {
+            let sojourns = trajectory(&model, course.clone(), seed, arrivals.iter().copied())?;
+            times.extend(sojourns.map(|sojourn| sojourn.response));
+        }
+        Ok(ResponseSummary::new(times, self.shape))
+    }
+}

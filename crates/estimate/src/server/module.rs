@@ -1,0 +1,114 @@
+//! What the Server Module measured of the requests during calibration: how classes differ, how variable service is, and
+//! how many workers there are.
+
+use super::blocks::{OfferedLoad, Pooled, PooledLoads, ServerFacts, most_clients};
+use super::model_fit::ModelFit;
+use crate::inside::{ModuleDemand, NORMAL_95, variability};
+use brimful_core::survey::InsideServer;
+
+/// Highest half width of the 95 % interval of a class's CPU time, as a share of it. With a wider one, measurements of the
+/// class alone are more precise.
+const MAX_HALF_WIDTH: f64 = 0.1;
+
+/// What the module measured of all classes.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct ModuleDemands {
+    pub classes: Vec<ModuleDemand>,
+    /// Whether more workers than CPUs compete, or their number is unknown. They then take turns on the CPUs, and the
+    /// variability of waiting times is not that of service.
+    pub takes_turns: bool,
+}
+
+/// Variability of service as measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct MeasuredService {
+    /// Squared coefficient of variation of the CPU time of a call of a class.
+    pub scv: f64,
+    pub standard_error: f64,
+    pub takes_turns: bool,
+}
+
+impl ModuleDemands {
+    /// Combines the loads with the most clients. `None` unless the CPU time of every class is known precisely there.
+    pub fn new(facts: &ServerFacts, loads: &PooledLoads) -> Option<ModuleDemands> {
+        let (most, _) = most_clients(loads)?;
+        let has_most = |load: &OfferedLoad| matches!(load, OfferedLoad::Clients(clients) | OfferedLoad::Alone(_, clients) if *clients == most);
+        let saturated: Vec<&Pooled> =
+            loads.iter().filter(|(load, _)| has_most(load)).map(|(_, pooled)| pooled).collect();
+        let class = |class: usize| {
+            let demands = saturated.iter().filter_map(|p| p.measurement.module.demands.get(class).copied().flatten());
+            let demand = demands.reduce(ModuleDemand::pool)?;
+            let half_width = NORMAL_95 * (demand.variance / demand.sampled).sqrt();
+            Some(demand).filter(|demand| half_width <= MAX_HALF_WIDTH * demand.in_phases)
+        };
+        let classes = (0..facts.classes.len()).map(class).collect::<Option<_>>()?;
+        let threads = saturated.iter().filter_map(|pooled| pooled.measurement.module.threads).max();
+        Some(ModuleDemands { classes, takes_turns: threads.is_none_or(|threads| threads > u64::from(facts.servers)) })
+    }
+
+    /// Demand of each class in seconds, such that the mean request of the mix needs `mean`.
+    ///
+    /// Classes differ as in their phases, and the CPU time outside of phases is shared equally. Where phases alone take
+    /// more than `mean`, as can happen when each class was measured alone, all are scaled down.
+    pub fn demands(&self, mix: &[f64], mean: f64) -> Vec<f64> {
+        let in_phases: f64 = mix.iter().zip(&self.classes).map(|(share, class)| share * class.in_phases).sum();
+        let (outside, scale) = if mean > in_phases { (mean - in_phases, 1.0) } else { (0.0, mean / in_phases) };
+        self.classes.iter().map(|class| outside + scale * class.in_phases).collect()
+    }
+
+    pub fn service(&self, mix: &[f64], demands: &[f64]) -> Option<MeasuredService> {
+        let (scv, standard_error) = variability(&self.classes, demands, mix)?;
+        Some(MeasuredService { scv, standard_error, takes_turns: self.takes_turns })
+    }
+}
+
+/// Variability of service as measured, if the demands are those of the module and calls wait for the CPUs. How long
+/// workers, or whatever else is held around the CPUs, are held varies in another way.
+pub(super) fn measured_service(fit: &ModelFit, facts: &ServerFacts, loads: &PooledLoads) -> Option<MeasuredService> {
+    let measured = ModuleDemands::new(facts, loads).filter(|_| fit.cpu.from_module && fit.waits_for_cpu())?;
+    measured.service(&facts.mix, &fit.cpu.demands)
+}
+
+/// What the module measured, for the survey's document; `None` where the demands are not those of the module.
+pub(super) fn document(fit: &ModelFit, facts: &ServerFacts, loads: &PooledLoads) -> Option<InsideServer> {
+    let measured = ModuleDemands::new(facts, loads).filter(|_| fit.cpu.from_module)?;
+    let service = measured.service(&facts.mix, &fit.cpu.demands);
+    let workers = most_clients(loads).and_then(|(_, pooled)| pooled.measurement.module.workers);
+    Some(InsideServer {
+        sampled: measured.classes.iter().map(|class| class.sampled).sum::<f64>() as u64,
+        scv: service.map(|service| service.scv),
+        scv_ci95_half_width: service.map(|service| NORMAL_95 * service.standard_error),
+        takes_turns: measured.takes_turns,
+        workers: workers.map(|workers| workers.most.into()),
+        workers_busy: workers.map(|workers| workers.busy),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(in_phases: [f64; 2]) -> ModuleDemands {
+        let class = |in_phases: f64| {
+            let variance = 0.25 * in_phases * in_phases;
+            ModuleDemand { sampled: 1e4, in_phases, variance, total: None }
+        };
+        ModuleDemands { classes: in_phases.map(class).to_vec(), takes_turns: false }
+    }
+
+    #[test]
+    fn classes_differ_by_their_phases_and_share_the_rest() {
+        // 0.3 ms of each call are outside of its phases.
+        let demands = seen([0.001, 0.004]).demands(&[0.75, 0.25], 0.75 * 0.0013 + 0.25 * 0.0043);
+        assert!((demands[0] - 0.0013).abs() < 1e-12 && (demands[1] - 0.0043).abs() < 1e-12, "{demands:?}");
+        // The phases, measured with each class alone, take longer than a request of the mix: 2.5 ms against 2 ms.
+        let demands = seen([0.001, 0.004]).demands(&[0.5, 0.5], 0.002);
+        assert!((demands[0] - 0.0008).abs() < 1e-12 && (demands[1] - 0.0032).abs() < 1e-12, "{demands:?}");
+    }
+
+    #[test]
+    fn cpu_time_outside_of_phases_does_not_vary() {
+        let service = seen([0.001, 0.001]).service(&[0.5, 0.5], &[0.002, 0.002]).unwrap();
+        assert!((service.scv - 0.0625).abs() < 1e-12 && service.standard_error < 0.002, "{service:?}");
+    }
+}

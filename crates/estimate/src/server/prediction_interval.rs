@@ -1,0 +1,139 @@
+//! Prediction intervals: how far a measurement may be from the prediction.
+//!
+//! Each draw of the bootstrap fits a model to blocks of calibration that are drawn at random (Efron 1979; whole blocks,
+//! because measurements close in time depend on one another: Künsch 1989). For each of these models a course of the
+//! host's speed is drawn, under which the arrivals of the level are served (a queue in a random environment).
+
+use super::blocks::{Replayed, ServerFacts, pool};
+use super::drift::{Drift, blocks_to_draw};
+use super::fitting;
+use super::model_fit::{ModelFit, ResponseSummary, quantile};
+use super::slowness::mean_slowness;
+use crate::EstimateError;
+use brimful_model::{Course, trajectory};
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+/// Number of bootstrap draws.
+const DRAWS: usize = 100;
+/// Longest sequence of arrivals that is replayed in each draw.
+const MAX_ARRIVALS: f64 = 50_000.0;
+
+/// A predicted figure, and the interval that contains 90 % of measurements.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PredictedFigure {
+    /// The median.
+    pub median: f64,
+    /// The 5th and the 95th percentile.
+    pub interval90: [f64; 2],
+}
+
+/// Predicted figures of a level, on a host as variable as calibration saw it. Times are seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ExpectedLevel {
+    /// Mean response time.
+    pub response: PredictedFigure,
+    /// Percentiles of the response time: 50, 95, 99.
+    pub percentiles: [PredictedFigure; 3],
+    /// Utilization of the CPUs by the server's processes.
+    pub utilization: PredictedFigure,
+}
+
+/// Models fitted to blocks drawn with replacement. Where the capacity is extrapolated, the law of the cost of a call is
+/// drawn too.
+pub(super) fn bootstrap(facts: &ServerFacts, blocks: &[Vec<Replayed>], seed: u64) -> Vec<ModelFit> {
+    let mut rng = Pcg64Mcg::seed_from_u64(seed);
+    let count = blocks_to_draw(blocks.len());
+    let draw = |_| {
+        let drawn: Vec<&Vec<Replayed>> = (0..count).map(|_| &blocks[rng.random_range(0..blocks.len())]).collect();
+        let chance = (!facts.filled).then(|| rng.random());
+        fitting::fit(facts, &pool(drawn), chance).ok()
+    };
+    (0..DRAWS).filter_map(draw).collect()
+}
+
+/// Half width of the 95 % interval of one value per draw: 1.96 standard deviations. `None` unless the values differ.
+pub(super) fn half_width95(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let values: Vec<f64> = values.collect();
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    (values.len() > 1 && variance > 0.0).then(|| 1.96 * variance.sqrt())
+}
+
+/// A level that is to be predicted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LevelLoad<'a> {
+    /// Requests per second.
+    pub rate: f64,
+    /// Shares of the classes.
+    pub mix: &'a [f64],
+    /// Length of the level.
+    pub seconds: f64,
+}
+
+/// Predicts a level by each model of the bootstrap. `arrivals` yields instants in seconds and classes of a random load of
+/// this kind, by seed and length in seconds.
+///
+/// # Errors
+/// When the model cannot be solved, or no draw has any arrivals.
+pub(super) fn expect_level(
+    fits: &[ModelFit],
+    facts: &ServerFacts,
+    drift: &Drift,
+    level: LevelLoad<'_>,
+    arrivals: &mut dyn FnMut(u64, f64) -> Vec<(f64, usize)>,
+) -> Result<ExpectedLevel, EstimateError> {
+    let LevelLoad { rate, mix, seconds } = level;
+    let mut rng = Pcg64Mcg::seed_from_u64(rate.to_bits());
+    let mut means = Vec::new();
+    let mut percentiles = [Vec::new(), Vec::new(), Vec::new()];
+    let mut utilizations = Vec::new();
+    // This many arrivals vary nearly as much as a longer sequence; what is missing makes the interval wider.
+    let replayed_seconds = seconds.min(MAX_ARRIVALS / rate);
+    for (index, fit) in fits.iter().enumerate() {
+        let model = fit.model_at(rate, mix);
+        let stretches = drift.draw(seconds, &mut rng);
+        let calls = arrivals(index as u64, replayed_seconds);
+        // The rate that was drawn: it deviates by chance, or in bursts.
+        let drawn_rate = calls.len() as f64 / replayed_seconds;
+        utilizations.push(fit.utilization(facts, drawn_rate, mix, mean_slowness(&stretches).unwrap_or(1.0)));
+        let course = Course::of_stretches(stretches);
+        let times = trajectory(&model, course, index as u64, calls)?.map(|sojourn| sojourn.response).collect();
+        let Some(summary) = ResponseSummary::new(times, fit.shape) else { continue };
+        means.push(summary.mean);
+        percentiles.iter_mut().zip(summary.percentiles).for_each(|(values, value)| values.push(value));
+    }
+    if means.is_empty() {
+        return Err(EstimateError::TooFewObservations { needed: 1, given: 0 });
+    }
+    Ok(ExpectedLevel {
+        response: PredictedFigure::from_draws(means),
+        percentiles: percentiles.map(PredictedFigure::from_draws),
+        utilization: PredictedFigure::from_draws(utilizations),
+    })
+}
+
+/// The rate at which requests in these proportions saturate the server, measured over this many seconds.
+pub(super) fn expect_saturation(
+    fits: &[ModelFit],
+    drift: &Drift,
+    mix: &[f64],
+    seconds: f64,
+) -> Option<PredictedFigure> {
+    let mut rng = Pcg64Mcg::seed_from_u64(seconds.to_bits());
+    let rate = |fit: &ModelFit| fit.saturation(mix) / mean_slowness(&drift.draw(seconds, &mut rng)).unwrap_or(1.0);
+    let rates: Vec<f64> = fits.iter().map(rate).filter(|rate| rate.is_finite()).collect();
+    (!rates.is_empty()).then(|| PredictedFigure::from_draws(rates))
+}
+
+impl PredictedFigure {
+    /// Summarizes the figures of all draws, of which there must be one.
+    fn from_draws(mut values: Vec<f64>) -> PredictedFigure {
+        values.sort_unstable_by(f64::total_cmp);
+        PredictedFigure {
+            median: quantile(&values, 0.5),
+            interval90: [quantile(&values, 0.05), quantile(&values, 0.95)],
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! In which of the server's programs a call spends its CPU time. The report shows these demands; the model has one
+//! station for all programs, because a station for each on the same CPUs would promise capacity that does not exist.
+
+use super::blocks::{OfferedLoad, PooledLoads, Replayed, most_clients};
+use super::programs::ProgramSeen;
+use crate::least_squares::t95;
+use brimful_core::survey::ProgramDemand;
+
+/// CPU demand of a call of the mix in each program at the highest load, the largest first. Empty where programs cannot
+/// be observed. `idle` has the CPUs that each program keeps busy without calls.
+pub(super) fn program_demands(
+    loads: &PooledLoads,
+    blocks: &[Vec<Replayed>],
+    idle: &[ProgramSeen],
+) -> Vec<ProgramDemand> {
+    let Some((clients, highest)) = most_clients(loads) else { return Vec::new() };
+    let load = OfferedLoad::Clients(clients);
+    let programs = &highest.measurement.kernel.programs;
+    let costs_by_block =
+        |name: &str| -> Vec<f64> { blocks.iter().filter_map(|block| cost(block, load, name, idle)).collect() };
+    let total: f64 = programs.iter().filter_map(|program| mean(&costs_by_block(&program.name))).sum();
+    if total <= 0.0 {
+        return Vec::new();
+    }
+    let demand = |program: &ProgramSeen| {
+        let costs = costs_by_block(&program.name);
+        let demand_s = mean(&costs)?;
+        Some(ProgramDemand {
+            name: program.name.clone(),
+            demand_s,
+            ci95_half_width: half_width(&costs, demand_s),
+            share: demand_s / total,
+            processes: program.processes,
+        })
+    };
+    let mut demands: Vec<ProgramDemand> = programs.iter().filter_map(demand).collect();
+    demands.sort_by(|a, b| b.demand_s.total_cmp(&a.demand_s));
+    demands
+}
+
+/// CPU seconds of a call in the program of this name, in one block.
+fn cost(block: &[Replayed], load: OfferedLoad, name: &str, idle: &[ProgramSeen]) -> Option<f64> {
+    let mut measurements = block.iter().map(|replayed| &replayed.measurement);
+    let measurement = measurements.find(|measurement| measurement.load == load && measurement.rate() > 0.0)?;
+    let idle_cores = idle.iter().find(|program| program.name == name).map_or(0.0, |program| program.cores);
+    let program = measurement.kernel.programs.iter().find(|program| program.name == name)?;
+    Some((program.cores - idle_cores).max(0.0) / measurement.rate())
+}
+
+fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// Half width of the 95 % confidence interval of the mean of `values`.
+fn half_width(values: &[f64], mean: f64) -> Option<f64> {
+    let n = values.len() as f64;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    (values.len() > 1).then(|| t95(values.len() - 1) * (squares / (n - 1.0) / n).sqrt())
+}
