@@ -1,16 +1,16 @@
-//! The logs of a site, opened: all lines of all of them, merged by time.
+//! All logs of a site, merged by time.
 //!
-//! A rotated set has one log for each stretch of time, a site of several servers has several for the same. Nobody has
-//! to say which it is. Logs are read one after another, from that on whose first request is the oldest. Where the one
-//! that is read goes on beyond the beginning of the next, that one is read beside it, by a thread of its own, and
-//! whichever has the oldest request goes on. So a rotated set costs no more than [`read()`](crate::read::read()).
+//! A rotated set has one log for each stretch of time; a site of several servers has several logs for the same time. The
+//! reader finds out which it is. It reads the logs one after another, beginning with the one whose first request is the
+//! oldest. If a log overlaps the beginning of the next one, a second thread reads the next one concurrently, and the
+//! oldest request of both comes next. So a rotated set costs no more than [`read()`](crate::read::read()).
 //!
-//! Servers write a line when an answer has ended, so a log is a little out of order by itself, and stays so: requests
-//! are not sorted. A stamp that leaps ahead waits for the next line, so that a wrong one does not hold up its log until
-//! all others have ended. `read = parsed + malformed + filtered` over all logs.
+//! Servers write a line when a response has ended, so a log is slightly out of order. Requests of one log are not sorted.
+//! A stamp that leaps ahead waits for the next line, so that a wrong stamp does not delay its log until all others have
+//! ended. `read = parsed + malformed + filtered` over all logs.
 //!
-//! Memory: about 1 MiB for each log that is read beside another, of which there are at most [`MOST_BESIDE`]. What lies
-//! at the same time in still more logs comes later, and is out of order.
+//! Memory: about 1 MiB per concurrent log, of which there are at most [`MAX_CONCURRENT`]. Requests of further logs with
+//! the same time come later, out of order.
 
 mod batch;
 
@@ -28,42 +28,42 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Logs that are read beside another at a time.
-pub const MOST_BESIDE: usize = 64;
-/// Batches of entries that are ahead of the merge, of each log.
+/// Maximum number of logs that are read concurrently besides the current one.
+pub const MAX_CONCURRENT: usize = 64;
+/// Batches of entries that each concurrent log may be ahead of the merge.
 const BATCHES_AHEAD: usize = 2;
-/// Bytes that are read at once of a log beside another.
+/// Bytes per read of a concurrent log.
 const BLOCK_BESIDE: usize = 64 * 1024;
-/// A stamp that is further ahead of the one before may be wrong.
+/// A stamp further ahead of the previous one than this may be wrong.
 const LEAP_NS: i64 = 60_000_000_000;
-/// How often progress is told, at most.
+/// Minimum interval between progress reports.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
-/// Logs that are open.
+/// Logs that are open, with their formats known.
 pub struct Logs {
     prepared: Prepared,
     options: ReadOptions,
 }
 
 impl Logs {
-    /// Opens logs and reads how each begins. `paths`: files, patterns, directories, or `-`; see [`source::find`].
+    /// Opens logs and reads their beginnings. `paths` are files, patterns, directories, or `-`; see [`source::find`].
     ///
     /// # Errors
-    /// A path that is not there or cannot be read, logs without a line, or lines of which nothing known reads any.
+    /// Returns an error if a path cannot be read, if no log has a line, or if no known format reads the lines.
     pub fn open(paths: &[String], options: ReadOptions) -> Result<Logs, LogError> {
         Ok(Logs { prepared: prepare(source::find(paths)?, &options)?, options })
     }
 
-    /// How far east of UTC the logs' own clocks are, in seconds, as most of their first stamps say; `None` where these
-    /// do not.
+    /// The offset of the logs' clocks from UTC, in seconds east, as most of their first stamps state it; `None` if the
+    /// stamps have no offset.
     pub fn offset_s(&self) -> Option<i32> {
         sample::offset_s(&self.prepared.logs, &self.prepared.formats)
     }
 
-    /// Reads all of them, merged by time.
+    /// Reads all logs, merged by time.
     ///
     /// # Errors
-    /// Where there is no thread to read with.
+    /// Returns an error if no thread can be started.
     pub fn read(
         self,
         sink: &mut impl FnMut(&Entry<'_>) -> Kept,
@@ -81,7 +81,7 @@ impl Logs {
         Merge { waiting, beside: Vec::new(), next_ns: i64::MIN, options, tally, given, done }.run(paths, progress)
     }
 
-    /// Reads one after another, for those to whom the order means nothing.
+    /// Reads one log after another, for callers that ignore the order of requests.
     ///
     /// # Errors
     /// As [`Logs::read`].
@@ -94,12 +94,12 @@ impl Logs {
     }
 }
 
-/// What is under way.
+/// A merge in progress.
 struct Merge<'s, S> {
-    /// Not begun yet, with their place; those without a request that can be read come last.
+    /// Logs that have not begun, with their indices. Those without a readable request come last.
     waiting: VecDeque<(usize, Begun)>,
     beside: Vec<Beside>,
-    /// Before this instant, nothing but the log that is read in this thread has a request.
+    /// Until this time, only the log that this thread reads has requests.
     next_ns: i64,
     options: ReadOptions,
     tally: Arc<Tally>,
@@ -112,20 +112,20 @@ struct Beside {
     place: usize,
     batches: Receiver<Batch>,
     batch: Batch,
-    /// The entry of it that comes next.
+    /// Index of the next entry in `batch`.
     at: usize,
     last_ns: i64,
     thread: JoinHandle<Result<Read, LogError>>,
 }
 
-/// Who gets the entries, and what became of them.
+/// Passes entries to the sink and counts them.
 struct Given<'s, S> {
     sink: &'s mut S,
     kept: u64,
     out_of_order: u64,
 }
 
-/// What all threads have read together.
+/// Progress of all threads together.
 #[derive(Default)]
 struct Tally {
     bytes: AtomicU64,
@@ -133,7 +133,7 @@ struct Tally {
     of: Option<u64>,
 }
 
-/// What is known of logs that have been read.
+/// Results of the logs that have been read.
 struct Done {
     read: Read,
 }
@@ -158,12 +158,12 @@ impl<S: FnMut(&Entry<'_>) -> Kept> Merge<'_, S> {
         self.finish(progress)
     }
 
-    /// Reads a log in this thread, and hands on what others have before each of its requests.
+    /// Reads a log in this thread, and passes on older requests of the concurrent logs before each of its requests.
     fn read_here(&mut self, log: Begun, progress: &mut dyn FnMut(&Progress)) -> Result<Read, LogError> {
         let (options, tally) = (self.options.clone(), self.tally.clone());
         let prepared = Prepared { logs: vec![log], formats: self.done.read.formats.afresh(), of: None };
         self.look_ahead();
-        // What waits for the next line, as its stamp may be wrong.
+        // Entries that wait for the next line, as their stamps may be wrong.
         let mut held = Batch::default();
         let mut packer = Packer::default();
         let mut last_ns = i64::MIN;
@@ -187,7 +187,7 @@ impl<S: FnMut(&Entry<'_>) -> Kept> Merge<'_, S> {
         Ok(read)
     }
 
-    /// Hands on what was held until the next request of its log, which came then.
+    /// Passes on the held entries, once the time of the next request in their log is known.
     fn hand_on_held(&mut self, held: &mut Batch, then_ns: i64, last_ns: &mut i64) {
         for at in 0..held.len() {
             if let Some((entry, key_ns)) = held.get(at) {
@@ -198,7 +198,7 @@ impl<S: FnMut(&Entry<'_>) -> Kept> Merge<'_, S> {
         held.clear();
     }
 
-    /// Hands on what others have before an instant.
+    /// Passes on all requests of the concurrent logs before `time_ns`.
     #[inline]
     fn hand_on_before(&mut self, time_ns: i64) {
         if time_ns >= self.next_ns {
@@ -213,11 +213,11 @@ impl<S: FnMut(&Entry<'_>) -> Kept> Merge<'_, S> {
         self.look_ahead();
     }
 
-    /// Begins to read those whose first request came before, as far as there may be threads for them.
+    /// Starts threads for logs whose first request came before `time_ns`, up to the limit.
     fn begin_until(&mut self, time_ns: i64) {
-        while self.beside.len() < MOST_BESIDE
+        while self.beside.len() < MAX_CONCURRENT
             && let Some(first_ns) = self.waiting.front().and_then(|(_, log)| log.first_ns)
-            // Of a log that is rotated, two may have the same second.
+            // `<`, not `<=`: the end and the beginning of two rotated logs may share a second.
             && first_ns < time_ns
             && let Some((place, log)) = self.waiting.pop_front()
         {
@@ -236,7 +236,7 @@ impl<S: FnMut(&Entry<'_>) -> Kept> Merge<'_, S> {
         }
     }
 
-    /// Hands on the oldest request of the logs beside, if it came no later; else says that there is none.
+    /// Passes on the oldest request of the concurrent logs if it came no later than `time_ns`. Returns whether there was one.
     fn hand_on_one(&mut self, time_ns: i64) -> bool {
         let mut oldest: Option<(usize, i64)> = None;
         let mut index = 0;
@@ -265,10 +265,10 @@ impl<S: FnMut(&Entry<'_>) -> Kept> Merge<'_, S> {
         true
     }
 
-    /// Finds out until when there is nothing to do but for the log that is read here.
+    /// Computes the time until which the concurrent logs need no attention.
     fn look_ahead(&mut self) {
         let heads = self.beside.iter_mut().filter_map(Beside::next_ns).min();
-        let more = self.beside.len() < MOST_BESIDE;
+        let more = self.beside.len() < MAX_CONCURRENT;
         let waiting = self.waiting.front().filter(|_| more).and_then(|(_, log)| log.first_ns);
         self.next_ns = heads.into_iter().chain(waiting).min().unwrap_or(i64::MAX);
     }
@@ -279,7 +279,7 @@ impl<S: FnMut(&Entry<'_>) -> Kept> Merge<'_, S> {
         }
         progress(&self.tally.so_far());
         let mut read = self.done.read;
-        // What was on its way when nothing more was wanted is filtered too.
+        // Entries still in flight when reading was stopped count as filtered.
         read.lines.filtered += read.lines.parsed.saturating_sub(self.given.kept);
         read.lines.parsed = self.given.kept;
         read.lines.out_of_order = self.given.out_of_order;
@@ -289,7 +289,7 @@ impl<S: FnMut(&Entry<'_>) -> Kept> Merge<'_, S> {
 }
 
 impl Beside {
-    /// The key of its next entry, once there is one; `None` at the end.
+    /// The key of the next entry; waits for it. `None` at the end of the log.
     fn next_ns(&mut self) -> Option<i64> {
         while self.at >= self.batch.len() {
             (self.batch, self.at) = (self.batches.recv().ok()?, 0);
@@ -299,7 +299,7 @@ impl Beside {
 }
 
 impl<S: FnMut(&Entry<'_>) -> Kept> Given<'_, S> {
-    /// `last_ns` is when the last one of the same log came that was kept.
+    /// Passes an entry on. `last_ns` is the stamp of the last accepted entry of the same log.
     #[inline]
     fn give(&mut self, entry: &Entry<'_>, last_ns: &mut i64) {
         if (self.sink)(entry) == Kept::Yes {
@@ -311,7 +311,7 @@ impl<S: FnMut(&Entry<'_>) -> Kept> Given<'_, S> {
 }
 
 impl Tally {
-    /// Adds what one log has more than before.
+    /// Adds the progress of one log since `before`.
     fn add(&self, now: &Progress, before: &mut Progress) -> Progress {
         self.bytes.fetch_add(now.bytes.saturating_sub(before.bytes), Ordering::Relaxed);
         self.lines.fetch_add(now.lines.saturating_sub(before.lines), Ordering::Relaxed);
@@ -328,7 +328,7 @@ impl Tally {
 impl Done {
     fn join(&mut self, beside: Beside) {
         let Beside { place, batches, thread, .. } = beside;
-        // It must not wait for someone to take what it still has.
+        // Otherwise the thread would wait for its batches to be received.
         drop(batches);
         match thread.join() {
             Ok(Ok(read)) => self.add(place, read),
@@ -336,7 +336,7 @@ impl Done {
         }
     }
 
-    /// Says of a log that it was not read.
+    /// Records that a log was not read.
     fn miss(&mut self, place: usize) {
         if let Some(source) = self.read.sources.get_mut(place) {
             source.cut_short = Some("there was no thread to read it with".to_owned());
@@ -357,7 +357,7 @@ impl Done {
     }
 }
 
-/// Reads a log to its end, or until nobody wants more.
+/// Reads a log to its end, or until reading is stopped.
 fn read_beside(
     prepared: Prepared,
     options: &ReadOptions,
@@ -378,7 +378,7 @@ fn read_beside(
         tally.add(now, &mut before);
     };
     let read = read_prepared(prepared, options, limits, &mut sink, &mut progress)?;
-    // If nobody listens, nothing is missing to anybody.
+    // A send fails if the receiver is gone; then the batch is not needed.
     let _ = batches.send(batch);
     Ok(read)
 }

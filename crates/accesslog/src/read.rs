@@ -1,11 +1,10 @@
-//! All lines of all logs, in the order of time, each of them accounted for.
+//! Reads all lines of all logs, in the order of the logs, and accounts for each line.
 //!
-//! One thread reads, decompresses and cuts at ends of lines; the caller's parses. Blocks go from the one to the other
-//! in order, and back, so that memory does not grow with the log. `read = parsed + malformed + filtered`, whatever the
-//! logs are: a log that ends too soon counts as far as it goes. `account` keeps it.
+//! One thread reads, decompresses and cuts the bytes at ends of lines; the caller's thread parses. Blocks go from one to
+//! the other and back, so memory does not grow with the log. `read = parsed + malformed + filtered` for any input: a log
+//! that ends early counts as far as it goes. `account` does the counting.
 
 mod account;
-mod reasons;
 
 use crate::detect::Formats;
 use crate::source::blocks::{Block, Limits, Piece};
@@ -13,8 +12,8 @@ use crate::source::sample::{self, Begun};
 use crate::source::{self, Log};
 use crate::{Entry, LogError};
 use account::{Account, Settings};
-use brimful_core::profile::{Lines, Source};
-pub use reasons::first_malformed;
+use brimful_core::profile::{Lines, MalformedLine, Source};
+use brimful_core::quantity::count;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,21 +21,21 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// So many blocks are ahead of the parser.
+/// Number of blocks that the reading thread may be ahead.
 const BLOCKS_AHEAD: usize = 3;
-/// How often progress is told, at most.
+/// Minimum interval between progress reports.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
 /// How logs are read.
 #[derive(Clone, Debug)]
 pub struct ReadOptions {
-    /// Found out by the logs' first lines, if not given.
+    /// The formats of the lines; detected from the first lines if `None`.
     pub formats: Option<Formats>,
-    /// How many malformed lines are kept to be shown.
+    /// Number of malformed lines to keep for display.
     pub first_malformed: usize,
-    /// Whether files are read to the end that they then have, and not to that which they had at first.
+    /// Whether to read files to their current end, and not only to the end that they had when they were opened.
     pub follow_growth: bool,
-    /// Set when nothing more is wanted: reading ends within a block.
+    /// Set by the caller to stop reading within a block.
     pub enough: Arc<AtomicBool>,
 }
 
@@ -46,43 +45,43 @@ impl Default for ReadOptions {
     }
 }
 
-/// What the sink made of an entry.
+/// What the sink did with an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
-    /// It counts.
+    /// The entry counts.
     Yes,
-    /// It was filtered.
+    /// The entry was filtered out.
     No,
 }
 
-/// How far reading is.
+/// How far reading has progressed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Bytes as they are stored.
+    /// Bytes read, as stored (perhaps compressed).
     pub bytes: u64,
-    /// How many these are in all; unknown of streams.
+    /// Total bytes as stored; unknown for streams.
     pub of: Option<u64>,
-    /// Lines.
+    /// Lines read.
     pub lines: u64,
 }
 
-/// What was read.
+/// The result of reading logs, besides their entries.
 #[derive(Clone, Debug)]
 pub struct Read {
-    /// What became of the lines.
+    /// Counts of lines by outcome.
     pub lines: Lines,
     /// Each log, in the order in which they were read.
     pub sources: Vec<Source>,
-    /// What they were read by.
+    /// The formats that read the lines.
     pub formats: Formats,
 }
 
-/// Reads logs from their oldest to their newest. `paths`: files, patterns, directories (their files with `access` in
-/// the name), or `-` for standard input; see [`source::find`].
+/// Reads logs from the oldest to the newest. `paths` are files, patterns, directories (their files with `access` in the
+/// name), or `-` for standard input; see [`source::find`].
 ///
 /// # Errors
 ///
-/// A path that is not there or cannot be read, logs without a line, or lines of which nothing known reads any.
+/// Returns an error if a path cannot be read, if no log has a line, or if no known format reads the lines.
 pub fn read(
     paths: &[String],
     options: ReadOptions,
@@ -92,11 +91,11 @@ pub fn read(
     read_logs(source::find(paths)?, options, Limits::default(), sink, progress)
 }
 
-/// Reads one stream, as `-` is read.
+/// Reads one stream, like standard input.
 ///
 /// # Errors
 ///
-/// As [`read()`] has them.
+/// As for [`read()`].
 pub fn read_stream(
     name: &str,
     reader: impl io::Read + Send + 'static,
@@ -117,15 +116,15 @@ fn read_logs(
     read_prepared(prepare(logs, &options)?, &options, limits, sink, progress)
 }
 
-/// Logs in the order of time, and what is known of them before they are read.
+/// Opened logs in the order of time.
 pub(crate) struct Prepared {
     pub logs: Vec<Begun>,
     pub formats: Formats,
-    /// How many bytes they are as stored, if that is known.
+    /// Their total bytes as stored, if known.
     pub of: Option<u64>,
 }
 
-/// Opens logs, finds out their formats if these are not given, and puts them in order.
+/// Opens logs, detects their formats unless `options` has them, and sorts the logs by time.
 pub(crate) fn prepare(logs: Vec<Log>, options: &ReadOptions) -> Result<Prepared, LogError> {
     let of = logs.iter().map(Log::bytes).sum::<Option<u64>>();
     let mut logs = sample::begin(logs, options.follow_growth)?;
@@ -141,7 +140,7 @@ pub(crate) fn prepare(logs: Vec<Log>, options: &ReadOptions) -> Result<Prepared,
     Ok(Prepared { logs, formats, of })
 }
 
-/// Reads logs that are prepared, with the same options.
+/// Reads opened logs, with the options that they were opened with.
 pub(crate) fn read_prepared(
     prepared: Prepared,
     options: &ReadOptions,
@@ -153,7 +152,7 @@ pub(crate) fn read_prepared(
     let (may_detect, follow_growth) = (options.formats.is_none(), options.follow_growth);
     let path = |log: &Begun| Source { path: log.log.path().to_owned(), ..Source::default() };
     let sources: Vec<Source> = logs.iter().map(path).collect();
-    let settings = Settings { may_detect, most_malformed: options.first_malformed, longest: limits.line };
+    let settings = Settings { may_detect, max_malformed: options.first_malformed, longest: limits.line };
     let mut account = Account::new(formats, sources, settings, sink);
     let mut ticker = Ticker { progress, of, last: Instant::now() };
     let (blocks, parser) = mpsc::sync_channel(BLOCKS_AHEAD);
@@ -174,11 +173,11 @@ fn empty(logs: &[Begun]) -> LogError {
     LogError::Empty(logs.iter().map(one).collect::<Vec<_>>().join(", "))
 }
 
-/// What the reading thread says.
+/// A message from the reading thread.
 struct Message {
-    /// Of which log.
+    /// Index of the log.
     source: usize,
-    /// How many bytes of it were taken.
+    /// Bytes of the log read so far, as stored.
     taken: u64,
     what: What,
 }
@@ -215,7 +214,7 @@ fn send_blocks(
                 Piece::End => What::End { bytes: log.decoded(), cut_short: log.cut_short() },
             };
             let is_end = matches!(what, What::End { .. });
-            // Nobody listens any more.
+            // The receiver is gone: nothing more is wanted.
             if blocks.send(Message { source, taken: log.taken(), what }).is_err() {
                 return;
             }
@@ -254,7 +253,7 @@ fn parse<S: FnMut(&Entry<'_>) -> Kept>(
                 Block::default()
             }
         };
-        // If the reader is done, it needs no more.
+        // If the reader has ended, it needs no more blocks.
         let _ = spent.send(block);
         ticker.tell(before + now, account.lines.read, false);
     }
@@ -262,7 +261,7 @@ fn parse<S: FnMut(&Entry<'_>) -> Kept>(
     ticker.tell(before + now, account.lines.read, true);
 }
 
-/// The next block, unless nothing more is wanted: a stream may never have another one.
+/// The next message; `None` at the end or when reading is stopped, which a silent stream must not prevent.
 fn next(blocks: &Receiver<Message>, enough: &AtomicBool) -> Option<Message> {
     while !enough.load(Ordering::Relaxed) {
         match blocks.recv_timeout(PROGRESS_EVERY) {
@@ -273,7 +272,7 @@ fn next(blocks: &Receiver<Message>, enough: &AtomicBool) -> Option<Message> {
     None
 }
 
-/// Tells progress now and then.
+/// Reports progress at intervals.
 struct Ticker<'a> {
     progress: &'a mut dyn FnMut(&Progress),
     of: Option<u64>,
@@ -286,6 +285,33 @@ impl Ticker<'_> {
             self.last = Instant::now();
             (self.progress)(&Progress { bytes, of: self.of, lines });
         }
+    }
+}
+
+impl Read {
+    /// The error for logs without a single request: counts of lines, and the first malformed ones.
+    pub fn no_requests(&self) -> LogError {
+        let lines = &self.lines;
+        LogError::NoRequests(format!(
+            "no request is left of {} lines: {} are malformed and {} were left out; check the format and the filters{}",
+            count(lines.read),
+            count(lines.malformed),
+            count(lines.filtered),
+            first_malformed(lines)
+        ))
+    }
+}
+
+/// The first malformed lines with their positions and what was expected there, as the end of a message; empty if there
+/// are none.
+pub fn first_malformed(lines: &Lines) -> String {
+    let one = |line: &MalformedLine| {
+        let MalformedLine { file, line, column, expected, text } = line;
+        format!("\n{file}:{line}:{column}: expected {expected}\n  | {text}")
+    };
+    match lines.first_malformed.as_slice() {
+        [] => String::new(),
+        malformed => format!(". The first malformed:{}", malformed.iter().map(one).collect::<String>()),
     }
 }
 

@@ -15,21 +15,21 @@ use brimful_core::Nanos;
 use brimful_core::quantity::count;
 
 /// No usual answer is faster, in nanoseconds.
-const FASTEST_NS: u64 = 20_000;
+const MIN_MEDIAN_NS: u64 = 20_000;
 /// No usual answer is slower, in nanoseconds.
-const SLOWEST_NS: u64 = 120_000_000_000;
+const MAX_MEDIAN_NS: u64 = 120_000_000_000;
 /// Bytes of an answer in a second, at most.
-const MOST_BYTES_PER_S: f64 = 12.5e9;
+const MAX_BYTES_PER_S: f64 = 12.5e9;
 /// Share of lines that may be exceptions: one in this many.
 const EXCEPTIONS: usize = 100;
 /// So many in a hundred zeros are no microseconds: these count from the first byte to the last.
-const MOST_ZEROS: usize = 2;
+const MAX_ZERO_PERCENT: usize = 2;
 /// Lines are written this much later than answers end, at most.
-const SLACK_NS: i64 = 2_000_000_000;
+const MAX_WRITE_DELAY_NS: i64 = 2_000_000_000;
 /// With fewer lines their order says nothing.
-const LEAST_ORDERED: usize = 8;
+const MIN_ORDERED_LINES: usize = 8;
 /// Ends of answers that are out of order before this counts.
-const LEAST_DISORDER: usize = 2;
+const MIN_DISORDER: usize = 2;
 
 /// A request, with its number.
 #[derive(Clone, Copy, Debug)]
@@ -65,7 +65,7 @@ pub(super) fn of_servers(requests: &[Timed]) -> Guess {
 /// The format with the unit of its numbers, where these have none and are not what they are usually taken for.
 pub(super) fn with_unit(format: Format, lines: &[&[u8]]) -> (Format, Option<String>) {
     use Unit::{Microseconds, Milliseconds, Nanoseconds, Seconds};
-    let Some(mut in_nanoseconds) = format.clone().with_whole_unit(Nanoseconds) else { return (format, None) };
+    let Some(mut in_nanoseconds) = format.clone().with_default_unit(Nanoseconds) else { return (format, None) };
     let mut usual = format.clone();
     let (mut scratch, mut usual_scratch) = (Scratch::default(), Scratch::default());
     let mut requests = Vec::new();
@@ -85,7 +85,7 @@ pub(super) fn with_unit(format: Format, lines: &[&[u8]]) -> (Format, Option<Stri
     match possible.first() {
         Some(unit) if *unit != Milliseconds => {
             let remark = said(&requests, *unit) + ".";
-            (format.clone().with_whole_unit(*unit).unwrap_or(format), Some(remark))
+            (format.clone().with_default_unit(*unit).unwrap_or(format), Some(remark))
         }
         _ => (format, None),
     }
@@ -107,7 +107,7 @@ pub(super) fn said(requests: &[Timed], unit: Unit) -> String {
 fn possible<const N: usize>(requests: &[Timed], units: [Unit; N]) -> Vec<Unit> {
     let disorder = units.map(|unit| disorder(requests, unit));
     let least = disorder.iter().copied().min().unwrap_or(0);
-    let is_in_order = |disorder: usize| disorder < least + LEAST_DISORDER || disorder < 2 * least;
+    let is_in_order = |disorder: usize| disorder < least + MIN_DISORDER || disorder < 2 * least;
     let judged = units.into_iter().zip(disorder);
     judged
         .filter(|(unit, disorder)| is_plausible(requests, *unit) && is_in_order(*disorder))
@@ -119,25 +119,25 @@ fn is_plausible(requests: &[Timed], unit: Unit) -> bool {
     let median_ns = median(requests).saturating_mul(unit.ns());
     let zeros = requests.iter().filter(|request| request.value == 0).count();
     let is_coarse = matches!(unit, Unit::Seconds | Unit::Milliseconds);
-    let is_fast = !is_coarse && (median_ns < FASTEST_NS || zeros * 100 > requests.len() * MOST_ZEROS);
-    let is_slow = median_ns > SLOWEST_NS;
+    let is_fast = !is_coarse && (median_ns < MIN_MEDIAN_NS || zeros * 100 > requests.len() * MAX_ZERO_PERCENT);
+    let is_slow = median_ns > MAX_MEDIAN_NS;
     let too_many_bytes = requests.iter().filter(|request| {
         let seconds = request.value as f64 * unit.ns() as f64 / 1e9;
-        request.value > 0 && request.bytes.unwrap_or(0) as f64 > MOST_BYTES_PER_S * seconds
+        request.value > 0 && request.bytes.unwrap_or(0) as f64 > MAX_BYTES_PER_S * seconds
     });
     !is_fast && !is_slow && too_many_bytes.count() * EXCEPTIONS <= requests.len()
 }
 
 /// How many answers would have ended before the one above them in the log.
 fn disorder(requests: &[Timed], unit: Unit) -> usize {
-    if requests.len() < LEAST_ORDERED {
+    if requests.len() < MIN_ORDERED_LINES {
         return 0;
     }
     let end_ns = |request: &Timed| {
         let ns = i64::try_from(request.value.saturating_mul(unit.ns())).unwrap_or(i64::MAX);
         request.time_ns.saturating_add(ns)
     };
-    requests.windows(2).filter(|pair| end_ns(&pair[1]) < end_ns(&pair[0]).saturating_sub(SLACK_NS)).count()
+    requests.windows(2).filter(|pair| end_ns(&pair[1]) < end_ns(&pair[0]).saturating_sub(MAX_WRITE_DELAY_NS)).count()
 }
 
 fn median(requests: &[Timed]) -> u64 {

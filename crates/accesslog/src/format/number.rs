@@ -2,7 +2,7 @@
 //! bytes it takes.
 
 /// Nobody waits longer than that: 31 years.
-const LONGEST_NS: u64 = 1_000_000_000_000_000_000;
+const MAX_DURATION_NS: u64 = 1_000_000_000_000_000_000;
 
 /// What a duration is counted in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,7 +77,7 @@ pub(crate) fn status(text: &[u8]) -> Option<(u16, usize)> {
 /// A duration: digits, perhaps with a point.
 pub(crate) fn duration(text: &[u8], unit: Unit) -> Option<(u64, usize)> {
     let (value, length) = whole(text)?;
-    let ns = value.checked_mul(unit.ns()).filter(|ns| *ns <= LONGEST_NS)?;
+    let ns = value.checked_mul(unit.ns()).filter(|ns| *ns <= MAX_DURATION_NS)?;
     let Some((b'.', digits)) = text.get(length..)?.split_first() else { return Some((ns, length)) };
     let count = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let digit = |place| if place < count { digits.get(place).map_or(0, |byte| u64::from(byte - b'0')) } else { 0 };
@@ -130,7 +130,7 @@ pub(crate) fn any_duration(text: &[u8], unit: Option<Unit>) -> Option<Option<u64
     if is_scientific && let Some(value) = std::str::from_utf8(text).ok().and_then(|text| text.parse::<f64>().ok()) {
         let ns = value * unit.unwrap_or(Unit::Seconds).ns() as f64;
         // As u64: rounds towards 0, and the range is checked.
-        return (0.0..=LONGEST_NS as f64).contains(&ns).then_some(Some(ns as u64));
+        return (0.0..=MAX_DURATION_NS as f64).contains(&ns).then_some(Some(ns as u64));
     }
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit() || **byte == b'.').count();
     let unit = match text.get(digits..)? {

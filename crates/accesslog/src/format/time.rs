@@ -1,41 +1,43 @@
-//! When a request was: from the stamps of logs to nanoseconds since 1970.
+//! Timestamps of logs, as nanoseconds since 1970.
 //!
-//! A stamp without a zone is taken for UTC. A leap second counts as the second after it. Years are 1970 to 2261: later
-//! ones do not fit nanoseconds in 64 bits. Days are counted after Howard Hinnant, *chrono-Compatible Low-Level Date
-//! Algorithms* (2013). All functions read at the beginning of a text, and say how many bytes the stamp takes.
+//! A stamp without a time zone counts as UTC. A leap second counts as the second after it. Years are 1970 to 2261, as
+//! later ones do not fit into nanoseconds in 64 bits. Each function reads at the beginning of a text, and returns how
+//! many bytes the stamp occupies.
 
 mod parts;
 
 use super::number::whole;
+use jiff::civil::Date;
+use jiff::tz::Offset;
 
 pub(crate) use parts::{Part, Parts};
 
 const SECOND_NS: i64 = 1_000_000_000;
 const DAY_S: i64 = 86_400;
 
-/// A point in time.
+/// A timestamp.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stamp {
     /// Nanoseconds since 1970.
     pub ns: i64,
-    /// Whether the log has more than the second.
+    /// Whether the log shows fractions of a second.
     pub is_fine: bool,
-    /// How far east of UTC it is written, in seconds, where it says so.
+    /// The offset from UTC that the log states, in seconds east.
     pub offset_s: Option<i32>,
 }
 
-/// Reads stamps. Most lines are of the same day as the one before, so its midnight is kept; of a busy site even of the
-/// same second.
+/// Reads timestamps. Most lines have the same day as the line before, and on a busy site the same second, so the clock
+/// caches the last ones.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Clock {
-    /// `10/Oct/2000:13:55:36 -0700`, and when that was.
+    /// The last stamp that was read, `10/Oct/2000:13:55:36 -0700`, and its value.
     clf: [u8; 26],
     clf_stamp: Stamp,
     /// `10/Oct/2000:`
     clf_day: [u8; 12],
     /// ` -0700`
     clf_zone: [u8; 6],
-    /// When that day began there, in seconds since 1970.
+    /// When that day began in its zone, in seconds since 1970.
     clf_midnight_s: i64,
     clf_offset_s: Option<i32>,
     /// `2000-10-10`
@@ -44,7 +46,7 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// `10/Oct/2000:13:55:36 -0700`, the time of the Common Log Format; also with a fraction, and without a zone.
+    /// Reads the time of the Common Log Format, `10/Oct/2000:13:55:36 -0700`, with or without a fraction and a zone.
     #[inline]
     pub(crate) fn clf(&mut self, text: &[u8]) -> Option<(Stamp, usize)> {
         if let Some(stamp) = text.first_chunk::<26>() {
@@ -85,7 +87,7 @@ impl Clock {
         Some((Stamp { offset_s: zone_s, ..stamp }, 20 + fraction_length + zone_length))
     }
 
-    /// `2000-10-10T13:55:36.123-07:00`: ISO 8601 and RFC 3339.
+    /// Reads ISO 8601 and RFC 3339: `2000-10-10T13:55:36.123-07:00`.
     pub(crate) fn iso(&mut self, text: &[u8]) -> Option<(Stamp, usize)> {
         let (day, rest) = text.split_first_chunk::<10>()?;
         let (b'T' | b't' | b' ' | b'_', rest) = rest.split_first()? else { return None };
@@ -95,7 +97,7 @@ impl Clock {
         Some((Stamp { offset_s: zone_s, ..stamp }, 11 + clock_length + zone_length))
     }
 
-    /// When the day `2000-10-10` begins in UTC, in seconds since 1970.
+    /// When a day such as `2000-10-10` begins in UTC, in seconds since 1970.
     pub(crate) fn day(&mut self, text: &[u8; 10]) -> Option<i64> {
         if *text != self.iso_day {
             let &[y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2] = text else { return None };
@@ -105,7 +107,7 @@ impl Clock {
         Some(self.iso_midnight_s)
     }
 
-    /// A whole text that is a time of any of these kinds, perhaps in brackets.
+    /// Reads a whole text as a time in any of these notations, with or without brackets around it.
     pub(crate) fn any(&mut self, text: &[u8]) -> Option<Stamp> {
         let text = text.strip_prefix(b"[").and_then(|text| text.strip_suffix(b"]")).unwrap_or(text);
         let (stamp, length) = match (text.get(2), text.get(4)) {
@@ -117,8 +119,8 @@ impl Clock {
     }
 }
 
-/// Seconds since 1970 with a fraction, or milliseconds, microseconds or nanoseconds: that the time is between 1973 and
-/// 5138 tells which.
+/// Reads seconds since 1970 with a fraction, or milliseconds, microseconds or nanoseconds. The number of digits tells
+/// the unit, for times between 1973 and 5138.
 pub(crate) fn epoch(text: &[u8]) -> Option<(Stamp, usize)> {
     let (value, length) = whole(text)?;
     let (nanos, fraction_length) = fraction(text.get(length..)?);
@@ -134,20 +136,20 @@ pub(crate) fn epoch(text: &[u8]) -> Option<(Stamp, usize)> {
     Some((Stamp { ns: ns.checked_add(rest_ns)?, is_fine, offset_s: None }, length + fraction_length))
 }
 
-/// `13:55:36.123`: seconds since midnight, nanoseconds since then, and its length.
+/// Reads `13:55:36.123`: seconds since midnight, the nanoseconds after them, and the length.
 pub(crate) fn time_of_day(text: &[u8]) -> Option<(i64, i64, usize)> {
     let (clock, rest) = text.split_first_chunk::<8>()?;
     let (nanos, length) = fraction(rest);
     Some((second_of_day(clock)?, nanos, 8 + length))
 }
 
-/// Of seconds since 1970, without an offset; none outside the years that there are.
+/// A stamp without an offset; `None` outside the supported years.
 pub(crate) fn stamp(seconds: i64, nanos: i64, is_fine: bool) -> Option<Stamp> {
     let ns = seconds.checked_mul(SECOND_NS)?.checked_add(nanos)?;
     (seconds >= 0).then_some(Stamp { ns, is_fine, offset_s: None })
 }
 
-/// `13:55:36` as seconds since midnight.
+/// Seconds since midnight of `13:55:36`.
 #[inline]
 fn second_of_day(text: &[u8; 8]) -> Option<i64> {
     let &[h1, h2, b':', m1, m2, b':', s1, s2] = text else { return None };
@@ -155,14 +157,14 @@ fn second_of_day(text: &[u8; 8]) -> Option<i64> {
     (hour < 24 && minute < 60 && second <= 60).then_some(hour * 3600 + minute * 60 + second)
 }
 
-/// A number of two digits.
+/// The value of two digits.
 #[inline]
 fn pair(tens: u8, ones: u8) -> Option<i64> {
     let (tens, ones) = (tens.wrapping_sub(b'0'), ones.wrapping_sub(b'0'));
     (tens < 10 && ones < 10).then_some(i64::from(tens) * 10 + i64::from(ones))
 }
 
-/// Nanoseconds of `.655`, and its length; 0 where there is none.
+/// Nanoseconds of `.655`, and its length; zeros if there is no fraction.
 fn fraction(text: &[u8]) -> (i64, usize) {
     match text.split_first() {
         Some((b'.' | b',', digits)) => match nanoseconds(digits) {
@@ -173,21 +175,21 @@ fn fraction(text: &[u8]) -> (i64, usize) {
     }
 }
 
-/// Nanoseconds of the digits after a point, and how many there are.
+/// Nanoseconds of the digits after a decimal point, and how many digits there are.
 fn nanoseconds(text: &[u8]) -> (i64, usize) {
     let length = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let digit = |place| if place < length { text.get(place).map_or(0, |byte| i64::from(byte - b'0')) } else { 0 };
     ((0..9).fold(0, |nanos, place| nanos * 10 + digit(place)), length)
 }
 
-/// Seconds east of UTC and the length of a zone, perhaps after a space; none and 0 where there is none.
+/// The offset of a zone that may follow a space, in seconds east of UTC, and the length of both.
 fn spaced_zone(text: &[u8]) -> (Option<i32>, usize) {
     let spaces = usize::from(text.first() == Some(&b' '));
     let found = text.get(spaces..).and_then(zone).filter(|_| spaces == 0 || text.get(1) != Some(&b'Z'));
     found.map_or((None, 0), |(offset_s, length)| (i32::try_from(offset_s).ok(), length + spaces))
 }
 
-/// Seconds east of UTC of `Z`, `+01:00`, `+0100` or `+01`, and its length.
+/// The offset of `Z`, `+01:00`, `+0100` or `+01`, in seconds east of UTC, and its length.
 fn zone(text: &[u8]) -> Option<(i64, usize)> {
     let (sign, digits) = match text.split_first()? {
         (b'Z' | b'z', _) => return Some((0, 1)),
@@ -204,31 +206,21 @@ fn zone(text: &[u8]) -> Option<(i64, usize)> {
     (hour < 24 && minute < 60).then_some((sign * (hour * 3600 + minute * 60), length))
 }
 
-/// 1 to 12 of the first three letters of an English month.
+/// The number, 1 to 12, of a month by the first three letters of its English name.
 fn month(name: &[u8; 3]) -> Option<i64> {
     let months = b"janfebmaraprmayjunjulaugsepoctnovdec";
     let index = months.chunks_exact(3).position(|month| name.eq_ignore_ascii_case(month))?;
     i64::try_from(index + 1).ok()
 }
 
-/// 2261-12-31.
+/// The last midnight in the range of years, 2261-12-31, in seconds since 1970.
 const LAST_MIDNIGHT_S: i64 = 106_650 * DAY_S;
 
-/// When a day begins in UTC, in seconds since 1970. Years are counted from March, so that the leap day is the last.
+/// When a day begins in UTC, in seconds since 1970; `None` for dates that do not exist or are out of range.
 fn midnight(year: i64, month: i64, day: i64) -> Option<i64> {
-    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let length = match month {
-        2 => 28 + i64::from(is_leap),
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    };
-    if !(1970..=2261).contains(&year) || !(1..=12).contains(&month) || !(1..=length).contains(&day) {
-        return None;
-    }
-    let year = if month <= 2 { year - 1 } else { year };
-    let (era, year) = (year.div_euclid(400), year.rem_euclid(400));
-    let day = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    Some((era * 146_097 + year * 365 + year / 4 - year / 100 + day - 719_468) * DAY_S)
+    let date = Date::new(year.try_into().ok()?, month.try_into().ok()?, day.try_into().ok()?).ok()?;
+    let midnight = Offset::UTC.to_timestamp(date.at(0, 0, 0, 0)).ok()?;
+    (1970..=2261).contains(&year).then(|| midnight.as_second())
 }
 
 #[cfg(test)]

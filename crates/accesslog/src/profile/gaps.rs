@@ -1,10 +1,11 @@
-//! Times between one request of a log and the next.
+//! Times between consecutive requests of a log.
 //!
-//! Lines are a little out of order, so a request that came before the one above it has no time to it. A single stamp
-//! that is far behind or far ahead of the lines around it would make two such times wrong, and is passed over: each is
-//! looked at when the next one is known.
+//! Lines are slightly out of order; a request that came before the one above it contributes no gap. A single stamp far
+//! away from the lines around it would make two gaps wrong, so it is ignored: each stamp is judged when the next one is
+//! known.
 
-use super::{Histogram, NS};
+use super::NS;
+use super::histogram::Histogram;
 
 /// A stamp this far from its neighbours may be wrong.
 const LEAP_NS: i64 = 60 * NS;
@@ -16,9 +17,9 @@ const SET_BACK: u32 = 16;
 pub(super) struct Gaps {
     found_ns: Histogram,
     last_ns: Option<i64>,
-    /// The one after that, until the next one is known.
+    /// The stamp after `last_ns`, which waits for the next one.
     pending_ns: Option<i64>,
-    /// So many in a row are far behind the last one.
+    /// Number of consecutive stamps far behind `last_ns`.
     behind: u32,
 }
 
@@ -33,7 +34,7 @@ impl Gaps {
         }
     }
 
-    /// The distribution of all of them.
+    /// The distribution of all gaps.
     pub fn finish(mut self) -> Histogram {
         if let Some(pending_ns) = self.pending_ns.take() {
             self.take(pending_ns);

@@ -1,21 +1,21 @@
-//! What a request's class is known by, where classes are not made of sizes: a name for its URL, its status, its host.
+//! The class key of a request where classes are not made by size: a name for its URL, its status, or its host.
 
-use super::ClassBy;
+use super::options::ClassBy;
 use super::urls::url;
 use crate::Entry;
 use std::fmt::Write;
 
-/// The key of what no pattern fits, of empty hosts, and of keys beyond the most.
+/// The key of URLs that match no pattern, of empty hosts, and of keys beyond the maximum number.
 pub(crate) const OTHER: &str = "other";
-/// Bytes of a host that are looked at.
-const LONGEST: usize = 255;
+/// Bytes of a host that are considered.
+const MAX_HOST_BYTES: usize = 255;
 
-/// The key of a request, in `text` where it has to be made; `None` where classes are of sizes.
+/// The key of a request, stored in `text` if necessary; `None` if classes are made by size.
 pub(super) fn key<'a>(class_by: &'a ClassBy, entry: &Entry<'_>, text: &'a mut String) -> Option<&'a str> {
     match class_by {
         ClassBy::Size => None,
         ClassBy::Url(patterns) => {
-            let found = patterns.iter().find(|(_, pattern)| is_of(pattern.as_bytes(), url(entry.target)));
+            let found = patterns.iter().find(|(_, pattern)| matches_pattern(pattern.as_bytes(), url(entry.target)));
             Some(found.map_or(OTHER, |(name, _)| name.as_str()))
         }
         ClassBy::Status => {
@@ -25,7 +25,7 @@ pub(super) fn key<'a>(class_by: &'a ClassBy, entry: &Entry<'_>, text: &'a mut St
             Some(text.as_str())
         }
         ClassBy::Host => {
-            let host = entry.host.get(..LONGEST).unwrap_or(entry.host);
+            let host = entry.host.get(..MAX_HOST_BYTES).unwrap_or(entry.host);
             text.clear();
             for chunk in host.utf8_chunks() {
                 text.push_str(chunk.valid());
@@ -39,16 +39,16 @@ pub(super) fn key<'a>(class_by: &'a ClassBy, entry: &Entry<'_>, text: &'a mut St
     }
 }
 
-/// Whether a URL fits a pattern; one without `?` is about the path only.
-fn is_of(pattern: &[u8], url: &[u8]) -> bool {
+/// Whether a URL matches a pattern. A pattern without `?` is compared with the path only.
+fn matches_pattern(pattern: &[u8], url: &[u8]) -> bool {
     let query = if pattern.contains(&b'?') { None } else { url.iter().position(|byte| *byte == b'?') };
-    fits(pattern, query.and_then(|at| url.get(..at)).unwrap_or(url))
+    matches_glob(pattern, query.and_then(|at| url.get(..at)).unwrap_or(url))
 }
 
-/// Whether text is the pattern, in which `*` stands for anything.
-fn fits(pattern: &[u8], text: &[u8]) -> bool {
+/// Whether text matches a pattern, in which `*` stands for any text.
+fn matches_glob(pattern: &[u8], text: &[u8]) -> bool {
     let (mut p, mut t) = (0, 0);
-    // Behind the last `*`, and where what it stands for ends.
+    // The position after the last `*`, and the end of the text that it matches.
     let mut star: Option<(usize, usize)> = None;
     while t < text.len() {
         match pattern.get(p) {
@@ -78,13 +78,13 @@ mod tests {
         let yes = [("*", ""), ("/a", "/a"), ("/*", "/"), ("/*.png", "/x/y.png"), ("*a*b*", "xaayyb"), ("/a*a", "/aaa")];
         let no = [("", "/"), ("/a", "/ab"), ("/*.png", "/x.png2"), ("*ab", "ba"), ("/a*a", "/a"), ("a?", "ab")];
         for (pattern, text) in yes {
-            assert!(fits(pattern.as_bytes(), text.as_bytes()), "{pattern} {text}");
+            assert!(matches_glob(pattern.as_bytes(), text.as_bytes()), "{pattern} {text}");
         }
         for (pattern, text) in no {
-            assert!(!fits(pattern.as_bytes(), text.as_bytes()), "{pattern} {text}");
+            assert!(!matches_glob(pattern.as_bytes(), text.as_bytes()), "{pattern} {text}");
         }
-        assert!(is_of(b"/search", b"/search?q=1") && !is_of(b"/search?", b"/search?q=1"));
-        assert!(is_of(b"/*?*print=1*", b"/a?x&print=1"));
+        assert!(matches_pattern(b"/search", b"/search?q=1") && !matches_pattern(b"/search?", b"/search?q=1"));
+        assert!(matches_pattern(b"/*?*print=1*", b"/a?x&print=1"));
     }
 
     #[test]

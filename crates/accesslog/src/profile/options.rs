@@ -1,53 +1,53 @@
-//! What a profile is to be of.
+//! Options of a profile.
 
 use jiff::tz::TimeZone;
 
-/// What becomes of requests of robots.
+/// What to do with requests of robots.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Robots {
-    /// They are requests as all others.
+    /// Count them like all others.
     #[default]
     Keep,
-    /// They are left out.
+    /// Leave them out.
     Drop,
-    /// All others are left out.
+    /// Leave out all others.
     Only,
 }
 
-/// What classes of requests are made of.
+/// How requests are divided into classes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ClassBy {
-    /// The bytes of their answers.
+    /// By the bytes of their responses.
     #[default]
     Size,
-    /// Their URLs: name and pattern, in which `*` stands for anything; the first that fits.
+    /// By URL: names and patterns, in which `*` stands for any text; the first match counts.
     Url(Vec<(String, String)>),
-    /// The status of their answers.
+    /// By the status of their responses.
     Status,
-    /// Their virtual hosts.
+    /// By virtual host.
     Host,
 }
 
-/// What a profile is to be of.
+/// Options of a profile.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// Where hours and days are those of the clocks.
+    /// The time zone of hours and days.
     pub zone: TimeZone,
     /// Length of the peak window, in seconds.
     pub window_s: u64,
-    /// The peak window, where it is not the busiest: from when to when, in nanoseconds since 1970.
+    /// The peak window, unless the busiest one is to be found: from and to, in nanoseconds since 1970.
     pub peak: Option<(i64, i64)>,
-    /// What becomes of robots.
+    /// What to do with requests of robots.
     pub robots: Robots,
-    /// What classes are made of.
+    /// How requests are divided into classes.
     pub class_by: ClassBy,
-    /// How many classes, where that is not found.
+    /// The number of classes, unless it is to be found.
     pub classes: Option<usize>,
-    /// Whether sessions are looked for.
+    /// Whether to look for sessions.
     pub sessions: bool,
-    /// A pause that ends one, in seconds.
+    /// The pause that ends a session, in seconds.
     pub session_gap_s: f64,
-    /// A pause that goes on with a burst of one.
+    /// The longest pause inside a burst of a session, in seconds.
     pub burst_gap_s: f64,
 }
 

@@ -1,7 +1,7 @@
-//! What becomes of each line: parsed, malformed or filtered, and never two of these.
+//! Counts the outcome of each line: parsed, malformed or filtered, exactly one of these.
 //!
-//! `read = parsed + malformed + filtered` after every line. Where for a while most lines of a log are malformed, what
-//! the next ones look like is found out, and they are read by that as well.
+//! `read = parsed + malformed + filtered` after every line. If most recent lines of a log are malformed, the formats of
+//! the lines that follow are detected and added.
 
 use super::{Kept, Read};
 use crate::detect::Formats;
@@ -10,49 +10,49 @@ use crate::{Entry, Line, Malformed, Scratch};
 use brimful_core::profile::{Lines, MalformedLine, Source};
 use brimful_core::text;
 
-/// How much of a malformed line is kept, in characters.
-const SHOWN: usize = 80;
-/// After so many lines, and if that was to no avail, after twice as many, it is asked whether most are malformed.
-const WATCHED: u32 = 256;
-/// So many lines tell a new format.
-const LINES_TO_DETECT: usize = 500;
-/// And fewer than these do not.
-const LEAST_TO_DETECT: usize = 20;
+/// Maximum width of a malformed line in messages, in characters.
+const MAX_SHOWN_CHARS: usize = 80;
+/// Number of lines after which to check whether most are malformed; it doubles after each detection.
+const CHECK_INTERVAL_LINES: u32 = 256;
+/// Maximum number of lines from which to detect a new format.
+const MAX_LINES_TO_DETECT: usize = 500;
+/// Minimum number of lines from which to detect a new format.
+const MIN_LINES_TO_DETECT: usize = 20;
 const TOO_LONG: &str = "a line of at most 1 MiB";
 
-/// What an account is kept by.
+/// Settings of an account.
 pub(super) struct Settings {
-    /// Whether formats may be added to those given.
+    /// Whether detected formats may be added to the given ones.
     pub may_detect: bool,
-    /// How many malformed lines are kept to be shown.
-    pub most_malformed: usize,
-    /// Bytes of a line, without its end.
+    /// Number of malformed lines to keep for display.
+    pub max_malformed: usize,
+    /// Maximum bytes of a line, without its end.
     pub longest: usize,
 }
 
-/// What became of the lines so far.
+/// The outcomes of the lines so far.
 pub(super) struct Account<'a, S> {
     formats: Formats,
     scratch: Scratch,
     pub lines: Lines,
     sources: Vec<Source>,
-    /// The log that is being read.
+    /// Index of the log that is being read.
     source: usize,
     ended: usize,
-    /// Whether reading ended before the logs did, because nothing more was wanted.
+    /// Whether reading was stopped before the end of the logs.
     pub enough: bool,
-    /// The last parsed request's stamp.
+    /// The stamp of the last parsed request.
     last_ns: i64,
     watch: Watch,
     may_detect: bool,
-    most_malformed: usize,
+    max_malformed: usize,
     longest: usize,
     sink: &'a mut S,
 }
 
 impl<'a, S: FnMut(&Entry<'_>) -> Kept> Account<'a, S> {
     pub fn new(formats: Formats, sources: Vec<Source>, settings: Settings, sink: &'a mut S) -> Account<'a, S> {
-        let Settings { may_detect, most_malformed, longest } = settings;
+        let Settings { may_detect, max_malformed, longest } = settings;
         Account {
             formats,
             scratch: Scratch::default(),
@@ -64,7 +64,7 @@ impl<'a, S: FnMut(&Entry<'_>) -> Kept> Account<'a, S> {
             last_ns: i64::MIN,
             watch: Watch::default(),
             may_detect,
-            most_malformed,
+            max_malformed,
             longest,
             sink,
         }
@@ -114,10 +114,10 @@ impl<'a, S: FnMut(&Entry<'_>) -> Kept> Account<'a, S> {
         }
     }
 
-    /// The beginning of a line that nobody wants to see the rest of.
+    /// Counts a line that exceeds the limit; `line` is its beginning.
     pub fn take_too_long(&mut self, line: &[u8]) {
         self.count_line();
-        self.take_malformed(line, &Malformed::at(self.longest, TOO_LONG));
+        self.take_malformed(line, &Malformed::at_byte(self.longest, TOO_LONG));
     }
 
     fn count_line(&mut self) {
@@ -131,7 +131,7 @@ impl<'a, S: FnMut(&Entry<'_>) -> Kept> Account<'a, S> {
     fn take_malformed(&mut self, line: &[u8], why: &Malformed) {
         self.lines.malformed += 1;
         self.watch.malformed += 1;
-        if self.lines.first_malformed.len() < self.most_malformed
+        if self.lines.first_malformed.len() < self.max_malformed
             && let Some(source) = self.sources.get(self.source)
         {
             self.lines.first_malformed.push(MalformedLine {
@@ -144,16 +144,16 @@ impl<'a, S: FnMut(&Entry<'_>) -> Kept> Account<'a, S> {
         }
     }
 
-    /// Finds out what the next lines look like, as those before them were malformed.
+    /// Detects the format of the next lines, if most lines before them were malformed.
     fn look_again(&mut self, next: &[u8]) {
         if !self.watch.is_alarming() || !self.may_detect {
-            return self.watch.restart(WATCHED);
+            return self.watch.restart(CHECK_INTERVAL_LINES);
         }
         let lines = next.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
-        let lines: Vec<&[u8]> = lines.filter(|line| !line.is_empty()).take(LINES_TO_DETECT).collect();
+        let lines: Vec<&[u8]> = lines.filter(|line| !line.is_empty()).take(MAX_LINES_TO_DETECT).collect();
         // The block is about to end.
-        if lines.len() < LEAST_TO_DETECT {
-            return self.watch.restart(WATCHED);
+        if lines.len() < MIN_LINES_TO_DETECT {
+            return self.watch.restart(CHECK_INTERVAL_LINES);
         }
         if !sample::reads_half(&self.formats, &lines)
             && let Ok(formats) = Formats::detect(&lines)
@@ -172,7 +172,7 @@ impl<'a, S: FnMut(&Entry<'_>) -> Kept> Account<'a, S> {
     }
 
     pub fn finish(mut self) -> Read {
-        // Without having been told to, only a damaged log that takes the decoder down with it leaves some unread.
+        // If reading was not stopped, only a decoder that failed on a damaged log leaves logs unread.
         let why = if self.enough { "nothing more was wanted" } else { "what decompresses it failed" };
         for source in self.sources.iter_mut().skip(self.ended) {
             source.cut_short = Some(why.to_owned());
@@ -184,7 +184,7 @@ impl<'a, S: FnMut(&Entry<'_>) -> Kept> Account<'a, S> {
     }
 }
 
-/// Whether the lines of late were malformed.
+/// Counts recent malformed lines.
 struct Watch {
     lines: u32,
     malformed: u32,
@@ -193,7 +193,7 @@ struct Watch {
 
 impl Default for Watch {
     fn default() -> Watch {
-        Watch { lines: 0, malformed: 0, until: WATCHED }
+        Watch { lines: 0, malformed: 0, until: CHECK_INTERVAL_LINES }
     }
 }
 
@@ -211,17 +211,17 @@ impl Watch {
     }
 }
 
-/// The beginning of a line, with what a terminal would obey escaped, in as many characters as are shown of it.
+/// The beginning of a line for display, with control characters escaped.
 fn shown(line: &[u8]) -> String {
-    // No character has more bytes than four.
-    let start = line.get(..SHOWN * 4).unwrap_or(line);
+    // A character has at most four bytes.
+    let start = line.get(..MAX_SHOWN_CHARS * 4).unwrap_or(line);
     let mut shown = String::new();
     let mut width = 0;
     for c in String::from_utf8_lossy(start).chars() {
         let mut bytes = [0; 4];
         let c = text::one_line(c.encode_utf8(&mut bytes)).into_owned();
         width += c.chars().count();
-        if width > SHOWN {
+        if width > MAX_SHOWN_CHARS {
             break;
         }
         shown.push_str(&c);

@@ -1,19 +1,18 @@
-//! Blocks of whole lines, so that lines can be found in place and blocks can go from one thread to another.
+//! Blocks of whole lines, which another thread can parse in place.
 //!
-//! A line that two blocks would share goes to the second one: that is the only copy. A line that is longer than any
-//! line may be costs the memory of the longest that may be, however long it is: the rest of it is dropped while it is
-//! read.
+//! A line that two blocks would share is copied to the second one; no other bytes are copied. A line longer than the
+//! limit costs no more memory than the limit: its rest is dropped while it is read.
 
 use super::decode::Decoder;
 use brimful_core::text::bytes_without_mark;
 use std::io::{ErrorKind, Read};
 
-/// How much is read at once, and how long a line may be, in bytes.
+/// Sizes in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// Fits a core's second cache.
+    /// Bytes per read. The default fits the second-level cache of a core.
     pub block: usize,
-    /// Without its end.
+    /// Maximum length of a line, without its end.
     pub line: usize,
 }
 
@@ -23,12 +22,12 @@ impl Default for Limits {
     }
 }
 
-/// At least what a byte order mark takes.
-const LEAST_BLOCK: usize = 16;
-/// How much is kept of a line that is too long.
-const KEPT_OF_LONG: usize = 4096;
+/// Minimum size of a block; a byte order mark must fit.
+const MIN_BLOCK: usize = 16;
+/// Bytes that are kept of a line that is too long.
+const KEPT_OF_LONG_LINE: usize = 4096;
 
-/// Some bytes of a log. Its memory is used again.
+/// Some bytes of a log. Its memory is reused.
 #[derive(Default)]
 pub(crate) struct Block {
     bytes: Vec<u8>,
@@ -36,19 +35,18 @@ pub(crate) struct Block {
     to: usize,
 }
 
-/// What a block holds.
+/// The content of a block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Piece {
-    /// Whole lines with their ends; the last one of a log may have none.
+    /// Whole lines with their ends; the last line of a log may have none.
     Lines,
-    /// The beginning of a line that is too long.
+    /// The beginning of a line that exceeds the limit.
     TooLong,
-    /// Nothing, as there is nothing left.
+    /// Nothing: the log has ended.
     End,
 }
 
 impl Block {
-    /// What it holds.
     pub fn bytes(&self) -> &[u8] {
         self.bytes.get(self.from..self.to).unwrap_or_default()
     }
@@ -76,11 +74,11 @@ impl Block {
     }
 }
 
-/// A log, block by block.
+/// Reads a log block by block.
 pub(crate) struct Blocks {
     decoder: Decoder,
     limits: Limits,
-    /// What the last block did not give.
+    /// Bytes after the last whole line of the previous block.
     carry: Vec<u8>,
     decoded: u64,
     is_at_start: bool,
@@ -90,11 +88,11 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
-    /// `head` was decoded already.
+    /// Reads `head`, which is already decoded, then the rest from `decoder`.
     pub fn new(decoder: Decoder, head: Vec<u8>, limits: Limits) -> Blocks {
         Blocks {
             decoder,
-            limits: Limits { block: limits.block.max(LEAST_BLOCK), line: limits.line },
+            limits: Limits { block: limits.block.max(MIN_BLOCK), line: limits.line },
             decoded: head.len() as u64,
             carry: head,
             is_at_start: true,
@@ -104,13 +102,13 @@ impl Blocks {
         }
     }
 
-    /// Nothing can be decoded but what was already.
+    /// Ends the log after what is already decoded.
     pub fn end(&mut self, why: String) {
         self.has_ended = true;
         self.cut_short = Some(why);
     }
 
-    /// Bytes taken of what is stored.
+    /// Bytes read, as stored.
     pub fn taken(&self) -> u64 {
         self.decoder.taken()
     }
@@ -120,16 +118,16 @@ impl Blocks {
         self.decoded
     }
 
-    /// Why the log was not read to its end, if it was not; known at its end.
+    /// Why the log was not read to its end, if so; known at its end.
     pub fn cut_short(&mut self) -> Option<String> {
         self.cut_short.take()
     }
 
-    /// Puts what comes next into a block, whose former content is of no interest.
+    /// Replaces the block's content with the next lines.
     pub fn next(&mut self, block: &mut Block) -> Piece {
         block.set(&self.carry);
         self.carry.clear();
-        // So many bytes of the block have no end of a line in them.
+        // Number of bytes of the block without an end of line.
         let mut searched = 0;
         loop {
             self.fill(block);
@@ -153,7 +151,7 @@ impl Blocks {
                 return if block.len() == 0 { Piece::End } else { Piece::Lines };
             }
             if block.len() > self.limits.line {
-                block.keep_first(KEPT_OF_LONG);
+                block.keep_first(KEPT_OF_LONG_LINE);
                 self.is_in_long_line = true;
                 return Piece::TooLong;
             }
@@ -161,7 +159,7 @@ impl Blocks {
         }
     }
 
-    /// Reads as much as a block takes, behind what is in it, or what is left.
+    /// Appends to the block until it is full or the log ends.
     fn fill(&mut self, block: &mut Block) {
         let to = block.to + self.limits.block;
         if block.bytes.len() < to {

@@ -1,8 +1,8 @@
-//! How logs begin: what their formats are, and in what order their requests came.
+//! The beginnings of logs: their formats, and the order of the logs in time.
 //!
-//! Formats are found by the first lines of all logs together; where nothing reads most of these, by those of the logs
-//! whose own lines are known. Rotated sets are put in order by each log's first request, since their names tell it in
-//! many ways, of which half are upside down.
+//! Formats are detected from the first lines of all logs together. If no format reads most of these, only logs whose own
+//! lines are recognized are used. Rotated sets are sorted by each log's first request, not by name: naming schemes
+//! differ, and in half of them the highest number is the oldest log.
 
 use super::blocks::{Blocks, Limits};
 use super::decode::Decoder;
@@ -13,61 +13,61 @@ use brimful_core::text::bytes_without_mark;
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read};
 
-/// So many lines are looked at, over all logs.
+/// Maximum number of lines to inspect, over all logs.
 const LINES: usize = 500;
-/// And at least so many of each.
-const LEAST_LINES: usize = 20;
+/// Minimum number of lines to inspect of each log.
+const MIN_LINES: usize = 20;
 /// Number of requests at a log's head whose median stamp decides whether the first stamp is believed.
 const COMPARED: usize = 15;
 const LEAP_NS: i64 = 60_000_000_000;
-/// So many bytes are decoded beforehand, over all logs, but for each within the range.
+/// Bytes to decode in advance, over all logs.
 const BYTES: usize = 4 * 1024 * 1024;
 const BYTES_OF_ONE: std::ops::RangeInclusive<usize> = 8 * 1024..=256 * 1024;
 
-/// A log whose beginning is known.
+/// A log with its first bytes already read.
 pub(crate) struct Begun {
     pub log: Log,
-    /// What it begins with, decompressed.
+    /// The first bytes, decompressed.
     head: Vec<u8>,
-    /// Whether that is all.
+    /// Whether `head` is the whole log.
     is_whole: bool,
-    /// Why it is no more, if that is an error.
+    /// Why `head` is the whole log, if an error ended it.
     pub cut_short: Option<String>,
-    /// What comes after the head, of a log that can be read only once.
+    /// The rest of a stream.
     rest: Option<Decoder>,
-    /// When the first request came that is found in the head; known once they are in order.
+    /// Time of the first request in `head`; set when the logs are sorted.
     pub first_ns: Option<i64>,
 }
 
-/// Opens logs, and reads how each begins.
+/// Opens logs and reads their first bytes.
 ///
 /// # Errors
 ///
-/// A log that cannot be read, or is none.
+/// Returns an error if a log cannot be read or is no log.
 pub(crate) fn begin(logs: Vec<Log>, follow_growth: bool) -> Result<Vec<Begun>, LogError> {
     let bytes = (BYTES / logs.len().max(1)).clamp(*BYTES_OF_ONE.start(), *BYTES_OF_ONE.end());
     logs.into_iter().map(|log| Begun::new(log, follow_growth, bytes)).collect()
 }
 
-/// The formats that the logs have, by their first lines.
+/// Detects the formats of logs from their first lines.
 ///
 /// # Errors
 ///
-/// Nothing that is known looks like any of them.
+/// Returns an error if no known format reads the lines of any log.
 pub(crate) fn detect(logs: &[Begun]) -> Result<Formats, LogError> {
     let with_lines = logs.iter().filter(|log| log.lines().next().is_some()).count().max(1);
-    let each = (LINES / with_lines).max(LEAST_LINES);
+    let each = (LINES / with_lines).max(MIN_LINES);
     let sample = |log| Begun::lines(log).take(each).collect::<Vec<_>>();
     let samples: Vec<Vec<&[u8]>> = logs.iter().map(sample).collect();
     Formats::detect(&samples.concat()).or_else(|error| {
-        // One that nothing reads may well be among others: its lines are malformed, and counted.
+        // One unknown log may be among others; its lines will count as malformed.
         let known = samples.iter().filter(|lines| !lines.is_empty() && Formats::detect(lines).is_ok());
         let known = known.flatten().copied().collect::<Vec<&[u8]>>();
         if known.is_empty() { Err(error) } else { Formats::detect(&known) }
     })
 }
 
-/// Sorts logs by the time of their first request. Those that have none keep their order, and come last.
+/// Sorts logs by the time of their first request. Logs without a request keep their order and come last.
 pub(crate) fn put_in_order(logs: &mut [Begun], formats: &Formats) {
     for log in &mut *logs {
         log.first_ns = log.first_request_ns(&mut formats.clone());
@@ -75,13 +75,13 @@ pub(crate) fn put_in_order(logs: &mut [Begun], formats: &Formats) {
     logs.sort_by_key(|log| (log.first_ns.is_none(), log.first_ns));
 }
 
-/// How far from UTC most of the first requests' stamps are written, in seconds, where any say so.
+/// The most common offset from UTC in the first stamps, in seconds east, if any states one.
 pub(crate) fn offset_s(logs: &[Begun], formats: &Formats) -> Option<i32> {
     let mut counts = BTreeMap::<i32, usize>::new();
     let mut scratch = Scratch::default();
     for log in logs {
         let mut formats = formats.clone();
-        for line in log.lines().take((LINES / logs.len().max(1)).max(LEAST_LINES)) {
+        for line in log.lines().take((LINES / logs.len().max(1)).max(MIN_LINES)) {
             if let Ok(Line::Entry(entry)) = formats.read(line, &mut scratch)
                 && let Some(offset_s) = entry.offset_s
             {
@@ -92,7 +92,7 @@ pub(crate) fn offset_s(logs: &[Begun], formats: &Formats) -> Option<i32> {
     counts.into_iter().max_by_key(|(_, count)| *count).map(|(offset_s, _)| offset_s)
 }
 
-/// A log of which no line can be read, and which has bytes that no text has, is an error: a wrong file was named.
+/// Returns an error if a log has NUL bytes and no readable line: the user named a wrong file.
 pub(crate) fn refuse_binary(logs: &[Begun], formats: Option<&Formats>) -> Result<(), LogError> {
     let is_read = |log: &Begun, formats: &Formats| {
         let mut formats = formats.clone();
@@ -108,7 +108,7 @@ pub(crate) fn refuse_binary(logs: &[Begun], formats: Option<&Formats>) -> Result
     Ok(())
 }
 
-/// Whether as many of the lines can be read as cannot.
+/// Whether at least half of the lines can be read.
 pub(crate) fn reads_half(formats: &Formats, lines: &[&[u8]]) -> bool {
     let mut formats = formats.clone();
     lines.iter().filter(|line| reads(&mut formats, line)).count() * 2 >= lines.len()
@@ -146,12 +146,11 @@ impl Begun {
         Ok(Begun { log, head, is_whole, cut_short, rest, first_ns: None })
     }
 
-    /// Whether there is nothing in it.
     pub fn is_empty(&self) -> bool {
         self.head.is_empty()
     }
 
-    /// All of it.
+    /// The whole log, in blocks.
     pub fn into_blocks(mut self, follow_growth: bool, limits: Limits) -> io::Result<Blocks> {
         if let Some(rest) = self.rest {
             let mut blocks = Blocks::new(rest, self.head, limits);
@@ -160,15 +159,15 @@ impl Begun {
             }
             return Ok(blocks);
         }
-        // The head has served, and would stay for as long as the log is read.
+        // Free the head now: it would stay in memory while the log is read.
         drop(self.head);
         Ok(Blocks::new(Decoder::new(self.log.open(follow_growth)?), Vec::new(), limits))
     }
 
-    /// The whole lines of the head that are not empty.
+    /// The lines of the head that are whole and not empty.
     fn lines(&self) -> impl Iterator<Item = &[u8]> {
         let end = if self.is_whole { Some(self.head.len()) } else { memchr::memrchr(b'\n', &self.head) };
-        // Of a line that is longer than the head, its beginning has to do.
+        // If a line is longer than the head, use its beginning.
         let lines = self.head.get(..end.unwrap_or(self.head.len())).unwrap_or_default();
         let lines = bytes_without_mark(lines);
         lines
@@ -177,8 +176,8 @@ impl Begun {
             .filter(|line| !line.is_empty())
     }
 
-    /// When its first request came. A stamp that is far ahead of the others at the head would put the log behind all
-    /// others, so the first one that is not is taken.
+    /// The stamp of the first request. A wrong stamp far ahead of the others would put the log behind all others, so the
+    /// first stamp that is close to the median is used.
     fn first_request_ns(&self, formats: &mut Formats) -> Option<i64> {
         let mut scratch = Scratch::default();
         let mut stamps = Vec::new();
@@ -197,11 +196,11 @@ impl Begun {
     }
 }
 
-/// What a file is that is certainly no log.
+/// A kind of file that is not a log.
 enum OtherKind {
     Utf16,
     Tar,
-    /// With what unpacks it to standard output.
+    /// The compression format, and the command that decompresses to standard output.
     Packed(&'static str, &'static str),
 }
 
@@ -221,7 +220,7 @@ fn other_kind(head: &[u8]) -> Option<OtherKind> {
 }
 
 impl OtherKind {
-    /// Says it of a file, with what to do.
+    /// The error message about a file of this kind, with advice.
     fn of(&self, path: &str) -> String {
         let (what, command) = match self {
             OtherKind::Utf16 => ("text in UTF-16; logs are read as UTF-8 or ASCII", "iconv -f UTF-16 -t UTF-8"),

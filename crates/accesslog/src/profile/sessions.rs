@@ -1,40 +1,42 @@
-//! Sessions: what one client asks for without a long pause. Within one, requests with short pauses are a burst, a page
-//! and what it embeds; the time from one burst to the next is the think time.
+//! Sessions: the requests of one client without a long pause. Inside a session, requests with short pauses form a burst,
+//! such as a page and its embedded files; the time from one burst to the next is the think time.
 //!
-//! A client is an address with a `User-Agent`: those behind one proxy with the same browser are one, and who changes
-//! the agent is several. At most [`MOST_OPEN`] sessions are open at once, 14 MiB; when there are more, the one that has
-//! been idle for longest ends early. What comes from earlier than the request before it goes on with the burst.
+//! A client is an address with a `User-Agent`: users with the same browser behind one proxy count as one client, and a
+//! user who changes browsers counts as several. At most [`MAX_OPEN`] sessions are open at once, 14 MiB; when there are
+//! more, the session that has been idle longest is ended early. A request with an earlier stamp than the one before it
+//! belongs to the same burst.
 
+use super::distinct::{Distinct, fixed_hash, mix};
+use super::histogram::Histogram;
 use crate::Entry;
-use crate::profile::{Distinct, Histogram, fixed_hash, mix};
 use brimful_core::profile;
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
 
-/// Sessions that are open at once.
-pub const MOST_OPEN: usize = 200_000;
-/// No session.
-const NONE: u32 = u32::MAX;
+/// Maximum number of open sessions.
+pub const MAX_OPEN: usize = 200_000;
+/// The index of no slot.
+const NO_SLOT: u32 = u32::MAX;
 const SECOND_NS: f64 = 1e9;
 
-/// What is kept of sessions.
+/// Collects sessions from requests.
 #[derive(Clone, Debug)]
 pub struct Sessions {
     gap_ns: u64,
     burst_gap_ns: u64,
     most_open: usize,
-    /// Slots of open sessions, by client.
+    /// Slots of open sessions, by hashed client.
     places: HashMap<u64, u32, RandomState>,
     slots: Vec<Open>,
     free: Vec<u32>,
-    /// The one that has been idle for longest, and the one that was written last.
+    /// The least and the most recently used slot.
     first: u32,
     last: u32,
     clients: Distinct,
     ended: Ended,
 }
 
-/// A session that goes on.
+/// An open session.
 #[derive(Clone, Copy, Debug)]
 struct Open {
     client: u64,
@@ -42,14 +44,14 @@ struct Open {
     last_ns: i64,
     requests: u32,
     bursts: u32,
-    /// Requests of the burst that goes on.
+    /// Requests in the current burst.
     in_burst: u32,
-    /// Slots of those that were written before and after it.
+    /// The slots used before and after this one.
     before: u32,
     after: u32,
 }
 
-/// Figures of what has ended.
+/// Statistics of ended sessions.
 #[derive(Clone, Debug, Default)]
 struct Ended {
     sessions: u64,
@@ -62,13 +64,13 @@ struct Ended {
 }
 
 impl Sessions {
-    /// Sessions that end with a pause of `gap_s`; a burst goes on after one of at most `burst_gap_s`.
+    /// Sessions end with a pause of `gap_s`; a burst continues after a pause of at most `burst_gap_s`.
     pub fn new(gap_s: f64, burst_gap_s: f64) -> Sessions {
-        Sessions::with_most_open(gap_s, burst_gap_s, MOST_OPEN)
+        Sessions::with_most_open(gap_s, burst_gap_s, MAX_OPEN)
     }
 
     fn with_most_open(gap_s: f64, burst_gap_s: f64, most_open: usize) -> Sessions {
-        // What is negative or not a number becomes 0.
+        // The cast turns negative numbers and NaN into 0.
         let ns = |seconds: f64| (seconds * SECOND_NS).round() as u64;
         Sessions {
             gap_ns: ns(gap_s),
@@ -77,37 +79,37 @@ impl Sessions {
             places: HashMap::default(),
             slots: Vec::new(),
             free: Vec::new(),
-            first: NONE,
-            last: NONE,
+            first: NO_SLOT,
+            last: NO_SLOT,
             clients: Distinct::default(),
             ended: Ended::default(),
         }
     }
 
-    /// A request. Without a client it is of no session.
+    /// Adds a request. Without a client, it belongs to no session.
     pub fn add(&mut self, entry: &Entry<'_>) {
         if !entry.client.is_empty() {
             self.add_hashed(fixed_hash(entry.client), fixed_hash(entry.agent), entry.time_ns);
         }
     }
 
-    /// The same, by the [`fixed_hash`] of client and agent.
+    /// Adds a request by the [`fixed_hash`] of its client and agent.
     pub(crate) fn add_hashed(&mut self, client: u64, agent: u64, time_ns: i64) {
         let client = mix(client ^ agent.rotate_left(1));
         match self.places.get(&client).copied() {
-            Some(slot) => self.go_on(slot, time_ns),
+            Some(slot) => self.continue_session(slot, time_ns),
             None => self.open(client, time_ns),
         }
     }
 
-    /// Distinct clients with agents; an estimate.
+    /// Estimated number of distinct clients (address and agent).
     pub fn clients(&self) -> u64 {
         self.clients.estimate()
     }
 
-    /// Ends them all, over a span of so many seconds; `None` if there is none.
+    /// Ends all sessions. `span_s` is the length of the log in seconds; `None` if there was no session.
     pub fn finish(mut self, span_s: f64) -> Option<profile::Sessions> {
-        while self.first != NONE {
+        while self.first != NO_SLOT {
             self.end(self.first);
         }
         let ended = &self.ended;
@@ -125,8 +127,8 @@ impl Sessions {
         })
     }
 
-    /// The next request of a client that has a session.
-    fn go_on(&mut self, slot: u32, time_ns: i64) {
+    /// Adds a request to an open session.
+    fn continue_session(&mut self, slot: u32, time_ns: i64) {
         let Some(open) = self.slots.get_mut(slot as usize) else { return };
         let pause = time_ns.abs_diff(open.last_ns);
         if pause >= self.gap_ns {
@@ -153,7 +155,7 @@ impl Sessions {
 
     fn open(&mut self, client: u64, time_ns: i64) {
         self.clients.add(client);
-        self.end_idle(time_ns);
+        self.end_expired(time_ns);
         if self.places.len() >= self.most_open {
             self.ended.cut_short += 1;
             self.end(self.first);
@@ -165,8 +167,8 @@ impl Sessions {
             requests: 1,
             bursts: 1,
             in_burst: 1,
-            before: NONE,
-            after: NONE,
+            before: NO_SLOT,
+            after: NO_SLOT,
         };
         let slot = self.free.pop().unwrap_or(self.slots.len() as u32);
         match self.slots.get_mut(slot as usize) {
@@ -177,8 +179,8 @@ impl Sessions {
         self.link(slot);
     }
 
-    /// Ends what is over, two for each one that begins: so a single stamp that is far ahead ends no more than these.
-    fn end_idle(&mut self, time_ns: i64) {
+    /// Ends up to two expired sessions per new session, so that a single stamp far ahead ends only two.
+    fn end_expired(&mut self, time_ns: i64) {
         for _ in 0..2 {
             let Some(idle) = self.slots.get(self.first as usize) else { return };
             if time_ns < idle.last_ns || time_ns.abs_diff(idle.last_ns) < self.gap_ns {
@@ -200,7 +202,7 @@ impl Sessions {
         self.ended.requests_per_burst.add(u64::from(open.in_burst));
     }
 
-    /// Behind the one that was written last.
+    /// Makes a slot the most recently used one.
     fn link(&mut self, slot: u32) {
         let before = std::mem::replace(&mut self.last, slot);
         match self.slots.get_mut(before as usize) {
@@ -208,7 +210,7 @@ impl Sessions {
             None => self.first = slot,
         }
         if let Some(open) = self.slots.get_mut(slot as usize) {
-            (open.before, open.after) = (before, NONE);
+            (open.before, open.after) = (before, NO_SLOT);
         }
     }
 
