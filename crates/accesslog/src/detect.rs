@@ -9,7 +9,7 @@ mod units;
 
 use crate::entry::{Line, Malformed, Scratch};
 use crate::error::LogError;
-use crate::format::{Format, Parsed, docker, finish_line, ip};
+use crate::format::{Format, Parsed, docker, finish_line, parse_ip};
 use crate::readout::readout;
 use brimful_core::profile::{FieldSample, FormatShare};
 use brimful_core::text::one_line;
@@ -19,13 +19,13 @@ use std::borrow::Cow;
 /// The formats of one log, the likeliest first, with the number of lines that each has read.
 #[derive(Clone, Debug)]
 pub struct Formats {
-    formats: Vec<Counted>,
+    formats: Vec<CountedFormat>,
     /// The index of the format that read the last line.
     current: usize,
 }
 
 #[derive(Clone, Debug)]
-struct Counted {
+struct CountedFormat {
     format: Format,
     /// Number of requests it has read.
     lines: u64,
@@ -35,9 +35,9 @@ struct Counted {
     remark: Option<String>,
 }
 
-impl Counted {
-    fn new(format: Format, remark: Option<String>) -> Counted {
-        Counted { format, lines: 0, sample: Vec::new(), remark }
+impl CountedFormat {
+    fn new(format: Format, remark: Option<String>) -> CountedFormat {
+        CountedFormat { format, lines: 0, sample: Vec::new(), remark }
     }
 
     #[inline]
@@ -61,7 +61,7 @@ impl Counted {
 impl Formats {
     /// Uses the given formats, the likeliest first.
     pub fn given(formats: Vec<Format>) -> Formats {
-        Formats { formats: formats.into_iter().map(|format| Counted::new(format, None)).collect(), current: 0 }
+        Formats { formats: formats.into_iter().map(|format| CountedFormat::new(format, None)).collect(), current: 0 }
     }
 
     /// Detects formats from sample lines (without newlines). Keeps the formats that read any of them, the one that reads
@@ -81,7 +81,7 @@ impl Formats {
                 *is_read |= *outcome != Outcome::Malformed;
             }
             let (format, remark) = units::with_unit(candidate.format, &lines);
-            chosen.push(Counted::new(format, candidate.remark.or(remark)));
+            chosen.push(CountedFormat::new(format, candidate.remark.or(remark)));
         }
         let count = is_read.iter().filter(|is_read| **is_read).count();
         if chosen.is_empty() || count * 2 < lines.len() {
@@ -106,9 +106,10 @@ impl Formats {
     }
 
     /// The same formats with counts of zero.
-    pub(crate) fn afresh(&self) -> Formats {
-        let afresh = |counted: &Counted| Counted::new(counted.format.clone(), counted.remark.clone());
-        Formats { formats: self.formats.iter().map(afresh).collect(), current: 0 }
+    pub(crate) fn with_zero_counts(&self) -> Formats {
+        let with_zero_counts =
+            |counted: &CountedFormat| CountedFormat::new(counted.format.clone(), counted.remark.clone());
+        Formats { formats: self.formats.iter().map(with_zero_counts).collect(), current: 0 }
     }
 
     /// Reads a line by the format that read the last one, else by the others, and counts it. If no format reads it, the
@@ -161,9 +162,9 @@ impl Formats {
     /// The share of requests that each format has read, the largest first; without formats that have read none.
     pub fn shares(&self) -> Vec<FormatShare> {
         let all: u64 = self.formats.iter().map(|counted| counted.lines).sum();
-        let mut counted: Vec<&Counted> = self.formats.iter().filter(|counted| counted.lines > 0).collect();
+        let mut counted: Vec<&CountedFormat> = self.formats.iter().filter(|counted| counted.lines > 0).collect();
         counted.sort_by_key(|counted| std::cmp::Reverse(counted.lines));
-        let share = |counted: &Counted| counted.lines as f64 / all as f64;
+        let share = |counted: &CountedFormat| counted.lines as f64 / all as f64;
         counted.iter().map(|c| FormatShare { name: c.format.name().to_owned(), share: share(c) }).collect()
     }
 
@@ -258,7 +259,7 @@ impl Candidate {
 
 /// Whether a client is an address or a host name.
 fn is_host(client: &[u8]) -> bool {
-    ip(client).is_some() || client.is_empty() || client.contains(&b'.')
+    parse_ip(client).is_some() || client.is_empty() || client.contains(&b'.')
 }
 
 /// Where a format with a virtual host and one with a forwarded client read the same lines, refuses one of them.

@@ -21,7 +21,7 @@ const LINES: &[u8] = include_bytes!("fileset.rs");
 
 /// The files that were created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Made {
+pub struct FilesetTotals {
     /// Number of files.
     pub files: u64,
     /// Total bytes.
@@ -33,10 +33,10 @@ pub struct Made {
 /// # Errors
 /// [`LogError::Io`] if a file cannot be written, [`LogError::BadFormat`] if a URL leads out of the directory or its file
 /// would be too large.
-pub fn fileset(workload: &Workload, directory: &Path) -> Result<Made, LogError> {
-    let mut made = Made::default();
-    for (name, bytes) in files(workload)? {
-        make(&directory.join(&name), bytes)?;
+pub fn fileset(workload: &Workload, directory: &Path) -> Result<FilesetTotals, LogError> {
+    let mut made = FilesetTotals::default();
+    for (name, bytes) in file_sizes(workload)? {
+        create_file(&directory.join(&name), bytes)?;
         made.files += 1;
         made.bytes += bytes;
     }
@@ -44,7 +44,7 @@ pub fn fileset(workload: &Workload, directory: &Path) -> Result<Made, LogError> 
 }
 
 /// Creates one file and its parent directories.
-pub(crate) fn make(path: &Path, bytes: u64) -> Result<(), LogError> {
+pub(crate) fn create_file(path: &Path, bytes: u64) -> Result<(), LogError> {
     let failed = |source| LogError::Io { path: path.to_owned(), source };
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent).map_err(failed)?;
@@ -53,14 +53,14 @@ pub(crate) fn make(path: &Path, bytes: u64) -> Result<(), LogError> {
 }
 
 /// Rounds a size to its seven highest bits, so that sizes within a 64th of it share one file.
-pub(crate) fn step_of_size(bytes: u64) -> u64 {
+pub(crate) fn rounded_size(bytes: u64) -> u64 {
     let shift = (64 - bytes.leading_zeros()).saturating_sub(7);
     let half = if shift > 0 { 1 << (shift - 1) } else { 0 };
     (bytes.saturating_add(half) >> shift << shift).min(MAX_FILE_BYTES)
 }
 
 /// Sizes of the files, by their names below the directory.
-fn files(workload: &Workload) -> Result<BTreeMap<PathBuf, u64>, LogError> {
+fn file_sizes(workload: &Workload) -> Result<BTreeMap<PathBuf, u64>, LogError> {
     // The sum of weights, and of weights times bytes.
     let mut sizes: BTreeMap<PathBuf, (f64, f64)> = BTreeMap::new();
     for class in workload.classes.iter().filter(|class| class.has_list()) {
@@ -69,7 +69,7 @@ fn files(workload: &Workload) -> Result<BTreeMap<PathBuf, u64>, LogError> {
             if is_template(&path) {
                 continue;
             }
-            let (known, weight) = (sizes.entry(name(&path)?).or_default(), class.weight(place));
+            let (known, weight) = (sizes.entry(file_name(&path)?).or_default(), class.weight(place));
             if let Some(bytes) = class.bytes(place).filter(|_| weight > 0.0) {
                 *known = (known.0 + weight, known.1 + weight * bytes as f64);
             }
@@ -93,10 +93,10 @@ fn files(workload: &Workload) -> Result<BTreeMap<PathBuf, u64>, LogError> {
 }
 
 /// The file of a path and query, as servers look it up: percent-decoded, and never outside the root.
-fn name(url: &str) -> Result<PathBuf, LogError> {
+fn file_name(url: &str) -> Result<PathBuf, LogError> {
     let bad = |why: &str| LogError::BadFormat(format!("no file can stand for {}: {why}", one_line(url)));
     let path = url.split(['?', '#']).next().unwrap_or_default();
-    let decoded = String::from_utf8(decoded(path.as_bytes())).map_err(|_| bad("its name is not UTF-8"))?;
+    let decoded = String::from_utf8(percent_decoded(path.as_bytes())).map_err(|_| bad("its name is not UTF-8"))?;
     let parts: Vec<&str> = decoded.split('/').filter(|part| !part.is_empty()).collect();
     if parts.iter().any(|part| matches!(*part, "." | "..") || part.contains('\0') || part.len() > 255) {
         return Err(bad("it leads out of the directory, or has a name that no file can have"));
@@ -105,7 +105,7 @@ fn name(url: &str) -> Result<PathBuf, LogError> {
     Ok(if decoded.ends_with('/') { name.join("index.html") } else { name })
 }
 
-fn decoded(path: &[u8]) -> Vec<u8> {
+fn percent_decoded(path: &[u8]) -> Vec<u8> {
     let hex = |byte: &u8| (*byte as char).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
     let mut found = Vec::with_capacity(path.len());
     let mut rest = path;
@@ -161,7 +161,7 @@ mod tests {
             ("/unknown", 1.0, None),
         ]);
         assert_eq!(made.validate(), Ok(()));
-        assert_eq!(fileset(&made, &root).unwrap(), Made { files: 5, bytes: 100 + 25 + 7 + 20_000 + 1 });
+        assert_eq!(fileset(&made, &root).unwrap(), FilesetTotals { files: 5, bytes: 100 + 25 + 7 + 20_000 + 1 });
         let size = |name: &str| fs::metadata(root.join(name)).unwrap().len();
         assert_eq!((size("index.html"), size("a b"), size("docs/index.html")), (100, 25, 7));
         assert_eq!((size("docs/a.html"), size("unknown")), (20_000, 1));
@@ -186,11 +186,11 @@ mod tests {
     fn steps_of_sizes_are_fine_and_few() {
         let mut steps = std::collections::BTreeSet::new();
         for bytes in (0..3000).chain((1..400).map(|i| 7919 * i * i)) {
-            let step = step_of_size(bytes);
+            let step = rounded_size(bytes);
             assert!(step.abs_diff(bytes) * 128 <= bytes.max(1), "{bytes} {step}");
             steps.insert(step);
         }
-        assert!(steps.len() < 1000 && step_of_size(u64::MAX) == MAX_FILE_BYTES);
+        assert!(steps.len() < 1000 && rounded_size(u64::MAX) == MAX_FILE_BYTES);
     }
 
     #[test]

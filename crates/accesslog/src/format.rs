@@ -27,10 +27,10 @@ mod w3c;
 
 use crate::entry::{Line, Malformed, Scratch};
 use crate::error::LogError;
-pub(crate) use number::{Unit, has_milliseconds, has_unit, whole};
+pub(crate) use number::{TimeUnit, has_milliseconds, has_unit, whole_number};
 pub(crate) use pattern::tail::{TailField, TailFields};
 use pattern::{Pattern, Tail};
-pub(crate) use request::{Parsed, ip, is_address_list};
+pub(crate) use request::{Parsed, is_address_list, parse_ip};
 use time::Clock;
 
 /// Reads the lines of one log format.
@@ -44,8 +44,8 @@ pub struct Format {
 enum Reader {
     Pattern(Box<Pattern>),
     /// With the unit of whole-number durations whose field does not name one.
-    Json(Clock, Unit),
-    Ltsv(Clock, Unit),
+    Json(Clock, TimeUnit),
+    Ltsv(Clock, TimeUnit),
     W3c(Box<w3c::W3c>),
     Haproxy(Clock),
     Squid,
@@ -168,7 +168,7 @@ static ADDED_FIELDS: [(&str, &str); 14] = [
 ];
 
 /// Translates added fields to nginx variables. Fields are separated by a space, and may have quotes or a label (`rt=%D`).
-fn added(name: &str) -> Option<String> {
+fn addition_format(name: &str) -> Option<String> {
     let read = |field: &str| {
         let (label, field) = match field.split_once('=') {
             Some((label, field)) => (format!("{label}="), field),
@@ -197,8 +197,8 @@ impl Format {
     pub fn named(name: &str) -> Option<Format> {
         let lower = name.trim().to_ascii_lowercase();
         let reader = match lower.as_str() {
-            "json" | "caddy" => Reader::Json(Clock::default(), Unit::Milliseconds),
-            "ltsv" => Reader::Ltsv(Clock::default(), Unit::Milliseconds),
+            "json" | "caddy" => Reader::Json(Clock::default(), TimeUnit::Milliseconds),
+            "ltsv" => Reader::Ltsv(Clock::default(), TimeUnit::Milliseconds),
             "w3c" | "iis" => Reader::W3c(Box::new(w3c::W3c::iis())),
             "cloudfront" => Reader::W3c(Box::new(w3c::W3c::cloudfront())),
             "haproxy" => Reader::Haproxy(Clock::default()),
@@ -215,7 +215,7 @@ impl Format {
         let (format, tail) = match addition {
             None => (built_in.format.to_owned(), built_in.tail),
             Some("fields") => (built_in.format.to_owned(), Tail::Fields { with_time: base.ends_with("common") }),
-            Some(text) => (format!("{} {}", built_in.format, added(text)?), built_in.tail),
+            Some(text) => (format!("{} {}", built_in.format, addition_format(text)?), built_in.tail),
         };
         let pattern = nginx::built_in(&format, tail, built_in.is_end)?;
         Some(Format::from_pattern(if addition.is_some() { name } else { lower }, pattern))
@@ -343,7 +343,7 @@ impl Format {
     }
 
     /// The same format with another unit for whole-number durations; `None` if its durations always have a known unit.
-    pub(crate) fn with_default_unit(mut self, unit: Unit) -> Option<Format> {
+    pub(crate) fn with_default_unit(mut self, unit: TimeUnit) -> Option<Format> {
         match &mut self.reader {
             Reader::Json(_, default_unit) | Reader::Ltsv(_, default_unit) => *default_unit = unit,
             _ => return None,

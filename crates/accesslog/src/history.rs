@@ -3,7 +3,7 @@
 use crate::LogError;
 use crate::detect::Formats;
 use crate::logs::Logs;
-use crate::read::{Kept, Progress, Read, ReadOptions};
+use crate::read::{Kept, Progress, ReadOptions, ReadSummary};
 use jiff::tz::Offset;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -26,7 +26,7 @@ pub struct History {
     /// Requests in each whole hour. The incomplete hours at the ends of the logs are left out.
     pub counts: Vec<u64>,
     /// The result of reading the logs.
-    pub read: Read,
+    pub read: ReadSummary,
 }
 
 /// Whether a file that begins with `head` is an access log.

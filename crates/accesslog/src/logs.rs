@@ -14,10 +14,10 @@
 
 mod batch;
 
-use crate::read::{Kept, Prepared, Progress, Read, ReadOptions, prepare, read_prepared};
+use crate::read::{Kept, Prepared, Progress, ReadOptions, ReadSummary, prepare, read_prepared};
 use crate::source;
 use crate::source::blocks::Limits;
-use crate::source::sample::{self, Begun};
+use crate::source::sample::{self, OpenedLog};
 use crate::{Entry, LogError};
 use batch::{Batch, Packer};
 use brimful_core::profile::{Lines, Source};
@@ -33,7 +33,7 @@ pub const MAX_CONCURRENT: usize = 64;
 /// Batches of entries that each concurrent log may be ahead of the merge.
 const BATCHES_AHEAD: usize = 2;
 /// Bytes per read of a concurrent log.
-const BLOCK_BESIDE: usize = 64 * 1024;
+const CONCURRENT_BLOCK: usize = 64 * 1024;
 /// A stamp further ahead of the previous one than this may be wrong.
 const LEAP_NS: i64 = 60_000_000_000;
 /// Minimum interval between progress reports.
@@ -68,17 +68,18 @@ impl Logs {
         self,
         sink: &mut impl FnMut(&Entry<'_>) -> Kept,
         progress: &mut dyn FnMut(&Progress),
-    ) -> Result<Read, LogError> {
+    ) -> Result<ReadSummary, LogError> {
         if self.prepared.logs.len() < 2 {
             return self.read_in_turn(sink, progress);
         }
         let Logs { prepared: Prepared { logs, formats, of }, options } = self;
-        let done = Done { read: Read { lines: Lines::default(), sources: Vec::new(), formats } };
+        let results = Results { read: ReadSummary { lines: Lines::default(), sources: Vec::new(), formats } };
         let paths = logs.iter().map(|log| log.log.path().to_owned()).collect();
         let waiting = logs.into_iter().enumerate().collect();
-        let tally = Arc::new(Tally { of, ..Tally::default() });
-        let given = Given { sink, kept: 0, out_of_order: 0 };
-        Merge { waiting, beside: Vec::new(), next_ns: i64::MIN, options, tally, given, done }.run(paths, progress)
+        let shared = Arc::new(SharedProgress { of, ..SharedProgress::default() });
+        let delivery = Delivery { sink, kept: 0, out_of_order: 0 };
+        Merge { waiting, concurrent: Vec::new(), next_ns: i64::MIN, options, shared, delivery, results }
+            .run(paths, progress)
     }
 
     /// Reads one log after another, for callers that ignore the order of requests.
@@ -89,7 +90,7 @@ impl Logs {
         self,
         sink: &mut impl FnMut(&Entry<'_>) -> Kept,
         progress: &mut dyn FnMut(&Progress),
-    ) -> Result<Read, LogError> {
+    ) -> Result<ReadSummary, LogError> {
         read_prepared(self.prepared, &self.options, Limits::default(), sink, progress)
     }
 }
@@ -97,29 +98,29 @@ impl Logs {
 /// A merge in progress.
 struct Merge<'s, S> {
     /// Logs that have not begun, with their indices. Those without a readable request come last.
-    waiting: VecDeque<(usize, Begun)>,
-    beside: Vec<Beside>,
+    waiting: VecDeque<(usize, OpenedLog)>,
+    concurrent: Vec<ConcurrentLog>,
     /// Until this time, only the log that this thread reads has requests.
     next_ns: i64,
     options: ReadOptions,
-    tally: Arc<Tally>,
-    given: Given<'s, S>,
-    done: Done,
+    shared: Arc<SharedProgress>,
+    delivery: Delivery<'s, S>,
+    results: Results,
 }
 
 /// A log that another thread reads.
-struct Beside {
+struct ConcurrentLog {
     place: usize,
     batches: Receiver<Batch>,
     batch: Batch,
     /// Index of the next entry in `batch`.
     at: usize,
     last_ns: i64,
-    thread: JoinHandle<Result<Read, LogError>>,
+    thread: JoinHandle<Result<ReadSummary, LogError>>,
 }
 
 /// Passes entries to the sink and counts them.
-struct Given<'s, S> {
+struct Delivery<'s, S> {
     sink: &'s mut S,
     kept: u64,
     out_of_order: u64,
@@ -127,42 +128,46 @@ struct Given<'s, S> {
 
 /// Progress of all threads together.
 #[derive(Default)]
-struct Tally {
+struct SharedProgress {
     bytes: AtomicU64,
     lines: AtomicU64,
     of: Option<u64>,
 }
 
 /// Results of the logs that have been read.
-struct Done {
-    read: Read,
+struct Results {
+    read: ReadSummary,
 }
 
 impl<S: FnMut(&Entry<'_>) -> Kept> Merge<'_, S> {
-    fn run(mut self, paths: Vec<String>, progress: &mut dyn FnMut(&Progress)) -> Result<Read, LogError> {
+    fn run(mut self, paths: Vec<String>, progress: &mut dyn FnMut(&Progress)) -> Result<ReadSummary, LogError> {
         let unread = |path| Source { path, cut_short: Some("nothing more was wanted".to_owned()), ..Source::default() };
-        self.done.read.sources = paths.into_iter().map(unread).collect();
+        self.results.read.sources = paths.into_iter().map(unread).collect();
         while !self.options.enough.load(Ordering::Relaxed)
             && let Some((place, log)) = self.waiting.pop_front()
         {
-            let read = self.read_here(log, progress)?;
-            self.done.add(place, read);
+            let read = self.read_in_this_thread(log, progress)?;
+            self.results.add(place, read);
         }
         let mut last = Instant::now();
-        while !self.options.enough.load(Ordering::Relaxed) && self.hand_on_one(i64::MAX) {
+        while !self.options.enough.load(Ordering::Relaxed) && self.pass_on_oldest(i64::MAX) {
             if last.elapsed() >= PROGRESS_EVERY {
                 last = Instant::now();
-                progress(&self.tally.so_far());
+                progress(&self.shared.current());
             }
         }
         self.finish(progress)
     }
 
     /// Reads a log in this thread, and passes on older requests of the concurrent logs before each of its requests.
-    fn read_here(&mut self, log: Begun, progress: &mut dyn FnMut(&Progress)) -> Result<Read, LogError> {
-        let (options, tally) = (self.options.clone(), self.tally.clone());
-        let prepared = Prepared { logs: vec![log], formats: self.done.read.formats.afresh(), of: None };
-        self.look_ahead();
+    fn read_in_this_thread(
+        &mut self,
+        log: OpenedLog,
+        progress: &mut dyn FnMut(&Progress),
+    ) -> Result<ReadSummary, LogError> {
+        let (options, shared) = (self.options.clone(), self.shared.clone());
+        let prepared = Prepared { logs: vec![log], formats: self.results.read.formats.with_zero_counts(), of: None };
+        self.update_next_time();
         // Entries that wait for the next line, as their stamps may be wrong.
         let mut held = Batch::default();
         let mut packer = Packer::default();
@@ -170,29 +175,29 @@ impl<S: FnMut(&Entry<'_>) -> Kept> Merge<'_, S> {
         let mut sink = |entry: &Entry<'_>| {
             let leaps = packer.leaps(entry.time_ns);
             if !held.is_empty() {
-                self.hand_on_held(&mut held, entry.time_ns, &mut last_ns);
+                self.pass_on_held(&mut held, entry.time_ns, &mut last_ns);
             }
             if leaps {
                 held.push(entry, entry.time_ns);
                 return Kept::Yes;
             }
-            self.hand_on_before(entry.time_ns);
-            self.given.give(entry, &mut last_ns);
+            self.pass_on_before(entry.time_ns);
+            self.delivery.deliver(entry, &mut last_ns);
             Kept::Yes
         };
         let mut before = Progress::default();
-        let mut shown = |now: &Progress| progress(&tally.add(now, &mut before));
+        let mut shown = |now: &Progress| progress(&shared.add(now, &mut before));
         let read = read_prepared(prepared, &options, Limits::default(), &mut sink, &mut shown)?;
-        self.hand_on_held(&mut held, i64::MAX, &mut last_ns);
+        self.pass_on_held(&mut held, i64::MAX, &mut last_ns);
         Ok(read)
     }
 
     /// Passes on the held entries, once the time of the next request in their log is known.
-    fn hand_on_held(&mut self, held: &mut Batch, then_ns: i64, last_ns: &mut i64) {
+    fn pass_on_held(&mut self, held: &mut Batch, then_ns: i64, last_ns: &mut i64) {
         for at in 0..held.len() {
             if let Some((entry, key_ns)) = held.get(at) {
-                self.hand_on_before(key_ns.min(then_ns));
-                self.given.give(&entry, last_ns);
+                self.pass_on_before(key_ns.min(then_ns));
+                self.delivery.deliver(&entry, last_ns);
             }
         }
         held.clear();
@@ -200,7 +205,7 @@ impl<S: FnMut(&Entry<'_>) -> Kept> Merge<'_, S> {
 
     /// Passes on all requests of the concurrent logs before `time_ns`.
     #[inline]
-    fn hand_on_before(&mut self, time_ns: i64) {
+    fn pass_on_before(&mut self, time_ns: i64) {
         if time_ns >= self.next_ns {
             self.catch_up(time_ns);
         }
@@ -208,40 +213,40 @@ impl<S: FnMut(&Entry<'_>) -> Kept> Merge<'_, S> {
 
     #[cold]
     fn catch_up(&mut self, time_ns: i64) {
-        self.begin_until(time_ns);
-        while self.hand_on_one(time_ns) {}
-        self.look_ahead();
+        self.start_threads_until(time_ns);
+        while self.pass_on_oldest(time_ns) {}
+        self.update_next_time();
     }
 
     /// Starts threads for logs whose first request came before `time_ns`, up to the limit.
-    fn begin_until(&mut self, time_ns: i64) {
-        while self.beside.len() < MAX_CONCURRENT
+    fn start_threads_until(&mut self, time_ns: i64) {
+        while self.concurrent.len() < MAX_CONCURRENT
             && let Some(first_ns) = self.waiting.front().and_then(|(_, log)| log.first_ns)
             // `<`, not `<=`: the end and the beginning of two rotated logs may share a second.
             && first_ns < time_ns
             && let Some((place, log)) = self.waiting.pop_front()
         {
             let (sender, batches) = sync_channel(BATCHES_AHEAD);
-            let formats = self.done.read.formats.afresh();
+            let formats = self.results.read.formats.with_zero_counts();
             let prepared = Prepared { logs: vec![log], formats, of: None };
-            let (options, tally) = (self.options.clone(), self.tally.clone());
-            let read = move || read_beside(prepared, &options, &tally, sender);
-            match thread::Builder::new().name("log beside".to_owned()).spawn(read) {
+            let (options, shared) = (self.options.clone(), self.shared.clone());
+            let read = move || read_concurrently(prepared, &options, &shared, sender);
+            match thread::Builder::new().name("concurrent log".to_owned()).spawn(read) {
                 Ok(thread) => {
                     let batch = Batch::default();
-                    self.beside.push(Beside { place, batches, batch, at: 0, last_ns: i64::MIN, thread });
+                    self.concurrent.push(ConcurrentLog { place, batches, batch, at: 0, last_ns: i64::MIN, thread });
                 }
-                Err(_) => self.done.miss(place),
+                Err(_) => self.results.mark_unread(place),
             }
         }
     }
 
     /// Passes on the oldest request of the concurrent logs if it came no later than `time_ns`. Returns whether there was one.
-    fn hand_on_one(&mut self, time_ns: i64) -> bool {
+    fn pass_on_oldest(&mut self, time_ns: i64) -> bool {
         let mut oldest: Option<(usize, i64)> = None;
         let mut index = 0;
-        while let Some(beside) = self.beside.get_mut(index) {
-            match beside.next_ns() {
+        while let Some(concurrent) = self.concurrent.get_mut(index) {
+            match concurrent.next_ns() {
                 Some(next_ns) => {
                     if oldest.is_none_or(|(_, oldest_ns)| next_ns < oldest_ns) {
                         oldest = Some((index, next_ns));
@@ -249,46 +254,47 @@ impl<S: FnMut(&Entry<'_>) -> Kept> Merge<'_, S> {
                     index += 1;
                 }
                 None => {
-                    let ended = self.beside.swap_remove(index);
-                    self.done.join(ended);
+                    let ended = self.concurrent.swap_remove(index);
+                    self.results.join(ended);
                 }
             }
         }
-        let Some(beside) = oldest.filter(|(_, ns)| *ns <= time_ns).and_then(|(index, _)| self.beside.get_mut(index))
+        let Some(concurrent) =
+            oldest.filter(|(_, ns)| *ns <= time_ns).and_then(|(index, _)| self.concurrent.get_mut(index))
         else {
             return false;
         };
-        if let Some((entry, _)) = beside.batch.get(beside.at) {
-            self.given.give(&entry, &mut beside.last_ns);
+        if let Some((entry, _)) = concurrent.batch.get(concurrent.at) {
+            self.delivery.deliver(&entry, &mut concurrent.last_ns);
         }
-        beside.at += 1;
+        concurrent.at += 1;
         true
     }
 
     /// Computes the time until which the concurrent logs need no attention.
-    fn look_ahead(&mut self) {
-        let heads = self.beside.iter_mut().filter_map(Beside::next_ns).min();
-        let more = self.beside.len() < MAX_CONCURRENT;
+    fn update_next_time(&mut self) {
+        let heads = self.concurrent.iter_mut().filter_map(ConcurrentLog::next_ns).min();
+        let more = self.concurrent.len() < MAX_CONCURRENT;
         let waiting = self.waiting.front().filter(|_| more).and_then(|(_, log)| log.first_ns);
         self.next_ns = heads.into_iter().chain(waiting).min().unwrap_or(i64::MAX);
     }
 
-    fn finish(mut self, progress: &mut dyn FnMut(&Progress)) -> Result<Read, LogError> {
-        for beside in std::mem::take(&mut self.beside) {
-            self.done.join(beside);
+    fn finish(mut self, progress: &mut dyn FnMut(&Progress)) -> Result<ReadSummary, LogError> {
+        for concurrent in std::mem::take(&mut self.concurrent) {
+            self.results.join(concurrent);
         }
-        progress(&self.tally.so_far());
-        let mut read = self.done.read;
+        progress(&self.shared.current());
+        let mut read = self.results.read;
         // Entries still in flight when reading was stopped count as filtered.
-        read.lines.filtered += read.lines.parsed.saturating_sub(self.given.kept);
-        read.lines.parsed = self.given.kept;
-        read.lines.out_of_order = self.given.out_of_order;
+        read.lines.filtered += read.lines.parsed.saturating_sub(self.delivery.kept);
+        read.lines.parsed = self.delivery.kept;
+        read.lines.out_of_order = self.delivery.out_of_order;
         read.lines.first_malformed.truncate(self.options.first_malformed);
         Ok(read)
     }
 }
 
-impl Beside {
+impl ConcurrentLog {
     /// The key of the next entry; waits for it. `None` at the end of the log.
     fn next_ns(&mut self) -> Option<i64> {
         while self.at >= self.batch.len() {
@@ -298,10 +304,10 @@ impl Beside {
     }
 }
 
-impl<S: FnMut(&Entry<'_>) -> Kept> Given<'_, S> {
+impl<S: FnMut(&Entry<'_>) -> Kept> Delivery<'_, S> {
     /// Passes an entry on. `last_ns` is the stamp of the last accepted entry of the same log.
     #[inline]
-    fn give(&mut self, entry: &Entry<'_>, last_ns: &mut i64) {
+    fn deliver(&mut self, entry: &Entry<'_>, last_ns: &mut i64) {
         if (self.sink)(entry) == Kept::Yes {
             self.kept += 1;
             self.out_of_order += u64::from(entry.time_ns < *last_ns);
@@ -310,40 +316,40 @@ impl<S: FnMut(&Entry<'_>) -> Kept> Given<'_, S> {
     }
 }
 
-impl Tally {
+impl SharedProgress {
     /// Adds the progress of one log since `before`.
     fn add(&self, now: &Progress, before: &mut Progress) -> Progress {
         self.bytes.fetch_add(now.bytes.saturating_sub(before.bytes), Ordering::Relaxed);
         self.lines.fetch_add(now.lines.saturating_sub(before.lines), Ordering::Relaxed);
         *before = *now;
-        self.so_far()
+        self.current()
     }
 
-    fn so_far(&self) -> Progress {
+    fn current(&self) -> Progress {
         let (bytes, lines) = (self.bytes.load(Ordering::Relaxed), self.lines.load(Ordering::Relaxed));
         Progress { bytes, of: self.of, lines }
     }
 }
 
-impl Done {
-    fn join(&mut self, beside: Beside) {
-        let Beside { place, batches, thread, .. } = beside;
+impl Results {
+    fn join(&mut self, concurrent: ConcurrentLog) {
+        let ConcurrentLog { place, batches, thread, .. } = concurrent;
         // Otherwise the thread would wait for its batches to be received.
         drop(batches);
         match thread.join() {
             Ok(Ok(read)) => self.add(place, read),
-            _ => self.miss(place),
+            _ => self.mark_unread(place),
         }
     }
 
     /// Records that a log was not read.
-    fn miss(&mut self, place: usize) {
+    fn mark_unread(&mut self, place: usize) {
         if let Some(source) = self.read.sources.get_mut(place) {
             source.cut_short = Some("there was no thread to read it with".to_owned());
         }
     }
 
-    fn add(&mut self, place: usize, read: Read) {
+    fn add(&mut self, place: usize, read: ReadSummary) {
         let (lines, more) = (&mut self.read.lines, read.lines);
         lines.read += more.read;
         lines.parsed += more.parsed;
@@ -358,13 +364,13 @@ impl Done {
 }
 
 /// Reads a log to its end, or until reading is stopped.
-fn read_beside(
+fn read_concurrently(
     prepared: Prepared,
     options: &ReadOptions,
-    tally: &Tally,
+    shared: &SharedProgress,
     batches: SyncSender<Batch>,
-) -> Result<Read, LogError> {
-    let limits = Limits { block: BLOCK_BESIDE, ..Limits::default() };
+) -> Result<ReadSummary, LogError> {
+    let limits = Limits { block: CONCURRENT_BLOCK, ..Limits::default() };
     let (mut batch, mut packer) = (Batch::default(), Packer::default());
     let mut sink = |entry: &Entry<'_>| {
         packer.pack(entry, &mut batch);
@@ -375,7 +381,7 @@ fn read_beside(
     };
     let mut before = Progress::default();
     let mut progress = |now: &Progress| {
-        tally.add(now, &mut before);
+        shared.add(now, &mut before);
     };
     let read = read_prepared(prepared, options, limits, &mut sink, &mut progress)?;
     // A send fails if the receiver is gone; then the batch is not needed.

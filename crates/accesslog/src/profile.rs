@@ -34,7 +34,7 @@ pub use sizes::{SizeCount, SizeCounts};
 pub use urls::{TopUrl, TopUrls};
 pub use window::{KeyedRequests, Window};
 
-use crate::read::{Kept, Read};
+use crate::read::{Kept, ReadSummary};
 use crate::{Entry, LogError};
 use brimful_core::profile::{self as document, Arrivals, Peak, Profile};
 use bursts::Bursts;
@@ -136,12 +136,12 @@ impl Profiler {
         self.kinds.add(entry);
         self.add_times(entry);
         let url = urls::url(entry.target);
-        let hash = urls::hash(&self.hasher, url);
+        let hash = urls::hash_url(&self.hasher, url);
         // A URL with a counter was already counted as distinct.
         if self.urls.add_hashed(hash, url, entry) {
             self.distinct_urls.add(fixed_hash(url));
         }
-        self.windows.add(entry, keys::key(&self.options.class_by, entry, &mut self.key), (url, hash));
+        self.windows.add(entry, keys::class_key(&self.options.class_by, entry, &mut self.key), (url, hash));
         if !entry.client.is_empty() {
             let client = fixed_hash(entry.client);
             self.distinct_clients.add(client);
@@ -156,7 +156,7 @@ impl Profiler {
     ///
     /// # Errors
     /// [`LogError::NoRequests`] if there was no request, or none in the given peak window.
-    pub fn finish(mut self, read: &Read) -> Result<Profile, LogError> {
+    pub fn finish(mut self, read: &ReadSummary) -> Result<Profile, LogError> {
         let Some(span) = self.calendar.span() else { return Err(read.no_requests()) };
         let zone = self.options.zone.clone();
         let sizes = self.windows.sizes();

@@ -7,8 +7,8 @@
 mod account;
 
 use crate::detect::Formats;
-use crate::source::blocks::{Block, Limits, Piece};
-use crate::source::sample::{self, Begun};
+use crate::source::blocks::{Block, BlockContent, Limits};
+use crate::source::sample::{self, OpenedLog};
 use crate::source::{self, Log};
 use crate::{Entry, LogError};
 use account::{Account, Settings};
@@ -45,7 +45,7 @@ impl Default for ReadOptions {
     }
 }
 
-/// What the sink did with an entry.
+/// MessageKind the sink did with an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
     /// The entry counts.
@@ -67,7 +67,7 @@ pub struct Progress {
 
 /// The result of reading logs, besides their entries.
 #[derive(Clone, Debug)]
-pub struct Read {
+pub struct ReadSummary {
     /// Counts of lines by outcome.
     pub lines: Lines,
     /// Each log, in the order in which they were read.
@@ -87,7 +87,7 @@ pub fn read(
     options: ReadOptions,
     sink: &mut impl FnMut(&Entry<'_>) -> Kept,
     progress: &mut dyn FnMut(&Progress),
-) -> Result<Read, LogError> {
+) -> Result<ReadSummary, LogError> {
     read_logs(source::find(paths)?, options, Limits::default(), sink, progress)
 }
 
@@ -102,7 +102,7 @@ pub fn read_stream(
     options: ReadOptions,
     sink: &mut impl FnMut(&Entry<'_>) -> Kept,
     progress: &mut dyn FnMut(&Progress),
-) -> Result<Read, LogError> {
+) -> Result<ReadSummary, LogError> {
     read_logs(vec![Log::stream(name, reader)], options, Limits::default(), sink, progress)
 }
 
@@ -112,13 +112,13 @@ fn read_logs(
     limits: Limits,
     sink: &mut impl FnMut(&Entry<'_>) -> Kept,
     progress: &mut dyn FnMut(&Progress),
-) -> Result<Read, LogError> {
+) -> Result<ReadSummary, LogError> {
     read_prepared(prepare(logs, &options)?, &options, limits, sink, progress)
 }
 
 /// Opened logs in the order of time.
 pub(crate) struct Prepared {
-    pub logs: Vec<Begun>,
+    pub logs: Vec<OpenedLog>,
     pub formats: Formats,
     /// Their total bytes as stored, if known.
     pub of: Option<u64>,
@@ -127,8 +127,8 @@ pub(crate) struct Prepared {
 /// Opens logs, detects their formats unless `options` has them, and sorts the logs by time.
 pub(crate) fn prepare(logs: Vec<Log>, options: &ReadOptions) -> Result<Prepared, LogError> {
     let of = logs.iter().map(Log::bytes).sum::<Option<u64>>();
-    let mut logs = sample::begin(logs, options.follow_growth)?;
-    if logs.iter().all(Begun::is_empty) {
+    let mut logs = sample::open_all(logs, options.follow_growth)?;
+    if logs.iter().all(OpenedLog::is_empty) {
         return Err(empty(&logs));
     }
     let formats = match &options.formats {
@@ -147,26 +147,26 @@ pub(crate) fn read_prepared(
     limits: Limits,
     sink: &mut impl FnMut(&Entry<'_>) -> Kept,
     progress: &mut dyn FnMut(&Progress),
-) -> Result<Read, LogError> {
+) -> Result<ReadSummary, LogError> {
     let Prepared { logs, formats, of } = prepared;
     let (may_detect, follow_growth) = (options.formats.is_none(), options.follow_growth);
-    let path = |log: &Begun| Source { path: log.log.path().to_owned(), ..Source::default() };
+    let path = |log: &OpenedLog| Source { path: log.log.path().to_owned(), ..Source::default() };
     let sources: Vec<Source> = logs.iter().map(path).collect();
-    let settings = Settings { may_detect, max_malformed: options.first_malformed, longest: limits.line };
+    let settings = Settings { may_detect, max_malformed: options.first_malformed, max_line_bytes: limits.line };
     let mut account = Account::new(formats, sources, settings, sink);
-    let mut ticker = Ticker { progress, of, last: Instant::now() };
+    let mut reporter = ProgressReporter { progress, of, last: Instant::now() };
     let (blocks, parser) = mpsc::sync_channel(BLOCKS_AHEAD);
     let (spent, reader) = mpsc::channel();
     thread::Builder::new()
         .name("log reader".to_owned())
         .spawn(move || send_blocks(logs, follow_growth, limits, &blocks, &reader))
         .map_err(|source| LogError::Io { path: "a thread to read with".into(), source })?;
-    parse(&parser, &spent, &mut account, &mut ticker, &options.enough);
+    parse(&parser, &spent, &mut account, &mut reporter, &options.enough);
     Ok(account.finish())
 }
 
-fn empty(logs: &[Begun]) -> LogError {
-    let one = |log: &Begun| match &log.cut_short {
+fn empty(logs: &[OpenedLog]) -> LogError {
+    let one = |log: &OpenedLog| match &log.cut_short {
         Some(why) => format!("{}: {why}", log.log.path()),
         None => log.log.path().to_owned(),
     };
@@ -179,17 +179,17 @@ struct Message {
     source: usize,
     /// Bytes of the log read so far, as stored.
     taken: u64,
-    what: What,
+    kind: MessageKind,
 }
 
-enum What {
+enum MessageKind {
     Lines(Block),
     TooLong(Block),
     End { bytes: u64, cut_short: Option<String> },
 }
 
 fn send_blocks(
-    logs: Vec<Begun>,
+    logs: Vec<OpenedLog>,
     follow_growth: bool,
     limits: Limits,
     blocks: &SyncSender<Message>,
@@ -200,7 +200,7 @@ fn send_blocks(
             Ok(log) => log,
             Err(error) => {
                 let cut_short = Some(format!("it cannot be opened again: {error}"));
-                if blocks.send(Message { source, taken: 0, what: What::End { bytes: 0, cut_short } }).is_err() {
+                if blocks.send(Message { source, taken: 0, kind: MessageKind::End { bytes: 0, cut_short } }).is_err() {
                     return;
                 }
                 continue;
@@ -208,14 +208,14 @@ fn send_blocks(
         };
         loop {
             let mut block = spent.try_recv().unwrap_or_default();
-            let what = match log.next(&mut block) {
-                Piece::Lines => What::Lines(block),
-                Piece::TooLong => What::TooLong(block),
-                Piece::End => What::End { bytes: log.decoded(), cut_short: log.cut_short() },
+            let kind = match log.next(&mut block) {
+                BlockContent::Lines => MessageKind::Lines(block),
+                BlockContent::TooLong => MessageKind::TooLong(block),
+                BlockContent::End => MessageKind::End { bytes: log.decoded(), cut_short: log.cut_short() },
             };
-            let is_end = matches!(what, What::End { .. });
+            let is_end = matches!(kind, MessageKind::End { .. });
             // The receiver is gone: nothing more is wanted.
-            if blocks.send(Message { source, taken: log.taken(), what }).is_err() {
+            if blocks.send(Message { source, taken: log.taken(), kind }).is_err() {
                 return;
             }
             if is_end {
@@ -229,24 +229,24 @@ fn parse<S: FnMut(&Entry<'_>) -> Kept>(
     blocks: &Receiver<Message>,
     spent: &Sender<Block>,
     account: &mut Account<'_, S>,
-    ticker: &mut Ticker<'_>,
+    reporter: &mut ProgressReporter<'_>,
     enough: &AtomicBool,
 ) {
     let mut before = 0;
     let mut now = 0;
-    while let Some(Message { source, taken, what }) = next(blocks, enough) {
-        account.go_to(source);
+    while let Some(Message { source, taken, kind }) = next(blocks, enough) {
+        account.switch_to(source);
         now = taken;
-        let block = match what {
-            What::Lines(block) => {
-                account.take_lines(block.bytes());
+        let block = match kind {
+            MessageKind::Lines(block) => {
+                account.read_lines(block.bytes());
                 block
             }
-            What::TooLong(block) => {
-                account.take_too_long(block.bytes());
+            MessageKind::TooLong(block) => {
+                account.count_too_long(block.bytes());
                 block
             }
-            What::End { bytes, cut_short } => {
+            MessageKind::End { bytes, cut_short } => {
                 account.end(bytes, cut_short);
                 before += taken;
                 now = 0;
@@ -255,10 +255,10 @@ fn parse<S: FnMut(&Entry<'_>) -> Kept>(
         };
         // If the reader has ended, it needs no more blocks.
         let _ = spent.send(block);
-        ticker.tell(before + now, account.lines.read, false);
+        reporter.report(before + now, account.lines.read, false);
     }
     account.enough = enough.load(Ordering::Relaxed);
-    ticker.tell(before + now, account.lines.read, true);
+    reporter.report(before + now, account.lines.read, true);
 }
 
 /// The next message; `None` at the end or when reading is stopped, which a silent stream must not prevent.
@@ -273,14 +273,14 @@ fn next(blocks: &Receiver<Message>, enough: &AtomicBool) -> Option<Message> {
 }
 
 /// Reports progress at intervals.
-struct Ticker<'a> {
+struct ProgressReporter<'a> {
     progress: &'a mut dyn FnMut(&Progress),
     of: Option<u64>,
     last: Instant,
 }
 
-impl Ticker<'_> {
-    fn tell(&mut self, bytes: u64, lines: u64, is_end: bool) {
+impl ProgressReporter<'_> {
+    fn report(&mut self, bytes: u64, lines: u64, is_end: bool) {
         if is_end || self.last.elapsed() >= PROGRESS_EVERY {
             self.last = Instant::now();
             (self.progress)(&Progress { bytes, of: self.of, lines });
@@ -288,7 +288,7 @@ impl Ticker<'_> {
     }
 }
 
-impl Read {
+impl ReadSummary {
     /// The error for logs without a single request: counts of lines, and the first malformed ones.
     pub fn no_requests(&self) -> LogError {
         let lines = &self.lines;
@@ -323,11 +323,11 @@ mod tests {
 
     const LINE: &str = r#"10.0.0.1 - - [10/Oct/2000:13:55:36 +0000] "GET / HTTP/1.1" 200 5 "-" "curl/8""#;
 
-    fn read_with(limits: Limits, logs: Vec<(&str, Vec<u8>)>) -> Result<(Read, Vec<i64>), LogError> {
+    fn read_with(limits: Limits, logs: Vec<(&str, Vec<u8>)>) -> Result<(ReadSummary, Vec<i64>), LogError> {
         read_found(limits, logs.into_iter().map(|(name, bytes)| Log::stream(name, io::Cursor::new(bytes))).collect())
     }
 
-    fn read_found(limits: Limits, logs: Vec<Log>) -> Result<(Read, Vec<i64>), LogError> {
+    fn read_found(limits: Limits, logs: Vec<Log>) -> Result<(ReadSummary, Vec<i64>), LogError> {
         let mut stamps = Vec::new();
         let mut sink = |entry: &Entry<'_>| {
             stamps.push(entry.time_ns);
@@ -339,11 +339,11 @@ mod tests {
         Ok((read, stamps))
     }
 
-    fn read_all(log: impl Into<Vec<u8>>) -> Read {
+    fn read_all(log: impl Into<Vec<u8>>) -> ReadSummary {
         read_with(Limits::default(), vec![("log", log.into())]).unwrap().0
     }
 
-    /// Read, parsed, malformed, filtered.
+    /// ReadSummary, parsed, malformed, filtered.
     fn counts(lines: &Lines) -> [u64; 4] {
         [lines.read, lines.parsed, lines.malformed, lines.filtered]
     }

@@ -12,7 +12,7 @@ mod spread;
 mod target;
 mod timeline;
 
-use crate::fileset::{self, step_of_size};
+use crate::fileset::{self, rounded_size};
 use crate::{Entry, LogError};
 use spread::Spread;
 use std::cmp::Reverse;
@@ -105,9 +105,9 @@ pub struct Summary {
 pub struct Replayer {
     options: Options,
     /// Requests that the timeline has not judged yet, in the order of the log.
-    unjudged: VecDeque<Held>,
+    unjudged: VecDeque<PendingRequest>,
     timeline: Timeline,
-    held: BinaryHeap<Reverse<Held>>,
+    held: BinaryHeap<Reverse<PendingRequest>>,
     /// Number of requests so far.
     sequence: u64,
     /// Stamps of the first and the latest call in the log's course.
@@ -115,14 +115,14 @@ pub struct Replayer {
     last_ns: i64,
     /// When the latest call is due, in nanoseconds after the first.
     last_due_ns: u64,
-    made: HashSet<u64>,
+    created_sizes: HashSet<u64>,
     spread: Spread,
     summary: Summary,
 }
 
 /// A request that waits to be sorted: by time, whole seconds before finer stamps, then in the order of the log.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Held {
+struct PendingRequest {
     time_ns: i64,
     is_fine: bool,
     sequence: u64,
@@ -145,7 +145,7 @@ impl Replayer {
             first_ns: None,
             last_ns: i64::MIN,
             last_due_ns: 0,
-            made: HashSet::new(),
+            created_sizes: HashSet::new(),
             spread: Spread::default(),
             summary: Summary::default(),
         }
@@ -157,7 +157,7 @@ impl Replayer {
     /// # Errors
     /// Returns an error if a file of the fileset cannot be created.
     pub fn add(&mut self, entry: &Entry<'_>, emit: &mut dyn FnMut(Call) -> bool) -> Result<(bool, bool), LogError> {
-        let Some(held) = self.held(entry)? else { return Ok((true, false)) };
+        let Some(held) = self.pending_request(entry)? else { return Ok((true, false)) };
         self.unjudged.push_back(held);
         let wanted = self.unjudged.len() <= LOOK_AHEAD || self.judge_next(emit);
         Ok((wanted, true))
@@ -175,7 +175,7 @@ impl Replayer {
                 return self.summary;
             }
         }
-        self.hand_on(i64::MAX, emit);
+        self.emit_until(i64::MAX, emit);
         self.summary
     }
 
@@ -197,11 +197,11 @@ impl Replayer {
                 return emit(self.due_at_once(next));
             }
         };
-        self.held.push(Reverse(Held { time_ns, ..next }));
-        self.hand_on(self.timeline.newest_ns().saturating_sub(self.options.window_ns), emit)
+        self.held.push(Reverse(PendingRequest { time_ns, ..next }));
+        self.emit_until(self.timeline.newest_ns().saturating_sub(self.options.window_ns), emit)
     }
 
-    fn held(&mut self, entry: &Entry<'_>) -> Result<Option<Held>, LogError> {
+    fn pending_request(&mut self, entry: &Entry<'_>) -> Result<Option<PendingRequest>, LogError> {
         let Some(path) = requestable(entry.target) else {
             self.summary.without_path += 1;
             return Ok(None);
@@ -217,22 +217,22 @@ impl Replayer {
         };
         self.sequence += 1;
         let (time_ns, is_fine) = (entry.time_ns, entry.is_fine);
-        let (sequence, class) = (self.sequence, class(entry.status));
-        Ok(Some(Held { time_ns, is_fine, sequence, is_placed: false, class, method, path }))
+        let (sequence, class) = (self.sequence, class_of_status(entry.status));
+        Ok(Some(PendingRequest { time_ns, is_fine, sequence, is_placed: false, class, method, path }))
     }
 
     /// The path of a file of about this size, which is created if necessary.
     fn file(&mut self, root: &std::path::Path, bytes: u64) -> Result<String, LogError> {
-        let bytes = step_of_size(bytes);
+        let bytes = rounded_size(bytes);
         let path = format!("/brimful/{bytes}");
-        if self.made.insert(bytes) {
-            fileset::make(&root.join(&path[1..]), bytes)?;
+        if self.created_sizes.insert(bytes) {
+            fileset::create_file(&root.join(&path[1..]), bytes)?;
         }
         Ok(path)
     }
 
     /// Emits the calls before the horizon. The requests of a whole second are emitted together.
-    fn hand_on(&mut self, horizon_ns: i64, emit: &mut dyn FnMut(Call) -> bool) -> bool {
+    fn emit_until(&mut self, horizon_ns: i64, emit: &mut dyn FnMut(Call) -> bool) -> bool {
         while let Some(Reverse(next)) = self.held.peek() {
             let (time_ns, is_fine) = (next.time_ns, next.is_fine);
             let ends_ns = if is_fine { time_ns } else { time_ns.saturating_add(SECOND_NS) };
@@ -240,7 +240,7 @@ impl Replayer {
                 return true;
             }
             if !is_fine {
-                self.place(time_ns);
+                self.place_in_second(time_ns);
             } else if let Some(Reverse(held)) = self.held.pop() {
                 if !held.is_placed {
                     self.spread.learn(time_ns);
@@ -254,7 +254,7 @@ impl Replayer {
     }
 
     /// Gives each request of a whole second a time within the second.
-    fn place(&mut self, second_ns: i64) {
+    fn place_in_second(&mut self, second_ns: i64) {
         let mut same = Vec::new();
         while self.held.peek().is_some_and(|Reverse(held)| held.time_ns == second_ns && !held.is_fine) {
             same.extend(self.held.pop().map(|Reverse(held)| held));
@@ -262,12 +262,12 @@ impl Replayer {
         let places = self.spread.places(second_ns, same.len());
         for (held, place) in same.into_iter().zip(places) {
             let time_ns = second_ns.saturating_add(place);
-            self.held.push(Reverse(Held { time_ns, is_fine: true, is_placed: true, ..held }));
+            self.held.push(Reverse(PendingRequest { time_ns, is_fine: true, is_placed: true, ..held }));
         }
     }
 
     /// The call of a request in the log's course.
-    fn call(&mut self, held: Held) -> Call {
+    fn call(&mut self, held: PendingRequest) -> Call {
         let time_ns = held.time_ns;
         let first_ns = *self.first_ns.get_or_insert(time_ns);
         if time_ns < self.last_ns {
@@ -289,7 +289,7 @@ impl Replayer {
     }
 
     /// The call of a request that is due together with the latest call; in a flattened replay, at its turn.
-    fn due_at_once(&mut self, held: Held) -> Call {
+    fn due_at_once(&mut self, held: PendingRequest) -> Call {
         let due_ns = match self.options.flattened {
             Some(rate) => (self.summary.calls as f64 / rate * 1e9) as u64,
             None => self.last_due_ns,
@@ -300,7 +300,7 @@ impl Replayer {
     }
 }
 
-fn class(status: u16) -> u16 {
+fn class_of_status(status: u16) -> u16 {
     match status {
         200..300 => 0,
         304 => 1,

@@ -37,7 +37,7 @@ const NAME_PART: &str = "access";
 ///
 /// Returns an error if a path does not exist, cannot be opened, or is given twice.
 pub fn find(paths: &[String]) -> Result<Vec<Log>, LogError> {
-    let mut found = Found::default();
+    let mut found = LogSet::default();
     for path in paths {
         found.add(path)?;
     }
@@ -47,12 +47,12 @@ pub fn find(paths: &[String]) -> Result<Vec<Log>, LogError> {
 /// A log that can be read.
 pub struct Log {
     path: String,
-    place: Place,
+    place: Origin,
     bytes: Option<u64>,
 }
 
 /// Where the bytes come from.
-enum Place {
+enum Origin {
     /// A file, which can be read repeatedly. `kept` is the open file, unless too many are open.
     File { path: PathBuf, identity: Identity, kept: Option<File> },
     /// A stream, which can be read once.
@@ -65,7 +65,7 @@ type Identity = (u64, u64);
 impl Log {
     /// A log that is read from any reader; `name` is for display.
     pub fn stream(name: &str, reader: impl Read + Send + 'static) -> Log {
-        Log { path: name.to_owned(), place: Place::Stream(Some(Box::new(reader))), bytes: None }
+        Log { path: name.to_owned(), place: Origin::Stream(Some(Box::new(reader))), bytes: None }
     }
 
     /// Its path, or `-` for standard input.
@@ -80,17 +80,17 @@ impl Log {
 
     /// Whether it can be read only once.
     pub fn is_stream(&self) -> bool {
-        matches!(self.place, Place::Stream(_))
+        matches!(self.place, Origin::Stream(_))
     }
 
     /// Opens the log at its beginning. Reads to the size it had when it was found, or with `follow_growth` to its end.
     pub(crate) fn open(&mut self, follow_growth: bool) -> io::Result<Input> {
         match &mut self.place {
-            Place::Stream(stream) => {
+            Origin::Stream(stream) => {
                 let stream = stream.take().ok_or_else(|| io::Error::other("a stream can be read only once"))?;
                 Ok(Input::new(stream, None))
             }
-            Place::File { path, identity, kept } => {
+            Origin::File { path, identity, kept } => {
                 let mut file = match kept {
                     Some(file) => file.try_clone()?,
                     None => reopened(path, *identity)?,
@@ -122,7 +122,7 @@ fn identity_of(metadata: &Metadata) -> Identity {
 
 /// The logs found so far.
 #[derive(Default)]
-struct Found {
+struct LogSet {
     logs: Vec<Log>,
     identities: HashSet<Identity>,
     has_stdin: bool,
@@ -130,12 +130,12 @@ struct Found {
 
 /// How the user named a file.
 #[derive(Clone, Copy, PartialEq)]
-enum By {
+enum NamedBy {
     Name,
     Pattern,
 }
 
-impl Found {
+impl LogSet {
     fn add(&mut self, path: &str) -> Result<(), LogError> {
         if path == STDIN {
             return self.add_stdin();
@@ -147,7 +147,7 @@ impl Found {
                 if metadata.is_dir() {
                     return self.add_directory(path);
                 }
-                self.add_file(PathBuf::from(path), file, &metadata, By::Name)
+                self.add_file(PathBuf::from(path), file, &metadata, NamedBy::Name)
             }
             Err(error) if error.kind() == ErrorKind::NotFound => self.add_pattern(path),
             Err(error) => Err(unreadable(path, error)),
@@ -204,12 +204,12 @@ impl Found {
             let shown = path.to_string_lossy().into_owned();
             let file = File::open(&path).map_err(|error| unreadable(&shown, error))?;
             let metadata = file.metadata().map_err(|error| unreadable(&shown, error))?;
-            self.add_file(path, file, &metadata, By::Pattern)?;
+            self.add_file(path, file, &metadata, NamedBy::Pattern)?;
         }
         Ok(any)
     }
 
-    fn add_file(&mut self, path: PathBuf, file: File, metadata: &Metadata, by: By) -> Result<(), LogError> {
+    fn add_file(&mut self, path: PathBuf, file: File, metadata: &Metadata, by: NamedBy) -> Result<(), LogError> {
         let shown = path.to_string_lossy().into_owned();
         if !metadata.is_file() {
             self.logs.push(Log::stream(&shown, file));
@@ -218,12 +218,12 @@ impl Found {
         let identity = identity_of(metadata);
         if !self.identities.insert(identity) {
             return match by {
-                By::Name => Err(given_twice(&shown, "its requests would count twice: leave one out")),
-                By::Pattern => Ok(()),
+                NamedBy::Name => Err(given_twice(&shown, "its requests would count twice: leave one out")),
+                NamedBy::Pattern => Ok(()),
             };
         }
         let kept = (self.logs.len() < MAX_OPEN_FILES).then_some(file);
-        self.logs.push(Log { path: shown, place: Place::File { path, identity, kept }, bytes: Some(metadata.len()) });
+        self.logs.push(Log { path: shown, place: Origin::File { path, identity, kept }, bytes: Some(metadata.len()) });
         Ok(())
     }
 }
@@ -318,7 +318,7 @@ mod tests {
         let mut text = String::new();
         logs[0].open(false).unwrap().read_to_string(&mut text).unwrap();
         assert_eq!(text, "log");
-        if let Place::File { kept, .. } = &mut logs[0].place {
+        if let Origin::File { kept, .. } = &mut logs[0].place {
             *kept = None;
         }
         assert!(logs[0].open(false).err().unwrap().to_string().contains("rotated"));

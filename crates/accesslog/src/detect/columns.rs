@@ -3,8 +3,10 @@
 //! Decimals such as nginx's are recognized without this module. It handles whole numbers, which may also be process IDs,
 //! request counts or bytes, and durations with a unit of their own.
 
-use super::units::{self, Guess, Timed};
-use crate::format::{Format, TailField, TailFields, Unit, has_milliseconds, has_unit, ip, is_address_list, whole};
+use super::units::{self, Guess, TimedRequest};
+use crate::format::{
+    Format, TailField, TailFields, TimeUnit, has_milliseconds, has_unit, is_address_list, parse_ip, whole_number,
+};
 use crate::{Line, Scratch};
 use std::collections::{BTreeSet, HashMap};
 
@@ -64,7 +66,7 @@ enum Role {
     /// Whole numbers that may be durations.
     Whole,
     /// A duration in whole numbers of a unit.
-    Time(Unit),
+    Time(TimeUnit),
     /// The same duration in seconds and in microseconds.
     SecondsAndMicroseconds,
     /// A duration with its unit.
@@ -82,10 +84,10 @@ enum Role {
 impl Role {
     fn token(self) -> &'static str {
         match self {
-            Role::Time(Unit::Microseconds) => "%D",
-            Role::Time(Unit::Milliseconds) => "%{ms}T",
-            Role::Time(Unit::Seconds) => "%T",
-            Role::Time(Unit::Nanoseconds) => "%{ns}T",
+            Role::Time(TimeUnit::Microseconds) => "%D",
+            Role::Time(TimeUnit::Milliseconds) => "%{ms}T",
+            Role::Time(TimeUnit::Seconds) => "%T",
+            Role::Time(TimeUnit::Nanoseconds) => "%{ns}T",
             Role::SecondsAndMicroseconds => "%T/%D",
             Role::OwnUnit => "$duration",
             Role::Milliseconds => ":response-time",
@@ -104,14 +106,14 @@ impl Role {
 }
 
 fn infer(base: &'static str, open: &mut Format, lines: &[&[u8]]) -> Option<Inferred> {
-    let rows = alike(rows(open, lines))?;
+    let rows = rows_of_usual_shape(parse_rows(open, lines))?;
     let first = &rows.first()?.fields;
     let columns: Vec<Column<'_, '_>> = (0..first.len()).map(|place| Column { rows: &rows, place }).collect();
     let mut roles: Vec<Role> = columns.iter().map(Column::role).collect::<Option<_>>()?;
     name_unit_words(&columns, &mut roles);
-    let guess = if roles.iter().any(|role| role.is_time()) { None } else { choose(&columns, &mut roles) };
+    let guess = if roles.iter().any(|role| role.is_time()) { None } else { choose_duration(&columns, &mut roles) };
     let name = |roles: &[Role]| {
-        let tokens: Vec<String> = first.iter().zip(roles).map(|(field, role)| written(field, *role)).collect();
+        let tokens: Vec<String> = first.iter().zip(roles).map(|(field, role)| column_name(field, *role)).collect();
         format!("{base} + {}", tokens.join(" "))
     };
     if !roles.iter().any(|role| role.is_time()) {
@@ -125,11 +127,17 @@ fn infer(base: &'static str, open: &mut Format, lines: &[&[u8]]) -> Option<Infer
 }
 
 /// A note on how the numbers are read, and how to have them read in another unit.
-fn remark(place: usize, guess: &Guess, requests: &[Timed], roles: &[Role], name: impl Fn(&[Role]) -> String) -> String {
-    let said = units::said(requests, guess.unit);
+fn remark(
+    place: usize,
+    guess: &Guess,
+    requests: &[TimedRequest],
+    roles: &[Role],
+    name: impl Fn(&[Role]) -> String,
+) -> String {
+    let said = units::unit_remark(requests, guess.unit);
     let other = guess.others.first().copied().unwrap_or(match guess.unit {
-        Unit::Microseconds => Unit::Milliseconds,
-        _ => Unit::Microseconds,
+        TimeUnit::Microseconds => TimeUnit::Milliseconds,
+        _ => TimeUnit::Microseconds,
     });
     let mut instead = roles.to_vec();
     if let Some(role) = instead.get_mut(place) {
@@ -142,7 +150,7 @@ fn remark(place: usize, guess: &Guess, requests: &[Timed], roles: &[Role], name:
 }
 
 /// A column as the format's name shows it.
-fn written(field: &TailField<'_>, role: Role) -> String {
+fn column_name(field: &TailField<'_>, role: Role) -> String {
     let label = match field.label {
         [] => String::new(),
         label => format!("{}=", String::from_utf8_lossy(label)),
@@ -151,7 +159,7 @@ fn written(field: &TailField<'_>, role: Role) -> String {
     if field.is_quoted { format!("{label}\"{token}\"") } else { label + token }
 }
 
-fn rows<'a>(open: &mut Format, lines: &[&'a [u8]]) -> Vec<Row<'a>> {
+fn parse_rows<'a>(open: &mut Format, lines: &[&'a [u8]]) -> Vec<Row<'a>> {
     let mut scratch = Scratch::default();
     let mut rows = Vec::new();
     for line in lines {
@@ -166,7 +174,7 @@ fn rows<'a>(open: &mut Format, lines: &[&'a [u8]]) -> Vec<Row<'a>> {
 }
 
 /// The rows with the most common columns; `None` if these are less than half of all rows.
-fn alike(rows: Vec<Row<'_>>) -> Option<Vec<Row<'_>>> {
+fn rows_of_usual_shape(rows: Vec<Row<'_>>) -> Option<Vec<Row<'_>>> {
     let shape = |row: &Row<'_>| -> Vec<(Vec<u8>, bool)> {
         row.fields.iter().map(|field| (field.label.to_vec(), field.is_quoted)).collect()
     };
@@ -194,7 +202,7 @@ impl<'a> Column<'_, 'a> {
     fn numbers(&self) -> Option<Vec<(&Row<'a>, u64)>> {
         let mut numbers = Vec::new();
         for (row, text) in self.rows.iter().zip(self.texts()) {
-            match whole(text) {
+            match whole_number(text) {
                 Some((value, length)) if length == text.len() => numbers.push((row, value)),
                 _ if text == b"-" => {}
                 _ => return None,
@@ -212,7 +220,7 @@ impl<'a> Column<'_, 'a> {
         if present().next().is_none() {
             return Some(Role::Unknown);
         }
-        if present().all(is_pair) {
+        if present().all(is_seconds_and_microseconds) {
             return Some(Role::SecondsAndMicroseconds);
         }
         if present().all(|text| has_unit(text) && text.first().is_some_and(u8::is_ascii_digit)) {
@@ -223,7 +231,8 @@ impl<'a> Column<'_, 'a> {
         {
             return if self.is_before_ms() { Some(Role::Milliseconds) } else { None };
         }
-        if is_quoted && present().all(|text| is_address_list(text) && ip(text).is_none_or(|_| !text.ends_with(b":80")))
+        if is_quoted
+            && present().all(|text| is_address_list(text) && parse_ip(text).is_none_or(|_| !text.ends_with(b":80")))
         {
             return Some(Role::Forwarded);
         }
@@ -231,7 +240,7 @@ impl<'a> Column<'_, 'a> {
         let names_a_time = DURATION_LABELS.iter().any(|known| known.as_bytes() == label);
         Some(match self.numbers() {
             Some(_) if is_labelled && !names_a_time => Role::Unknown,
-            Some(numbers) => whole_role(&numbers),
+            Some(numbers) => role_of_numbers(&numbers),
             None => Role::Unknown,
         })
     }
@@ -243,17 +252,17 @@ impl<'a> Column<'_, 'a> {
 }
 
 /// Whether a text is `0/5040`: the same duration in seconds and in microseconds.
-fn is_pair(text: &[u8]) -> bool {
+fn is_seconds_and_microseconds(text: &[u8]) -> bool {
     let slash = text.iter().position(|byte| *byte == b'/');
     let Some((seconds, micros)) = slash.and_then(|slash| Some((text.get(..slash)?, text.get(slash + 1..)?))) else {
         return false;
     };
-    let all = |text: &[u8]| whole(text).filter(|(_, length)| *length == text.len()).map(|(value, _)| value);
+    let all = |text: &[u8]| whole_number(text).filter(|(_, length)| *length == text.len()).map(|(value, _)| value);
     all(seconds).zip(all(micros)).is_some_and(|(seconds, micros)| seconds == micros / 1_000_000)
 }
 
 /// Recognizes whole numbers that are not durations.
-fn whole_role(numbers: &[(&Row<'_>, u64)]) -> Role {
+fn role_of_numbers(numbers: &[(&Row<'_>, u64)]) -> Role {
     let distinct = numbers.iter().map(|(_, value)| *value).collect::<BTreeSet<_>>();
     let count = numbers.len();
     let (Some(least), Some(most)) = (distinct.first().copied(), distinct.last().copied()) else { return Role::Unknown };
@@ -316,7 +325,7 @@ fn name_unit_words(columns: &[Column<'_, '_>], roles: &mut [Role]) {
             if let Some(role) = roles.get_mut(place - 1)
                 && *role == Role::Whole
             {
-                *role = Role::Time(Unit::Milliseconds);
+                *role = Role::Time(TimeUnit::Milliseconds);
             }
         }
     }
@@ -324,13 +333,13 @@ fn name_unit_words(columns: &[Column<'_, '_>], roles: &mut [Role]) {
 
 /// Chooses the whole-number column that is the duration, and its unit. Returns a guess that the user should know of, or
 /// `None` if two columns show the same duration in two units.
-fn choose(columns: &[Column<'_, '_>], roles: &mut [Role]) -> Option<(usize, Guess, Vec<Timed>)> {
+fn choose_duration(columns: &[Column<'_, '_>], roles: &mut [Role]) -> Option<(usize, Guess, Vec<TimedRequest>)> {
     let places: Vec<usize> = (0..roles.len()).filter(|place| roles.get(*place) == Some(&Role::Whole)).collect();
     let numbers = |place: usize| columns.get(place).and_then(Column::numbers).unwrap_or_default();
     for coarse in &places {
         for fine in places.iter().filter(|fine| *fine != coarse) {
             if let Some(unit) = unit_of_pair(&numbers(*coarse), &numbers(*fine)) {
-                set(roles, *fine, Role::Time(unit));
+                set_role(roles, *fine, Role::Time(unit));
                 return None;
             }
         }
@@ -340,29 +349,31 @@ fn choose(columns: &[Column<'_, '_>], roles: &mut [Role]) -> Option<(usize, Gues
         .iter()
         .copied()
         .reduce(|best, place| if is_likelier(&numbers(place), &numbers(best)) { place } else { best })?;
-    let requests: Vec<Timed> =
-        numbers(best).into_iter().map(|(row, value)| Timed { time_ns: row.time_ns, bytes: row.bytes, value }).collect();
-    let guess = units::of_servers(&requests);
-    set(roles, best, Role::Time(guess.unit));
+    let requests: Vec<TimedRequest> = numbers(best)
+        .into_iter()
+        .map(|(row, value)| TimedRequest { time_ns: row.time_ns, bytes: row.bytes, value })
+        .collect();
+    let guess = units::guess_unit(&requests);
+    set_role(roles, best, Role::Time(guess.unit));
     Some((best, guess, requests))
 }
 
-fn set(roles: &mut [Role], place: usize, role: Role) {
+fn set_role(roles: &mut [Role], place: usize, role: Role) {
     if let Some(old) = roles.get_mut(place) {
         *old = role;
     }
 }
 
 /// The unit of the finer column, if the other one shows the same duration in whole seconds: `0 5040`.
-fn unit_of_pair(coarse: &[(&Row<'_>, u64)], fine: &[(&Row<'_>, u64)]) -> Option<Unit> {
-    let per_second = |unit: Unit| 1_000_000_000 / unit.ns();
-    let is_unit = |unit: &Unit| {
+fn unit_of_pair(coarse: &[(&Row<'_>, u64)], fine: &[(&Row<'_>, u64)]) -> Option<TimeUnit> {
+    let per_second = |unit: TimeUnit| 1_000_000_000 / unit.ns();
+    let is_unit = |unit: &TimeUnit| {
         let same = coarse.iter().zip(fine).all(|((_, seconds), (_, value))| *seconds == value / per_second(*unit));
         same && fine.iter().any(|(_, value)| *value >= 20)
     };
     // If no request took a second, both units would fit.
     let has_seconds = coarse.iter().any(|(_, seconds)| *seconds > 0);
-    let units = [Unit::Microseconds, Unit::Milliseconds];
+    let units = [TimeUnit::Microseconds, TimeUnit::Milliseconds];
     if has_seconds && coarse.len() == fine.len() { units.into_iter().find(is_unit) } else { None }
 }
 

@@ -3,7 +3,7 @@
 //! A host is a name, or one of few addresses that many clients ask. What proxies forward is an address, many of which
 //! come by way of few proxies.
 
-use crate::format::{Format, ip};
+use crate::format::{Format, parse_ip};
 use crate::{Line, Scratch};
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -22,7 +22,7 @@ pub(super) fn looks_forwarded(with_host: &Format, lines: &[&[u8]]) -> bool {
             }
         }
     }
-    let addresses: Vec<IpAddr> = hosts.iter().filter_map(|host| ip(host)).collect();
+    let addresses: Vec<IpAddr> = hosts.iter().filter_map(|host| parse_ip(host)).collect();
     if addresses.len() < hosts.len() {
         return false;
     }
@@ -30,7 +30,7 @@ pub(super) fn looks_forwarded(with_host: &Format, lines: &[&[u8]]) -> bool {
         [] => true,
         [host] => {
             let is_server =
-                is_private(*host) && clients.iter().filter_map(|client| ip(client)).any(|ip| !is_private(ip));
+                is_private(*host) && clients.iter().filter_map(|client| parse_ip(client)).any(|ip| !is_private(ip));
             clients.len() == 1 && !is_server
         }
         _ => addresses.len() >= clients.len(),

@@ -9,7 +9,7 @@
 //!
 //! Of those that are left, the one that servers of the kind use counts, and the others are doubts that are said.
 
-use crate::format::{Format, Unit};
+use crate::format::{Format, TimeUnit};
 use crate::{Line, Scratch};
 use brimful_core::Nanos;
 use brimful_core::quantity::count;
@@ -33,7 +33,7 @@ const MIN_DISORDER: usize = 2;
 
 /// A request, with its number.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Timed {
+pub(super) struct TimedRequest {
     pub time_ns: i64,
     pub bytes: Option<u64>,
     pub value: u64,
@@ -42,13 +42,13 @@ pub(super) struct Timed {
 /// A unit, and those that it may be as well.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Guess {
-    pub unit: Unit,
-    pub others: Vec<Unit>,
+    pub unit: TimeUnit,
+    pub others: Vec<TimeUnit>,
 }
 
 /// The unit of numbers after a pattern's fields; requests are in the order of the log.
-pub(super) fn of_servers(requests: &[Timed]) -> Guess {
-    use Unit::{Microseconds, Milliseconds, Nanoseconds, Seconds};
+pub(super) fn guess_unit(requests: &[TimedRequest]) -> Guess {
+    use TimeUnit::{Microseconds, Milliseconds, Nanoseconds, Seconds};
     let possible = possible(requests, [Microseconds, Milliseconds, Seconds, Nanoseconds]);
     let is_mostly_zero = requests.iter().filter(|request| request.value == 0).count() * 2 >= requests.len();
     let unit = match possible.as_slice() {
@@ -64,7 +64,7 @@ pub(super) fn of_servers(requests: &[Timed]) -> Guess {
 
 /// The format with the unit of its numbers, where these have none and are not what they are usually taken for.
 pub(super) fn with_unit(format: Format, lines: &[&[u8]]) -> (Format, Option<String>) {
-    use Unit::{Microseconds, Milliseconds, Nanoseconds, Seconds};
+    use TimeUnit::{Microseconds, Milliseconds, Nanoseconds, Seconds};
     let Some(mut in_nanoseconds) = format.clone().with_default_unit(Nanoseconds) else { return (format, None) };
     let mut usual = format.clone();
     let (mut scratch, mut usual_scratch) = (Scratch::default(), Scratch::default());
@@ -75,7 +75,7 @@ pub(super) fn with_unit(format: Format, lines: &[&[u8]]) -> (Format, Option<Stri
             && let (Some(value), Some(usual_ns)) = (entry.service_ns, as_usual.service_ns)
             && (value != usual_ns || value == 0)
         {
-            requests.push(Timed { time_ns: entry.time_ns, bytes: entry.bytes, value });
+            requests.push(TimedRequest { time_ns: entry.time_ns, bytes: entry.bytes, value });
         }
     }
     if requests.iter().all(|request| request.value == 0) {
@@ -84,7 +84,7 @@ pub(super) fn with_unit(format: Format, lines: &[&[u8]]) -> (Format, Option<Stri
     let possible = possible(&requests, [Milliseconds, Microseconds, Nanoseconds, Seconds]);
     match possible.first() {
         Some(unit) if *unit != Milliseconds => {
-            let remark = said(&requests, *unit) + ".";
+            let remark = unit_remark(&requests, *unit) + ".";
             (format.clone().with_default_unit(*unit).unwrap_or(format), Some(remark))
         }
         _ => (format, None),
@@ -92,7 +92,7 @@ pub(super) fn with_unit(format: Format, lines: &[&[u8]]) -> (Format, Option<Stri
 }
 
 /// How numbers are read, by an example: `The log does not name the unit of its times: 5,040 is read as 5.04 ms`.
-pub(super) fn said(requests: &[Timed], unit: Unit) -> String {
+pub(super) fn unit_remark(requests: &[TimedRequest], unit: TimeUnit) -> String {
     let example = median(requests).max(1);
     let ns = Nanos(example.saturating_mul(unit.ns()));
     format!(
@@ -104,7 +104,7 @@ pub(super) fn said(requests: &[Timed], unit: Unit) -> String {
 }
 
 /// Those of some units that are not refused, in their order.
-fn possible<const N: usize>(requests: &[Timed], units: [Unit; N]) -> Vec<Unit> {
+fn possible<const N: usize>(requests: &[TimedRequest], units: [TimeUnit; N]) -> Vec<TimeUnit> {
     let disorder = units.map(|unit| disorder(requests, unit));
     let least = disorder.iter().copied().min().unwrap_or(0);
     let is_in_order = |disorder: usize| disorder < least + MIN_DISORDER || disorder < 2 * least;
@@ -115,10 +115,10 @@ fn possible<const N: usize>(requests: &[Timed], units: [Unit; N]) -> Vec<Unit> {
         .collect()
 }
 
-fn is_plausible(requests: &[Timed], unit: Unit) -> bool {
+fn is_plausible(requests: &[TimedRequest], unit: TimeUnit) -> bool {
     let median_ns = median(requests).saturating_mul(unit.ns());
     let zeros = requests.iter().filter(|request| request.value == 0).count();
-    let is_coarse = matches!(unit, Unit::Seconds | Unit::Milliseconds);
+    let is_coarse = matches!(unit, TimeUnit::Seconds | TimeUnit::Milliseconds);
     let is_fast = !is_coarse && (median_ns < MIN_MEDIAN_NS || zeros * 100 > requests.len() * MAX_ZERO_PERCENT);
     let is_slow = median_ns > MAX_MEDIAN_NS;
     let too_many_bytes = requests.iter().filter(|request| {
@@ -129,18 +129,18 @@ fn is_plausible(requests: &[Timed], unit: Unit) -> bool {
 }
 
 /// How many answers would have ended before the one above them in the log.
-fn disorder(requests: &[Timed], unit: Unit) -> usize {
+fn disorder(requests: &[TimedRequest], unit: TimeUnit) -> usize {
     if requests.len() < MIN_ORDERED_LINES {
         return 0;
     }
-    let end_ns = |request: &Timed| {
+    let end_ns = |request: &TimedRequest| {
         let ns = i64::try_from(request.value.saturating_mul(unit.ns())).unwrap_or(i64::MAX);
         request.time_ns.saturating_add(ns)
     };
     requests.windows(2).filter(|pair| end_ns(&pair[1]) < end_ns(&pair[0]).saturating_sub(MAX_WRITE_DELAY_NS)).count()
 }
 
-fn median(requests: &[Timed]) -> u64 {
+fn median(requests: &[TimedRequest]) -> u64 {
     let mut values: Vec<u64> = requests.iter().map(|request| request.value).collect();
     values.sort_unstable();
     values.get(values.len() / 2).copied().unwrap_or(0)
@@ -149,17 +149,20 @@ fn median(requests: &[Timed]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Unit::{Microseconds, Milliseconds, Seconds};
+    use TimeUnit::{Microseconds, Milliseconds, Seconds};
 
     /// One request a second with these numbers, of small answers.
-    fn every_second(values: impl IntoIterator<Item = u64>) -> Vec<Timed> {
-        let timed =
-            |(second, value): (usize, u64)| Timed { time_ns: second as i64 * 1_000_000_000, bytes: Some(10), value };
+    fn every_second(values: impl IntoIterator<Item = u64>) -> Vec<TimedRequest> {
+        let timed = |(second, value): (usize, u64)| TimedRequest {
+            time_ns: second as i64 * 1_000_000_000,
+            bytes: Some(10),
+            value,
+        };
         values.into_iter().enumerate().map(timed).collect()
     }
 
-    fn guessed(requests: &[Timed]) -> (Unit, Vec<Unit>) {
-        let Guess { unit, others } = of_servers(requests);
+    fn guessed(requests: &[TimedRequest]) -> (TimeUnit, Vec<TimeUnit>) {
+        let Guess { unit, others } = guess_unit(requests);
         (unit, others)
     }
 
@@ -170,7 +173,8 @@ mod tests {
         assert_eq!(guessed(&every_second([3, 0, 12, 5, 1])), (Milliseconds, vec![Seconds]));
         assert_eq!(guessed(&every_second([900_000, 400_000])), (Microseconds, vec![]));
         // 2 MB within 40 µs would be 50 GB/s.
-        let large: Vec<Timed> = every_second([40; 9]).iter().map(|t| Timed { bytes: Some(2_000_000), ..*t }).collect();
+        let large: Vec<TimedRequest> =
+            every_second([40; 9]).iter().map(|t| TimedRequest { bytes: Some(2_000_000), ..*t }).collect();
         assert_eq!(guessed(&large), (Milliseconds, vec![Seconds]));
     }
 

@@ -3,7 +3,7 @@
 mod java;
 
 use super::directive::{closing_quote, excerpt, unescape};
-use super::number::Unit;
+use super::number::TimeUnit;
 use super::pattern::{FieldKind, Pattern, Piece, Tail, Traits};
 use super::time::Part;
 use crate::error::LogError;
@@ -15,12 +15,12 @@ const LETTERS: &str =
 /// Compiles the format string of a `LogFormat`, or the whole directive.
 pub(crate) fn pattern(format: &str) -> Result<Pattern, LogError> {
     let refused = |why: String| LogError::BadFormat(format!("the LogFormat `{}` {why}", excerpt(format)));
-    let (pieces, is_end) = pieces(&unescape(content(format))).map_err(refused)?;
+    let (pieces, is_end) = pieces(&unescape(format_string(format))).map_err(refused)?;
     Pattern::new(pieces, Traits { tail: Tail::End, is_end, has_escapes: true }).map_err(refused)
 }
 
 /// Strips `LogFormat "` and the nickname after the format string, if present.
-fn content(format: &str) -> &str {
+fn format_string(format: &str) -> &str {
     let format = format.trim_matches(['\r', '\n']);
     let word = format.trim_start().get(..9).filter(|word| word.eq_ignore_ascii_case("LogFormat"));
     let Some(rest) = word.and_then(|_| format.trim_start().get(9..)) else { return format };
@@ -46,7 +46,7 @@ fn pieces(format: &str) -> Result<(Vec<Piece>, bool), String> {
             }
             ("t", argument) => {
                 is_end |= argument.starts_with("end:");
-                pieces.extend(time(argument)?);
+                pieces.extend(time_pieces(argument)?);
             }
             _ => pieces.push(directive.piece()?),
         }
@@ -101,16 +101,16 @@ impl<'a> Directive<'a> {
             "s" => (FieldKind::Status, if self.is_final { 0 } else { 1 }),
             "b" | "B" => (FieldKind::Bytes, 0),
             "O" => (FieldKind::Bytes, 1),
-            "D" => (FieldKind::WholeService(Unit::Microseconds), 0),
+            "D" => (FieldKind::WholeService(TimeUnit::Microseconds), 0),
             "T" => match self.argument {
-                "us" => (FieldKind::WholeService(Unit::Microseconds), 0),
-                "ms" => (FieldKind::WholeService(Unit::Milliseconds), 1),
-                "s" | "" => (FieldKind::WholeService(Unit::Seconds), 2),
+                "us" => (FieldKind::WholeService(TimeUnit::Microseconds), 0),
+                "ms" => (FieldKind::WholeService(TimeUnit::Milliseconds), 1),
+                "s" | "" => (FieldKind::WholeService(TimeUnit::Seconds), 2),
                 other => return Err(format!("has %{{{}}}T: its unit is s, ms or us", excerpt(other))),
             },
             "V" => (FieldKind::Host, 1),
             "v" => (FieldKind::Host, 2),
-            "i" => header(self.argument),
+            "i" => header_kind(self.argument),
             "A" | "C" | "e" | "f" | "I" | "k" | "l" | "L" | "n" | "o" | "p" | "P" | "R" | "S" | "u" | "X" | "x"
             | "c" => (FieldKind::Skip, 0),
             "^FB" | "^ti" | "^to" => (FieldKind::Skip, 0),
@@ -123,7 +123,7 @@ impl<'a> Directive<'a> {
 }
 
 /// The meaning of a request header.
-fn header(name: &str) -> (FieldKind, u8) {
+fn header_kind(name: &str) -> (FieldKind, u8) {
     match name.to_ascii_lowercase().as_str() {
         "user-agent" => (FieldKind::Agent, 0),
         "referer" => (FieldKind::Referer, 0),
@@ -135,7 +135,7 @@ fn header(name: &str) -> (FieldKind, u8) {
 }
 
 /// Compiles `%{format}t`: `strftime` or one of Apache's own words, perhaps after `begin:` or `end:`.
-fn time(argument: &str) -> Result<Vec<Piece>, String> {
+fn time_pieces(argument: &str) -> Result<Vec<Piece>, String> {
     let format = argument.strip_prefix("begin:").or_else(|| argument.strip_prefix("end:")).unwrap_or(argument);
     let part = |part| Piece::Field { kind: FieldKind::Part(part), rank: 0, name: format!("%{{{argument}}}t") };
     match format {
@@ -149,8 +149,8 @@ fn time(argument: &str) -> Result<Vec<Piece>, String> {
     }
     if let Some(directives) = java::as_strftime(format) {
         return Err(format!(
-            "has %{{{}}}t, a pattern of Java's SimpleDateFormat, which Tomcat accepts. Write the time as strftime does, \
-                         in its place: {directives}",
+            "has %{{{}}}t, a pattern of Java's SimpleDateFormat, which Tomcat accepts. Times are written as strftime \
+             does here: write {directives} in its place",
             excerpt(argument)
         ));
     }
@@ -167,7 +167,7 @@ fn time(argument: &str) -> Result<Vec<Piece>, String> {
         match strftime(letter) {
             Some(StrfTime::Part(found)) => pieces.push(part(found)),
             Some(StrfTime::Text(text)) => pieces.push(Piece::Literal(text.into())),
-            Some(StrfTime::Several(same)) => pieces.extend(time(same)?),
+            Some(StrfTime::Several(same)) => pieces.extend(time_pieces(same)?),
             None => return Err(format!("has %{{{}}}t with %{letter}, which is not known", excerpt(argument))),
         }
     }
@@ -262,7 +262,7 @@ mod tests {
         let tomcat = "%h %l %u %{yyyy-MM-dd'T'HH:mm:ss.SSSXXX}t \"%r\" %s %b %D";
         let said = refusal(tomcat);
         let instead = "%{%Y-%m-%dT%H:%M:%S}t.%{msec_frac}t%{%z}t";
-        assert!(said.contains("SimpleDateFormat, as Tomcat takes it") && said.contains(instead), "{said}");
+        assert!(said.contains("SimpleDateFormat, which Tomcat accepts") && said.contains(instead), "{said}");
         assert!(pattern(&tomcat.replace("%{yyyy-MM-dd'T'HH:mm:ss.SSSXXX}t", instead)).is_ok());
         assert!(refusal("[%{dd/MMM/yyyy:HH:mm:ss Z}t] \"%r\"").contains("write %{%d/%b/%Y:%H:%M:%S %z}t in"));
         assert!(pattern("[%{begin:%Y-%m-%dT%T}t] \"%r\"").is_ok());
@@ -271,8 +271,8 @@ mod tests {
     #[test]
     fn a_format_is_read_as_it_stands_in_the_configuration() {
         let directive = "LogFormat \"%h %l %u %t \\\"%r\\\" %>s %b\" common";
-        assert_eq!(unescape(content(directive)), "%h %l %u %t \"%r\" %>s %b");
-        assert_eq!(unescape(content("%h\\t\"%r\" \\x")), "%h\t\"%r\" \\x");
+        assert_eq!(unescape(format_string(directive)), "%h %l %u %t \"%r\" %>s %b");
+        assert_eq!(unescape(format_string("%h\\t\"%r\" \\x")), "%h\t\"%r\" \\x");
         for every in LETTERS.split(' ') {
             let format =
                 format!("%t \"%r\" | %!200,304{{X-A}}{} |", every.trim_start_matches('%')).replace("{X-A}T", "T");

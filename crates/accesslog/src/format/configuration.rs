@@ -87,7 +87,7 @@ fn nginx_definitions(text: &str) -> Definitions {
             ["log_format", name, content @ ..] => {
                 let escape = content.first().and_then(|word| word.strip_prefix("escape="));
                 let content = content.get(usize::from(escape.is_some())..).unwrap_or_default().concat();
-                let pattern = nginx::compiled(&content, escape.unwrap_or_default());
+                let pattern = nginx::compile(&content, escape.unwrap_or_default());
                 definitions.define(name, pattern.map(|pattern| Format::from_pattern(name, pattern)));
             }
             ["access_log", path, rest @ ..] if *path != "off" => {

@@ -4,7 +4,7 @@
 //! {captures} "GET /index.html HTTP/1.1"`: the stamp marks the arrival of the request, in local time without a zone, and
 //! is read as UTC. The fourth timer is the time until the server's response, the fifth is the total.
 
-use super::number::{self, Unit};
+use super::number::{self, TimeUnit};
 use super::request::{Parsed, RawRequest, without_port};
 use super::time::{Clock, Stamp};
 use crate::entry::{Entry, Malformed};
@@ -31,7 +31,7 @@ pub(crate) fn read<'a>(line: &'a [u8], clock: &mut Clock) -> Result<Parsed<'a>, 
     let (at, bytes) = words.next("a number of bytes")?;
     // A plus sign means that HAProxy wrote the line before the end of the response.
     let digits = bytes.strip_prefix(b"+").unwrap_or(bytes);
-    let whole = number::bytes(digits).filter(|(_, length)| *length == digits.len());
+    let whole = number::byte_count(digits).filter(|(_, length)| *length == digits.len());
     entry.bytes = whole.ok_or_else(|| Malformed::at_byte(at, "a number of bytes"))?.0;
     for expected in ["a cookie", "a cookie", "how the session ended", "numbers of connections", "lengths of queues"] {
         words.next(expected)?;
@@ -59,7 +59,8 @@ fn timers(words: &mut Words<'_>, entry: &mut Entry<'_>) -> Result<(), Malformed>
     let mut count = 0;
     for timer in timers.split(|byte| *byte == b'/') {
         let digits = timer.strip_prefix(b"+").unwrap_or(timer);
-        let whole = number::duration_or_none(digits, Unit::Milliseconds).filter(|(_, length)| *length == digits.len());
+        let whole =
+            number::duration_or_none(digits, TimeUnit::Milliseconds).filter(|(_, length)| *length == digits.len());
         let place = found.get_mut(count).ok_or_else(|| Malformed::at_byte(at, expected))?;
         *place = whole.ok_or_else(|| Malformed::at_byte(at, expected))?.0;
         count += 1;

@@ -5,7 +5,7 @@
 //! Caddy's message about its start, is not an error.
 
 use super::labelled::{Labelled, Meaning, Name, Value};
-use super::number::Unit;
+use super::number::TimeUnit;
 use super::request::Parsed;
 use super::time::Clock;
 use crate::entry::Malformed;
@@ -14,7 +14,7 @@ use memchr::memchr2;
 /// Maximum nesting of objects and arrays.
 const DEPTH: usize = 16;
 
-pub(crate) fn read<'a>(line: &'a [u8], clock: &mut Clock, default_unit: Unit) -> Result<Parsed<'a>, Malformed> {
+pub(crate) fn read<'a>(line: &'a [u8], clock: &mut Clock, default_unit: TimeUnit) -> Result<Parsed<'a>, Malformed> {
     let mut reader = Reader { line, at: 0, fields: Labelled::new(default_unit), wrong: None, clock };
     reader.skip_space();
     if reader.peek() != Some(b'{') {
@@ -66,7 +66,7 @@ impl<'a> Reader<'a, '_> {
             }
             // Traefik's top-level `Duration` is in nanoseconds.
             let known = match key {
-                b"Duration" if depth == 0 => Some((Meaning::Service(Some(Unit::Nanoseconds)), 0)),
+                b"Duration" if depth == 0 => Some((Meaning::Service(Some(TimeUnit::Nanoseconds)), 0)),
                 key => parent.with(key).meaning().or_else(|| wrapped_meaning(parent, key)),
             };
             self.value(known, Name::new().with(key), depth)?;

@@ -5,8 +5,10 @@
 //! one with the lowest rank counts. The names come from the documentation of Caddy 2, Traefik 3, Envoy, nginx, Elastic
 //! Common Schema, Google Cloud, API Gateway and ltsv.org.
 
-use super::number::{Unit, any_duration, bytes, status};
-use super::request::{Parsed, RawRequest, Slot, client, first_address, move_to_start, text, without_port};
+use super::number::{TimeUnit, any_duration, byte_count, status};
+use super::request::{
+    Parsed, RawRequest, Slot, client_address, first_address, move_to_start, without_dash, without_port,
+};
 use super::time::{Clock, Stamp};
 use crate::entry::Malformed;
 use memchr::memchr;
@@ -32,8 +34,8 @@ pub(crate) enum Meaning {
     Status,
     Bytes,
     /// With the unit, unless the value shows it.
-    Service(Option<Unit>),
-    Upstream(Option<Unit>),
+    Service(Option<TimeUnit>),
+    Upstream(Option<TimeUnit>),
 }
 
 /// A field's name in lower case, without separators.
@@ -125,7 +127,7 @@ fn request(name: &[u8]) -> Option<(Meaning, u8)> {
 
 fn answer(name: &[u8]) -> Option<(Meaning, u8)> {
     use Meaning::*;
-    use Unit::*;
+    use TimeUnit::*;
     Some(match name {
         b"status" | b"responsecode" | b"downstreamstatus" | b"responsestatuscode" | b"httpresponsestatuscode" => {
             (Status, 0)
@@ -161,7 +163,11 @@ fn answer(name: &[u8]) -> Option<(Meaning, u8)> {
 }
 
 /// Reads a line of LTSV: `label:value`, with a tab between fields. The label `host` stands for the client.
-pub(crate) fn read_ltsv<'a>(line: &'a [u8], clock: &mut Clock, default_unit: Unit) -> Result<Parsed<'a>, Malformed> {
+pub(crate) fn read_ltsv<'a>(
+    line: &'a [u8],
+    clock: &mut Clock,
+    default_unit: TimeUnit,
+) -> Result<Parsed<'a>, Malformed> {
     let mut fields = Labelled::new(default_unit);
     let mut at = 0;
     loop {
@@ -200,7 +206,7 @@ pub(crate) struct Value<'a> {
 /// A request whose fields are being read.
 pub(crate) struct Labelled<'a> {
     /// The unit of whole-number durations whose field names none.
-    default_unit: Unit,
+    default_unit: TimeUnit,
     raw: RawRequest<'a>,
     /// The request line.
     request: Option<Value<'a>>,
@@ -215,7 +221,7 @@ pub(crate) struct Labelled<'a> {
 
 impl<'a> Labelled<'a> {
     /// An empty request. `default_unit` applies to whole-number durations whose field does not name a unit.
-    pub(crate) fn new(default_unit: Unit) -> Self {
+    pub(crate) fn new(default_unit: TimeUnit) -> Self {
         Labelled {
             default_unit,
             raw: RawRequest { may_be_absolute: true, ..RawRequest::default() },
@@ -258,7 +264,7 @@ impl<'a> Labelled<'a> {
             Meaning::Bytes => {
                 // Some programs write every number with a decimal point.
                 let digits = value.raw.strip_suffix(b".0").unwrap_or(value.raw);
-                let (found, length) = bytes(digits).ok_or("a number of bytes")?;
+                let (found, length) = byte_count(digits).ok_or("a number of bytes")?;
                 entry.bytes = found;
                 return if length == digits.len() { Ok(()) } else { Err("a number of bytes") };
             }
@@ -297,9 +303,9 @@ impl<'a> Labelled<'a> {
         let (place, slot) = slot;
         *place = match meaning {
             Meaning::ClientPort if !value.raw.contains(&b',') => without_port(value.raw),
-            Meaning::Client | Meaning::ClientPort => client(value.raw),
+            Meaning::Client | Meaning::ClientPort => client_address(value.raw),
             Meaning::Query => value.raw.strip_prefix(b"?").unwrap_or(value.raw),
-            _ => text(value.raw),
+            _ => without_dash(value.raw),
         };
         let bit = 1 << slot as u8;
         self.raw.escaped = if value.is_escaped { self.raw.escaped | bit } else { self.raw.escaped & !bit };
@@ -309,7 +315,7 @@ impl<'a> Labelled<'a> {
     fn time(&mut self, is_end: bool, text: &[u8], clock: &mut Clock) -> Result<(), &'static str> {
         let mut plain = [0; 48];
         let text = without_backslashes(text, &mut plain).unwrap_or(text);
-        self.stamp = Some(clock.any(text).ok_or("a time such as 2000-10-10T13:55:36-07:00")?);
+        self.stamp = Some(clock.any_notation(text).ok_or("a time such as 2000-10-10T13:55:36-07:00")?);
         self.is_end = is_end;
         Ok(())
     }

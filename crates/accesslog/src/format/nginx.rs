@@ -3,18 +3,18 @@
 //! nginx has hundreds of variables and a configuration may define more. A variable without a meaning here is skipped.
 
 use super::directive::{closing_quote, excerpt, unescape};
-use super::number::Unit;
+use super::number::TimeUnit;
 use super::pattern::{FieldKind, Pattern, Piece, Tail, Traits};
 use crate::error::LogError;
 
 /// Compiles a format string, as one text or in the quoted pieces of a configuration, or the whole directive.
 pub(crate) fn pattern(format: &str) -> Result<Pattern, LogError> {
-    let (escape, content) = content(format);
-    compiled(&content, &escape)
+    let (escape, content) = split_directive(format);
+    compile(&content, &escape)
 }
 
 /// Compiles a format string whose quotes are already removed. `escape` is the value of `escape=`.
-pub(crate) fn compiled(content: &str, escape: &str) -> Result<Pattern, LogError> {
+pub(crate) fn compile(content: &str, escape: &str) -> Result<Pattern, LogError> {
     let traits = Traits { tail: Tail::End, is_end: true, has_escapes: escape != "none" };
     let refused = |why| LogError::BadFormat(format!("the log_format `{}` {why}", excerpt(content)));
     pieces(content, variable).and_then(|pieces| Pattern::new(pieces, traits)).map_err(refused)
@@ -23,12 +23,12 @@ pub(crate) fn compiled(content: &str, escape: &str) -> Result<Pattern, LogError>
 /// Compiles a built-in format. A test checks that all of them compile.
 pub(crate) fn built_in(format: &str, tail: Tail, is_end: bool) -> Option<Pattern> {
     let traits = Traits { tail, is_end, has_escapes: true };
-    let known = |name: &str| own(name).or_else(|| variable(name));
+    let known = |name: &str| built_in_variable(name).or_else(|| variable(name));
     pieces(format, known).and_then(|pieces| Pattern::new(pieces, traits)).ok()
 }
 
 /// The value of `escape=` and the format string of a directive; a text that is no directive is the format string itself.
-fn content(format: &str) -> (String, String) {
+fn split_directive(format: &str) -> (String, String) {
     let format = format.trim_matches(['\r', '\n']);
     let is_directive = format.trim_start().starts_with("log_format");
     let is_in_pieces = format.trim_start().starts_with('\'');
@@ -62,7 +62,7 @@ fn pieces(format: &str, known: impl Fn(&str) -> Option<(FieldKind, u8)>) -> Resu
         if name.is_empty() || !name.chars().all(is_name) {
             return Err("has a `$` that no name of a variable follows".to_owned());
         }
-        let (kind, rank) = known(name).unwrap_or((skipped(name), 0));
+        let (kind, rank) = known(name).unwrap_or((ignored_kind(name), 0));
         pieces.push(Piece::Field { kind, rank, name: format!("${name}") });
         rest = behind;
     }
@@ -70,7 +70,7 @@ fn pieces(format: &str, known: impl Fn(&str) -> Option<(FieldKind, u8)>) -> Resu
     Ok(pieces)
 }
 
-fn skipped(name: &str) -> FieldKind {
+fn ignored_kind(name: &str) -> FieldKind {
     match name {
         "upstream_connect_time" | "upstream_header_time" | "upstream_queue_time" | "upstream_first_byte_time" => {
             FieldKind::SkipDurations
@@ -106,14 +106,14 @@ fn variable(name: &str) -> Option<(FieldKind, u8)> {
         "host" => (FieldKind::Host, 0),
         "http_host" => (FieldKind::Host, 1),
         "server_name" => (FieldKind::Host, 2),
-        "request_time" => (FieldKind::Service(Unit::Seconds), 0),
-        "upstream_response_time" => (FieldKind::Upstream(Unit::Seconds), 0),
+        "request_time" => (FieldKind::Service(TimeUnit::Seconds), 0),
+        "upstream_response_time" => (FieldKind::Upstream(TimeUnit::Seconds), 0),
         _ => return None,
     })
 }
 
 /// Variables that exist in built-in formats only.
-fn own(name: &str) -> Option<(FieldKind, u8)> {
+fn built_in_variable(name: &str) -> Option<(FieldKind, u8)> {
     Some(match name {
         "address" => (FieldKind::Address, 0),
         "forwarded" => (FieldKind::ForwardedAddresses, 0),
@@ -123,15 +123,15 @@ fn own(name: &str) -> Option<(FieldKind, u8)> {
         "url_request" => (FieldKind::UrlRequest, 0),
         "stage" => (FieldKind::Stage, 0),
         "upstream_stage" => (FieldKind::UpstreamStage, 0),
-        "seconds" => (FieldKind::WholeService(Unit::Seconds), 2),
-        "milliseconds" => (FieldKind::WholeService(Unit::Milliseconds), 1),
-        "microseconds" => (FieldKind::WholeService(Unit::Microseconds), 0),
-        "nanoseconds" => (FieldKind::WholeService(Unit::Nanoseconds), 0),
-        "response_milliseconds" => (FieldKind::Service(Unit::Milliseconds), 0),
+        "seconds" => (FieldKind::WholeService(TimeUnit::Seconds), 2),
+        "milliseconds" => (FieldKind::WholeService(TimeUnit::Milliseconds), 1),
+        "microseconds" => (FieldKind::WholeService(TimeUnit::Microseconds), 0),
+        "nanoseconds" => (FieldKind::WholeService(TimeUnit::Nanoseconds), 0),
+        "response_milliseconds" => (FieldKind::Service(TimeUnit::Milliseconds), 0),
         "decimal_time" => (FieldKind::DecimalService, 0),
         "decimal_upstream" => (FieldKind::DecimalUpstream, 0),
         "own_unit" => (FieldKind::OwnUnitService, 0),
-        "upstream_milliseconds" => (FieldKind::Upstream(Unit::Milliseconds), 0),
+        "upstream_milliseconds" => (FieldKind::Upstream(TimeUnit::Milliseconds), 0),
         _ => return None,
     })
 }
@@ -201,9 +201,15 @@ mod tests {
     fn a_format_is_read_from_whatever_is_at_hand() {
         let text = "$remote_addr [$time_local] \"$request\"\t$status";
         let directive = "log_format main escape=json '$remote_addr [$time_local] '\n  '\"$request\"\\t$status';";
-        assert_eq!(content(directive), ("json".to_owned(), text.to_owned()));
-        assert_eq!(content("'$remote_addr [$time_local] ' '\"$request\"\\t$status'"), (String::new(), text.to_owned()));
-        assert_eq!(content("$remote_addr [$time_local] \\\"$request\\\"\\t$status"), (String::new(), text.to_owned()));
+        assert_eq!(split_directive(directive), ("json".to_owned(), text.to_owned()));
+        assert_eq!(
+            split_directive("'$remote_addr [$time_local] ' '\"$request\"\\t$status'"),
+            (String::new(), text.to_owned())
+        );
+        assert_eq!(
+            split_directive("$remote_addr [$time_local] \\\"$request\\\"\\t$status"),
+            (String::new(), text.to_owned())
+        );
         assert!(pattern(directive).is_ok());
         assert!(pattern("$msec ${request_method}://$host$uri$is_args$args;$anything_else").is_ok());
     }

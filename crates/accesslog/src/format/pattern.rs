@@ -9,11 +9,11 @@ mod compile;
 mod state;
 pub(crate) mod tail;
 
-use super::number::{self, Unit};
+use super::number::{self, TimeUnit};
 use super::request::{self, Parsed};
 use super::time::{Clock, Part};
 use crate::entry::Malformed;
-use compile::{fields, joined, keep_the_best};
+use compile::{compile_fields, join_adjacent, keep_best_ranked};
 use memchr::memchr;
 use state::State;
 use std::borrow::Cow;
@@ -62,14 +62,14 @@ pub(crate) enum FieldKind {
     Part(Part),
     Status,
     Bytes,
-    Service(Unit),
+    Service(TimeUnit),
     /// A duration in digits only.
-    WholeService(Unit),
+    WholeService(TimeUnit),
     /// Seconds with a decimal point, as nginx writes them.
     DecimalService,
     /// A duration with its unit: `12ms`, `1.5s`.
     OwnUnitService,
-    Upstream(Unit),
+    Upstream(TimeUnit),
     /// Seconds with a decimal point, as nginx writes them, or a list of them.
     DecimalUpstream,
     /// A part of the service time, in seconds. The service time is the sum of all stages.
@@ -216,8 +216,8 @@ pub(crate) struct Pattern {
 impl Pattern {
     /// Compiles the pieces of a format. The error completes the sentence "the format …".
     pub(crate) fn new(pieces: Vec<Piece>, traits: Traits) -> Result<Pattern, String> {
-        let mut pieces = joined(pieces)?;
-        keep_the_best(&mut pieces);
+        let mut pieces = join_adjacent(pieces)?;
+        keep_best_ranked(&mut pieces);
         let kinds: Vec<FieldKind> = pieces.iter().filter_map(Piece::kind).collect();
         let has = |purpose: &str| kinds.iter().any(|kind| kind.purpose() == Some(purpose));
         let is_date =
@@ -230,7 +230,7 @@ impl Pattern {
             return Err(missing.to_owned());
         }
         let has_parts = kinds.iter().any(|kind| matches!(kind, FieldKind::Part(_)));
-        let (head, fields) = fields(pieces, traits);
+        let (head, fields) = compile_fields(pieces, traits);
         Ok(Pattern { head, fields, traits, has_parts, clock: Clock::default() })
     }
 
@@ -264,8 +264,8 @@ impl Pattern {
     #[inline]
     fn read_fields<'a>(&mut self, line: &'a [u8], state: &mut State<'a>) -> Result<usize, Malformed> {
         let Pattern { head, fields, traits, clock, .. } = self;
-        if !begins(line, head) {
-            return Err(not_there(line, 0, head));
+        if !starts_with(line, head) {
+            return Err(missing_literal(line, 0, head));
         }
         let mut at = head.len();
         let mut index = 0;
@@ -273,14 +273,14 @@ impl Pattern {
             let end = at + field.read(line, at, traits.has_escapes, state, clock)?;
             index += 1;
             at = match line.get(end..) {
-                Some(rest) if begins(rest, &field.literal) => end + field.literal.len(),
+                Some(rest) if starts_with(rest, &field.literal) => end + field.literal.len(),
                 // `-` without quotes may stand for a quoted field.
                 _ => match after_dashes(fields, index, line, end, &field.literal) {
                     Some((after, next)) => {
                         index = next;
                         after
                     }
-                    None => return Err(not_there(line, end, &field.literal)),
+                    None => return Err(missing_literal(line, end, &field.literal)),
                 },
             };
         }
@@ -306,10 +306,10 @@ impl Field {
             if let Some(expected) = self.kind.refusal(text) {
                 return Err(Malformed::at_byte(at, expected));
             }
-            state.text(self.kind, text);
+            state.set_text(self.kind, text);
             return Ok(length);
         }
-        match state.number(self.kind, rest, clock) {
+        match state.set_number(self.kind, rest, clock) {
             Some(length) => Ok(length),
             // With `escape=json`, nginx writes nothing for a variable without a value.
             None if self.may_be_empty() && !self.literal.is_empty() && rest.starts_with(&self.literal) => Ok(0),
@@ -373,7 +373,7 @@ impl Field {
         while let Some(at) = rest.get(from..).and_then(|rest| memchr(first, rest)).map(|at| from + at) {
             let after = rest.get(at..).unwrap_or_default();
             let is_escaped = self.is_quoted && has_escapes && is_escaped(rest, at);
-            let is_end = begins(after, &self.literal) && (!self.is_last || after.len() == self.literal.len());
+            let is_end = starts_with(after, &self.literal) && (!self.is_last || after.len() == self.literal.len());
             if is_end && !is_escaped && !(self.kind == FieldKind::SkipList && is_inside_list(rest, at)) {
                 return Ok(at);
             }
@@ -390,7 +390,7 @@ impl Field {
         if self.is_quoted && self.is_last && self.literal.len() == 1 {
             return Malformed::at_byte(at, "a closing quote at the end of the line");
         }
-        Malformed::at_byte(at, name_of(&self.literal))
+        Malformed::at_byte(at, literal_name(&self.literal))
     }
 }
 
@@ -438,7 +438,7 @@ fn list_length(rest: &[u8]) -> Option<usize> {
 
 /// The same as `text.starts_with(literal)`, but faster for the short literals that nearly all formats have.
 #[inline]
-fn begins(text: &[u8], literal: &[u8]) -> bool {
+fn starts_with(text: &[u8], literal: &[u8]) -> bool {
     match (literal, text) {
         ([], _) => true,
         ([a], [x, ..]) => a == x,
@@ -463,13 +463,13 @@ fn is_inside_list(text: &[u8], at: usize) -> bool {
 
 /// The error about missing literal text, which points at the first byte that differs.
 #[cold]
-fn not_there(line: &[u8], at: usize, literal: &[u8]) -> Malformed {
+fn missing_literal(line: &[u8], at: usize, literal: &[u8]) -> Malformed {
     let rest = line.get(at..).unwrap_or_default();
     let same = rest.iter().zip(literal).take_while(|(a, b)| a == b).count();
-    Malformed::at_byte((at + same).min(line.len()), name_of(literal.get(same..).unwrap_or(literal)))
+    Malformed::at_byte((at + same).min(line.len()), literal_name(literal.get(same..).unwrap_or(literal)))
 }
 
-fn name_of(literal: &[u8]) -> Cow<'static, str> {
+fn literal_name(literal: &[u8]) -> Cow<'static, str> {
     match literal {
         b" " => "a space".into(),
         b"\"" => "a quote".into(),

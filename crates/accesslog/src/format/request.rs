@@ -94,7 +94,7 @@ impl<'a> RawRequest<'a> {
 
 /// Returns nothing for `-`, which stands for an absent value.
 #[inline]
-pub(crate) fn text(text: &[u8]) -> &[u8] {
+pub(crate) fn without_dash(text: &[u8]) -> &[u8] {
     // `==` would compile to a call.
     if let [b'-'] = text { &[] } else { text }
 }
@@ -103,7 +103,7 @@ pub(crate) fn text(text: &[u8]) -> &[u8] {
 /// target.
 #[inline]
 pub(crate) fn split_request(line: &[u8]) -> (&[u8], &[u8], &[u8]) {
-    let line = text(line);
+    let line = without_dash(line);
     let Some(space) = memchr::memchr(b' ', line.get(..32).unwrap_or(line)) else { return (&[], line, &[]) };
     let (method, rest) = (line.get(..space).unwrap_or_default(), line.get(space + 1..).unwrap_or_default());
     if method.is_empty() || !method.iter().all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'-' | b'_')) {
@@ -145,14 +145,18 @@ pub(crate) fn without_port(client: &[u8]) -> &[u8] {
 
 /// The client of a field with an address or name, which may have a port, or with a list `client, proxy, proxy`.
 #[inline]
-pub(crate) fn client(field: &[u8]) -> &[u8] {
-    if memchr::memchr3(b',', b':', b'"', field).is_none() { text(field) } else { client_of_list(field) }
+pub(crate) fn client_address(field: &[u8]) -> &[u8] {
+    if memchr::memchr3(b',', b':', b'"', field).is_none() { without_dash(field) } else { client_of_list(field) }
 }
 
 /// The client of a list of addresses. Text without any address is returned unchanged.
 #[cold]
 fn client_of_list(field: &[u8]) -> &[u8] {
-    if list_elements(field).any(|element| ip(element).is_some()) { first_address(field) } else { text(field) }
+    if list_elements(field).any(|element| parse_ip(element).is_some()) {
+        first_address(field)
+    } else {
+        without_dash(field)
+    }
 }
 
 /// The client of `X-Forwarded-For: client, proxy` and of `Forwarded: for=client;by=proxy, for=proxy`: the first element
@@ -160,17 +164,17 @@ fn client_of_list(field: &[u8]) -> &[u8] {
 pub(crate) fn first_address(list: &[u8]) -> &[u8] {
     let is_named = |element: &&[u8]| !is_hidden(element);
     let address =
-        list_elements(list).map(strip_any_port).find(|element| ip(element).is_some() || is_host_name(element));
+        list_elements(list).map(strip_any_port).find(|element| parse_ip(element).is_some() || is_host_name(element));
     address.or_else(|| list_elements(list).find(is_named).map(strip_any_port)).unwrap_or_default()
 }
 
 /// Whether every element of a list is an address or a hidden one, and the list is not empty.
 pub(crate) fn is_address_list(list: &[u8]) -> bool {
-    !list.is_empty() && list_elements(list).all(|element| is_hidden(element) || ip(element).is_some())
+    !list.is_empty() && list_elements(list).all(|element| is_hidden(element) || parse_ip(element).is_some())
 }
 
 /// Parses an IP address, which may have a port.
-pub(crate) fn ip(text: &[u8]) -> Option<IpAddr> {
+pub(crate) fn parse_ip(text: &[u8]) -> Option<IpAddr> {
     let address = strip_any_port(text);
     let without_zone = address.get(..memchr::memchr(b'%', address).unwrap_or(address.len())).unwrap_or_default();
     std::str::from_utf8(without_zone).ok()?.parse().ok()
@@ -343,7 +347,7 @@ mod tests {
             ("crawler.example.com, 198.51.100.9", "crawler.example.com"),
             ("' or 1=1, 203.0.113.7", "203.0.113.7"),
         ] {
-            assert_eq!(client(list.as_bytes()), first.as_bytes(), "{list}");
+            assert_eq!(client_address(list.as_bytes()), first.as_bytes(), "{list}");
             assert_eq!(first_address(list.as_bytes()), first.as_bytes(), "{list}");
         }
         // As a client on its own, what stands for nobody is still told from others; as a header, it says nothing.
@@ -354,7 +358,7 @@ mod tests {
             ("-", ""),
             ("2001:db8::17", "2001:db8::17"),
         ] {
-            assert_eq!(client(field.as_bytes()), itself.as_bytes(), "{field}");
+            assert_eq!(client_address(field.as_bytes()), itself.as_bytes(), "{field}");
         }
         assert_eq!(
             (first_address(b"unknown"), first_address(b"unix:"), first_address(b"_x, -")),
@@ -385,7 +389,7 @@ mod tests {
                 let mut bytes = Vec::new();
                 unescape(text, &mut bytes);
                 prop_assert!(bytes.len() <= 2 * text.len());
-                let _ = (split_request(text), split_url(text), without_port(text), client(text), is_address_list(text));
+                let _ = (split_request(text), split_url(text), without_port(text), client_address(text), is_address_list(text));
             }
         }
     }

@@ -4,8 +4,8 @@
 //! The stamp marks the request's end, in seconds since 1970. The number after it is the request's duration in
 //! milliseconds. Text after the content type, such as the headers that `log_mime_hdrs` adds, is ignored.
 
-use super::number::{self, Unit};
-use super::request::{Parsed, RawRequest, move_to_start, text};
+use super::number::{self, TimeUnit};
+use super::request::{Parsed, RawRequest, move_to_start, without_dash};
 use super::time;
 use crate::entry::{Entry, Malformed};
 use memchr::memchr;
@@ -19,16 +19,16 @@ pub(crate) fn read(line: &[u8]) -> Result<Parsed<'_>, Malformed> {
     let (stamp, _) = whole.ok_or_else(|| Malformed::at_byte(at, "a time such as 1286536309.450"))?;
     let mut entry = Entry { time_ns: stamp.ns, is_fine: true, ..Entry::default() };
     let (at, taken) = words.next("the time that the request took")?;
-    let whole = number::duration_or_none(taken, Unit::Milliseconds).filter(|(_, length)| *length == taken.len());
+    let whole = number::duration_or_none(taken, TimeUnit::Milliseconds).filter(|(_, length)| *length == taken.len());
     entry.service_ns = whole.ok_or_else(|| Malformed::at_byte(at, "the time that the request took"))?.0;
-    entry.client = text(words.next("a client")?.1);
+    entry.client = without_dash(words.next("a client")?.1);
     let (at, result) = words.next("a result and status such as TCP_MISS/200")?;
     entry.status = status(result).ok_or_else(|| Malformed::at_byte(at, "a result and status such as TCP_MISS/200"))?;
     let (at, bytes) = words.next("a number of bytes")?;
-    let whole = number::bytes(bytes).filter(|(_, length)| *length == bytes.len());
+    let whole = number::byte_count(bytes).filter(|(_, length)| *length == bytes.len());
     entry.bytes = whole.ok_or_else(|| Malformed::at_byte(at, "a number of bytes"))?.0;
-    entry.method = text(words.next("a method")?.1);
-    entry.target = text(words.next("a URL")?.1);
+    entry.method = without_dash(words.next("a method")?.1);
+    entry.target = without_dash(words.next("a URL")?.1);
     let _user = words.next("a user")?;
     let (at, from) = words.next("where the answer came from, such as HIER_DIRECT/192.0.2.2")?;
     if !from.contains(&b'/') {

@@ -6,7 +6,7 @@
 
 mod parts;
 
-use super::number::whole;
+use super::number::whole_number;
 use jiff::civil::Date;
 use jiff::tz::Offset;
 
@@ -70,12 +70,16 @@ impl Clock {
         let (day, rest) = text.split_first_chunk::<12>()?;
         let &[d1, d2, b'/', m1, m2, m3, b'/', y1, y2, y3, y4, b':'] = day else { return None };
         let (clock, rest) = rest.split_first_chunk::<8>()?;
-        let local_s = midnight(pair(y1, y2)? * 100 + pair(y3, y4)?, month(&[m1, m2, m3])?, pair(d1, d2)?)?;
+        let local_s = midnight(
+            two_digits(y1, y2)? * 100 + two_digits(y3, y4)?,
+            month_number(&[m1, m2, m3])?,
+            two_digits(d1, d2)?,
+        )?;
         let (nanos, fraction_length) = fraction(rest);
         let rest = rest.get(fraction_length..)?;
         let (zone_s, zone_length) = spaced_zone(rest);
         let offset_s = zone_s.map_or(0, i64::from);
-        let stamp = stamp(local_s - offset_s + second_of_day(clock)?, nanos, fraction_length > 0)?;
+        let stamp = stamp_from_seconds(local_s - offset_s + second_of_day(clock)?, nanos, fraction_length > 0)?;
         if let Some(zone) = rest.first_chunk::<6>()
             && zone_length == 6
             && local_s >= offset_s
@@ -93,22 +97,24 @@ impl Clock {
         let (b'T' | b't' | b' ' | b'_', rest) = rest.split_first()? else { return None };
         let (second, nanos, clock_length) = time_of_day(rest)?;
         let (zone_s, zone_length) = spaced_zone(rest.get(clock_length..)?);
-        let stamp = stamp(self.day(day)? - zone_s.map_or(0, i64::from) + second, nanos, clock_length > 8)?;
+        let stamp =
+            stamp_from_seconds(self.day_start_s(day)? - zone_s.map_or(0, i64::from) + second, nanos, clock_length > 8)?;
         Some((Stamp { offset_s: zone_s, ..stamp }, 11 + clock_length + zone_length))
     }
 
     /// When a day such as `2000-10-10` begins in UTC, in seconds since 1970.
-    pub(crate) fn day(&mut self, text: &[u8; 10]) -> Option<i64> {
+    pub(crate) fn day_start_s(&mut self, text: &[u8; 10]) -> Option<i64> {
         if *text != self.iso_day {
             let &[y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2] = text else { return None };
-            let midnight_s = midnight(pair(y1, y2)? * 100 + pair(y3, y4)?, pair(m1, m2)?, pair(d1, d2)?)?;
+            let midnight_s =
+                midnight(two_digits(y1, y2)? * 100 + two_digits(y3, y4)?, two_digits(m1, m2)?, two_digits(d1, d2)?)?;
             (self.iso_day, self.iso_midnight_s) = (*text, midnight_s);
         }
         Some(self.iso_midnight_s)
     }
 
     /// Reads a whole text as a time in any of these notations, with or without brackets around it.
-    pub(crate) fn any(&mut self, text: &[u8]) -> Option<Stamp> {
+    pub(crate) fn any_notation(&mut self, text: &[u8]) -> Option<Stamp> {
         let text = text.strip_prefix(b"[").and_then(|text| text.strip_suffix(b"]")).unwrap_or(text);
         let (stamp, length) = match (text.get(2), text.get(4)) {
             (Some(b'/'), _) => self.clf(text)?,
@@ -122,7 +128,7 @@ impl Clock {
 /// Reads seconds since 1970 with a fraction, or milliseconds, microseconds or nanoseconds. The number of digits tells
 /// the unit, for times between 1973 and 5138.
 pub(crate) fn epoch(text: &[u8]) -> Option<(Stamp, usize)> {
-    let (value, length) = whole(text)?;
+    let (value, length) = whole_number(text)?;
     let (nanos, fraction_length) = fraction(text.get(length..)?);
     let unit_ns: u64 = match value.checked_ilog10().unwrap_or(0) {
         ..11 => 1_000_000_000,
@@ -144,7 +150,7 @@ pub(crate) fn time_of_day(text: &[u8]) -> Option<(i64, i64, usize)> {
 }
 
 /// A stamp without an offset; `None` outside the supported years.
-pub(crate) fn stamp(seconds: i64, nanos: i64, is_fine: bool) -> Option<Stamp> {
+pub(crate) fn stamp_from_seconds(seconds: i64, nanos: i64, is_fine: bool) -> Option<Stamp> {
     let ns = seconds.checked_mul(SECOND_NS)?.checked_add(nanos)?;
     (seconds >= 0).then_some(Stamp { ns, is_fine, offset_s: None })
 }
@@ -153,13 +159,13 @@ pub(crate) fn stamp(seconds: i64, nanos: i64, is_fine: bool) -> Option<Stamp> {
 #[inline]
 fn second_of_day(text: &[u8; 8]) -> Option<i64> {
     let &[h1, h2, b':', m1, m2, b':', s1, s2] = text else { return None };
-    let (hour, minute, second) = (pair(h1, h2)?, pair(m1, m2)?, pair(s1, s2)?);
+    let (hour, minute, second) = (two_digits(h1, h2)?, two_digits(m1, m2)?, two_digits(s1, s2)?);
     (hour < 24 && minute < 60 && second <= 60).then_some(hour * 3600 + minute * 60 + second)
 }
 
 /// The value of two digits.
 #[inline]
-fn pair(tens: u8, ones: u8) -> Option<i64> {
+fn two_digits(tens: u8, ones: u8) -> Option<i64> {
     let (tens, ones) = (tens.wrapping_sub(b'0'), ones.wrapping_sub(b'0'));
     (tens < 10 && ones < 10).then_some(i64::from(tens) * 10 + i64::from(ones))
 }
@@ -185,12 +191,12 @@ fn nanoseconds(text: &[u8]) -> (i64, usize) {
 /// The offset of a zone that may follow a space, in seconds east of UTC, and the length of both.
 fn spaced_zone(text: &[u8]) -> (Option<i32>, usize) {
     let spaces = usize::from(text.first() == Some(&b' '));
-    let found = text.get(spaces..).and_then(zone).filter(|_| spaces == 0 || text.get(1) != Some(&b'Z'));
+    let found = text.get(spaces..).and_then(zone_offset).filter(|_| spaces == 0 || text.get(1) != Some(&b'Z'));
     found.map_or((None, 0), |(offset_s, length)| (i32::try_from(offset_s).ok(), length + spaces))
 }
 
 /// The offset of `Z`, `+01:00`, `+0100` or `+01`, in seconds east of UTC, and its length.
-fn zone(text: &[u8]) -> Option<(i64, usize)> {
+fn zone_offset(text: &[u8]) -> Option<(i64, usize)> {
     let (sign, digits) = match text.split_first()? {
         (b'Z' | b'z', _) => return Some((0, 1)),
         (b'+', digits) => (1, digits),
@@ -198,16 +204,16 @@ fn zone(text: &[u8]) -> Option<(i64, usize)> {
         _ => return None,
     };
     let (&[tens, ones], rest) = digits.split_first_chunk::<2>()?;
-    let hour = pair(tens, ones)?;
+    let hour = two_digits(tens, ones)?;
     let colon = usize::from(rest.first() == Some(&b':'));
     let minute = rest.get(colon..).and_then(|rest| rest.first_chunk::<2>());
-    let minute = minute.and_then(|&[tens, ones]| pair(tens, ones));
+    let minute = minute.and_then(|&[tens, ones]| two_digits(tens, ones));
     let (minute, length) = minute.map_or((0, 3), |minute| (minute, 5 + colon));
     (hour < 24 && minute < 60).then_some((sign * (hour * 3600 + minute * 60), length))
 }
 
 /// The number, 1 to 12, of a month by the first three letters of its English name.
-fn month(name: &[u8; 3]) -> Option<i64> {
+fn month_number(name: &[u8; 3]) -> Option<i64> {
     let months = b"janfebmaraprmayjunjulaugsepoctnovdec";
     let index = months.chunks_exact(3).position(|month| name.eq_ignore_ascii_case(month))?;
     i64::try_from(index + 1).ok()
@@ -301,7 +307,7 @@ mod tests {
         let fine_us = ns("2026-11-22T05:31:40.25Z") / 1000;
         for text in ["2026-11-22T05:31:40Z", "2026-11-22 06:31:40+01:00", "[22/Nov/2026:00:01:40 -0530]", "1795325500"]
         {
-            let found = clock.any(text.as_bytes());
+            let found = clock.any_notation(text.as_bytes());
             assert_eq!(found.map(|stamp| (stamp.ns, stamp.is_fine)), same, "{text}");
         }
         for text in [
@@ -313,13 +319,13 @@ mod tests {
             "1795325500250000000",
             "1795325500250000.5",
         ] {
-            let found = clock.any(text.as_bytes());
+            let found = clock.any_notation(text.as_bytes());
             assert_eq!(found.map(|stamp| (stamp.ns / 1000, stamp.is_fine)), Some((fine_us, true)), "{text}");
         }
         for wrong in
             ["", "-", "yesterday", "2026-11-22", "2026-11-22T05:31:40Zx", "1795325500s", "99999999999999999999"]
         {
-            assert_eq!(clock.any(wrong.as_bytes()), None, "{wrong}");
+            assert_eq!(clock.any_notation(wrong.as_bytes()), None, "{wrong}");
         }
     }
 
@@ -336,7 +342,7 @@ mod tests {
             ("2026-11-22T06:31:40", None),
             ("1795325500.25", None),
         ] {
-            assert_eq!(clock.any(text.as_bytes()).unwrap().offset_s, offset_s, "{text}");
+            assert_eq!(clock.any_notation(text.as_bytes()).unwrap().offset_s, offset_s, "{text}");
         }
     }
 
@@ -344,7 +350,7 @@ mod tests {
         #[test]
         fn what_is_written_is_read(second in 0..9_214_646_400i64, nanos in 0..1_000_000_000i64) {
             let written = Timestamp::new(second, i32::try_from(nanos).unwrap()).unwrap();
-            let stamp = Clock::default().any(written.to_string().as_bytes());
+            let stamp = Clock::default().any_notation(written.to_string().as_bytes());
             let expected = second.checked_mul(SECOND_NS).and_then(|ns| ns.checked_add(nanos));
             prop_assert_eq!(stamp.map(|stamp| stamp.ns), expected);
         }
@@ -353,7 +359,7 @@ mod tests {
         fn no_text_panics(text: Vec<u8>, stamp in "[0-9/:A-Z. +-]{0,30}") {
             let mut clock = Clock::default();
             let stamp = stamp.as_bytes();
-            let _ = (clock.any(&text), clock.any(stamp), clock.clf(stamp), clock.iso(stamp));
+            let _ = (clock.any_notation(&text), clock.any_notation(stamp), clock.clf(stamp), clock.iso(stamp));
         }
     }
 }

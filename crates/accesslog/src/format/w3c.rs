@@ -4,8 +4,8 @@
 //! Values are separated by spaces, or by tabs if the directive or a line has tabs; then values may contain spaces.
 //! Inside quotes, a quote is doubled.
 
-use super::number::{self, Unit};
-use super::request::{Parsed, RawRequest, Slot, client, move_to_start, text};
+use super::number::{self, TimeUnit};
+use super::request::{Parsed, RawRequest, Slot, client_address, move_to_start, without_dash};
 use super::time::{self, Clock, Stamp};
 use crate::entry::Malformed;
 use memchr::{memchr, memchr2};
@@ -171,7 +171,7 @@ impl W3c {
             }
         } else if lower.starts_with(b"#date:") {
             let date = line.get(6..).unwrap_or_default().trim_ascii_start().first_chunk::<10>();
-            self.day_s = date.and_then(|date| self.clock.day(date)).or(self.day_s);
+            self.day_s = date.and_then(|date| self.clock.day_start_s(date)).or(self.day_s);
         }
         Ok(Parsed::Other)
     }
@@ -211,12 +211,12 @@ impl<'a> State<'a> {
         if has_quotes && let Some(slot) = column.slot() {
             self.raw.doubled |= 1 << slot as u8;
         }
-        let value = text(raw);
+        let value = without_dash(raw);
         let entry = &mut self.raw.entry;
         match column {
             Column::Skip => {}
             Column::Date => {
-                let day = raw.first_chunk::<10>().filter(|_| raw.len() == 10).and_then(|day| clock.day(day));
+                let day = raw.first_chunk::<10>().filter(|_| raw.len() == 10).and_then(|day| clock.day_start_s(day));
                 self.day_s = Some(day.ok_or("a date such as 2000-10-10")?);
             }
             Column::Time => {
@@ -226,8 +226,8 @@ impl<'a> State<'a> {
                 }
                 self.time = Some((second, nanos, length > 8));
             }
-            Column::Stamp => self.stamp = Some(clock.any(raw).ok_or("a time in seconds since 1970")?),
-            Column::Client => entry.client = client(value),
+            Column::Stamp => self.stamp = Some(clock.any_notation(raw).ok_or("a time in seconds since 1970")?),
+            Column::Client => entry.client = client_address(value),
             Column::Forwarded => self.forwarded = super::request::first_address(value),
             Column::Method if !value.iter().all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'-' | b'_')) => {
                 return Err("a method");
@@ -247,13 +247,13 @@ impl<'a> State<'a> {
                 entry.status = status.ok_or("a status of three digits")?.0;
             }
             Column::Bytes => {
-                let bytes = number::bytes(raw).filter(|(_, length)| *length == raw.len());
+                let bytes = number::byte_count(raw).filter(|(_, length)| *length == raw.len());
                 entry.bytes = bytes.ok_or("a number of bytes")?.0;
             }
             Column::Taken => {
                 // The standard and CloudFront use seconds, IIS whole milliseconds.
                 let is_seconds = is_cloudfront || raw.contains(&b'.');
-                let unit = if is_seconds { Unit::Seconds } else { Unit::Milliseconds };
+                let unit = if is_seconds { TimeUnit::Seconds } else { TimeUnit::Milliseconds };
                 let taken = number::duration_or_none(raw, unit).filter(|(_, length)| *length == raw.len());
                 entry.service_ns = taken.ok_or("the time that the request took")?.0;
             }
@@ -264,7 +264,9 @@ impl<'a> State<'a> {
     fn finish(mut self, line: &[u8]) -> Result<Parsed<'a>, Malformed> {
         let stamp = match (self.stamp, self.day_s, self.time) {
             (Some(stamp), _, _) => Some(stamp),
-            (None, Some(day_s), Some((second, nanos, is_fine))) => time::stamp(day_s + second, nanos, is_fine),
+            (None, Some(day_s), Some((second, nanos, is_fine))) => {
+                time::stamp_from_seconds(day_s + second, nanos, is_fine)
+            }
             _ => None,
         };
         let stamp =

@@ -103,7 +103,7 @@ impl Calendar {
     pub fn add(&mut self, time_ns: i64, second: i64) {
         // Most requests come in the same second as the one before.
         if self.second != Some(second) {
-            self.go_to(second);
+            self.select(second);
         }
         match self.days.get_mut(self.day) {
             Some(day) => day.add(time_ns, self.minute),
@@ -136,7 +136,7 @@ impl Calendar {
     /// The span without a few stray requests at its ends.
     fn without_strays(&self, days: &[&Day], span: Span) -> Span {
         let within = |minute: &(i64, u64)| (minute_of(span.first_ns)..=minute_of(span.last_ns)).contains(&minute.0);
-        let minutes = || days.iter().flat_map(|day| day.counted()).filter(within);
+        let minutes = || days.iter().flat_map(|day| day.minutes_with_requests()).filter(within);
         let Some(core) = strays::core(minutes, span.requests) else { return span };
         let mut trimmed = Span { requests: core.requests, strays: span.strays + span.requests - core.requests, ..span };
         if core.first_s > minute_of(span.first_ns) {
@@ -189,7 +189,7 @@ impl Calendar {
         let offsets = Offsets::new(zone, from, to);
         let mut requests = [0u64; 168];
         for (minute, count) in self.minutes().filter(|(minute, _)| (from..to).contains(minute)) {
-            requests[hour_of_week(minute + offsets.at(minute))] += count;
+            requests[hour_of_week(minute + offsets.offset_at(minute))] += count;
         }
         let mut seconds = [0i64; 168];
         for (range, offset) in &offsets.ranges {
@@ -217,7 +217,7 @@ impl Calendar {
         for hour in (range.start.div_euclid(HOUR_S)..=(range.end - 1).div_euclid(HOUR_S)).map(|hour| hour * HOUR_S) {
             let seconds = self.hour_places.get(&(hour / HOUR_S)).and_then(|place| self.hours.get(*place));
             let (seconds, known) = seconds.map_or((&[][..], 0), |hour| (&*hour.seconds, hour.requests));
-            if known != self.in_hour(hour) {
+            if known != self.requests_in_hour(hour) {
                 return None;
             }
             for (second, count) in (hour..).zip(seconds).filter(|(second, _)| range.contains(second)) {
@@ -228,7 +228,7 @@ impl Calendar {
     }
 
     /// The busiest window of so many seconds that begins at a whole multiple of them: its first second and its requests.
-    pub fn busiest(&self, seconds: i64) -> Option<(i64, u64)> {
+    pub fn busiest_window(&self, seconds: i64) -> Option<(i64, u64)> {
         let mut windows = HashMap::<i64, u64, RandomState>::default();
         for (minute, count) in self.minutes() {
             *windows.entry(minute.div_euclid(seconds.max(60))).or_default() += count;
@@ -239,11 +239,11 @@ impl Calendar {
 
     /// All minutes with requests: the first second of each and the number of requests.
     fn minutes(&self) -> impl Iterator<Item = (i64, u64)> {
-        self.days.iter().flat_map(Day::counted)
+        self.days.iter().flat_map(Day::minutes_with_requests)
     }
 
     /// Requests in the hour that begins with this second.
-    fn in_hour(&self, from: i64) -> u64 {
+    fn requests_in_hour(&self, from: i64) -> u64 {
         let day = self.day_places.get(&from.div_euclid(DAY_S)).and_then(|place| self.days.get(*place));
         let first = (from.rem_euclid(DAY_S) / 60) as usize;
         let minutes = day.and_then(|day| day.minutes.get(first..first + 60));
@@ -251,7 +251,7 @@ impl Calendar {
     }
 
     /// Selects the day, minute and hour of a second.
-    fn go_to(&mut self, second: i64) {
+    fn select(&mut self, second: i64) {
         self.second = Some(second);
         let (day, hour) = (second.div_euclid(DAY_S), second.div_euclid(HOUR_S));
         self.minute = (second.rem_euclid(DAY_S) / 60) as usize;
@@ -311,7 +311,7 @@ impl Day {
     }
 
     /// Minutes of the day with requests: the first second of each and the number of requests.
-    fn counted(&self) -> impl DoubleEndedIterator<Item = (i64, u64)> {
+    fn minutes_with_requests(&self) -> impl DoubleEndedIterator<Item = (i64, u64)> {
         let first = self.number * DAY_S;
         let minutes = self.minutes.iter().enumerate().filter(|(_, count)| **count > 0);
         minutes.map(move |(minute, count)| (first + 60 * minute as i64, u64::from(*count)))
@@ -341,7 +341,7 @@ impl Offsets {
         Offsets { ranges }
     }
 
-    fn at(&self, second: i64) -> i64 {
+    fn offset_at(&self, second: i64) -> i64 {
         let place = self.ranges.partition_point(|(range, _)| range.end <= second);
         self.ranges.get(place).or(self.ranges.last()).map_or(0, |(_, offset)| *offset)
     }

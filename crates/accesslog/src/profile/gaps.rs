@@ -15,7 +15,7 @@ const SET_BACK: u32 = 16;
 /// The distribution of times between requests.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Gaps {
-    found_ns: Histogram,
+    gaps_ns: Histogram,
     last_ns: Option<i64>,
     /// The stamp after `last_ns`, which waits for the next one.
     pending_ns: Option<i64>,
@@ -30,19 +30,19 @@ impl Gaps {
         let last_ns = self.last_ns.unwrap_or(pending_ns);
         let is_ahead = pending_ns > last_ns.saturating_add(LEAP_NS) || self.last_ns.is_none();
         if !(is_ahead && time_ns < pending_ns.saturating_sub(LEAP_NS)) {
-            self.take(pending_ns);
+            self.accept(pending_ns);
         }
     }
 
     /// The distribution of all gaps.
     pub fn finish(mut self) -> Histogram {
         if let Some(pending_ns) = self.pending_ns.take() {
-            self.take(pending_ns);
+            self.accept(pending_ns);
         }
-        self.found_ns
+        self.gaps_ns
     }
 
-    fn take(&mut self, time_ns: i64) {
+    fn accept(&mut self, time_ns: i64) {
         let Some(last_ns) = self.last_ns else {
             self.last_ns = Some(time_ns);
             return;
@@ -56,7 +56,7 @@ impl Gaps {
         self.behind = 0;
         self.last_ns = Some(time_ns);
         if time_ns >= last_ns {
-            self.found_ns.add(time_ns.abs_diff(last_ns));
+            self.gaps_ns.add(time_ns.abs_diff(last_ns));
         }
     }
 }

@@ -39,7 +39,7 @@ pub(super) fn estimate(counts: &[u64], epoch_s: f64) -> Result<Hurst, String> {
     }
     let (mut counts, mut epoch_s) = (counts.iter().map(|count| *count as f64).collect::<Vec<f64>>(), epoch_s);
     while mean(&counts) < MIN_MEAN_COUNT && counts.len() > 1 {
-        (counts, epoch_s) = (pairs(&counts, |a, b| a + b), 2.0 * epoch_s);
+        (counts, epoch_s) = (combine_pairs(&counts, |a, b| a + b), 2.0 * epoch_s);
     }
     let octaves = octaves(&counts);
     if octaves.len() < MIN_OCTAVES {
@@ -54,7 +54,8 @@ pub(super) fn estimate(counts: &[u64], epoch_s: f64) -> Result<Hurst, String> {
     let is_more_than_poisson = octaves.iter().filter(|octave| octave.exceeds(poisson)).count() >= MIN_OCTAVES;
     let subtracted = if is_more_than_poisson { poisson } else { 0.0 };
     let points: Vec<Point> = octaves.iter().filter_map(|octave| octave.without(subtracted, poisson)).collect();
-    let line = settled(&points).ok_or("the energies of the octaves lie on no straight line: no one scaling holds")?;
+    let line = longest_good_line(&points)
+        .ok_or("the energies of the octaves lie on no straight line: no one scaling holds")?;
     let value = (line.slope + 1.0) / 2.0;
     let half = 1.96 * line.error / 2.0;
     Ok(Hurst {
@@ -101,10 +102,10 @@ fn octaves(counts: &[f64]) -> Vec<Octave> {
     let (mut sums, mut n) = (without_line(counts), 1.0);
     let mut octaves = Vec::new();
     while sums.len() >= 2 * MIN_DETAILS {
-        let details = pairs(&sums, |a, b| (a - b).powi(2) / (2.0 * n));
+        let details = combine_pairs(&sums, |a, b| (a - b).powi(2) / (2.0 * n));
         let number = (octaves.len() + 1) as f64;
         octaves.push(Octave { number, energy: mean(&details), details: details.len() as f64 });
-        (sums, n) = (pairs(&sums, |a, b| a + b), 2.0 * n);
+        (sums, n) = (combine_pairs(&sums, |a, b| a + b), 2.0 * n);
     }
     octaves
 }
@@ -129,15 +130,15 @@ impl Octave {
 }
 
 /// The line from the smallest first octave that gives a good fit.
-fn settled(points: &[Point]) -> Option<Line> {
+fn longest_good_line(points: &[Point]) -> Option<Line> {
     let lines = (0..points.len()).filter_map(|first| points.get(first..));
     lines.filter(|rest| rest.len() >= MIN_OCTAVES).find_map(|rest| {
         let line = line(rest);
-        (line.chi <= most_by_chance(rest.len() - 2)).then_some(line)
+        (line.chi <= chi_squared_limit(rest.len() - 2)).then_some(line)
     })
 }
 
-fn most_by_chance(freedom: usize) -> f64 {
+fn chi_squared_limit(freedom: usize) -> f64 {
     ChiSquared::new(freedom as f64).map_or(0.0, |chi| chi.inverse_cdf(0.95))
 }
 
@@ -165,7 +166,7 @@ fn without_line(counts: &[f64]) -> Vec<f64> {
 }
 
 /// Combines each two consecutive values.
-fn pairs(values: &[f64], of_two: impl Fn(f64, f64) -> f64) -> Vec<f64> {
+fn combine_pairs(values: &[f64], of_two: impl Fn(f64, f64) -> f64) -> Vec<f64> {
     values.chunks_exact(2).map(|pair| of_two(pair[0], pair[1])).collect()
 }
 

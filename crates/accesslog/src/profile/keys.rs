@@ -11,7 +11,7 @@ pub(crate) const OTHER: &str = "other";
 const MAX_HOST_BYTES: usize = 255;
 
 /// The key of a request, stored in `text` if necessary; `None` if classes are made by size.
-pub(super) fn key<'a>(class_by: &'a ClassBy, entry: &Entry<'_>, text: &'a mut String) -> Option<&'a str> {
+pub(super) fn class_key<'a>(class_by: &'a ClassBy, entry: &Entry<'_>, text: &'a mut String) -> Option<&'a str> {
     match class_by {
         ClassBy::Size => None,
         ClassBy::Url(patterns) => {
@@ -93,11 +93,11 @@ mod tests {
         let entry = Entry { target: b"/img/a.png", status: 404, host: b"WWW.Example\xff.com", ..Entry::default() };
         let pattern = |name: &str, pattern: &str| (name.to_owned(), pattern.to_owned());
         let by_url = ClassBy::Url(vec![pattern("pages", "*.html"), pattern("images", "/img/*"), pattern("all", "*")]);
-        assert_eq!(key(&by_url, &entry, &mut text), Some("images"));
-        assert_eq!(key(&ClassBy::Url(Vec::new()), &entry, &mut text), Some("other"));
-        assert_eq!(key(&ClassBy::Status, &entry, &mut text), Some("404"));
-        assert_eq!(key(&ClassBy::Host, &entry, &mut text), Some("www.example\u{fffd}.com"));
-        assert_eq!(key(&ClassBy::Host, &Entry::default(), &mut text), Some("other"));
-        assert_eq!(key(&ClassBy::Size, &entry, &mut text), None);
+        assert_eq!(class_key(&by_url, &entry, &mut text), Some("images"));
+        assert_eq!(class_key(&ClassBy::Url(Vec::new()), &entry, &mut text), Some("other"));
+        assert_eq!(class_key(&ClassBy::Status, &entry, &mut text), Some("404"));
+        assert_eq!(class_key(&ClassBy::Host, &entry, &mut text), Some("www.example\u{fffd}.com"));
+        assert_eq!(class_key(&ClassBy::Host, &Entry::default(), &mut text), Some("other"));
+        assert_eq!(class_key(&ClassBy::Size, &entry, &mut text), None);
     }
 }

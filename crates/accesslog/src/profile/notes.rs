@@ -5,7 +5,7 @@ use super::bursts::Bursts;
 use super::calendar::{NS, Span};
 use super::window::Window;
 use crate::Entry;
-use crate::read::Read;
+use crate::read::ReadSummary;
 use brimful_core::quantity::{count, number, percent};
 
 /// Share of lines or requests from which a problem is reported.
@@ -60,7 +60,13 @@ impl FieldCounts {
 }
 
 /// Notes of one sentence each; those about the whole log come first.
-pub(super) fn notes(profiler: &Profiler, read: &Read, span: &Span, window: &Window, bursts: &Bursts) -> Vec<String> {
+pub(super) fn notes(
+    profiler: &Profiler,
+    read: &ReadSummary,
+    span: &Span,
+    window: &Window,
+    bursts: &Bursts,
+) -> Vec<String> {
     let notes = [
         malformed(read),
         out_of_order(read),
@@ -81,7 +87,7 @@ pub(super) fn notes(profiler: &Profiler, read: &Read, span: &Span, window: &Wind
     notes
 }
 
-fn malformed(read: &Read) -> Option<String> {
+fn malformed(read: &ReadSummary) -> Option<String> {
     let lines = &read.lines;
     let share = lines.malformed as f64 / lines.read.max(1) as f64;
     (share > REPORTED_SHARE).then(|| {
@@ -90,7 +96,7 @@ fn malformed(read: &Read) -> Option<String> {
     })
 }
 
-fn out_of_order(read: &Read) -> Option<String> {
+fn out_of_order(read: &ReadSummary) -> Option<String> {
     let share = read.lines.out_of_order as f64 / read.lines.parsed.max(1) as f64;
     (share > REPORTED_SHARE).then(|| {
         format!(
@@ -165,7 +171,7 @@ fn given_up(profiler: &Profiler, window: &Window) -> Option<String> {
     if profiler.options.peak.is_some() || !window.seconds.is_multiple_of(60) {
         return None;
     }
-    let (_, busiest) = profiler.calendar.busiest(i64::try_from(window.seconds).ok()?)?;
+    let (_, busiest) = profiler.calendar.busiest_window(i64::try_from(window.seconds).ok()?)?;
     (busiest > window.requests).then(|| {
         format!(
             "The log is not in the order of time: the peak window shown has {} requests, but the busiest one has {}.",

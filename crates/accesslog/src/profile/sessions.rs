@@ -26,19 +26,19 @@ pub struct Sessions {
     burst_gap_ns: u64,
     most_open: usize,
     /// Slots of open sessions, by hashed client.
-    places: HashMap<u64, u32, RandomState>,
-    slots: Vec<Open>,
+    slots_by_client: HashMap<u64, u32, RandomState>,
+    slots: Vec<OpenSession>,
     free: Vec<u32>,
     /// The least and the most recently used slot.
     first: u32,
     last: u32,
     clients: Distinct,
-    ended: Ended,
+    ended: EndedSessions,
 }
 
 /// An open session.
 #[derive(Clone, Copy, Debug)]
-struct Open {
+struct OpenSession {
     client: u64,
     first_ns: i64,
     last_ns: i64,
@@ -53,7 +53,7 @@ struct Open {
 
 /// Statistics of ended sessions.
 #[derive(Clone, Debug, Default)]
-struct Ended {
+struct EndedSessions {
     sessions: u64,
     cut_short: u64,
     requests: Histogram,
@@ -76,13 +76,13 @@ impl Sessions {
             gap_ns: ns(gap_s),
             burst_gap_ns: ns(burst_gap_s),
             most_open: most_open.max(1),
-            places: HashMap::default(),
+            slots_by_client: HashMap::default(),
             slots: Vec::new(),
             free: Vec::new(),
             first: NO_SLOT,
             last: NO_SLOT,
             clients: Distinct::default(),
-            ended: Ended::default(),
+            ended: EndedSessions::default(),
         }
     }
 
@@ -96,9 +96,9 @@ impl Sessions {
     /// Adds a request by the [`fixed_hash`] of its client and agent.
     pub(crate) fn add_hashed(&mut self, client: u64, agent: u64, time_ns: i64) {
         let client = mix(client ^ agent.rotate_left(1));
-        match self.places.get(&client).copied() {
+        match self.slots_by_client.get(&client).copied() {
             Some(slot) => self.continue_session(slot, time_ns),
-            None => self.open(client, time_ns),
+            None => self.begin_session(client, time_ns),
         }
     }
 
@@ -110,7 +110,7 @@ impl Sessions {
     /// Ends all sessions. `span_s` is the length of the log in seconds; `None` if there was no session.
     pub fn finish(mut self, span_s: f64) -> Option<profile::Sessions> {
         while self.first != NO_SLOT {
-            self.end(self.first);
+            self.end_session(self.first);
         }
         let ended = &self.ended;
         (ended.sessions > 0).then(|| profile::Sessions {
@@ -133,8 +133,8 @@ impl Sessions {
         let pause = time_ns.abs_diff(open.last_ns);
         if pause >= self.gap_ns {
             let client = open.client;
-            self.end(slot);
-            return self.open(client, time_ns);
+            self.end_session(slot);
+            return self.begin_session(client, time_ns);
         }
         open.requests = open.requests.saturating_add(1);
         if time_ns <= open.last_ns || pause <= self.burst_gap_ns {
@@ -153,14 +153,14 @@ impl Sessions {
         }
     }
 
-    fn open(&mut self, client: u64, time_ns: i64) {
+    fn begin_session(&mut self, client: u64, time_ns: i64) {
         self.clients.add(client);
         self.end_expired(time_ns);
-        if self.places.len() >= self.most_open {
+        if self.slots_by_client.len() >= self.most_open {
             self.ended.cut_short += 1;
-            self.end(self.first);
+            self.end_session(self.first);
         }
-        let open = Open {
+        let open = OpenSession {
             client,
             first_ns: time_ns,
             last_ns: time_ns,
@@ -175,7 +175,7 @@ impl Sessions {
             Some(free) => *free = open,
             None => self.slots.push(open),
         }
-        self.places.insert(client, slot);
+        self.slots_by_client.insert(client, slot);
         self.link(slot);
     }
 
@@ -186,14 +186,14 @@ impl Sessions {
             if time_ns < idle.last_ns || time_ns.abs_diff(idle.last_ns) < self.gap_ns {
                 return;
             }
-            self.end(self.first);
+            self.end_session(self.first);
         }
     }
 
-    fn end(&mut self, slot: u32) {
+    fn end_session(&mut self, slot: u32) {
         let Some(open) = self.slots.get(slot as usize).copied() else { return };
         self.unlink(slot);
-        self.places.remove(&open.client);
+        self.slots_by_client.remove(&open.client);
         self.free.push(slot);
         self.ended.sessions += 1;
         self.ended.requests.add(u64::from(open.requests));
@@ -215,7 +215,7 @@ impl Sessions {
     }
 
     fn unlink(&mut self, slot: u32) {
-        let Some(Open { before, after, .. }) = self.slots.get(slot as usize).copied() else { return };
+        let Some(OpenSession { before, after, .. }) = self.slots.get(slot as usize).copied() else { return };
         match self.slots.get_mut(before as usize) {
             Some(open) => open.after = after,
             None => self.first = after,
@@ -320,7 +320,7 @@ mod tests {
             // The first one stays busy, so others end before it.
             all.add(&request("0", "browser", f64::from(i)));
         }
-        assert!(all.slots.len() <= 100 && all.places.len() == 100 && all.free.len() + 100 == all.slots.len());
+        assert!(all.slots.len() <= 100 && all.slots_by_client.len() == 100 && all.free.len() + 100 == all.slots.len());
         let found = all.finish(1.0).unwrap();
         assert_eq!((found.sessions, found.cut_short, found.requests.max), (1_000, 900, 1_001.0));
         // Those that are over go without force.

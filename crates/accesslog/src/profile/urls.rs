@@ -48,7 +48,7 @@ pub struct TopUrls {
     /// Total bytes of all URLs.
     length: usize,
     /// The highest count of a URL that was replaced.
-    given_up: u64,
+    highest_dropped: u64,
 }
 
 /// The counter of a URL. Counting touches the first 64 bytes only, one cache line.
@@ -111,14 +111,14 @@ impl TopUrls {
             queue: BinaryHeap::new(),
             index: Index::default(),
             length: 0,
-            given_up: 0,
+            highest_dropped: 0,
         }
     }
 
     /// Counts a request; a request without a URL is ignored.
     pub fn add(&mut self, entry: &Entry<'_>) {
         let url = url(entry.target);
-        self.add_hashed(hash(&self.hasher, url), url, entry);
+        self.add_hashed(hash_url(&self.hasher, url), url, entry);
     }
 
     /// Counts a request whose URL and hash are known. Returns whether the URL got a new counter.
@@ -139,7 +139,7 @@ impl TopUrls {
         self.queue.clear();
         self.index.clear();
         self.length = 0;
-        self.given_up = 0;
+        self.highest_dropped = 0;
     }
 
     /// The URLs by number of requests, the most first; of equals, in alphabetical order.
@@ -151,7 +151,7 @@ impl TopUrls {
 
     /// Whether no URL was replaced, so that all counts are exact.
     pub fn is_exact(&self) -> bool {
-        self.given_up == 0
+        self.highest_dropped == 0
     }
 
     #[inline]
@@ -162,12 +162,12 @@ impl TopUrls {
     /// Makes a counter for a new URL.
     fn insert(&mut self, hash: u64, url: &[u8]) -> usize {
         while self.length + url.len() > MAX_URL + self.capacity * MEAN_LENGTH && self.queue.len() > 1 {
-            self.give_up();
+            self.drop_least();
         }
-        let slot = if self.queue.len() >= self.capacity { self.replaced() } else { self.added() };
+        let slot = if self.queue.len() >= self.capacity { self.replace_least() } else { self.new_slot() };
         let new = &mut self.urls[slot];
         rewrite(&mut new.url, url);
-        (new.requests, new.requests_error) = (self.given_up, self.given_up);
+        (new.requests, new.requests_error) = (self.highest_dropped, self.highest_dropped);
         (new.bytes, new.bodies, new.votes, new.hash) = (0, 0, 0, hash);
         self.length += url.len();
         self.index.insert(hash, slot);
@@ -175,7 +175,7 @@ impl TopUrls {
     }
 
     /// A free slot, which is also put into the queue.
-    fn added(&mut self) -> usize {
+    fn new_slot(&mut self) -> usize {
         let slot = self.free.pop().map_or(self.used, |slot| slot as usize);
         if slot == self.used {
             self.used += 1;
@@ -183,36 +183,36 @@ impl TopUrls {
         if slot == self.urls.len() {
             self.urls.push(TopUrl::default());
         }
-        self.queue.push(Reverse(Place::new(self.given_up + 1, slot)));
+        self.queue.push(Reverse(Place::new(self.highest_dropped + 1, slot)));
         slot
     }
 
     /// The slot of the URL with the fewest requests, which is removed. The slot stays in the queue for the new URL.
-    fn replaced(&mut self) -> usize {
-        self.put_right();
-        let Some(mut first) = self.queue.peek_mut() else { return self.added() };
+    fn replace_least(&mut self) -> usize {
+        self.correct_queue_head();
+        let Some(mut first) = self.queue.peek_mut() else { return self.new_slot() };
         let slot = first.0.slot();
-        self.given_up = self.urls[slot].requests;
-        *first = Reverse(Place::new(self.given_up + 1, slot));
+        self.highest_dropped = self.urls[slot].requests;
+        *first = Reverse(Place::new(self.highest_dropped + 1, slot));
         drop(first);
-        self.forget(slot);
+        self.remove_from_index(slot);
         slot
     }
 
     /// Removes the URL with the fewest requests.
-    fn give_up(&mut self) {
-        self.put_right();
+    fn drop_least(&mut self) {
+        self.correct_queue_head();
         let Some(Reverse(first)) = self.queue.pop() else { return };
         let slot = first.slot();
-        self.given_up = self.urls[slot].requests;
-        self.forget(slot);
+        self.highest_dropped = self.urls[slot].requests;
+        self.remove_from_index(slot);
         self.urls[slot].url = Vec::new();
         self.free.push(slot as u32);
     }
 
     /// Corrects the head of the queue until it is the URL with the fewest requests. Each correction is paid for by a request
     /// counted since the last one.
-    fn put_right(&mut self) {
+    fn correct_queue_head(&mut self) {
         while let Some(mut first) = self.queue.peek_mut() {
             let slot = first.0.slot();
             let place = Reverse(Place::new(self.urls[slot].requests, slot));
@@ -224,7 +224,7 @@ impl TopUrls {
     }
 
     /// Removes a URL from the index.
-    fn forget(&mut self, slot: usize) {
+    fn remove_from_index(&mut self, slot: usize) {
         self.length -= self.urls[slot].url.len();
         self.index.remove(self.urls[slot].hash, slot);
     }
@@ -295,7 +295,7 @@ fn rewrite(old: &mut Vec<u8>, text: &[u8]) {
 }
 
 /// The hash by which a URL is found.
-pub(crate) fn hash(hasher: &RandomState, url: &[u8]) -> u64 {
+pub(crate) fn hash_url(hasher: &RandomState, url: &[u8]) -> u64 {
     let mut hasher = hasher.build_hasher();
     hasher.write(url);
     hasher.finish()

@@ -126,7 +126,7 @@ impl Window {
 
     /// Whether a time certainly lies in the window; false if the window's beginning is out of range.
     #[inline]
-    fn has(&self, time_ns: i64) -> bool {
+    fn contains(&self, time_ns: i64) -> bool {
         let length_ns = self.seconds.saturating_mul(NS.unsigned_abs());
         self.from_ns > i64::MIN && time_ns >= self.from_ns && time_ns.abs_diff(self.from_ns) < length_ns
     }
@@ -194,9 +194,9 @@ impl Windows {
     #[inline]
     pub fn add(&mut self, entry: &Entry<'_>, key: Option<&str>, url: (&[u8], u64)) {
         let is_current =
-            self.given.is_none() && self.kept.get(self.current).is_some_and(|kept| kept.0.has(entry.time_ns));
+            self.given.is_none() && self.kept.get(self.current).is_some_and(|kept| kept.0.contains(entry.time_ns));
         if !is_current {
-            let Some((from_ns, seconds)) = self.at(entry.time_ns) else {
+            let Some((from_ns, seconds)) = self.window_of(entry.time_ns) else {
                 if let Some(bytes) = entry.bytes.filter(|bytes| *bytes > 0) {
                     self.sizes.add(bytes, None);
                 }
@@ -262,7 +262,7 @@ impl Windows {
     }
 
     /// Beginning and length of the window of a time.
-    fn at(&self, time_ns: i64) -> Option<(i64, u64)> {
+    fn window_of(&self, time_ns: i64) -> Option<(i64, u64)> {
         match self.given {
             Some((from, to)) => {
                 (from..to).contains(&time_ns).then(|| (from, (from.abs_diff(to)).div_ceil(NS as u64).max(1)))

@@ -3,7 +3,7 @@
 //! `read = parsed + malformed + filtered` after every line. If most recent lines of a log are malformed, the formats of
 //! the lines that follow are detected and added.
 
-use super::{Kept, Read};
+use super::{Kept, ReadSummary};
 use crate::detect::Formats;
 use crate::source::sample;
 use crate::{Entry, Line, Malformed, Scratch};
@@ -27,7 +27,7 @@ pub(super) struct Settings {
     /// Number of malformed lines to keep for display.
     pub max_malformed: usize,
     /// Maximum bytes of a line, without its end.
-    pub longest: usize,
+    pub max_line_bytes: usize,
 }
 
 /// The outcomes of the lines so far.
@@ -38,64 +38,64 @@ pub(super) struct Account<'a, S> {
     sources: Vec<Source>,
     /// Index of the log that is being read.
     source: usize,
-    ended: usize,
+    ended_sources: usize,
     /// Whether reading was stopped before the end of the logs.
     pub enough: bool,
     /// The stamp of the last parsed request.
     last_ns: i64,
-    watch: Watch,
+    watch: MalformedWatch,
     may_detect: bool,
     max_malformed: usize,
-    longest: usize,
+    max_line_bytes: usize,
     sink: &'a mut S,
 }
 
 impl<'a, S: FnMut(&Entry<'_>) -> Kept> Account<'a, S> {
     pub fn new(formats: Formats, sources: Vec<Source>, settings: Settings, sink: &'a mut S) -> Account<'a, S> {
-        let Settings { may_detect, max_malformed, longest } = settings;
+        let Settings { may_detect, max_malformed, max_line_bytes } = settings;
         Account {
             formats,
             scratch: Scratch::default(),
             lines: Lines::default(),
             sources,
             source: 0,
-            ended: 0,
+            ended_sources: 0,
             enough: false,
             last_ns: i64::MIN,
-            watch: Watch::default(),
+            watch: MalformedWatch::default(),
             may_detect,
             max_malformed,
-            longest,
+            max_line_bytes,
             sink,
         }
     }
 
-    pub fn go_to(&mut self, source: usize) {
+    pub fn switch_to(&mut self, source: usize) {
         if source != self.source {
             self.source = source;
-            self.watch = Watch::default();
+            self.watch = MalformedWatch::default();
         }
     }
 
-    pub fn take_lines(&mut self, block: &[u8]) {
+    pub fn read_lines(&mut self, block: &[u8]) {
         let mut start = 0;
         for end in memchr::memchr_iter(b'\n', block) {
-            self.take_line(block.get(start..end).unwrap_or_default());
+            self.read_line(block.get(start..end).unwrap_or_default());
             start = end + 1;
             if self.watch.is_due() {
-                self.look_again(block.get(start..).unwrap_or_default());
+                self.detect_again(block.get(start..).unwrap_or_default());
             }
         }
         if let Some(last) = block.get(start..)
             && !last.is_empty()
         {
-            self.take_line(last);
+            self.read_line(last);
         }
     }
 
-    fn take_line(&mut self, line: &[u8]) {
-        if line.len() > self.longest {
-            return self.take_too_long(line);
+    fn read_line(&mut self, line: &[u8]) {
+        if line.len() > self.max_line_bytes {
+            return self.count_too_long(line);
         }
         self.count_line();
         let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -110,14 +110,14 @@ impl<'a, S: FnMut(&Entry<'_>) -> Kept> Account<'a, S> {
                 self.last_ns = entry.time_ns;
             }
             Ok(Line::Entry(_) | Line::Other) => self.lines.filtered += 1,
-            Err(why) => self.take_malformed(line, &why),
+            Err(why) => self.count_malformed(line, &why),
         }
     }
 
     /// Counts a line that exceeds the limit; `line` is its beginning.
-    pub fn take_too_long(&mut self, line: &[u8]) {
+    pub fn count_too_long(&mut self, line: &[u8]) {
         self.count_line();
-        self.take_malformed(line, &Malformed::at_byte(self.longest, TOO_LONG));
+        self.count_malformed(line, &Malformed::at_byte(self.max_line_bytes, TOO_LONG));
     }
 
     fn count_line(&mut self) {
@@ -128,7 +128,7 @@ impl<'a, S: FnMut(&Entry<'_>) -> Kept> Account<'a, S> {
         }
     }
 
-    fn take_malformed(&mut self, line: &[u8], why: &Malformed) {
+    fn count_malformed(&mut self, line: &[u8], why: &Malformed) {
         self.lines.malformed += 1;
         self.watch.malformed += 1;
         if self.lines.first_malformed.len() < self.max_malformed
@@ -145,8 +145,8 @@ impl<'a, S: FnMut(&Entry<'_>) -> Kept> Account<'a, S> {
     }
 
     /// Detects the format of the next lines, if most lines before them were malformed.
-    fn look_again(&mut self, next: &[u8]) {
-        if !self.watch.is_alarming() || !self.may_detect {
+    fn detect_again(&mut self, next: &[u8]) {
+        if !self.watch.is_mostly_malformed() || !self.may_detect {
             return self.watch.restart(CHECK_INTERVAL_LINES);
         }
         let lines = next.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
@@ -168,46 +168,46 @@ impl<'a, S: FnMut(&Entry<'_>) -> Kept> Account<'a, S> {
             source.bytes = bytes;
             source.cut_short = cut_short;
         }
-        self.ended = self.source + 1;
+        self.ended_sources = self.source + 1;
     }
 
-    pub fn finish(mut self) -> Read {
+    pub fn finish(mut self) -> ReadSummary {
         // If reading was not stopped, only a decoder that failed on a damaged log leaves logs unread.
         let why = if self.enough { "nothing more was wanted" } else { "what decompresses it failed" };
-        for source in self.sources.iter_mut().skip(self.ended) {
+        for source in self.sources.iter_mut().skip(self.ended_sources) {
             source.cut_short = Some(why.to_owned());
         }
         let Lines { read, parsed, malformed, filtered, .. } = self.lines;
         debug_assert_eq!(read, parsed + malformed + filtered);
         debug_assert_eq!(read, self.sources.iter().map(|source| source.lines).sum::<u64>());
-        Read { lines: self.lines, sources: self.sources, formats: self.formats }
+        ReadSummary { lines: self.lines, sources: self.sources, formats: self.formats }
     }
 }
 
 /// Counts recent malformed lines.
-struct Watch {
+struct MalformedWatch {
     lines: u32,
     malformed: u32,
     until: u32,
 }
 
-impl Default for Watch {
-    fn default() -> Watch {
-        Watch { lines: 0, malformed: 0, until: CHECK_INTERVAL_LINES }
+impl Default for MalformedWatch {
+    fn default() -> MalformedWatch {
+        MalformedWatch { lines: 0, malformed: 0, until: CHECK_INTERVAL_LINES }
     }
 }
 
-impl Watch {
+impl MalformedWatch {
     fn is_due(&self) -> bool {
         self.lines >= self.until
     }
 
-    fn is_alarming(&self) -> bool {
+    fn is_mostly_malformed(&self) -> bool {
         self.malformed > self.lines / 2
     }
 
     fn restart(&mut self, until: u32) {
-        *self = Watch { lines: 0, malformed: 0, until };
+        *self = MalformedWatch { lines: 0, malformed: 0, until };
     }
 }
 

@@ -37,7 +37,7 @@ pub(crate) struct Block {
 
 /// The content of a block.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Piece {
+pub(crate) enum BlockContent {
     /// Whole lines with their ends; the last line of a log may have none.
     Lines,
     /// The beginning of a line that exceeds the limit.
@@ -55,7 +55,7 @@ impl Block {
         self.to - self.from
     }
 
-    fn set(&mut self, bytes: &[u8]) {
+    fn replace_content(&mut self, bytes: &[u8]) {
         if self.bytes.len() < bytes.len() {
             self.bytes.resize(bytes.len(), 0);
         }
@@ -124,8 +124,8 @@ impl Blocks {
     }
 
     /// Replaces the block's content with the next lines.
-    pub fn next(&mut self, block: &mut Block) -> Piece {
-        block.set(&self.carry);
+    pub fn next(&mut self, block: &mut Block) -> BlockContent {
+        block.replace_content(&self.carry);
         self.carry.clear();
         // Number of bytes of the block without an end of line.
         let mut searched = 0;
@@ -137,7 +137,7 @@ impl Blocks {
                         block.drop_first(end + 1);
                         self.is_in_long_line = false;
                     }
-                    None => block.set(&[]),
+                    None => block.replace_content(&[]),
                 }
             }
             let last_end = memchr::memrchr(b'\n', block.bytes().get(searched..).unwrap_or_default());
@@ -145,15 +145,15 @@ impl Blocks {
                 let whole = searched + end + 1;
                 self.carry.extend_from_slice(block.bytes().get(whole..).unwrap_or_default());
                 block.keep_first(whole);
-                return Piece::Lines;
+                return BlockContent::Lines;
             }
             if self.has_ended {
-                return if block.len() == 0 { Piece::End } else { Piece::Lines };
+                return if block.len() == 0 { BlockContent::End } else { BlockContent::Lines };
             }
             if block.len() > self.limits.line {
                 block.keep_first(KEPT_OF_LONG_LINE);
                 self.is_in_long_line = true;
-                return Piece::TooLong;
+                return BlockContent::TooLong;
             }
             searched = block.len();
         }
@@ -205,9 +205,9 @@ mod tests {
         let mut lines = Vec::new();
         loop {
             match blocks.next(&mut block) {
-                Piece::End => break,
-                Piece::TooLong => lines.push(None),
-                Piece::Lines => {
+                BlockContent::End => break,
+                BlockContent::TooLong => lines.push(None),
+                BlockContent::Lines => {
                     let bytes = block.bytes().strip_suffix(b"\n").unwrap_or(block.bytes());
                     lines.extend(bytes.split(|&byte| byte == b'\n').map(|line| {
                         // What came as a whole may be too long too.
@@ -259,10 +259,10 @@ mod tests {
         let mut blocks = Blocks::new(Decoder::new(Input::new(Box::new(Cursor::new(log)), None)), Vec::new(), limits);
         let mut block = Block::default();
         let mut pieces = Vec::new();
-        while pieces.last() != Some(&Piece::End) {
+        while pieces.last() != Some(&BlockContent::End) {
             pieces.push(blocks.next(&mut block));
             assert!(block.bytes.len() <= limits.line + 2 * limits.block && blocks.carry.len() <= limits.block);
         }
-        assert_eq!(pieces, [Piece::Lines, Piece::TooLong, Piece::Lines, Piece::End]);
+        assert_eq!(pieces, [BlockContent::Lines, BlockContent::TooLong, BlockContent::Lines, BlockContent::End]);
     }
 }

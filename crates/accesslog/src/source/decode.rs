@@ -89,23 +89,23 @@ impl Decoder {
     }
 
     /// Begins the next member, if there is one.
-    fn begin(&mut self) -> io::Result<()> {
+    fn begin_member(&mut self) -> io::Result<()> {
         let State::Between(mut input) = mem::replace(&mut self.state, State::Over(None)) else {
             return Ok(());
         };
-        let begun = self.begun(&mut input);
-        self.state = match begun {
-            Ok(Some(Begun::Plain)) => State::Plain(input),
-            Ok(Some(Begun::Gzip)) => State::Gzip(Box::new(GzDecoder::new(input))),
-            Ok(Some(Begun::Bzip2)) => State::Bzip2(Box::new(BzDecoder::new(input))),
-            Ok(Some(Begun::Zstd(frame))) => State::Zstd(input, frame),
-            Ok(Some(Begun::Nothing)) => State::Between(input),
+        let next_member = self.next_member(&mut input);
+        self.state = match next_member {
+            Ok(Some(NextMember::Plain)) => State::Plain(input),
+            Ok(Some(NextMember::Gzip)) => State::Gzip(Box::new(GzDecoder::new(input))),
+            Ok(Some(NextMember::Bzip2)) => State::Bzip2(Box::new(BzDecoder::new(input))),
+            Ok(Some(NextMember::Zstd(frame))) => State::Zstd(input, frame),
+            Ok(Some(NextMember::Nothing)) => State::Between(input),
             Ok(None) => State::Over(Some(input)),
-            Err(Failed::Inside(error, frame)) => {
+            Err(MemberError::Inside(error, frame)) => {
                 self.state = State::Zstd(input, frame);
                 return Err(error);
             }
-            Err(Failed::Between(error)) => {
+            Err(MemberError::Between(error)) => {
                 self.state = State::Over(Some(input));
                 return Err(error);
             }
@@ -113,27 +113,29 @@ impl Decoder {
         Ok(())
     }
 
-    fn begun(&mut self, input: &mut Input) -> Result<Option<Begun>, Failed> {
-        let found = Compression::of(input.peek(MAGIC_BYTES)?);
+    fn next_member(&mut self, input: &mut Input) -> Result<Option<NextMember>, MemberError> {
+        let found = Compression::from_magic(input.peek(MAGIC_BYTES)?);
         let is_first = self.compression.is_none();
         self.compression = found.or(self.compression);
         match found {
-            None if is_first => Ok(Some(Begun::Plain)),
+            None if is_first => Ok(Some(NextMember::Plain)),
             None => {
                 if only_zeros_follow(input)? {
                     return Ok(None);
                 }
                 let error = "what follows is not compressed and was not read";
-                Err(Failed::Between(io::Error::new(ErrorKind::InvalidData, error)))
+                Err(MemberError::Between(io::Error::new(ErrorKind::InvalidData, error)))
             }
-            Some(Compression::Gzip) => Ok(Some(Begun::Gzip)),
-            Some(Compression::Bzip2) => Ok(Some(Begun::Bzip2)),
-            Some(Compression::Skippable) => skip(input).map(|()| Some(Begun::Nothing)).map_err(Failed::Between),
+            Some(Compression::Gzip) => Ok(Some(NextMember::Gzip)),
+            Some(Compression::Bzip2) => Ok(Some(NextMember::Bzip2)),
+            Some(Compression::Skippable) => {
+                skip(input).map(|()| Some(NextMember::Nothing)).map_err(MemberError::Between)
+            }
             Some(Compression::Zstd) => {
                 let mut frame = self.frame.take().unwrap_or_else(|| Box::new(FrameDecoder::new()));
                 match frame.reset(&mut *input) {
-                    Ok(()) => Ok(Some(Begun::Zstd(frame))),
-                    Err(error) => Err(Failed::Inside(io::Error::other(error), frame)),
+                    Ok(()) => Ok(Some(NextMember::Zstd(frame))),
+                    Err(error) => Err(MemberError::Inside(io::Error::other(error), frame)),
                 }
             }
         }
@@ -160,7 +162,7 @@ impl Read for Decoder {
                 State::Plain(input) => return input.read(into),
                 State::Over(_) => return Ok(0),
                 State::Between(_) => {
-                    self.begin()?;
+                    self.begin_member()?;
                     continue;
                 }
                 State::Gzip(decoder) => decoder.read(into)?,
@@ -177,7 +179,7 @@ impl Read for Decoder {
 }
 
 /// The next member.
-enum Begun {
+enum NextMember {
     Plain,
     Gzip,
     Bzip2,
@@ -187,19 +189,19 @@ enum Begun {
 }
 
 /// Where a member failed to begin: inside its header, or before it.
-enum Failed {
+enum MemberError {
     Inside(io::Error, Box<FrameDecoder>),
     Between(io::Error),
 }
 
-impl From<io::Error> for Failed {
-    fn from(error: io::Error) -> Failed {
-        Failed::Between(error)
+impl From<io::Error> for MemberError {
+    fn from(error: io::Error) -> MemberError {
+        MemberError::Between(error)
     }
 }
 
 impl Compression {
-    fn of(start: &[u8]) -> Option<Compression> {
+    fn from_magic(start: &[u8]) -> Option<Compression> {
         match start {
             [0x1f, 0x8b, ..] => Some(Compression::Gzip),
             // The fifth byte begins a block or the end of the stream.

@@ -25,7 +25,7 @@ const BYTES: usize = 4 * 1024 * 1024;
 const BYTES_OF_ONE: std::ops::RangeInclusive<usize> = 8 * 1024..=256 * 1024;
 
 /// A log with its first bytes already read.
-pub(crate) struct Begun {
+pub(crate) struct OpenedLog {
     pub log: Log,
     /// The first bytes, decompressed.
     head: Vec<u8>,
@@ -44,9 +44,9 @@ pub(crate) struct Begun {
 /// # Errors
 ///
 /// Returns an error if a log cannot be read or is no log.
-pub(crate) fn begin(logs: Vec<Log>, follow_growth: bool) -> Result<Vec<Begun>, LogError> {
+pub(crate) fn open_all(logs: Vec<Log>, follow_growth: bool) -> Result<Vec<OpenedLog>, LogError> {
     let bytes = (BYTES / logs.len().max(1)).clamp(*BYTES_OF_ONE.start(), *BYTES_OF_ONE.end());
-    logs.into_iter().map(|log| Begun::new(log, follow_growth, bytes)).collect()
+    logs.into_iter().map(|log| OpenedLog::new(log, follow_growth, bytes)).collect()
 }
 
 /// Detects the formats of logs from their first lines.
@@ -54,10 +54,10 @@ pub(crate) fn begin(logs: Vec<Log>, follow_growth: bool) -> Result<Vec<Begun>, L
 /// # Errors
 ///
 /// Returns an error if no known format reads the lines of any log.
-pub(crate) fn detect(logs: &[Begun]) -> Result<Formats, LogError> {
+pub(crate) fn detect(logs: &[OpenedLog]) -> Result<Formats, LogError> {
     let with_lines = logs.iter().filter(|log| log.lines().next().is_some()).count().max(1);
     let each = (LINES / with_lines).max(MIN_LINES);
-    let sample = |log| Begun::lines(log).take(each).collect::<Vec<_>>();
+    let sample = |log| OpenedLog::lines(log).take(each).collect::<Vec<_>>();
     let samples: Vec<Vec<&[u8]>> = logs.iter().map(sample).collect();
     Formats::detect(&samples.concat()).or_else(|error| {
         // One unknown log may be among others; its lines will count as malformed.
@@ -68,7 +68,7 @@ pub(crate) fn detect(logs: &[Begun]) -> Result<Formats, LogError> {
 }
 
 /// Sorts logs by the time of their first request. Logs without a request keep their order and come last.
-pub(crate) fn put_in_order(logs: &mut [Begun], formats: &Formats) {
+pub(crate) fn put_in_order(logs: &mut [OpenedLog], formats: &Formats) {
     for log in &mut *logs {
         log.first_ns = log.first_request_ns(&mut formats.clone());
     }
@@ -76,7 +76,7 @@ pub(crate) fn put_in_order(logs: &mut [Begun], formats: &Formats) {
 }
 
 /// The most common offset from UTC in the first stamps, in seconds east, if any states one.
-pub(crate) fn offset_s(logs: &[Begun], formats: &Formats) -> Option<i32> {
+pub(crate) fn offset_s(logs: &[OpenedLog], formats: &Formats) -> Option<i32> {
     let mut counts = BTreeMap::<i32, usize>::new();
     let mut scratch = Scratch::default();
     for log in logs {
@@ -93,8 +93,8 @@ pub(crate) fn offset_s(logs: &[Begun], formats: &Formats) -> Option<i32> {
 }
 
 /// Returns an error if a log has NUL bytes and no readable line: the user named a wrong file.
-pub(crate) fn refuse_binary(logs: &[Begun], formats: Option<&Formats>) -> Result<(), LogError> {
-    let is_read = |log: &Begun, formats: &Formats| {
+pub(crate) fn refuse_binary(logs: &[OpenedLog], formats: Option<&Formats>) -> Result<(), LogError> {
+    let is_read = |log: &OpenedLog, formats: &Formats| {
         let mut formats = formats.clone();
         log.lines().take(LINES).any(|line| reads(&mut formats, line))
     };
@@ -118,8 +118,8 @@ fn reads(formats: &mut Formats, line: &[u8]) -> bool {
     formats.read(line, &mut Scratch::default()).is_ok()
 }
 
-impl Begun {
-    fn new(mut log: Log, follow_growth: bool, bytes: usize) -> Result<Begun, LogError> {
+impl OpenedLog {
+    fn new(mut log: Log, follow_growth: bool, bytes: usize) -> Result<OpenedLog, LogError> {
         let input = log.open(follow_growth).map_err(|error| unreadable(log.path(), error))?;
         let mut decoder = Decoder::new(input);
         let mut head = vec![0; bytes];
@@ -139,11 +139,11 @@ impl Begun {
         }
         head.truncate(read);
         head.shrink_to_fit();
-        if let Some(kind) = other_kind(&head) {
-            return Err(LogError::UnknownFormat(kind.of(log.path())));
+        if let Some(kind) = recognize_other_file(&head) {
+            return Err(LogError::UnknownFormat(kind.refusal(log.path())));
         }
         let rest = log.is_stream().then_some(decoder);
-        Ok(Begun { log, head, is_whole, cut_short, rest, first_ns: None })
+        Ok(OpenedLog { log, head, is_whole, cut_short, rest, first_ns: None })
     }
 
     pub fn is_empty(&self) -> bool {
@@ -197,38 +197,38 @@ impl Begun {
 }
 
 /// A kind of file that is not a log.
-enum OtherKind {
+enum NotALog {
     Utf16,
     Tar,
     /// The compression format, and the command that decompresses to standard output.
     Packed(&'static str, &'static str),
 }
 
-fn other_kind(head: &[u8]) -> Option<OtherKind> {
+fn recognize_other_file(head: &[u8]) -> Option<NotALog> {
     match head {
-        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Some(OtherKind::Utf16),
-        [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some(OtherKind::Packed("xz", "xz -dc")),
-        [0x5d, 0, 0, ..] => Some(OtherKind::Packed("lzma", "xz -dc")),
-        [b'P', b'K', 3, 4, ..] => Some(OtherKind::Packed("zip", "unzip -p")),
-        [0x04, 0x22, 0x4d, 0x18, ..] => Some(OtherKind::Packed("lz4", "lz4 -dc")),
-        [0x1f, 0x9d, ..] => Some(OtherKind::Packed("compress", "gzip -dc")),
-        [b'7', b'z', 0xbc, 0xaf, ..] => Some(OtherKind::Packed("7z", "7z x -so")),
-        [b'L', b'Z', b'I', b'P', 1, ..] => Some(OtherKind::Packed("lzip", "lzip -dc")),
-        _ if head.get(257..262) == Some(b"ustar") => Some(OtherKind::Tar),
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Some(NotALog::Utf16),
+        [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some(NotALog::Packed("xz", "xz -dc")),
+        [0x5d, 0, 0, ..] => Some(NotALog::Packed("lzma", "xz -dc")),
+        [b'P', b'K', 3, 4, ..] => Some(NotALog::Packed("zip", "unzip -p")),
+        [0x04, 0x22, 0x4d, 0x18, ..] => Some(NotALog::Packed("lz4", "lz4 -dc")),
+        [0x1f, 0x9d, ..] => Some(NotALog::Packed("compress", "gzip -dc")),
+        [b'7', b'z', 0xbc, 0xaf, ..] => Some(NotALog::Packed("7z", "7z x -so")),
+        [b'L', b'Z', b'I', b'P', 1, ..] => Some(NotALog::Packed("lzip", "lzip -dc")),
+        _ if head.get(257..262) == Some(b"ustar") => Some(NotALog::Tar),
         _ => None,
     }
 }
 
-impl OtherKind {
+impl NotALog {
     /// The error message about a file of this kind, with advice.
-    fn of(&self, path: &str) -> String {
+    fn refusal(&self, path: &str) -> String {
         let (what, command) = match self {
-            OtherKind::Utf16 => ("text in UTF-16; logs are read as UTF-8 or ASCII", "iconv -f UTF-16 -t UTF-8"),
-            OtherKind::Tar => ("an archive", "tar -xOf"),
-            OtherKind::Packed(_, command) => ("", *command),
+            NotALog::Utf16 => ("text in UTF-16; logs are read as UTF-8 or ASCII", "iconv -f UTF-16 -t UTF-8"),
+            NotALog::Tar => ("an archive", "tar -xOf"),
+            NotALog::Packed(_, command) => ("", *command),
         };
         let what = match self {
-            OtherKind::Packed(name, _) => {
+            NotALog::Packed(name, _) => {
                 format!("compressed with {name}; gzip, bzip2 and zstd are undone without help")
             }
             _ => what.to_owned(),
@@ -246,23 +246,23 @@ mod tests {
     const JSON: &str =
         r#"{"time":"2000-10-11T00:00:00Z","method":"GET","uri":"/","status":200,"size":5,"remote_addr":"10.0.0.1"}"#;
 
-    fn begun(logs: &[(&str, Vec<u8>)]) -> Result<Vec<Begun>, LogError> {
+    fn opened(logs: &[(&str, Vec<u8>)]) -> Result<Vec<OpenedLog>, LogError> {
         let logs = logs.iter().map(|(name, bytes)| Log::stream(name, io::Cursor::new(bytes.clone()))).collect();
-        begin(logs, false)
+        open_all(logs, false)
     }
 
     fn on_day(day: u8) -> Vec<u8> {
         COMBINED.replace("10/Oct", &format!("{day:02}/Oct")).into_bytes()
     }
 
-    fn paths(logs: &[Begun]) -> Vec<&str> {
+    fn paths(logs: &[OpenedLog]) -> Vec<&str> {
         logs.iter().map(|log| log.log.path()).collect()
     }
 
     #[test]
     fn logs_come_in_the_order_of_their_first_request() {
         let logs = [("today", on_day(12)), ("empty", vec![]), ("oldest", gzip(&on_day(9))), ("old", zstd(&on_day(11)))];
-        let mut logs = begun(&logs).unwrap();
+        let mut logs = opened(&logs).unwrap();
         let formats = detect(&logs).unwrap();
         put_in_order(&mut logs, &formats);
         assert_eq!(paths(&logs), ["oldest", "old", "today", "empty"]);
@@ -271,7 +271,7 @@ mod tests {
     #[test]
     fn the_first_request_need_not_be_in_the_first_line() {
         let late = [b"\xef\xbb\xbf\r\n\nnonsense\n".to_vec(), on_day(8)].concat();
-        let mut logs = begun(&[("a", on_day(9)), ("b", late)]).unwrap();
+        let mut logs = opened(&[("a", on_day(9)), ("b", late)]).unwrap();
         let formats = detect(&logs).unwrap();
         put_in_order(&mut logs, &formats);
         assert_eq!(paths(&logs), ["b", "a"]);
@@ -281,7 +281,7 @@ mod tests {
     fn one_stamp_of_2038_at_the_head_does_not_put_a_log_last() {
         let wrong = String::from_utf8(on_day(8)).unwrap().replace("/2000", "/2038").into_bytes();
         let mut logs =
-            begun(&[("a", on_day(9)), ("b", [wrong, b"\n".to_vec(), on_day(8), b"\n".to_vec(), on_day(8)].concat())])
+            opened(&[("a", on_day(9)), ("b", [wrong, b"\n".to_vec(), on_day(8), b"\n".to_vec(), on_day(8)].concat())])
                 .unwrap();
         let formats = detect(&logs).unwrap();
         put_in_order(&mut logs, &formats);
@@ -292,7 +292,7 @@ mod tests {
     fn logs_of_different_formats_are_read_together() {
         let many = |line: &str| format!("{line}\n").repeat(40).into_bytes();
         let ltsv = "time:10/Oct/2000:13:55:36 +0000\thost:10.0.0.1\treq:GET / HTTP/1.1\tstatus:200\tsize:5";
-        let logs = begun(&[("a", many(COMBINED)), ("b", many(JSON)), ("c", many(ltsv))]).unwrap();
+        let logs = opened(&[("a", many(COMBINED)), ("b", many(JSON)), ("c", many(ltsv))]).unwrap();
         let formats = detect(&logs).unwrap();
         for log in &logs {
             assert!(reads_half(&formats, &log.lines().collect::<Vec<_>>()), "{}", log.log.path());
@@ -301,25 +301,25 @@ mod tests {
 
     #[test]
     fn what_is_no_log_is_refused_and_said() {
-        let said = |bytes: &[u8]| begun(&[("f", bytes.to_vec())]).err().map(|error| error.to_string()).unwrap();
+        let said = |bytes: &[u8]| opened(&[("f", bytes.to_vec())]).err().map(|error| error.to_string()).unwrap();
         assert!(said(b"\xff\xfea\0b\0").contains("UTF-16"));
         assert!(said(b"\xfd7zXZ\0...").contains("xz -dc f | brimful"));
         let mut tar = vec![b'x'; 512];
         tar[257..262].copy_from_slice(b"ustar");
         assert!(said(&gzip(&tar)).contains("archive"));
 
-        let binary = begun(&[("f", b"\x7fELF\x02\x01\0\0\nx".to_vec())]).unwrap();
+        let binary = opened(&[("f", b"\x7fELF\x02\x01\0\0\nx".to_vec())]).unwrap();
         let why = refuse_binary(&binary, detect(&binary).ok().as_ref()).unwrap_err().to_string();
         assert!(why.contains("f is no log, but binary data"), "{why}");
         // What a crash leaves in a log is no reason to refuse it.
         let zeros = [vec![0; 100], b"\n".to_vec(), on_day(1), b"\n".to_vec(), on_day(1)].concat();
-        let zeros = begun(&[("f", zeros)]).unwrap();
+        let zeros = opened(&[("f", zeros)]).unwrap();
         refuse_binary(&zeros, Some(&detect(&zeros).unwrap())).unwrap();
     }
 
     #[test]
     fn a_log_that_is_damaged_from_the_beginning_is_an_empty_one() {
-        let logs = begun(&[("f", gzip(b"text")[..9].to_vec())]).unwrap();
+        let logs = opened(&[("f", gzip(b"text")[..9].to_vec())]).unwrap();
         assert!(logs[0].is_empty());
         assert!(logs[0].cut_short.as_deref().unwrap().contains("gzip"));
     }

@@ -3,7 +3,7 @@
 use super::{Field, FieldKind, Piece, Tail, Traits};
 
 /// Joins adjacent literals, and adjacent fields where their values can be read as one.
-pub(super) fn joined(pieces: Vec<Piece>) -> Result<Vec<Piece>, String> {
+pub(super) fn join_adjacent(pieces: Vec<Piece>) -> Result<Vec<Piece>, String> {
     let mut joined: Vec<Piece> = Vec::with_capacity(pieces.len());
     for piece in pieces {
         match (joined.last_mut(), piece) {
@@ -12,7 +12,7 @@ pub(super) fn joined(pieces: Vec<Piece>) -> Result<Vec<Piece>, String> {
             (Some(Piece::Field { kind: before, name: first, .. }), Piece::Field { kind, rank, name }) => {
                 if before.ends_itself() {
                     joined.push(Piece::Field { kind, rank, name });
-                } else if let Some(both) = both(*before, kind) {
+                } else if let Some(both) = merged_kind(*before, kind) {
                     *before = both;
                 } else {
                     return Err(format!(
@@ -27,7 +27,7 @@ pub(super) fn joined(pieces: Vec<Piece>) -> Result<Vec<Piece>, String> {
 }
 
 /// The field that two adjacent fields form.
-fn both(first: FieldKind, second: FieldKind) -> Option<FieldKind> {
+fn merged_kind(first: FieldKind, second: FieldKind) -> Option<FieldKind> {
     match (first, second) {
         (FieldKind::Path | FieldKind::Target, FieldKind::Query) => Some(FieldKind::Target),
         (FieldKind::Query, FieldKind::Query) => Some(FieldKind::Query),
@@ -40,7 +40,7 @@ fn both(first: FieldKind, second: FieldKind) -> Option<FieldKind> {
 }
 
 /// Skips all but the best field of each purpose, and parts of the request if the whole request line is there.
-pub(super) fn keep_the_best(pieces: &mut [Piece]) {
+pub(super) fn keep_best_ranked(pieces: &mut [Piece]) {
     let ranks: Vec<(usize, &'static str, u8)> = pieces
         .iter()
         .enumerate()
@@ -69,7 +69,7 @@ pub(super) fn keep_the_best(pieces: &mut [Piece]) {
 }
 
 /// The text that lines begin with, and the fields.
-pub(super) fn fields(pieces: Vec<Piece>, traits: Traits) -> (Box<[u8]>, Vec<Field>) {
+pub(super) fn compile_fields(pieces: Vec<Piece>, traits: Traits) -> (Box<[u8]>, Vec<Field>) {
     let mut head: Box<[u8]> = Box::default();
     let mut fields: Vec<Field> = Vec::new();
     let mut before: Vec<u8> = Vec::new();

@@ -3,8 +3,8 @@
 use super::FieldKind;
 use super::tail::TailFields;
 use crate::entry::{Entry, Malformed};
-use crate::format::number::{self, Unit};
-use crate::format::request::{RawRequest, client, first_address, move_to_start, text, without_port};
+use crate::format::number::{self, TimeUnit};
+use crate::format::request::{RawRequest, client_address, first_address, move_to_start, without_dash, without_port};
 use crate::format::time::{self, Clock, Parts, Stamp};
 use memchr::memchr;
 
@@ -21,36 +21,36 @@ pub(super) struct State<'a> {
 
 impl<'a> State<'a> {
     #[inline]
-    pub(super) fn text(&mut self, kind: FieldKind, raw: &'a [u8]) {
+    pub(super) fn set_text(&mut self, kind: FieldKind, raw: &'a [u8]) {
         let entry = &mut self.raw.entry;
         match kind {
-            FieldKind::Client | FieldKind::Address => entry.client = client(raw),
-            FieldKind::ClientPort => entry.client = text(without_port(raw)),
+            FieldKind::Client | FieldKind::Address => entry.client = client_address(raw),
+            FieldKind::ClientPort => entry.client = without_dash(without_port(raw)),
             FieldKind::Forwarded | FieldKind::ForwardedAddresses => self.forwarded = first_address(raw),
-            FieldKind::Host | FieldKind::HostName => entry.host = text(raw),
+            FieldKind::Host | FieldKind::HostName => entry.host = without_dash(raw),
             FieldKind::HostTarget => {
                 let end = memchr(b'/', raw).unwrap_or(raw.len());
-                entry.host = text(raw.get(..end).unwrap_or_default());
+                entry.host = without_dash(raw.get(..end).unwrap_or_default());
                 entry.target = raw.get(end..).unwrap_or_default();
             }
-            FieldKind::Agent => entry.agent = text(raw),
-            FieldKind::Referer => entry.referer = text(raw),
+            FieldKind::Agent => entry.agent = without_dash(raw),
+            FieldKind::Referer => entry.referer = without_dash(raw),
             FieldKind::Request | FieldKind::UrlRequest => {
                 entry.target = raw;
                 self.raw.is_request_line = true;
                 self.raw.may_be_absolute = kind == FieldKind::UrlRequest;
             }
-            FieldKind::Method => entry.method = text(raw),
-            FieldKind::Target | FieldKind::Path => entry.target = text(raw),
-            FieldKind::Query => self.raw.query = text(raw.strip_prefix(b"?").unwrap_or(raw)),
-            FieldKind::Protocol => entry.protocol = text(raw),
+            FieldKind::Method => entry.method = without_dash(raw),
+            FieldKind::Target | FieldKind::Path => entry.target = without_dash(raw),
+            FieldKind::Query => self.raw.query = without_dash(raw.strip_prefix(b"?").unwrap_or(raw)),
+            FieldKind::Protocol => entry.protocol = without_dash(raw),
             FieldKind::OwnUnitService => entry.service_ns = number::any_duration(raw, None).flatten(),
             _ => {}
         }
     }
 
     #[inline]
-    pub(super) fn number(&mut self, kind: FieldKind, rest: &[u8], clock: &mut Clock) -> Option<usize> {
+    pub(super) fn set_number(&mut self, kind: FieldKind, rest: &[u8], clock: &mut Clock) -> Option<usize> {
         let entry = &mut self.raw.entry;
         let mut at = |(stamp, length): (Stamp, usize)| {
             self.stamp = Some(stamp);
@@ -67,7 +67,7 @@ impl<'a> State<'a> {
                 length
             }
             FieldKind::Bytes => {
-                let (bytes, length) = number::bytes(rest)?;
+                let (bytes, length) = number::byte_count(rest)?;
                 entry.bytes = bytes;
                 length
             }
@@ -83,13 +83,13 @@ impl<'a> State<'a> {
                 length
             }
             FieldKind::DecimalService => {
-                let (ns, length) = number::duration_or_none(rest, Unit::Seconds)?;
+                let (ns, length) = number::duration_or_none(rest, TimeUnit::Seconds)?;
                 (ns.is_none() || number::has_milliseconds(rest.get(..length)?)).then_some(())?;
                 entry.service_ns = ns;
                 length
             }
             FieldKind::DecimalUpstream => {
-                let (ns, length) = number::durations(rest, Unit::Seconds)?;
+                let (ns, length) = number::durations(rest, TimeUnit::Seconds)?;
                 (ns.is_none() || number::has_milliseconds(rest.get(..length)?)).then_some(())?;
                 entry.upstream_ns = ns;
                 length
@@ -100,7 +100,7 @@ impl<'a> State<'a> {
                 length
             }
             FieldKind::Stage | FieldKind::UpstreamStage => {
-                let (ns, length) = number::duration_or_none(rest, Unit::Seconds)?;
+                let (ns, length) = number::duration_or_none(rest, TimeUnit::Seconds)?;
                 let sum = self.stages_ns.unwrap_or(Some(0));
                 self.stages_ns = Some(sum.and_then(|sum| Some(sum.saturating_add(ns?))));
                 if kind == FieldKind::UpstreamStage {
@@ -108,7 +108,7 @@ impl<'a> State<'a> {
                 }
                 length
             }
-            _ => number::durations(rest, Unit::Seconds)?.1,
+            _ => number::durations(rest, TimeUnit::Seconds)?.1,
         };
         Some(length)
     }
@@ -130,7 +130,7 @@ impl<'a> State<'a> {
     /// Reads a field of the tail, and returns whether it is a duration.
     fn labelled(&mut self, label: &[u8], value: &'a [u8], times: usize) -> bool {
         let entry = &mut self.raw.entry;
-        let seconds = number::durations(value, Unit::Seconds).filter(|(_, length)| *length == value.len());
+        let seconds = number::durations(value, TimeUnit::Seconds).filter(|(_, length)| *length == value.len());
         let is_decimal = seconds.is_some() && number::has_milliseconds(value);
         match (label, seconds) {
             (b"rt" | b"request_time" | b"reqtime", Some((ns, _))) => entry.service_ns = ns,
@@ -140,7 +140,7 @@ impl<'a> State<'a> {
             (b"", Some((ns, _))) if is_decimal && times == 0 => entry.service_ns = ns,
             (b"", Some((ns, _))) if is_decimal && times == 1 => entry.upstream_ns = ns,
             (b"host" | b"vhost" | b"sn", None) => {
-                entry.host = text(value);
+                entry.host = without_dash(value);
                 return false;
             }
             _ => return false,

@@ -2,7 +2,7 @@
 
 use super::is_escaped;
 use crate::entry::Malformed;
-use crate::format::number::{self, Unit};
+use crate::format::number::{self, TimeUnit};
 use memchr::memchr;
 
 /// A field after those of the format.
@@ -42,7 +42,7 @@ impl<'a> TailFields<'a> {
             }
             None => {
                 // A list of durations contains spaces.
-                let list = number::durations(value, Unit::Seconds).map_or(0, |(_, length)| length);
+                let list = number::durations(value, TimeUnit::Seconds).map_or(0, |(_, length)| length);
                 let end = value.get(list..).and_then(|rest| memchr(b' ', rest)).map_or(value.len(), |end| list + end);
                 (value.get(..end).unwrap_or_default(), end)
             }

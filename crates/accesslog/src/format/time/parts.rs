@@ -1,7 +1,7 @@
 //! Times in pieces, as Apache's `%{format}t` and `strftime` write them.
 
-use super::{Stamp, epoch, midnight, month, nanoseconds, pair, stamp, zone};
-use crate::format::number::whole;
+use super::{Stamp, epoch, midnight, month_number, nanoseconds, stamp_from_seconds, two_digits, zone_offset};
+use crate::format::number::whole_number;
 
 /// A piece of a time, as `strftime` writes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,11 +46,11 @@ pub(crate) struct Parts {
 impl Parts {
     /// Reads one: how many bytes it takes.
     pub(crate) fn read(&mut self, part: Part, text: &[u8]) -> Option<usize> {
-        let two = || text.first_chunk::<2>().and_then(|&[tens, ones]| pair(tens, ones));
+        let two = || text.first_chunk::<2>().and_then(|&[tens, ones]| two_digits(tens, ones));
         match part {
             Part::Year => {
                 let &[y1, y2, y3, y4] = text.first_chunk::<4>()?;
-                self.year = pair(y1, y2)? * 100 + pair(y3, y4)?;
+                self.year = two_digits(y1, y2)? * 100 + two_digits(y3, y4)?;
                 return Some(4);
             }
             // As POSIX has it, 69 to 99 are of the last century; there is no time before 1970.
@@ -58,13 +58,13 @@ impl Parts {
             Part::Month => self.month = two()?,
             Part::Day => {
                 let &[tens, ones] = text.first_chunk::<2>()?;
-                self.day = pair(if tens == b' ' { b'0' } else { tens }, ones)?;
+                self.day = two_digits(if tens == b' ' { b'0' } else { tens }, ones)?;
             }
             Part::Hour | Part::HourOfTwelve => self.hour = two()?,
             Part::Minute => self.minute = two()?,
             Part::Second => self.second = two()?,
             Part::MonthName => {
-                self.month = month(text.first_chunk()?)?;
+                self.month = month_number(text.first_chunk()?)?;
                 return Some(letters(text));
             }
             Part::HalfDay => {
@@ -79,13 +79,13 @@ impl Parts {
                 return (length > 0).then_some(length);
             }
             Part::Zone => {
-                let (offset_s, length) = zone(text)?;
+                let (offset_s, length) = zone_offset(text)?;
                 self.offset_s = Some(offset_s);
                 return Some(length);
             }
             Part::Epoch => {
                 // A fraction is a part of its own.
-                let (_, length) = whole(text)?;
+                let (_, length) = whole_number(text)?;
                 let (stamp, _) = epoch(text.get(..length)?)?;
                 self.epoch = Some(stamp);
                 return Some(length);
@@ -110,7 +110,7 @@ impl Parts {
         }
         let local_s = midnight(self.year, self.month, self.day)? + hour * 3600 + self.minute * 60 + self.second;
         let offset_s = self.offset_s.and_then(|offset_s| i32::try_from(offset_s).ok());
-        let stamp = stamp(local_s - self.offset_s.unwrap_or(0), 0, false)?;
+        let stamp = stamp_from_seconds(local_s - self.offset_s.unwrap_or(0), 0, false)?;
         Some(self.with_fraction(Stamp { offset_s, ..stamp }))
     }
 

@@ -34,7 +34,7 @@ fn counts_are_those_of_a_map_in_whatever_order_stamps_come() {
     assert_eq!(calendar.seconds(range), Some(expected));
     let mut windows = BTreeMap::<i64, u64>::new();
     minutes.iter().for_each(|(minute, count)| *windows.entry(minute.div_euclid(7_200) * 7_200).or_default() += count);
-    let (from, requests) = calendar.busiest(7_200).unwrap();
+    let (from, requests) = calendar.busiest_window(7_200).unwrap();
     assert_eq!((requests, windows[&from]), (*windows.values().max().unwrap(), requests));
     let span = calendar.span().unwrap();
     let (first, last) = (times.iter().min().unwrap() * NS, times.iter().max().unwrap() * NS);

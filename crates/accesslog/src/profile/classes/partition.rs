@@ -38,7 +38,7 @@ impl Atom {
 /// Returns `k` non-empty ranges of atoms in order, for `k` from 1 to the number of atoms.
 pub(super) fn partition(atoms: &[Atom], k: usize) -> Vec<Range<usize>> {
     let n = atoms.len();
-    let spread = Spread::of(atoms);
+    let spread = Spread::new(atoms);
     // For each number of parts and each `i`: the least spread of the first `i` atoms, and where the last part begins.
     let mut best: Vec<Vec<(f64, usize)>> = vec![(0..=n).map(|i| (spread.within(0, i), 0)).collect()];
     for parts in 1..k {
@@ -63,7 +63,7 @@ pub(super) fn partition(atoms: &[Atom], k: usize) -> Vec<Range<usize>> {
 
 /// The share of the variance that lies between the parts; 1 if there is no variance.
 pub(super) fn explained(atoms: &[Atom], parts: &[Range<usize>]) -> f64 {
-    let spread = Spread::of(atoms);
+    let spread = Spread::new(atoms);
     let all = spread.within(0, atoms.len());
     let within: f64 = parts.iter().map(|part| spread.within(part.start, part.end)).sum();
     if all > 1e-9 { 1.0 - within / all } else { 1.0 }
@@ -73,7 +73,7 @@ pub(super) fn explained(atoms: &[Atom], parts: &[Range<usize>]) -> f64 {
 struct Spread(Vec<(f64, f64, f64)>);
 
 impl Spread {
-    fn of(atoms: &[Atom]) -> Spread {
+    fn new(atoms: &[Atom]) -> Spread {
         let mut sums = vec![(0.0, 0.0, 0.0)];
         let mut sum = (0.0, 0.0, 0.0);
         for atom in atoms {
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn no_other_partition_is_better() {
         let found = atoms(&[(10, 3), (15, 1), (40, 8), (90, 2), (91, 7), (300, 1), (320, 1), (5000, 4)]);
-        let spread = Spread::of(&found);
+        let spread = Spread::new(&found);
         let within = |ranges: &[Range<usize>]| ranges.iter().map(|r| spread.within(r.start, r.end)).sum::<f64>();
         let best = within(&partition(&found, 3));
         for first in 1..7 {

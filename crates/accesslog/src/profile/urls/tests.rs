@@ -88,7 +88,7 @@ fn it_counts_as_the_definition_does() {
                 *slot = (name.clone(), least, least);
             }
             slots.iter_mut().find(|slot| slot.0 == name).unwrap().1 += 1;
-            let hash = hash(&urls.hasher, name.as_bytes());
+            let hash = hash_url(&urls.hasher, name.as_bytes());
             assert_eq!(urls.add_hashed(hash, name.as_bytes(), &entry(b"GET", name.as_bytes(), 1)), !is_known);
         }
         assert_sound(&urls);

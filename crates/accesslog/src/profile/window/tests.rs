@@ -1,4 +1,4 @@
-use super::super::urls::{hash, url};
+use super::super::urls::{hash_url, url};
 use super::*;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
@@ -8,7 +8,7 @@ const HOUR: i64 = 3_600 * NS;
 fn add(windows: &mut Windows, time_ns: i64, target: &str, bytes: u64) {
     let entry = Entry { time_ns, method: b"GET", target: target.as_bytes(), bytes: Some(bytes), ..Entry::default() };
     let url = url(entry.target);
-    let hash = hash(&windows.hasher, url);
+    let hash = hash_url(&windows.hasher, url);
     windows.add(&entry, Some(target), (url, hash));
 }
 
