@@ -16,7 +16,6 @@ mod distinct;
 mod gaps;
 mod histogram;
 mod hurst;
-mod keys;
 mod kinds;
 mod notes;
 mod options;
@@ -141,7 +140,7 @@ impl Profiler {
         if self.urls.add_hashed(hash, url, entry) {
             self.distinct_urls.add(fixed_hash(url));
         }
-        self.windows.add(entry, keys::class_key(&self.options.class_by, entry, &mut self.key), (url, hash));
+        self.windows.add(entry, self.options.class_by.key(entry, &mut self.key), (url, hash));
         if !entry.client.is_empty() {
             let client = fixed_hash(entry.client);
             self.distinct_clients.add(client);

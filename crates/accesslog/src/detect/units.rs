@@ -1,37 +1,37 @@
-//! The unit of whole numbers that are times, inferred from the numbers themselves.
+//! Infers the unit of durations that are whole numbers.
 //!
-//! A unit is refused
+//! A unit is implausible
 //!
-//! - in which the usual time would be shorter than any server's or longer than any user's patience;
-//! - in which answers would have come faster than a network of 100 Gbit/s carries them;
-//! - in which lines would not have been written in the order in which the answers ended. Servers that write whole
-//!   numbers stamp the beginning (Apache, Tomcat), and write the line at the end.
+//! - if the median duration would be shorter than any server's or longer than any user's patience;
+//! - if responses would have been faster than a network of 100 Gbit/s;
+//! - if lines would not be in the order in which the responses ended. Servers that write whole numbers (Apache, Tomcat)
+//!   stamp the beginning of a request and write its line at the end.
 //!
-//! Of those that are left, the one that servers of the kind use counts, and the others are doubts that are said.
+//! Of the plausible units, the one that such servers usually write is chosen; a note names the others.
 
 use crate::format::{Format, TimeUnit};
 use crate::{Line, Scratch};
 use brimful_core::Nanos;
 use brimful_core::quantity::count;
 
-/// No usual answer is faster, in nanoseconds.
+/// Lower bound of a plausible median duration, in nanoseconds.
 const MIN_MEDIAN_NS: u64 = 20_000;
-/// No usual answer is slower, in nanoseconds.
+/// Upper bound of a plausible median duration, in nanoseconds.
 const MAX_MEDIAN_NS: u64 = 120_000_000_000;
-/// Bytes of an answer in a second, at most.
+/// Upper bound of the bytes of a response per second.
 const MAX_BYTES_PER_S: f64 = 12.5e9;
-/// Share of lines that may be exceptions: one in this many.
+/// One line in this many may exceed that bound.
 const EXCEPTIONS: usize = 100;
-/// So many in a hundred zeros are no microseconds: these count from the first byte to the last.
+/// Maximum percentage of zeros among microseconds, which count from the first byte to the last.
 const MAX_ZERO_PERCENT: usize = 2;
-/// Lines are written this much later than answers end, at most.
+/// Upper bound of the delay from the end of a response to its line.
 const MAX_WRITE_DELAY_NS: i64 = 2_000_000_000;
-/// With fewer lines their order says nothing.
+/// Minimum number of lines whose order is considered.
 const MIN_ORDERED_LINES: usize = 8;
-/// Ends of answers that are out of order before this counts.
+/// Minimum number of responses out of order that counts against a unit.
 const MIN_DISORDER: usize = 2;
 
-/// A request, with its number.
+/// A request with a number that is its duration in an unknown unit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TimedRequest {
     pub time_ns: i64,
@@ -39,20 +39,20 @@ pub(super) struct TimedRequest {
     pub value: u64,
 }
 
-/// A unit, and those that it may be as well.
+/// The likeliest unit, and other plausible ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Guess {
     pub unit: TimeUnit,
     pub others: Vec<TimeUnit>,
 }
 
-/// The unit of numbers after a pattern's fields; requests are in the order of the log.
+/// Guesses the unit of a column of numbers; requests are in the order of the log.
 pub(super) fn guess_unit(requests: &[TimedRequest]) -> Guess {
     use TimeUnit::{Microseconds, Milliseconds, Nanoseconds, Seconds};
     let possible = possible(requests, [Microseconds, Milliseconds, Seconds, Nanoseconds]);
     let is_mostly_zero = requests.iter().filter(|request| request.value == 0).count() * 2 >= requests.len();
     let unit = match possible.as_slice() {
-        // Whole seconds of quick answers are mostly 0.
+        // Whole seconds of fast responses are mostly 0.
         [Milliseconds, Seconds, ..] if is_mostly_zero => Seconds,
         [first, ..] => *first,
         [] if is_mostly_zero => Seconds,
@@ -62,7 +62,7 @@ pub(super) fn guess_unit(requests: &[TimedRequest]) -> Guess {
     Guess { unit, others }
 }
 
-/// The format with the unit of its numbers, where these have none and are not what they are usually taken for.
+/// Sets the unit of a format whose whole-number durations name none, if it is not the usual one. Also returns a note.
 pub(super) fn with_unit(format: Format, lines: &[&[u8]]) -> (Format, Option<String>) {
     use TimeUnit::{Microseconds, Milliseconds, Nanoseconds, Seconds};
     let Some(mut in_nanoseconds) = format.clone().with_default_unit(Nanoseconds) else { return (format, None) };
@@ -91,7 +91,7 @@ pub(super) fn with_unit(format: Format, lines: &[&[u8]]) -> (Format, Option<Stri
     }
 }
 
-/// How numbers are read, by an example: `The log does not name the unit of its times: 5,040 is read as 5.04 ms`.
+/// A note on how numbers are read, with an example: `The log does not name the unit of its times: 5,040 is read as 5.04 ms`.
 pub(super) fn unit_remark(requests: &[TimedRequest], unit: TimeUnit) -> String {
     let example = median(requests).max(1);
     let ns = Nanos(example.saturating_mul(unit.ns()));
@@ -103,7 +103,7 @@ pub(super) fn unit_remark(requests: &[TimedRequest], unit: TimeUnit) -> String {
     )
 }
 
-/// Those of some units that are not refused, in their order.
+/// The plausible ones of some units, in their order.
 fn possible<const N: usize>(requests: &[TimedRequest], units: [TimeUnit; N]) -> Vec<TimeUnit> {
     let disorder = units.map(|unit| disorder(requests, unit));
     let least = disorder.iter().copied().min().unwrap_or(0);
@@ -128,7 +128,7 @@ fn is_plausible(requests: &[TimedRequest], unit: TimeUnit) -> bool {
     !is_fast && !is_slow && too_many_bytes.count() * EXCEPTIONS <= requests.len()
 }
 
-/// How many answers would have ended before the one above them in the log.
+/// Number of responses that would have ended before the one above them in the log.
 fn disorder(requests: &[TimedRequest], unit: TimeUnit) -> usize {
     if requests.len() < MIN_ORDERED_LINES {
         return 0;

@@ -1,10 +1,10 @@
-//! Numbers of logs: counts, and durations in nanoseconds. Read at the beginning of a text; with each goes how many
-//! bytes it takes.
+//! Numbers in logs: counts, and durations in nanoseconds. Each function reads at the beginning of a text, and returns how
+//! many bytes the number occupies.
 
-/// Nobody waits longer than that: 31 years.
+/// Upper bound of a duration: 31 years.
 const MAX_DURATION_NS: u64 = 1_000_000_000_000_000_000;
 
-/// What a duration is counted in.
+/// The unit of a duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TimeUnit {
     Seconds,
@@ -24,7 +24,7 @@ impl TimeUnit {
         }
     }
 
-    /// How many nanoseconds it has.
+    /// Its length in nanoseconds.
     pub(crate) fn ns(self) -> u64 {
         match self {
             TimeUnit::Seconds => 1_000_000_000,
@@ -35,7 +35,7 @@ impl TimeUnit {
     }
 }
 
-/// A whole number; none without a digit, and with more than 19 of them.
+/// A whole number; `None` without digits, or with more than 19 of them.
 #[inline]
 pub(crate) fn whole_number(text: &[u8]) -> Option<(u64, usize)> {
     let (mut value, mut length) = (0u64, 0usize);
@@ -47,14 +47,14 @@ pub(crate) fn whole_number(text: &[u8]) -> Option<(u64, usize)> {
         if length == 19 {
             return None;
         }
-        // 19 digits fit.
+        // 19 digits fit into 64 bits.
         value = value * 10 + u64::from(digit);
         length += 1;
     }
     (length > 0).then_some((value, length))
 }
 
-/// Bytes of an answer: a count, or `-` for none. More than a petabyte is none.
+/// Bytes of a response: a count, or `-` for none. `None` for more than a petabyte.
 #[inline]
 pub(crate) fn byte_count(text: &[u8]) -> Option<(Option<u64>, usize)> {
     match whole_number(text) {
@@ -63,7 +63,7 @@ pub(crate) fn byte_count(text: &[u8]) -> Option<(Option<u64>, usize)> {
     }
 }
 
-/// A status of three digits, 0 for `-`, `0`, `000` and `-1`, which stand for none.
+/// A status of three digits; 0 for `-`, `0`, `000` and `-1`, which mean that there is none.
 #[inline]
 pub(crate) fn status(text: &[u8]) -> Option<(u16, usize)> {
     match whole_number(text.get(..4).unwrap_or(text)) {
@@ -74,7 +74,7 @@ pub(crate) fn status(text: &[u8]) -> Option<(u16, usize)> {
     }
 }
 
-/// A duration: digits, perhaps with a point.
+/// A duration in digits, with or without a decimal point.
 pub(crate) fn duration(text: &[u8], unit: TimeUnit) -> Option<(u64, usize)> {
     let (value, length) = whole_number(text)?;
     let ns = value.checked_mul(unit.ns()).filter(|ns| *ns <= MAX_DURATION_NS)?;
@@ -82,7 +82,7 @@ pub(crate) fn duration(text: &[u8], unit: TimeUnit) -> Option<(u64, usize)> {
     let count = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let digit = |place| if place < count { digits.get(place).map_or(0, |byte| u64::from(byte - b'0')) } else { 0 };
     let billionths = (0..9).fold(0, |sum, place| sum * 10 + digit(place));
-    // A point without digits belongs to what follows.
+    // A point without digits after it is not part of the number.
     let point = usize::from(count > 0);
     Some((ns + billionths * unit.ns() / 1_000_000_000, length + point + count))
 }
@@ -95,7 +95,7 @@ pub(crate) fn duration_or_none(text: &[u8], unit: TimeUnit) -> Option<(Option<u6
     }
 }
 
-/// The sum of nginx's `0.005, 0.010 : -`: one for each server that was tried.
+/// The sum of a list such as nginx's `0.005, 0.010 : -`, which has a duration for each upstream server tried.
 pub(crate) fn durations(text: &[u8], unit: TimeUnit) -> Option<(Option<u64>, usize)> {
     let (mut sum, mut at) = (None, 0);
     loop {
@@ -120,8 +120,8 @@ pub(crate) fn durations(text: &[u8], unit: TimeUnit) -> Option<(Option<u64>, usi
     }
 }
 
-/// A whole text that is a duration: with its unit (`12ms`, `1.5s`), an exponent, or as a plain number, which then is of
-/// the unit given; without one, seconds if it has a point, else milliseconds.
+/// Reads a whole text as a duration: with its unit (`12ms`, `1.5s`), with an exponent, or as a plain number in `unit`.
+/// Without a unit, numbers with a point are seconds and others are milliseconds.
 pub(crate) fn any_duration(text: &[u8], unit: Option<TimeUnit>) -> Option<Option<u64>> {
     if text.is_empty() {
         return Some(None);
@@ -129,7 +129,7 @@ pub(crate) fn any_duration(text: &[u8], unit: Option<TimeUnit>) -> Option<Option
     let is_scientific = text.iter().any(|byte| matches!(byte, b'e' | b'E'));
     if is_scientific && let Some(value) = std::str::from_utf8(text).ok().and_then(|text| text.parse::<f64>().ok()) {
         let ns = value * unit.unwrap_or(TimeUnit::Seconds).ns() as f64;
-        // As u64: rounds towards 0, and the range is checked.
+        // The cast rounds towards 0; the range is checked.
         return (0.0..=MAX_DURATION_NS as f64).contains(&ns).then_some(Some(ns as u64));
     }
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit() || **byte == b'.').count();
@@ -146,19 +146,19 @@ pub(crate) fn any_duration(text: &[u8], unit: Option<TimeUnit>) -> Option<Option
     (length == text.len() || (has_unit && length == digits)).then_some(ns)
 }
 
-/// Whether a text is a duration with its unit: `12ms`, `1.5s`, `350µs`; `-` is none.
+/// Whether a text is a duration with its unit (`12ms`, `1.5s`, `350µs`), or `-`.
 pub(crate) fn has_unit(text: &[u8]) -> bool {
     text == b"-" || (text.ends_with(b"s") && any_duration(text, None).is_some())
 }
 
-/// Whether durations have a point with three digits or more after it, as nginx and others write seconds.
+/// Whether a number has at least three decimals, as nginx and others write seconds.
 pub(crate) fn has_milliseconds(text: &[u8]) -> bool {
     let point = text.iter().position(|byte| *byte == b'.');
     let digits = point.and_then(|point| text.get(point + 1..)).unwrap_or_default();
     digits.iter().take_while(|byte| byte.is_ascii_digit()).count() >= 3
 }
 
-/// The length of `-`, `-1` and `-1.000`, which stand for nothing; other numbers are not negative.
+/// The length of `-`, `-1` or `-1.000`, which mean that there is no value. Other negative numbers are invalid.
 fn absent_length(text: &[u8]) -> Option<usize> {
     let rest = text.strip_prefix(b"-")?;
     match rest.split_first() {

@@ -7,7 +7,7 @@
 //! windows is reused.
 
 use super::calendar::{DAY_S, NS};
-use super::keys::OTHER;
+use super::options::OTHER;
 use super::sizes::SizeCounts;
 use super::urls::TopUrls;
 use crate::Entry;
