@@ -1,76 +1,76 @@
-//! How far apart two profiles are, figure by figure: whether the traffic of one log is that of another.
+//! Compares two profiles figure by figure: whether the traffic of one log resembles that of another.
 //!
-//! Every figure has a tolerance, which is stated with the result: how far the second may be from the first in the
-//! figure's own unit. Shares also have what chance alone does to them. What one of the two does not know is shown and
-//! held against neither. Rates, mix and dispersion are those of the peak windows, the rest is of the whole logs.
+//! Each figure has a tolerance, which is stated with the result, in the figure's own unit. The tolerance of a share
+//! includes random variation. A figure that one profile lacks is shown, but does not count. Rates, mix and dispersion are
+//! those of the peak windows; the others are those of the whole logs.
 
-use crate::classes::EMPTY;
-use brimful_core::profile::{Dispersion, LogClass, Profile, Sessions, Times};
+use crate::profile::classes::EMPTY;
+use brimful_core::profile::{LogClass, Dispersion, Profile, Sessions, Times};
 use std::collections::BTreeSet;
 
-/// Rates, relative: what a load generator and the ends of a window leave of a rate, and less than one quiet minute in
-/// an hour more or less makes.
+/// Relative tolerance of rates: more than the error of a load generator and of a window's ends, and less than the effect
+/// of one quiet minute in an hour.
 const RATES: f64 = 0.05;
-/// Shares, in points: what shifts them by less changes no class's rate by as much as two peak hours differ in.
+/// Absolute tolerance of shares: less than the difference between two peak hours.
 const SHARES: f64 = 0.02;
-/// So many standard errors of a binomial share, by the smaller of the two counts, come on top: chance stays within them
-/// 95 times of 100.
+/// Standard errors of a binomial share, with the smaller of the two counts, that are added to its tolerance: random
+/// variation stays within them 95 times in 100.
 const STANDARD_ERRORS: f64 = 2.0;
-/// Bytes of answers, relative: means of sizes with a heavy tail scatter more than rates.
+/// Relative tolerance of bytes: means of heavy-tailed sizes vary more than rates.
 const SIZES: f64 = 0.10;
-/// The exponent of Zipf's law, absolute: what fits to some thousand requests scatter by.
+/// Absolute tolerance of the exponent of Zipf's law: the variation of fits to some thousand requests.
 const ZIPF: f64 = 0.10;
-/// Sessions, relative: their ends depend on pauses that the log's own ends cut off.
+/// Relative tolerance of sessions: the ends of the logs cut some of them short.
 const SESSIONS: f64 = 0.20;
-/// Methods with a smaller share in both are left out.
-const RARE: f64 = 0.01;
-/// Dispersion is compared in epochs of this length.
+/// Methods with a smaller share in both profiles are left out.
+const MIN_METHOD_SHARE: f64 = 0.01;
+/// Length of the epochs in which dispersion is compared, in seconds.
 const EPOCH_S: f64 = 1.0;
 
-/// Two profiles, compared.
+/// The comparison of two profiles.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
-    /// Figure by figure.
+    /// All figures.
     pub differences: Vec<Difference>,
-    /// Whether all that both know is as close as it may be, and there is any such figure.
+    /// Whether all figures that both profiles have are within tolerance, and there is at least one.
     pub alike: bool,
 }
 
-/// One figure of both.
+/// One figure of both profiles.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
-    /// Which one.
+    /// Name of the figure.
     pub figure: String,
-    /// What it is.
+    /// Unit of the figure.
     pub unit: Unit,
-    /// In the first profile, if that knows it.
+    /// Its value in the first profile, if known.
     pub before: Option<f64>,
-    /// In the second.
+    /// Its value in the second profile, if known.
     pub after: Option<f64>,
     /// `after`/`before` − 1.
     pub off: Option<f64>,
-    /// By how much they may differ, in the figure's unit.
+    /// The tolerance, in the figure's unit.
     pub allowed: f64,
-    /// Whether they differ by no more; `None` where one of the two is not known.
+    /// Whether the values differ by no more than the tolerance; `None` if one of them is unknown.
     pub holds: Option<bool>,
 }
 
-/// What a figure is.
+/// Unit of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Per second.
     Rate,
-    /// 0..1.
+    /// A fraction, 0 to 1.
     Share,
     /// Bytes.
     Bytes,
     /// Seconds.
     Seconds,
-    /// Nothing but a number.
+    /// A plain number.
     Number,
 }
 
-/// Compares the second with the first, which is what the second should be like.
+/// Compares the second profile with the first, which is the reference.
 pub fn compare(before: &Profile, after: &Profile) -> Comparison {
     let pair = Pair { before, after };
     let mut differences = vec![
@@ -89,7 +89,6 @@ pub fn compare(before: &Profile, after: &Profile) -> Comparison {
     Comparison { differences, alike }
 }
 
-/// The two.
 #[derive(Clone, Copy)]
 struct Pair<'a> {
     before: &'a Profile,
@@ -97,28 +96,28 @@ struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    /// A figure that may be off by a share of what it was.
+    /// A figure whose tolerance is a fraction of its first value.
     fn relative(self, name: &str, unit: Unit, by: f64, figure: impl Fn(&Profile) -> Option<f64>) -> Difference {
         let before = figure(self.before);
         Difference::new(name, unit, before, figure(self.after), by * before.map_or(0.0, f64::abs))
     }
 
-    /// A figure that may be off by so much.
+    /// A figure with an absolute tolerance.
     fn absolute(self, name: &str, unit: Unit, by: f64, figure: impl Fn(&Profile) -> Option<f64>) -> Difference {
         Difference::new(name, unit, figure(self.before), figure(self.after), by)
     }
 
-    /// The share of all requests that are counted here.
+    /// The share of all requests that `count` returns.
     fn share(self, name: &str, count: impl Fn(&Profile) -> u64) -> Difference {
         let share = |p: &Profile| ratio(count(p) as f64, p.requests as f64);
         let requests = self.before.requests.min(self.after.requests);
         share_difference(name, share(self.before), share(self.after), requests)
     }
 
-    /// Variance over mean of the requests in a second: the intervals of both have something in common.
+    /// Variance over mean of the requests per second. The tolerance lets the confidence intervals overlap.
     fn dispersion(self) -> Difference {
         let [before, after] = [self.before, self.after].map(|p| per_second(&p.dispersion));
-        // From the first to its interval's end on the side of the second, and on from the second's end on that side.
+        // The sum of the two half-widths that face each other.
         let allowed = before.zip(after).map_or(0.0, |(before, after)| match after.index >= before.index {
             true => before.interval95[1] - before.index + after.index - after.interval95[0],
             false => before.index - before.interval95[0] + after.interval95[1] - after.index,
@@ -132,10 +131,9 @@ impl Pair<'_> {
         type Share = fn(&LogClass) -> f64;
         let (before, after) = (&self.before.classes, &self.after.classes);
         let requests = total(before).min(total(after));
-        // What has no classes at all does not know them; what lacks one of them has none of its requests.
-        let share = |of: &[LogClass], class: Option<&LogClass>, share: Share| {
-            (!of.is_empty()).then(|| class.map_or(0.0, share))
-        };
+        // A profile without any classes does not know them; one that lacks this class has no requests of it.
+        let share =
+            |of: &[LogClass], class: Option<&LogClass>, share: Share| (!of.is_empty()).then(|| class.map_or(0.0, share));
         let shares: [(&str, Share); 2] =
             [("requests", |class| class.share_requests), ("data", |class| class.share_bytes)];
         let pairs = class_pairs(before, after);
@@ -159,11 +157,11 @@ impl Pair<'_> {
     }
 
     fn status(self) -> Vec<Difference> {
-        let of_hundred = |p: &Profile, hundred: char| {
-            let all = p.status.iter().filter(|(status, _)| status.len() == 3 && status.starts_with(hundred));
+        let responses_of_class = |p: &Profile, digit: char| {
+            let all = p.status.iter().filter(|(status, _)| status.len() == 3 && status.starts_with(digit));
             sum(all.map(|(_, n)| n))
         };
-        let share = |hundred: char| self.share(&format!("answers {hundred}xx"), |p| of_hundred(p, hundred));
+        let share = |digit: char| self.share(&format!("answers {digit}xx"), |p| responses_of_class(p, digit));
         ['2', '3', '4', '5'].map(share).into()
     }
 
@@ -171,7 +169,8 @@ impl Pair<'_> {
         let names: BTreeSet<&String> = self.before.methods.keys().chain(self.after.methods.keys()).collect();
         let count = |p: &Profile, name: &str| p.methods.get(name).copied().unwrap_or(0);
         let difference = |name: &&String| self.share(&format!("method {name}"), |p| count(p, name));
-        let is_common = |d: &Difference| [d.before, d.after].into_iter().flatten().any(|share| share >= RARE);
+        let is_common =
+            |d: &Difference| [d.before, d.after].into_iter().flatten().any(|share| share >= MIN_METHOD_SHARE);
         names.iter().map(difference).filter(is_common).collect()
     }
 
@@ -202,13 +201,13 @@ impl Difference {
             after,
             off: both.and_then(|(before, after)| Some(ratio(after, before)? - 1.0)),
             allowed,
-            // The sum of floating-point numbers may miss what they are equal to by a little.
+            // Allow for rounding.
             holds: both.map(|(before, after)| (after - before).abs() <= allowed * (1.0 + 1e-9) + 1e-12),
         }
     }
 }
 
-/// Shares may differ by [`SHARES`] and by what chance does to them.
+/// A difference of shares, with a tolerance of [`SHARES`] and of random variation.
 fn share_difference(name: &str, before: Option<f64>, after: Option<f64>, requests: u64) -> Difference {
     let chance = before.zip(after).map_or(0.0, |(before, after)| {
         let share = (0.5 * (before + after)).clamp(0.0, 1.0);
@@ -217,12 +216,9 @@ fn share_difference(name: &str, before: Option<f64>, after: Option<f64>, request
     Difference::new(name, Unit::Share, before, after, SHARES + STANDARD_ERRORS * chance)
 }
 
-/// Which class is which: by name; by order where names differ and there are as many, as those of sizes are named by
-/// sizes that hardly any two logs have. That of answers without a body is itself in any log.
-fn class_pairs<'a>(
-    before: &'a [LogClass],
-    after: &'a [LogClass],
-) -> Vec<(String, Option<&'a LogClass>, Option<&'a LogClass>)> {
+/// Pairs the classes of two profiles: by name, or by order if names differ and there are equally many. Classes of sizes
+/// are named after sizes that hardly any two logs share. The class without a body is paired by name.
+fn class_pairs<'a>(before: &'a [LogClass], after: &'a [LogClass]) -> Vec<(String, Option<&'a LogClass>, Option<&'a LogClass>)> {
     let named = |classes: &'a [LogClass], name: &str| classes.iter().find(|class| class.name == name);
     let [with_body, other_with_body] = [before, after].map(|all| all.iter().filter(|class| class.name != EMPTY));
     let has_all = with_body.clone().all(|class| named(after, &class.name).is_some());

@@ -1,7 +1,7 @@
-//! Which formats a log has: found out from a sample of its lines, or given.
+//! Which formats a log has: specified, or detected from a sample of its lines.
 //!
-//! - `columns`: what follows the fields of a known format. `units`: the unit of whole numbers that are times.
-//! - `forwarded`: whether a line begins with a virtual host or with what proxies say of the client.
+//! - `columns`: added fields after those of a known format. `units`: the unit of durations that are whole numbers.
+//! - `forwarded`: whether lines begin with a virtual host or with a forwarded client.
 
 mod columns;
 mod forwarded;
@@ -9,41 +9,41 @@ mod units;
 
 use crate::entry::{Line, Malformed, Scratch};
 use crate::error::LogError;
-use crate::format::{Format, Parsed, docker, finished, ip};
+use crate::format::{Format, Parsed, docker, finish_line, parse_ip};
 use crate::readout::readout;
 use brimful_core::profile::{FieldSample, FormatShare};
 use brimful_core::text::one_line;
 use columns::Inferred;
 use std::borrow::Cow;
 
-/// The formats of one log, the likeliest first, with how many lines each has read.
+/// The formats of one log, the likeliest first, with the number of lines that each has read.
 #[derive(Clone, Debug)]
 pub struct Formats {
-    formats: Vec<Counted>,
-    /// That which read the last line.
+    formats: Vec<CountedFormat>,
+    /// The index of the format that read the last line.
     current: usize,
 }
 
 #[derive(Clone, Debug)]
-struct Counted {
+struct CountedFormat {
     format: Format,
-    /// Requests that it has read.
+    /// Number of requests it has read.
     lines: u64,
-    /// The first of them, field by field.
+    /// The fields of the first request it has read.
     sample: Vec<FieldSample>,
-    /// What to know of how it reads lines.
+    /// A note for the user on how it reads lines.
     remark: Option<String>,
 }
 
-impl Counted {
-    fn new(format: Format, remark: Option<String>) -> Counted {
-        Counted { format, lines: 0, sample: Vec::new(), remark }
+impl CountedFormat {
+    fn new(format: Format, remark: Option<String>) -> CountedFormat {
+        CountedFormat { format, lines: 0, sample: Vec::new(), remark }
     }
 
     #[inline]
-    fn finished<'a>(&mut self, parsed: &Parsed<'a>, place: &'a mut Vec<u8>) -> Line<'a> {
-        self.lines += u64::from(matches!(parsed, Parsed::Found(_)));
-        let line = finished(parsed, place);
+    fn finish<'a>(&mut self, parsed: &Parsed<'a>, buffer: &'a mut Vec<u8>) -> Line<'a> {
+        self.lines += u64::from(matches!(parsed, Parsed::Request(_)));
+        let line = finish_line(parsed, buffer);
         if self.lines == 1 {
             self.take_sample(&line);
         }
@@ -59,13 +59,13 @@ impl Counted {
 }
 
 impl Formats {
-    /// These, the likeliest first.
+    /// Uses the given formats, the likeliest first.
     pub fn given(formats: Vec<Format>) -> Formats {
-        Formats { formats: formats.into_iter().map(|format| Counted::new(format, None)).collect(), current: 0 }
+        Formats { formats: formats.into_iter().map(|format| CountedFormat::new(format, None)).collect(), current: 0 }
     }
 
-    /// Looks at some lines (without newline) and keeps those formats that read any of them, the one that reads most
-    /// first; of formats that read the same lines, the most particular.
+    /// Detects formats from sample lines (without newlines). Keeps the formats that read any of them, the one that reads
+    /// most first; of formats that read the same lines, the most specific.
     pub fn detect(sample: &[&[u8]]) -> Result<Formats, LogError> {
         let lines: Vec<Cow<'_, [u8]>> = sample.iter().map(|line| without_wrapping(line)).collect();
         let lines: Vec<&[u8]> = lines.iter().map(|line| &**line).filter(|line| !line.trim_ascii().is_empty()).collect();
@@ -81,7 +81,7 @@ impl Formats {
                 *is_read |= *outcome != Outcome::Malformed;
             }
             let (format, remark) = units::with_unit(candidate.format, &lines);
-            chosen.push(Counted::new(format, candidate.remark.or(remark)));
+            chosen.push(CountedFormat::new(format, candidate.remark.or(remark)));
         }
         let count = is_read.iter().filter(|is_read| **is_read).count();
         if chosen.is_empty() || count * 2 < lines.len() {
@@ -90,7 +90,7 @@ impl Formats {
         Ok(Formats { formats: chosen, current: 0 })
     }
 
-    /// Adds those that are not among these, less likely than them, and what all have read.
+    /// Appends formats that are not known yet, and adds up the counts of all others.
     pub fn join(&mut self, others: Formats) {
         for other in others.formats {
             match self.formats.iter_mut().find(|known| known.format.name() == other.format.name()) {
@@ -105,94 +105,88 @@ impl Formats {
         }
     }
 
-    /// The same, as if they had not read a line.
-    pub(crate) fn afresh(&self) -> Formats {
-        let afresh = |counted: &Counted| Counted::new(counted.format.clone(), counted.remark.clone());
-        Formats { formats: self.formats.iter().map(afresh).collect(), current: 0 }
+    /// The same formats with counts of zero.
+    pub(crate) fn with_zero_counts(&self) -> Formats {
+        let with_zero_counts =
+            |counted: &CountedFormat| CountedFormat::new(counted.format.clone(), counted.remark.clone());
+        Formats { formats: self.formats.iter().map(with_zero_counts).collect(), current: 0 }
     }
 
-    /// Reads a line by the format that read the last one, else by the others, and counts which. What is malformed is
-    /// told by the likeliest. A line that Docker has wrapped up is read as it was before.
+    /// Reads a line by the format that read the last one, else by the others, and counts it. If no format reads it, the
+    /// likeliest format describes the error. A line wrapped by Docker is unwrapped first.
     pub fn read<'a>(&mut self, line: &'a [u8], scratch: &'a mut Scratch) -> Result<Line<'a>, Malformed> {
         let Scratch { bytes, line: place } = scratch;
-        match docker::unwrapped(line, place) {
-            None => self.read_bare(line, bytes),
-            Some(inner) => self.read_bare(inner, bytes).map_err(|malformed| {
-                let column = malformed.column + docker::BEGINS.len();
+        match docker::unwrap(line, place) {
+            None => self.read_unwrapped(line, bytes),
+            Some(inner) => self.read_unwrapped(inner, bytes).map_err(|malformed| {
+                let column = malformed.column + docker::LINE_START.len();
                 Malformed { column, ..malformed }
             }),
         }
     }
 
     #[inline]
-    fn read_bare<'a>(&mut self, line: &'a [u8], place: &'a mut Vec<u8>) -> Result<Line<'a>, Malformed> {
+    fn read_unwrapped<'a>(&mut self, line: &'a [u8], place: &'a mut Vec<u8>) -> Result<Line<'a>, Malformed> {
         let malformed = match self.formats.get_mut(self.current) {
-            Some(counted) => match counted.format.parsed(line) {
-                Ok(parsed) => return Ok(counted.finished(&parsed, place)),
+            Some(counted) => match counted.format.read_raw(line) {
+                Ok(parsed) => return Ok(counted.finish(&parsed, place)),
                 Err(malformed) => malformed,
             },
-            None => return Err(Malformed::at(0, "a format to read it with")),
+            None => return Err(Malformed::at_byte(0, "a format to read it with")),
         };
-        let (index, parsed) = self.parsed_by_another(line, malformed)?;
-        // One that takes all sorts of fields would go on with lines that another understands better.
+        let (index, parsed) = self.read_by_another(line, malformed)?;
+        // A format that accepts any fields would keep reading lines that another format understands better.
         if self.formats.get(index).is_some_and(|counted| !counted.format.is_loose()) {
             self.current = index;
         }
         Ok(match self.formats.get_mut(index) {
-            Some(counted) => counted.finished(&parsed, place),
+            Some(counted) => counted.finish(&parsed, place),
             None => Line::Other,
         })
     }
 
-    /// Reads a line that the current format does not: by which format, and what. What is malformed is told by the
-    /// likeliest.
+    /// Reads a line that the current format cannot read, and returns which format did. The error is that of the likeliest.
     #[cold]
-    fn parsed_by_another<'a>(
-        &mut self,
-        line: &'a [u8],
-        malformed: Malformed,
-    ) -> Result<(usize, Parsed<'a>), Malformed> {
-        let mut told = malformed;
+    fn read_by_another<'a>(&mut self, line: &'a [u8], malformed: Malformed) -> Result<(usize, Parsed<'a>), Malformed> {
+        let mut likeliest = malformed;
         for (index, counted) in self.formats.iter_mut().enumerate().filter(|(index, _)| *index != self.current) {
-            match counted.format.parsed(line) {
+            match counted.format.read_raw(line) {
                 Ok(parsed) => return Ok((index, parsed)),
-                Err(malformed) if index == 0 => told = malformed,
+                Err(malformed) if index == 0 => likeliest = malformed,
                 Err(_) => {}
             }
         }
-        Err(told)
+        Err(likeliest)
     }
 
-    /// What part of the requests each format has read, most first; those that have read none are not there.
+    /// The share of requests that each format has read, the largest first; without formats that have read none.
     pub fn shares(&self) -> Vec<FormatShare> {
         let all: u64 = self.formats.iter().map(|counted| counted.lines).sum();
-        let mut counted: Vec<&Counted> = self.formats.iter().filter(|counted| counted.lines > 0).collect();
+        let mut counted: Vec<&CountedFormat> = self.formats.iter().filter(|counted| counted.lines > 0).collect();
         counted.sort_by_key(|counted| std::cmp::Reverse(counted.lines));
-        let share = |counted: &Counted| counted.lines as f64 / all as f64;
+        let share = |counted: &CountedFormat| counted.lines as f64 / all as f64;
         counted.iter().map(|c| FormatShare { name: c.format.name().to_owned(), share: share(c) }).collect()
     }
-}
 
-impl Formats {
-    /// The first line that the format of most lines has read, field by field.
+    /// The fields of the first request read by the format that has read the most.
     pub fn sample(&self) -> Vec<FieldSample> {
         let most = self.formats.iter().max_by_key(|counted| counted.lines);
         most.map(|counted| counted.sample.clone()).unwrap_or_default()
     }
 
-    /// What to know of how lines were read, of formats that have read any.
+    /// Notes on how lines were read, from formats that have read any.
     pub fn remarks(&self) -> Vec<String> {
         self.formats.iter().filter(|counted| counted.lines > 0).filter_map(|counted| counted.remark.clone()).collect()
     }
 }
 
-/// A line as it was before Docker wrapped it up.
+/// A line without Docker's wrapping.
 fn without_wrapping(line: &[u8]) -> Cow<'_, [u8]> {
     let mut place = Vec::new();
-    docker::unwrapped(line, &mut place).map_or(Cow::Borrowed(line), |inner| Cow::Owned(inner.to_vec()))
+    docker::unwrap(line, &mut place).map_or(Cow::Borrowed(line), |inner| Cow::Owned(inner.to_vec()))
 }
 
-/// A format that is tried.
+/// A format under consideration, and how it reads the sample.
 struct Candidate {
     format: Format,
     outcomes: Vec<Outcome>,
@@ -207,7 +201,7 @@ enum Outcome {
 }
 
 impl Candidate {
-    /// All that there are for these lines, the most particular first.
+    /// All candidates for these lines, the most specific first.
     fn all(lines: &[&[u8]]) -> Vec<Candidate> {
         let mut candidates: Vec<Candidate> =
             Format::candidates().into_iter().map(|format| Candidate::new(format, lines)).collect();
@@ -245,12 +239,12 @@ impl Candidate {
                 Err(_) => Outcome::Malformed,
             });
         }
-        // A `-` may be anything: a column of them is not one of times.
+        // `-` matches any column. A column of nothing else is not a duration.
         let times = ["%D", "%T", "s}T", "request_time", "$duration"];
         if times.iter().any(|time| format.name().contains(time)) && !has_service {
             outcomes.fill(Outcome::Malformed);
         }
-        // Nor is a quoted field of anything else one of addresses.
+        // Nor is a quoted column a forwarded client if few of its values are addresses.
         let mut candidate = Candidate { format, outcomes, remark: None };
         if candidate.format.name().contains("x_forwarded_for") && addresses * 2 < candidate.entries() {
             candidate.outcomes.fill(Outcome::Malformed);
@@ -263,13 +257,12 @@ impl Candidate {
     }
 }
 
-/// Whether a client is an address or a host's name.
+/// Whether a client is an address or a host name.
 fn is_host(client: &[u8]) -> bool {
-    ip(client).is_some() || client.is_empty() || client.contains(&b'.')
+    parse_ip(client).is_some() || client.is_empty() || client.contains(&b'.')
 }
 
-/// Of two formats that read the same lines, one with a virtual host at the beginning and one with what proxies say of the
-/// client, one is refused.
+/// Where a format with a virtual host and one with a forwarded client read the same lines, refuses one of them.
 fn refuse_hosts(candidates: &mut [Candidate], lines: &[&[u8]]) {
     let place = |candidates: &[Candidate], name: &str| candidates.iter().position(|other| other.format.name() == name);
     let forwarded: Vec<String> = candidates
@@ -290,7 +283,7 @@ fn refuse_hosts(candidates: &mut [Candidate], lines: &[&[u8]]) {
     }
 }
 
-/// Which reads most requests of those lines that no other has read; the first of several.
+/// The candidate that reads the most lines not read by others; the first of equals.
 fn best(candidates: &[Candidate], is_read: &[bool]) -> Option<usize> {
     let reads = |candidate: &Candidate| {
         let new = candidate.outcomes.iter().zip(is_read);
@@ -300,7 +293,7 @@ fn best(candidates: &[Candidate], is_read: &[bool]) -> Option<usize> {
     counts.min_by_key(|(index, count)| (std::cmp::Reverse(*count), *index)).map(|(index, _)| index)
 }
 
-/// The error that shows a line, says which format comes nearest and where that one ends, and what to do.
+/// The error for an unknown format: shows a line, the nearest format and where it fails, and what to do.
 fn unknown(lines: &[&[u8]]) -> LogError {
     let line = lines.iter().find(|line| !line.starts_with(b"#")).or(lines.first()).copied().unwrap_or_default();
     let start = String::from_utf8_lossy(line.get(..100).unwrap_or(line)).into_owned();

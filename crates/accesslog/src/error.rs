@@ -1,9 +1,9 @@
-//! Why a log cannot be read, and what to do about it.
+//! Errors about logs, with advice.
 
 use std::io;
 use std::path::PathBuf;
 
-/// The error of this crate. That a line is malformed is none: it is counted.
+/// The error of this crate. A malformed line is not an error, but counted.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     /// A file cannot be opened or read.
@@ -11,22 +11,22 @@ pub enum LogError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The cause.
         source: io::Error,
     },
-    /// No file has such a name.
+    /// No file matches a pattern.
     #[error("no file matches {0}: check the path, and that the shell has not expanded it already")]
     NoMatch(String),
-    /// There is no line in any source.
+    /// No log has a line.
     #[error("the log is empty: {0}")]
     Empty(String),
-    /// Nothing that is known looks like its lines.
+    /// No known format reads the lines.
     #[error("{0}")]
     UnknownFormat(String),
-    /// A format that cannot be read as one.
+    /// A format string or a workload that cannot be used.
     #[error("{0}")]
     BadFormat(String),
-    /// Not one request is left to say something about.
+    /// The logs have no request that can be used.
     #[error("{0}")]
     NoRequests(String),
 }

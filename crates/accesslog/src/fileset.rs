@@ -1,9 +1,8 @@
-//! The document root that a Workload's requests need: a file for every URL that is listed, whether in the document, in a
-//! file or as one of a set, of the size that is given for it. What has places to be filled in, a program answers and no
-//! file.
+//! The document root that a Workload's requests need: a file of the right size for every URL that the Workload lists,
+//! in the document, in a file or in a set. URL templates get no file, as a program answers them.
 //!
-//! Queries are no part of a file's name, so URLs that differ in nothing else share a file, of the mean of their sizes
-//! by weight. A URL that ends with a slash is its `index.html`; one that is also the directory of another is as well.
+//! File names have no query, so URLs that differ only in the query share a file of their mean size, weighted by their
+//! requests. A URL that ends with a slash becomes `index.html`, as does one that is also a directory of other URLs.
 
 use crate::LogError;
 use brimful_core::template::is_template;
@@ -13,39 +12,39 @@ use std::fs;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// What a URL's file holds where its size is not known.
+/// Size of a file whose URL has no known size.
 const UNKNOWN_BYTES: u64 = 1;
-/// No file is larger; who wants more has to make it.
-const MOST_BYTES: u64 = 4 << 30;
-/// The files hold this, again and again: text, so that they can be compressed, and not to nothing.
+/// Upper bound of a file's size.
+const MAX_FILE_BYTES: u64 = 4 << 30;
+/// Content of the files, repeated: text, which compresses well but not to nothing.
 const LINES: &[u8] = include_bytes!("fileset.rs");
 
-/// What was made.
+/// The files that were created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Made {
-    /// Files.
+pub struct FilesetTotals {
+    /// Number of files.
     pub files: u64,
-    /// Bytes of all of them.
+    /// Total bytes.
     pub bytes: u64,
 }
 
-/// Makes the files under a directory, which need not be there. Files of other names in it stay.
+/// Creates the files under a directory, which is created if necessary. Other files in it are left alone.
 ///
 /// # Errors
-/// [`LogError::Io`] where one cannot be written, [`LogError::BadFormat`] where a URL leads out of the directory or is
-/// too large.
-pub fn fileset(workload: &Workload, directory: &Path) -> Result<Made, LogError> {
-    let mut made = Made::default();
-    for (name, bytes) in files(workload)? {
-        make(&directory.join(&name), bytes)?;
+/// [`LogError::Io`] if a file cannot be written, [`LogError::BadFormat`] if a URL leads out of the directory or its file
+/// would be too large.
+pub fn fileset(workload: &Workload, directory: &Path) -> Result<FilesetTotals, LogError> {
+    let mut made = FilesetTotals::default();
+    for (name, bytes) in file_sizes(workload)? {
+        create_file(&directory.join(&name), bytes)?;
         made.files += 1;
         made.bytes += bytes;
     }
     Ok(made)
 }
 
-/// Makes one file, and the directories that it lies in.
-pub(crate) fn make(path: &Path, bytes: u64) -> Result<(), LogError> {
+/// Creates one file and its parent directories.
+pub(crate) fn create_file(path: &Path, bytes: u64) -> Result<(), LogError> {
     let failed = |source| LogError::Io { path: path.to_owned(), source };
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent).map_err(failed)?;
@@ -53,16 +52,16 @@ pub(crate) fn make(path: &Path, bytes: u64) -> Result<(), LogError> {
     write(path, bytes).map_err(failed)
 }
 
-/// A size that stands for those within a 64th of it: its seven highest bits, rounded.
-pub(crate) fn step_of_size(bytes: u64) -> u64 {
+/// Rounds a size to its seven highest bits, so that sizes within a 64th of it share one file.
+pub(crate) fn rounded_size(bytes: u64) -> u64 {
     let shift = (64 - bytes.leading_zeros()).saturating_sub(7);
     let half = if shift > 0 { 1 << (shift - 1) } else { 0 };
-    (bytes.saturating_add(half) >> shift << shift).min(MOST_BYTES)
+    (bytes.saturating_add(half) >> shift << shift).min(MAX_FILE_BYTES)
 }
 
-/// Name below the directory, and bytes.
-fn files(workload: &Workload) -> Result<BTreeMap<PathBuf, u64>, LogError> {
-    // Sums of weight and of weight times bytes.
+/// Sizes of the files, by their names below the directory.
+fn file_sizes(workload: &Workload) -> Result<BTreeMap<PathBuf, u64>, LogError> {
+    // The sum of weights, and of weights times bytes.
     let mut sizes: BTreeMap<PathBuf, (f64, f64)> = BTreeMap::new();
     for class in workload.classes.iter().filter(|class| class.has_list()) {
         for place in 0..class.len() {
@@ -70,19 +69,19 @@ fn files(workload: &Workload) -> Result<BTreeMap<PathBuf, u64>, LogError> {
             if is_template(&path) {
                 continue;
             }
-            let (known, weight) = (sizes.entry(name(&path)?).or_default(), class.weight(place));
+            let (known, weight) = (sizes.entry(file_name(&path)?).or_default(), class.weight(place));
             if let Some(bytes) = class.bytes(place).filter(|_| weight > 0.0) {
                 *known = (known.0 + weight, known.1 + weight * bytes as f64);
             }
         }
     }
-    // What lies in a directory stands right after it.
+    // A directory's content follows it in the sorted map.
     let names: Vec<PathBuf> = sizes.keys().cloned().collect();
     let mut next = names.iter().skip(1);
     let mut found = BTreeMap::new();
     for (file, (weight, sum)) in sizes {
         let bytes = if weight > 0.0 { (sum / weight).round() as u64 } else { UNKNOWN_BYTES };
-        if bytes > MOST_BYTES {
+        if bytes > MAX_FILE_BYTES {
             let what = format!("{} would have {bytes} bytes, more than 4 GiB: make it yourself", file.display());
             return Err(LogError::BadFormat(what));
         }
@@ -93,11 +92,11 @@ fn files(workload: &Workload) -> Result<BTreeMap<PathBuf, u64>, LogError> {
     Ok(found)
 }
 
-/// Of a path and query, as servers look for it: percent signs decoded, nothing but down.
-fn name(url: &str) -> Result<PathBuf, LogError> {
+/// The file of a path and query, as servers look it up: percent-decoded, and never outside the root.
+fn file_name(url: &str) -> Result<PathBuf, LogError> {
     let bad = |why: &str| LogError::BadFormat(format!("no file can stand for {}: {why}", one_line(url)));
     let path = url.split(['?', '#']).next().unwrap_or_default();
-    let decoded = String::from_utf8(decoded(path.as_bytes())).map_err(|_| bad("its name is not UTF-8"))?;
+    let decoded = String::from_utf8(percent_decoded(path.as_bytes())).map_err(|_| bad("its name is not UTF-8"))?;
     let parts: Vec<&str> = decoded.split('/').filter(|part| !part.is_empty()).collect();
     if parts.iter().any(|part| matches!(*part, "." | "..") || part.contains('\0') || part.len() > 255) {
         return Err(bad("it leads out of the directory, or has a name that no file can have"));
@@ -106,7 +105,7 @@ fn name(url: &str) -> Result<PathBuf, LogError> {
     Ok(if decoded.ends_with('/') { name.join("index.html") } else { name })
 }
 
-fn decoded(path: &[u8]) -> Vec<u8> {
+fn percent_decoded(path: &[u8]) -> Vec<u8> {
     let hex = |byte: &u8| (*byte as char).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
     let mut found = Vec::with_capacity(path.len());
     let mut rest = path;
@@ -162,7 +161,7 @@ mod tests {
             ("/unknown", 1.0, None),
         ]);
         assert_eq!(made.validate(), Ok(()));
-        assert_eq!(fileset(&made, &root).unwrap(), Made { files: 5, bytes: 100 + 25 + 7 + 20_000 + 1 });
+        assert_eq!(fileset(&made, &root).unwrap(), FilesetTotals { files: 5, bytes: 100 + 25 + 7 + 20_000 + 1 });
         let size = |name: &str| fs::metadata(root.join(name)).unwrap().len();
         assert_eq!((size("index.html"), size("a b"), size("docs/index.html")), (100, 25, 7));
         assert_eq!((size("docs/a.html"), size("unknown")), (20_000, 1));
@@ -187,11 +186,11 @@ mod tests {
     fn steps_of_sizes_are_fine_and_few() {
         let mut steps = std::collections::BTreeSet::new();
         for bytes in (0..3000).chain((1..400).map(|i| 7919 * i * i)) {
-            let step = step_of_size(bytes);
+            let step = rounded_size(bytes);
             assert!(step.abs_diff(bytes) * 128 <= bytes.max(1), "{bytes} {step}");
             steps.insert(step);
         }
-        assert!(steps.len() < 1000 && step_of_size(u64::MAX) == MOST_BYTES);
+        assert!(steps.len() < 1000 && rounded_size(u64::MAX) == MAX_FILE_BYTES);
     }
 
     #[test]

@@ -1,39 +1,39 @@
-//! Formats of access logs: from a line's bytes to an [`Entry`](crate::Entry).
+//! Formats of access logs: from the bytes of a line to an [`Entry`](crate::Entry).
 //!
-//! - `pattern`: fields in a given order; `apache` and `nginx` make one of what a server is configured with, which
-//!   `configuration` finds in its files.
-//! - `labelled`: fields with names; `json` and `ltsv` are such.
-//! - `w3c`, `haproxy` and `squid`: fields in an order that the log tells, and those of two proxies.
-//! - `prefix`: what syslog and the like put before a line; `docker`: lines wrapped up in JSON.
-//! - `time`, `number`: what stands in fields. `found`: what is known of a line, on its way to an entry.
+//! - `pattern`: fields in a fixed order. `apache` and `nginx` compile a server's format string into a pattern, and
+//!   `configuration` extracts the format strings from a server's configuration files.
+//! - `labelled`: fields with names, as in LTSV and in JSON (`json`).
+//! - `w3c`, `haproxy` and `squid`: formats with readers of their own.
+//! - `prefix`: what syslog and container runtimes write before a line. `docker`: lines wrapped in JSON.
+//! - `time`, `number`: values of fields. `request`: a request while its line is being read.
 //!
-//! A reader looks at each byte of a line a few times at most and allocates nothing, unless the line is malformed.
+//! A reader looks at each byte of a line a few times at most. It allocates only to describe a malformed line.
 
 mod apache;
 mod configuration;
+mod directive;
 pub(crate) mod docker;
-mod found;
 mod haproxy;
 mod json;
 mod labelled;
-mod ltsv;
 mod nginx;
 mod number;
 mod pattern;
 mod prefix;
+mod request;
 mod squid;
 mod time;
 mod w3c;
 
 use crate::entry::{Line, Malformed, Scratch};
 use crate::error::LogError;
-pub(crate) use found::{Parsed, ip, is_address_list};
-pub(crate) use number::{Unit, has_milliseconds, has_unit, whole};
+pub(crate) use number::{TimeUnit, has_milliseconds, has_unit, whole_number};
 pub(crate) use pattern::tail::{TailField, TailFields};
 use pattern::{Pattern, Tail};
+pub(crate) use request::{Parsed, is_address_list, parse_ip};
 use time::Clock;
 
-/// How lines are read.
+/// Reads the lines of one log format.
 #[derive(Clone, Debug)]
 pub struct Format {
     name: String,
@@ -43,21 +43,21 @@ pub struct Format {
 #[derive(Clone, Debug)]
 enum Reader {
     Pattern(Box<Pattern>),
-    /// With the unit of whole numbers that do not say theirs.
-    Json(Clock, Unit),
-    Ltsv(Clock, Unit),
+    /// With the unit of whole-number durations whose field does not name one.
+    Json(Clock, TimeUnit),
+    Ltsv(Clock, TimeUnit),
     W3c(Box<w3c::W3c>),
     Haproxy(Clock),
     Squid,
 }
 
-/// A format that is known by name: what is written of a request, and by whom.
+/// A format that is known by name.
 struct BuiltIn {
     name: &'static str,
-    /// As nginx would have it.
+    /// The fields, written as an nginx `log_format`.
     format: &'static str,
     tail: Tail,
-    /// Whether the time is that of the end of the request.
+    /// Whether its timestamps mark the end of the request.
     is_end: bool,
 }
 
@@ -76,7 +76,7 @@ const ELB: &str = concat!(
     "$time_iso8601 $elb $client_port $target $stage $upstream_stage $stage $status $target_status $received ",
     r#"$bytes_sent "$url_request" "$http_user_agent" $cipher $tls"#
 );
-// The version is the last field that each log has; its time is that of the request's coming.
+// `$version` is the last field that every S3 log has. The timestamp marks the arrival of the request.
 const S3: &str = concat!(
     "$owner $bucket [$time_local] $remote_addr $requester $id $operation $key ",
     r#""$request" $status $error $body_bytes_sent $size $milliseconds $upstream_milliseconds "#,
@@ -100,7 +100,7 @@ const ISTIO: &str = concat!(
     r#"$milliseconds $upstream_milliseconds "$http_x_forwarded_for" "$http_user_agent" "$id" "$http_host" "#,
     r#""$upstream" $cluster $local $downstream $client_port $sni $route"#
 );
-// Its requests have whole URLs.
+// Varnish logs requests with whole URLs.
 const VARNISH: &str = concat!(
     r#"$remote_addr $ident $user [$time_local] "$url_request" $status $body_bytes_sent "#,
     r#""$http_referer" "$http_user_agent""#
@@ -112,7 +112,7 @@ const V_COMBINED: &str = concat!(
     r#""$request" $status $body_bytes_sent "$http_referer" "$http_user_agent""#
 );
 
-// What proxies say of the client, before the address of the last of them.
+// The client list that proxies forward (`X-Forwarded-For`) comes before the address of the last proxy.
 const FORWARDED_COMMON: &str =
     concat!("$forwarded $address $ident $user [$time_local] ", r#""$request" $status $body_bytes_sent"#);
 const FORWARDED_COMBINED: &str = concat!(
@@ -120,7 +120,7 @@ const FORWARDED_COMBINED: &str = concat!(
     r#""$request" $status $body_bytes_sent "$http_referer" "$http_user_agent""#
 );
 
-/// Formats whose lines follow one pattern, in the order in which they are tried.
+/// Formats whose lines follow one pattern, in the order in which detection tries them.
 static BUILT_IN: [BuiltIn; 15] = [
     BuiltIn { name: "varnish", format: VARNISH, tail: Tail::End, is_end: true },
     BuiltIn { name: "alb", format: ALB, tail: Tail::Anything, is_end: true },
@@ -139,7 +139,7 @@ static BUILT_IN: [BuiltIn; 15] = [
     BuiltIn { name: "common", format: COMMON, tail: Tail::End, is_end: true },
 ];
 
-/// What is often added to Common, Combined and vhost_combined, and known without a look at its numbers.
+/// Fields often added to Common, Combined and vhost_combined that are recognized without inspecting their numbers.
 static ADDED: [&str; 5] = [
     "$request_time",
     "\"$request_time\"",
@@ -148,7 +148,7 @@ static ADDED: [&str; 5] = [
     "\"$http_x_forwarded_for\"",
 ];
 
-/// Fields of an addition as its name has them, and as they are read.
+/// Fields that may be added to a format: as its name shows them, and as variables of the built-in formats.
 static ADDED_FIELDS: [(&str, &str); 14] = [
     ("%T/%D", "${seconds}/${microseconds}"),
     ("%{ms}T", "${milliseconds}"),
@@ -160,15 +160,15 @@ static ADDED_FIELDS: [(&str, &str); 14] = [
     ("$request_time", "${decimal_time}"),
     ("$upstream_response_time", "${decimal_upstream}"),
     ("$http_x_forwarded_for", "${http_x_forwarded_for}"),
-    // These say nothing that a profile needs.
+    // A profile does not use these.
     ("%P", "${process}"),
     ("%k", "${keepalive}"),
     ("%O", "${sent}"),
     ("_", "${anything}"),
 ];
 
-/// An addition as nginx would have it: fields with a space between them, perhaps quoted or with a label (`rt=%D`).
-fn added(name: &str) -> Option<String> {
+/// Translates added fields to nginx variables. Fields are separated by a space, and may have quotes or a label (`rt=%D`).
+fn addition_format(name: &str) -> Option<String> {
     let read = |field: &str| {
         let (label, field) = match field.split_once('=') {
             Some((label, field)) => (format!("{label}="), field),
@@ -185,20 +185,20 @@ fn added(name: &str) -> Option<String> {
 }
 
 impl BuiltIn {
-    /// Whether servers often write more fields after its own.
+    /// Whether servers are often configured to write more fields after those of this format.
     fn is_extended(&self) -> bool {
         self.name.ends_with("combined") || self.name.ends_with("common")
     }
 }
 
 impl Format {
-    /// By the name that `--format` takes: `combined`, `json`, `w3c` and so on (see [`Format::names`]); also the names
-    /// of formats that were found out, like `combined + %D`.
+    /// Returns the format with a name that `--format` takes, such as `combined`, `json` or `w3c` (see [`Format::names`]).
+    /// Also accepts the names of detected formats, such as `combined + %D`.
     pub fn named(name: &str) -> Option<Format> {
         let lower = name.trim().to_ascii_lowercase();
         let reader = match lower.as_str() {
-            "json" | "caddy" => Reader::Json(Clock::default(), Unit::Milliseconds),
-            "ltsv" => Reader::Ltsv(Clock::default(), Unit::Milliseconds),
+            "json" | "caddy" => Reader::Json(Clock::default(), TimeUnit::Milliseconds),
+            "ltsv" => Reader::Ltsv(Clock::default(), TimeUnit::Milliseconds),
             "w3c" | "iis" => Reader::W3c(Box::new(w3c::W3c::iis())),
             "cloudfront" => Reader::W3c(Box::new(w3c::W3c::cloudfront())),
             "haproxy" => Reader::Haproxy(Clock::default()),
@@ -208,55 +208,55 @@ impl Format {
         Some(Format { name: lower, reader })
     }
 
-    /// A pattern that is built in, perhaps with what is added to it.
+    /// Returns a built-in pattern, with the fields that its name adds (`combined + %D`).
     fn with_addition(name: &str, lower: &str) -> Option<Format> {
         let (base, addition) = name.split_once(" + ").map_or((lower, None), |(base, addition)| (base, Some(addition)));
         let built_in = BUILT_IN.iter().find(|built_in| built_in.name == base)?;
         let (format, tail) = match addition {
             None => (built_in.format.to_owned(), built_in.tail),
             Some("fields") => (built_in.format.to_owned(), Tail::Fields { with_time: base.ends_with("common") }),
-            Some(text) => (format!("{} {}", built_in.format, added(text)?), built_in.tail),
+            Some(text) => (format!("{} {}", built_in.format, addition_format(text)?), built_in.tail),
         };
         let pattern = nginx::built_in(&format, tail, built_in.is_end)?;
-        Some(Format::of(if addition.is_some() { name } else { lower }, pattern))
+        Some(Format::from_pattern(if addition.is_some() { name } else { lower }, pattern))
     }
 
-    /// Those formats that are extended: each with whatever follows it.
+    /// The formats that servers often extend, each reading any text after its own fields.
     pub(crate) fn open_ended() -> impl Iterator<Item = (&'static str, Format)> {
         let extended = BUILT_IN.iter().filter(|built_in| built_in.is_extended());
         extended.filter_map(|built_in| {
             let pattern = nginx::built_in(built_in.format, Tail::Anything, built_in.is_end)?;
-            Some((built_in.name, Format::of(built_in.name, pattern)))
+            Some((built_in.name, Format::from_pattern(built_in.name, pattern)))
         })
     }
 
-    /// What follows a line's fields, if its fields can be read.
+    /// Returns what follows the format's own fields in a line, or `None` if these cannot be read.
     pub(crate) fn rest_of<'a>(&mut self, line: &'a [u8]) -> Option<&'a [u8]> {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
-        let line = line.get(prefix::length(line)..)?;
+        let line = line.get(prefix::prefix_length(line)..)?;
         match &mut self.reader {
             Reader::Pattern(pattern) => pattern.rest_of(line),
             _ => None,
         }
     }
 
-    /// All names, but for those of formats with additions.
+    /// The names of all formats, without those of formats with added fields.
     pub fn names() -> Vec<&'static str> {
         let patterns = BUILT_IN.iter().rev().map(|built_in| built_in.name);
         patterns.chain(["json", "ltsv", "w3c", "cloudfront", "haproxy", "squid"]).collect()
     }
 
-    /// Of Apache's `LogFormat`: the directive or its content.
+    /// Compiles Apache's `LogFormat`: the whole directive or its format string.
     pub fn apache(log_format: &str) -> Result<Format, LogError> {
-        Ok(Format::of(log_format, apache::pattern(log_format)?))
+        Ok(Format::from_pattern(log_format, apache::pattern(log_format)?))
     }
 
-    /// Of nginx's `log_format`: the directive or its content.
+    /// Compiles nginx's `log_format`: the whole directive or its format string.
     pub fn nginx(log_format: &str) -> Result<Format, LogError> {
-        Ok(Format::of(log_format, nginx::pattern(log_format)?))
+        Ok(Format::from_pattern(log_format, nginx::pattern(log_format)?))
     }
 
-    /// What `--format` takes: a name; text with `%` is Apache's, with `$` nginx's.
+    /// Parses what `--format` takes: a name, an Apache format string (with `%`) or an nginx format string (with `$`).
     pub fn parse(text: &str) -> Result<Format, LogError> {
         if let Some(format) = Format::named(text) {
             return Ok(format);
@@ -274,19 +274,19 @@ impl Format {
         } else {
             Err(LogError::BadFormat(format!(
                 "no format is called `{}`: --format takes {}, or a LogFormat (Apache) or log_format (nginx) string",
-                apache::shown(text),
+                directive::excerpt(text),
                 Format::names().join(", ")
             )))
         }
     }
 
-    /// All formats that a server's configuration file defines and uses (nginx: `log_format` and `access_log`, Apache:
-    /// `LogFormat` and `CustomLog`), most used first, by the names that they have there.
+    /// All formats that a server's configuration file defines or uses, the most used first, named as in the file. Reads
+    /// nginx's `log_format` and `access_log`, and Apache's `LogFormat` and `CustomLog`.
     pub fn of_configuration(text: &str) -> Result<Vec<Format>, LogError> {
         configuration::formats(text)
     }
 
-    /// Its name, or the format string itself.
+    /// Its name, or its format string if it has no name.
     pub fn name(&self) -> &str {
         match &self.reader {
             Reader::W3c(w3c) if w3c.is_cloudfront() => "cloudfront",
@@ -294,47 +294,47 @@ impl Format {
         }
     }
 
-    /// Whether it takes lines that end with any fields.
+    /// Whether it accepts lines with any further fields.
     pub(crate) fn is_loose(&self) -> bool {
         self.name.ends_with(" + fields")
     }
 
-    /// Reads a line, without its newline. Texts of the entry are of the line or of the scratch, whose content is
-    /// replaced.
+    /// Reads a line without its newline. Texts of the entry borrow from the line or from `scratch`, which is overwritten.
     pub fn read<'a>(&mut self, line: &'a [u8], scratch: &'a mut Scratch) -> Result<Line<'a>, Malformed> {
-        Ok(finished(&self.parsed(line)?, &mut scratch.bytes))
+        Ok(finish_line(&self.read_raw(line)?, &mut scratch.bytes))
     }
 
-    /// Reads a line as far as that goes without scratch. What is read can be [`finished`] at once.
-    pub(crate) fn parsed<'a>(&mut self, line: &'a [u8]) -> Result<Parsed<'a>, Malformed> {
+    /// Reads a line as far as possible without scratch memory; [`finish_line`] completes it.
+    pub(crate) fn read_raw<'a>(&mut self, line: &'a [u8]) -> Result<Parsed<'a>, Malformed> {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         if line.is_empty() {
             return Ok(Parsed::Other);
         }
-        match prefix::length(line) {
-            0 => self.parsed_bare(line),
-            length if self.may_be_carried() => {
-                let parsed = self.parsed_bare(line.get(length..).unwrap_or_default());
+        match prefix::prefix_length(line) {
+            0 => self.read_unprefixed(line),
+            length if self.may_have_prefix() => {
+                let parsed = self.read_unprefixed(line.get(length..).unwrap_or_default());
                 parsed.map_err(|malformed| Malformed { column: malformed.column + length, ..malformed })
             }
-            _ => self.parsed_bare(line),
+            _ => self.read_unprefixed(line),
         }
     }
 
     #[inline]
-    fn parsed_bare<'a>(&mut self, line: &'a [u8]) -> Result<Parsed<'a>, Malformed> {
+    fn read_unprefixed<'a>(&mut self, line: &'a [u8]) -> Result<Parsed<'a>, Malformed> {
         match &mut self.reader {
             Reader::Pattern(pattern) => pattern.read(line),
-            Reader::Json(clock, whole) => json::read(line, clock, *whole),
-            Reader::Ltsv(clock, whole) => ltsv::read(line, clock, *whole),
+            Reader::Json(clock, default_unit) => json::read(line, clock, *default_unit),
+            Reader::Ltsv(clock, default_unit) => labelled::read_ltsv(line, clock, *default_unit),
             Reader::W3c(w3c) => w3c.read(line),
             Reader::Haproxy(clock) => haproxy::read(line, clock),
             Reader::Squid => squid::read(line),
         }
     }
 
-    /// Whether syslog's words before a line are none of its own.
-    fn may_be_carried(&self) -> bool {
+    /// Whether a syslog or container prefix may precede its lines. A format that begins with a time would mistake its own
+    /// fields for a prefix.
+    fn may_have_prefix(&self) -> bool {
         match &self.reader {
             Reader::Pattern(pattern) => !pattern.begins_with_time(),
             Reader::Json(..) | Reader::Ltsv(..) | Reader::Squid => true,
@@ -342,17 +342,16 @@ impl Format {
         }
     }
 
-    /// This format with `whole` as the unit of whole numbers that do not name theirs; `None` where it has no such numbers.
-    pub(crate) fn with_whole_unit(mut self, unit: Unit) -> Option<Format> {
+    /// The same format with another unit for whole-number durations; `None` if its durations always have a known unit.
+    pub(crate) fn with_default_unit(mut self, unit: TimeUnit) -> Option<Format> {
         match &mut self.reader {
-            Reader::Json(_, whole) | Reader::Ltsv(_, whole) => *whole = unit,
+            Reader::Json(_, default_unit) | Reader::Ltsv(_, default_unit) => *default_unit = unit,
             _ => return None,
         }
         Some(self)
     }
 
-    /// Of a pattern.
-    fn of(name: &str, pattern: Pattern) -> Format {
+    fn from_pattern(name: &str, pattern: Pattern) -> Format {
         Format { name: name.to_owned(), reader: Reader::Pattern(Box::new(pattern)) }
     }
 
@@ -360,11 +359,11 @@ impl Format {
         Format { name: name.to_owned(), ..self }
     }
 
-    /// Formats to try on a log of which nothing is known, the most particular first.
+    /// Formats to try on an unknown log, the most specific first.
     pub(crate) fn candidates() -> Vec<Format> {
         let mut names: Vec<String> =
             ["json", "haproxy", "squid", "w3c", "cloudfront", "ltsv"].map(str::to_owned).into();
-        // Varnish's reads all that Combined does.
+        // Varnish's pattern reads every line that Combined reads, so it would hide Combined.
         for built_in in BUILT_IN.iter().filter(|built_in| built_in.name != "varnish") {
             if built_in.is_extended() {
                 names.extend(ADDED.iter().map(|shown| format!("{} + {shown}", built_in.name)));
@@ -378,11 +377,11 @@ impl Format {
     }
 }
 
-/// The line that was read; `place` is for texts that are not in it as they are.
+/// Turns a parsed line into an entry. `buffer` holds texts that differ from the line's bytes.
 #[inline]
-pub(crate) fn finished<'a>(parsed: &Parsed<'a>, place: &'a mut Vec<u8>) -> Line<'a> {
+pub(crate) fn finish_line<'a>(parsed: &Parsed<'a>, buffer: &'a mut Vec<u8>) -> Line<'a> {
     match parsed {
-        Parsed::Found(found) => Line::Entry(found.entry(place)),
+        Parsed::Request(request) => Line::Entry(request.to_entry(buffer)),
         Parsed::Other => Line::Other,
     }
 }

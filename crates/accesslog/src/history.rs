@@ -1,50 +1,51 @@
-//! Requests per hour over all of a site's logs: the history that a forecast begins with.
+//! Counts requests per hour over all of a site's logs: the history for a forecast.
 
 use crate::LogError;
 use crate::detect::Formats;
 use crate::logs::Logs;
-use crate::read::{Kept, Progress, Read, ReadOptions};
+use crate::read::{Kept, Progress, ReadOptions, ReadSummary};
 use jiff::tz::Offset;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Length of a step in seconds. Days and weeks show in it, and it is as fine as clocks that are set twice a year allow.
+/// Length of a step in seconds: short enough to show daily patterns, and as short as changes of daylight saving time
+/// allow.
 pub const STEP_S: i64 = 3600;
 const STEP_NS: i64 = STEP_S * 1_000_000_000;
-/// Hours without any request that lie between two that have some are taken for hours without requests; longer gaps are
-/// taken for a stamp that is wrong.
-const LONGEST_GAP: i64 = 24 * 366;
+/// The longest gap between two requests, in hours; a longer gap means that a stamp is wrong.
+const MAX_GAP_HOURS: i64 = 24 * 366;
 
-/// Requests by hour.
+/// Requests per hour.
 #[derive(Clone, Debug)]
 pub struct History {
-    /// When the first hour begins, in seconds since 1970.
+    /// Beginning of the first hour, in seconds since 1970.
     pub from_s: i64,
-    /// How far east of UTC the logs' own clocks are, in seconds, as most of the first stamps say; 0 where they do not.
+    /// The offset of the logs' clocks from UTC, in seconds east, as most of the first stamps state it; 0 if they state
+    /// none.
     pub offset_s: i32,
-    /// Requests in each, one after another; those that the log has only a part of, at its ends, are left out.
+    /// Requests in each whole hour. The incomplete hours at the ends of the logs are left out.
     pub counts: Vec<u64>,
-    /// What was read.
-    pub read: Read,
+    /// The result of reading the logs.
+    pub read: ReadSummary,
 }
 
-/// Whether a text that begins like this is an access log.
+/// Whether a file that begins with `head` is an access log.
 pub fn is_log(head: &[u8]) -> bool {
     const MAGIC: [&[u8]; 3] = [b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh"];
     if MAGIC.iter().any(|magic| head.starts_with(magic)) {
         return true;
     }
-    // The last line may be cut off.
+    // The last line may be incomplete.
     let head = brimful_core::text::bytes_without_mark(head);
     let whole = head.iter().rposition(|byte| *byte == b'\n').map_or(head, |end| &head[..end]);
     let lines: Vec<&[u8]> = whole.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).take(50).collect();
     !lines.is_empty() && Formats::detect(&lines).is_ok()
 }
 
-/// Reads logs, in any order.
+/// Counts the requests of logs, which may be in any order.
 ///
 /// # Errors
-/// [`LogError`] when they cannot be read, or are of less than an hour.
+/// [`LogError`] if they cannot be read, or have fewer than two whole hours.
 pub fn history(
     paths: &[String],
     options: ReadOptions,
@@ -69,10 +70,10 @@ pub fn history(
     Ok(History { from_s: from * STEP_S, offset_s, counts, read })
 }
 
-/// Without gaps, and without the hours at both ends. After a gap that no site has, the longer part is taken.
+/// The first whole hour, and the counts of all whole hours. If a gap is too long, only the part with the most requests.
 fn whole_hours(hours: &BTreeMap<i64, u64>) -> Option<(i64, Vec<u64>)> {
     let all: Vec<(i64, u64)> = hours.iter().map(|(hour, count)| (*hour, *count)).collect();
-    let parts = all.chunk_by(|a, b| b.0 - a.0 <= LONGEST_GAP);
+    let parts = all.chunk_by(|a, b| b.0 - a.0 <= MAX_GAP_HOURS);
     let longest = parts.max_by_key(|part| part.iter().map(|(_, count)| count).sum::<u64>())?;
     let (first, last) = (longest.first()?.0, longest.last()?.0);
     let whole: Vec<u64> = (first + 1..last).map(|hour| hours.get(&hour).copied().unwrap_or(0)).collect();
@@ -80,8 +81,8 @@ fn whole_hours(hours: &BTreeMap<i64, u64>) -> Option<(i64, Vec<u64>)> {
 }
 
 impl History {
-    /// As `plan forecast` reads histories: time and count, a line each. Times are by the logs' own clocks, so that days
-    /// begin when they do there.
+    /// CSV for `plan forecast`, with a time and a count per line. Times have the logs' own offset, so that days begin at
+    /// their midnight.
     pub fn to_csv(&self) -> String {
         let mut text = "time,requests\n".to_owned();
         for (step, count) in (0..).zip(&self.counts) {

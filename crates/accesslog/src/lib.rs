@@ -1,20 +1,18 @@
-//! Access logs: what they say of a site's traffic, as a [`Profile`](brimful_core::profile::Profile) and a `Workload`.
+//! Access logs: a site's traffic, as a [`Profile`](brimful_core::profile::Profile) and a `Workload`.
 //!
-//! - [`source`]: files, compressed or not, sets of rotated ones, stdin → lines.
-//! - [`format`](mod@format), [`detect`]: a line → an [`Entry`], in whatever format, which is found out or given.
-//! - [`readout`](mod@readout): an entry in words, for people to see what a line was taken for.
-//! - [`read`](mod@read): all lines of all sources, each accounted for. [`logs`]: the same, merged by time.
-//! - [`profile`]: entries → a profile, in memory that does not grow with the log. [`sessions`] and [`classes`] are
-//!   parts of it.
-//! - [`workload`]: a profile → the `Workload` that has its traffic; [`fileset`]: the files that its requests need.
-//! - [`history`](mod@history): entries → requests per hour, which a forecast begins with.
-//! - [`compare`]: how far apart two profiles are. [`replay`]: the requests of a log as calls to be made.
+//! - [`source`]: files (compressed or not), rotated sets of files, standard input → lines.
+//! - [`format`](mod@format), [`detect`]: a line → an [`Entry`]. The format is specified or detected.
+//! - [`readout`](mod@readout): an entry in words, which shows the user how a line was read.
+//! - [`read`](mod@read): all lines of all logs, with counts of their outcomes. [`logs`]: the same, merged by time.
+//! - [`profile`]: entries → a profile, in bounded memory.
+//! - [`workload`]: a profile → a `Workload` with the same traffic. [`fileset`]: the files that its requests need.
+//! - [`history`](mod@history): entries → requests per hour, the input of a forecast.
+//! - [`compare`]: compares two profiles. [`replay`]: turns the requests of a log into calls.
 //!
-//! Nothing here panics on any input. Texts of an entry are as the log has them: whoever shows them makes them fit for a
-//! terminal (`core::text`).
+//! No input makes this crate panic. Texts of an entry are the log's own bytes; escape them with `core::text` before
+//! writing them to a terminal.
 #![forbid(unsafe_code)]
 
-pub mod classes;
 pub mod compare;
 pub mod detect;
 mod entry;
@@ -27,7 +25,6 @@ pub mod profile;
 pub mod read;
 pub mod readout;
 pub mod replay;
-pub mod sessions;
 pub mod source;
 pub mod workload;
 

@@ -1,57 +1,59 @@
-//! Entries → a profile, in one pass, whatever the order of their stamps, and in memory that does not grow with them.
+//! Turns entries into a profile in one pass, in any order of their stamps, and in bounded memory.
 //!
-//! - `calendar`: requests by time. [`window`]: what is kept of the busiest window. `bursts`, `hurst`: its arrivals.
-//! - [`sizes`], [`urls`], `popularity`, `kinds`, `times`: bytes, URLs, status and methods, durations.
-//! - `distinct`: how many URLs and clients. `robots`: which requests are theirs.
-//! - `notes`: what to know before the figures are used.
+//! - `calendar`: requests by time. [`window`]: the busiest window. `bursts`, `hurst`: the arrivals in it.
+//! - [`sizes`], [`urls`], `popularity`, `kinds`, `histogram`: bytes, URLs, status and methods, durations.
+//! - `distinct`: number of distinct URLs and clients. `robots`: requests of robots. [`sessions`], [`classes`].
+//! - `notes`: warnings for the reader of the figures.
 //!
-//! The peak window is the busiest of those that begin at whole multiples of its length, or the whole log if that is not
-//! longer, or the one that was given; all that is said of the peak is of that one, as far as the log reaches into it.
+//! The peak window is the given one, or the whole log if that is not longer than a window, or the busiest window that
+//! begins at a whole multiple of its length. All figures of the peak are those of this window, as far as the log covers
+//! it.
 
 mod bursts;
 mod calendar;
+pub mod classes;
 mod distinct;
 mod gaps;
+mod histogram;
 mod hurst;
-mod keys;
 mod kinds;
 mod notes;
 mod options;
 mod popularity;
 mod robots;
+pub mod sessions;
 pub mod sizes;
-mod steps;
-mod times;
 pub mod urls;
 pub mod window;
 
-pub(crate) use distinct::{Distinct, fixed_hash, mix};
+pub(crate) use distinct::mix;
+use distinct::{Distinct, fixed_hash};
 pub use options::{ClassBy, Options, Robots};
 pub use sizes::{SizeCount, SizeCounts};
-pub(crate) use times::Histogram;
 pub use urls::{TopUrl, TopUrls};
-pub use window::{Keyed, Window};
+pub use window::{KeyedRequests, Window};
 
-use crate::read::{Kept, Read};
-use crate::sessions::Sessions;
-use crate::{Entry, LogError, classes};
+use crate::read::{Kept, ReadSummary};
+use crate::{Entry, LogError};
 use brimful_core::profile::{self as document, Arrivals, Peak, Profile};
 use bursts::Bursts;
 use calendar::{Calendar, NS, Span, offset_s};
 use foldhash::fast::RandomState;
 use gaps::Gaps;
+use histogram::Histogram;
 use jiff::tz::{Offset, TimeZone};
 use kinds::Kinds;
-use notes::Seen;
+use notes::FieldCounts;
 use robots::Agents;
+use sessions::Sessions;
 use std::ops::Range;
 use window::Windows;
 
-/// URLs that are counted over the whole log.
+/// Maximum number of URLs that are counted over the whole log.
 const URLS: usize = 8_192;
 const SECOND_NS: f64 = NS as f64;
 
-/// Makes a profile of entries.
+/// Builds a profile from entries.
 #[derive(Clone, Debug)]
 pub struct Profiler {
     options: Options,
@@ -72,11 +74,11 @@ pub struct Profiler {
     agents: Agents,
     robots: document::Robots,
     sessions: Option<Sessions>,
-    seen: Seen,
+    seen: FieldCounts,
 }
 
 impl Profiler {
-    /// With nothing in it yet.
+    /// An empty profiler.
     pub fn new(options: Options) -> Profiler {
         let hasher = RandomState::default();
         let policy = match options.robots {
@@ -103,11 +105,11 @@ impl Profiler {
             distinct_urls: Distinct::default(),
             distinct_clients: Distinct::default(),
             agents: Agents::default(),
-            seen: Seen::default(),
+            seen: FieldCounts::default(),
         }
     }
 
-    /// A request; `Kept::No` if it is left out, as a robot's or as nobody's.
+    /// Adds a request. Returns `Kept::No` if the policy on robots leaves it out.
     pub fn add(&mut self, entry: &Entry<'_>) -> Kept {
         let bytes = entry.bytes.unwrap_or(0);
         let agent = fixed_hash(entry.agent);
@@ -133,12 +135,12 @@ impl Profiler {
         self.kinds.add(entry);
         self.add_times(entry);
         let url = urls::url(entry.target);
-        let hash = urls::hash(&self.hasher, url);
-        // One that is among those counted was new once, and another time changes nothing.
+        let hash = urls::hash_url(&self.hasher, url);
+        // A URL with a counter was already counted as distinct.
         if self.urls.add_hashed(hash, url, entry) {
             self.distinct_urls.add(fixed_hash(url));
         }
-        self.windows.add(entry, keys::key(&self.options.class_by, entry, &mut self.key), (url, hash));
+        self.windows.add(entry, self.options.class_by.key(entry, &mut self.key), (url, hash));
         if !entry.client.is_empty() {
             let client = fixed_hash(entry.client);
             self.distinct_clients.add(client);
@@ -149,11 +151,11 @@ impl Profiler {
         Kept::Yes
     }
 
-    /// Everything but `command`, `brimful_version`, `workload` and `workload_arrivals_why`.
+    /// Completes the profile, except for `command`, `brimful_version`, `workload` and `workload_arrivals_why`.
     ///
     /// # Errors
-    /// [`LogError::NoRequests`] when there was none, or none in the peak window that was given.
-    pub fn finish(mut self, read: &Read) -> Result<Profile, LogError> {
+    /// [`LogError::NoRequests`] if there was no request, or none in the given peak window.
+    pub fn finish(mut self, read: &ReadSummary) -> Result<Profile, LogError> {
         let Some(span) = self.calendar.span() else { return Err(read.no_requests()) };
         let zone = self.options.zone.clone();
         let sizes = self.windows.sizes();
@@ -215,7 +217,7 @@ impl Profiler {
         self.gaps.add(entry.time_ns);
     }
 
-    /// Length of the span; stamps of whole seconds stand for all of their second.
+    /// Length of the span in seconds. A stamp in whole seconds stands for its whole second.
     fn span_s(&self, span: &Span) -> f64 {
         let resolution = if self.seen.has_fine_stamps() { 0.0 } else { 1.0 };
         (span.last_ns.abs_diff(span.first_ns) as f64 / SECOND_NS + resolution).max(1.0)
@@ -237,7 +239,7 @@ impl Profiler {
         }
     }
 
-    /// The whole seconds of the window that the log reaches into. A window of stray requests is taken as it is.
+    /// The whole seconds of the window that the log covers; all of its seconds if it has only stray requests.
     fn seconds_of(&self, window: &Window, span: &Span) -> Range<i64> {
         let from = window.from_ns.div_euclid(NS);
         let to = from.saturating_add_unsigned(window.seconds);
@@ -270,14 +272,14 @@ fn no_peak(options: &Options, span: &Span) -> LogError {
     ))
 }
 
-/// As clocks in the zone show it: `2026-03-01T14:00:00+01:00`.
+/// RFC 3339 in the zone: `2026-03-01T14:00:00+01:00`.
 fn rfc3339(time_ns: i64, zone: &TimeZone) -> String {
     let Ok(time) = jiff::Timestamp::from_nanosecond(i128::from(time_ns)) else { return String::new() };
     let offset = zone.to_offset(time);
     if offset == Offset::UTC { time.to_string() } else { time.display_with_offset(offset).to_string() }
 }
 
-/// `Europe/Berlin`, `UTC` or `+01:00`.
+/// The name of a zone: `Europe/Berlin`, `UTC` or `+01:00`.
 fn zone_name(zone: &TimeZone) -> String {
     let offset = || {
         let seconds = offset_s(zone, 0);

@@ -1,20 +1,19 @@
-//! All lines of all logs, in the order of time, each of them accounted for.
+//! Reads all lines of all logs, in the order of the logs, and accounts for each line.
 //!
-//! One thread reads, decompresses and cuts at ends of lines; the caller's parses. Blocks go from the one to the other
-//! in order, and back, so that memory does not grow with the log. `read = parsed + malformed + filtered`, whatever the
-//! logs are: a log that ends too soon counts as far as it goes. `account` keeps it.
+//! One thread reads, decompresses and cuts the bytes at ends of lines; the caller's thread parses. Blocks go from one to
+//! the other and back, so memory does not grow with the log. `read = parsed + malformed + filtered` for any input: a log
+//! that ends early counts as far as it goes. `account` does the counting.
 
 mod account;
-mod reasons;
 
 use crate::detect::Formats;
-use crate::source::blocks::{Block, Limits, Piece};
-use crate::source::sample::{self, Begun};
+use crate::source::blocks::{Block, BlockContent, Limits};
+use crate::source::sample::{self, OpenedLog};
 use crate::source::{self, Log};
 use crate::{Entry, LogError};
 use account::{Account, Settings};
-use brimful_core::profile::{Lines, Source};
-pub use reasons::first_malformed;
+use brimful_core::profile::{Lines, MalformedLine, Source};
+use brimful_core::quantity::count;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,21 +21,21 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// So many blocks are ahead of the parser.
+/// Number of blocks that the reading thread may be ahead.
 const BLOCKS_AHEAD: usize = 3;
-/// How often progress is told, at most.
+/// Minimum interval between progress reports.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
 /// How logs are read.
 #[derive(Clone, Debug)]
 pub struct ReadOptions {
-    /// Found out by the logs' first lines, if not given.
+    /// The formats of the lines; detected from the first lines if `None`.
     pub formats: Option<Formats>,
-    /// How many malformed lines are kept to be shown.
+    /// Number of malformed lines to keep for display.
     pub first_malformed: usize,
-    /// Whether files are read to the end that they then have, and not to that which they had at first.
+    /// Whether to read files to their current end, and not only to the end that they had when they were opened.
     pub follow_growth: bool,
-    /// Set when nothing more is wanted: reading ends within a block.
+    /// Set by the caller to stop reading within a block.
     pub enough: Arc<AtomicBool>,
 }
 
@@ -46,64 +45,64 @@ impl Default for ReadOptions {
     }
 }
 
-/// What the sink made of an entry.
+/// MessageKind the sink did with an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
-    /// It counts.
+    /// The entry counts.
     Yes,
-    /// It was filtered.
+    /// The entry was filtered out.
     No,
 }
 
-/// How far reading is.
+/// How far reading has progressed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Bytes as they are stored.
+    /// Bytes read, as stored (perhaps compressed).
     pub bytes: u64,
-    /// How many these are in all; unknown of streams.
+    /// Total bytes as stored; unknown for streams.
     pub of: Option<u64>,
-    /// Lines.
+    /// Lines read.
     pub lines: u64,
 }
 
-/// What was read.
+/// The result of reading logs, besides their entries.
 #[derive(Clone, Debug)]
-pub struct Read {
-    /// What became of the lines.
+pub struct ReadSummary {
+    /// Counts of lines by outcome.
     pub lines: Lines,
     /// Each log, in the order in which they were read.
     pub sources: Vec<Source>,
-    /// What they were read by.
+    /// The formats that read the lines.
     pub formats: Formats,
 }
 
-/// Reads logs from their oldest to their newest. `paths`: files, patterns, directories (their files with `access` in
-/// the name), or `-` for standard input; see [`source::find`].
+/// Reads logs from the oldest to the newest. `paths` are files, patterns, directories (their files with `access` in the
+/// name), or `-` for standard input; see [`source::find`].
 ///
 /// # Errors
 ///
-/// A path that is not there or cannot be read, logs without a line, or lines of which nothing known reads any.
+/// Returns an error if a path cannot be read, if no log has a line, or if no known format reads the lines.
 pub fn read(
     paths: &[String],
     options: ReadOptions,
     sink: &mut impl FnMut(&Entry<'_>) -> Kept,
     progress: &mut dyn FnMut(&Progress),
-) -> Result<Read, LogError> {
+) -> Result<ReadSummary, LogError> {
     read_logs(source::find(paths)?, options, Limits::default(), sink, progress)
 }
 
-/// Reads one stream, as `-` is read.
+/// Reads one stream, like standard input.
 ///
 /// # Errors
 ///
-/// As [`read()`] has them.
+/// As for [`read()`].
 pub fn read_stream(
     name: &str,
     reader: impl io::Read + Send + 'static,
     options: ReadOptions,
     sink: &mut impl FnMut(&Entry<'_>) -> Kept,
     progress: &mut dyn FnMut(&Progress),
-) -> Result<Read, LogError> {
+) -> Result<ReadSummary, LogError> {
     read_logs(vec![Log::stream(name, reader)], options, Limits::default(), sink, progress)
 }
 
@@ -113,23 +112,23 @@ fn read_logs(
     limits: Limits,
     sink: &mut impl FnMut(&Entry<'_>) -> Kept,
     progress: &mut dyn FnMut(&Progress),
-) -> Result<Read, LogError> {
+) -> Result<ReadSummary, LogError> {
     read_prepared(prepare(logs, &options)?, &options, limits, sink, progress)
 }
 
-/// Logs in the order of time, and what is known of them before they are read.
+/// Opened logs in the order of time.
 pub(crate) struct Prepared {
-    pub logs: Vec<Begun>,
+    pub logs: Vec<OpenedLog>,
     pub formats: Formats,
-    /// How many bytes they are as stored, if that is known.
+    /// Their total bytes as stored, if known.
     pub of: Option<u64>,
 }
 
-/// Opens logs, finds out their formats if these are not given, and puts them in order.
+/// Opens logs, detects their formats unless `options` has them, and sorts the logs by time.
 pub(crate) fn prepare(logs: Vec<Log>, options: &ReadOptions) -> Result<Prepared, LogError> {
     let of = logs.iter().map(Log::bytes).sum::<Option<u64>>();
-    let mut logs = sample::begin(logs, options.follow_growth)?;
-    if logs.iter().all(Begun::is_empty) {
+    let mut logs = sample::open_all(logs, options.follow_growth)?;
+    if logs.iter().all(OpenedLog::is_empty) {
         return Err(empty(&logs));
     }
     let formats = match &options.formats {
@@ -141,56 +140,56 @@ pub(crate) fn prepare(logs: Vec<Log>, options: &ReadOptions) -> Result<Prepared,
     Ok(Prepared { logs, formats, of })
 }
 
-/// Reads logs that are prepared, with the same options.
+/// Reads opened logs, with the options that they were opened with.
 pub(crate) fn read_prepared(
     prepared: Prepared,
     options: &ReadOptions,
     limits: Limits,
     sink: &mut impl FnMut(&Entry<'_>) -> Kept,
     progress: &mut dyn FnMut(&Progress),
-) -> Result<Read, LogError> {
+) -> Result<ReadSummary, LogError> {
     let Prepared { logs, formats, of } = prepared;
     let (may_detect, follow_growth) = (options.formats.is_none(), options.follow_growth);
-    let path = |log: &Begun| Source { path: log.log.path().to_owned(), ..Source::default() };
+    let path = |log: &OpenedLog| Source { path: log.log.path().to_owned(), ..Source::default() };
     let sources: Vec<Source> = logs.iter().map(path).collect();
-    let settings = Settings { may_detect, most_malformed: options.first_malformed, longest: limits.line };
+    let settings = Settings { may_detect, max_malformed: options.first_malformed, max_line_bytes: limits.line };
     let mut account = Account::new(formats, sources, settings, sink);
-    let mut ticker = Ticker { progress, of, last: Instant::now() };
+    let mut reporter = ProgressReporter { progress, of, last: Instant::now() };
     let (blocks, parser) = mpsc::sync_channel(BLOCKS_AHEAD);
     let (spent, reader) = mpsc::channel();
     thread::Builder::new()
         .name("log reader".to_owned())
         .spawn(move || send_blocks(logs, follow_growth, limits, &blocks, &reader))
         .map_err(|source| LogError::Io { path: "a thread to read with".into(), source })?;
-    parse(&parser, &spent, &mut account, &mut ticker, &options.enough);
+    parse(&parser, &spent, &mut account, &mut reporter, &options.enough);
     Ok(account.finish())
 }
 
-fn empty(logs: &[Begun]) -> LogError {
-    let one = |log: &Begun| match &log.cut_short {
+fn empty(logs: &[OpenedLog]) -> LogError {
+    let one = |log: &OpenedLog| match &log.cut_short {
         Some(why) => format!("{}: {why}", log.log.path()),
         None => log.log.path().to_owned(),
     };
     LogError::Empty(logs.iter().map(one).collect::<Vec<_>>().join(", "))
 }
 
-/// What the reading thread says.
+/// A message from the reading thread.
 struct Message {
-    /// Of which log.
+    /// Index of the log.
     source: usize,
-    /// How many bytes of it were taken.
+    /// Bytes of the log read so far, as stored.
     taken: u64,
-    what: What,
+    kind: MessageKind,
 }
 
-enum What {
+enum MessageKind {
     Lines(Block),
     TooLong(Block),
     End { bytes: u64, cut_short: Option<String> },
 }
 
 fn send_blocks(
-    logs: Vec<Begun>,
+    logs: Vec<OpenedLog>,
     follow_growth: bool,
     limits: Limits,
     blocks: &SyncSender<Message>,
@@ -201,7 +200,7 @@ fn send_blocks(
             Ok(log) => log,
             Err(error) => {
                 let cut_short = Some(format!("it cannot be opened again: {error}"));
-                if blocks.send(Message { source, taken: 0, what: What::End { bytes: 0, cut_short } }).is_err() {
+                if blocks.send(Message { source, taken: 0, kind: MessageKind::End { bytes: 0, cut_short } }).is_err() {
                     return;
                 }
                 continue;
@@ -209,14 +208,14 @@ fn send_blocks(
         };
         loop {
             let mut block = spent.try_recv().unwrap_or_default();
-            let what = match log.next(&mut block) {
-                Piece::Lines => What::Lines(block),
-                Piece::TooLong => What::TooLong(block),
-                Piece::End => What::End { bytes: log.decoded(), cut_short: log.cut_short() },
+            let kind = match log.next(&mut block) {
+                BlockContent::Lines => MessageKind::Lines(block),
+                BlockContent::TooLong => MessageKind::TooLong(block),
+                BlockContent::End => MessageKind::End { bytes: log.decoded(), cut_short: log.cut_short() },
             };
-            let is_end = matches!(what, What::End { .. });
-            // Nobody listens any more.
-            if blocks.send(Message { source, taken: log.taken(), what }).is_err() {
+            let is_end = matches!(kind, MessageKind::End { .. });
+            // The receiver is gone: nothing more is wanted.
+            if blocks.send(Message { source, taken: log.taken(), kind }).is_err() {
                 return;
             }
             if is_end {
@@ -230,39 +229,39 @@ fn parse<S: FnMut(&Entry<'_>) -> Kept>(
     blocks: &Receiver<Message>,
     spent: &Sender<Block>,
     account: &mut Account<'_, S>,
-    ticker: &mut Ticker<'_>,
+    reporter: &mut ProgressReporter<'_>,
     enough: &AtomicBool,
 ) {
     let mut before = 0;
     let mut now = 0;
-    while let Some(Message { source, taken, what }) = next(blocks, enough) {
-        account.go_to(source);
+    while let Some(Message { source, taken, kind }) = next(blocks, enough) {
+        account.switch_to(source);
         now = taken;
-        let block = match what {
-            What::Lines(block) => {
-                account.take_lines(block.bytes());
+        let block = match kind {
+            MessageKind::Lines(block) => {
+                account.read_lines(block.bytes());
                 block
             }
-            What::TooLong(block) => {
-                account.take_too_long(block.bytes());
+            MessageKind::TooLong(block) => {
+                account.count_too_long(block.bytes());
                 block
             }
-            What::End { bytes, cut_short } => {
+            MessageKind::End { bytes, cut_short } => {
                 account.end(bytes, cut_short);
                 before += taken;
                 now = 0;
                 Block::default()
             }
         };
-        // If the reader is done, it needs no more.
+        // If the reader has ended, it needs no more blocks.
         let _ = spent.send(block);
-        ticker.tell(before + now, account.lines.read, false);
+        reporter.report(before + now, account.lines.read, false);
     }
     account.enough = enough.load(Ordering::Relaxed);
-    ticker.tell(before + now, account.lines.read, true);
+    reporter.report(before + now, account.lines.read, true);
 }
 
-/// The next block, unless nothing more is wanted: a stream may never have another one.
+/// The next message; `None` at the end or when reading is stopped, which a silent stream must not prevent.
 fn next(blocks: &Receiver<Message>, enough: &AtomicBool) -> Option<Message> {
     while !enough.load(Ordering::Relaxed) {
         match blocks.recv_timeout(PROGRESS_EVERY) {
@@ -273,19 +272,46 @@ fn next(blocks: &Receiver<Message>, enough: &AtomicBool) -> Option<Message> {
     None
 }
 
-/// Tells progress now and then.
-struct Ticker<'a> {
+/// Reports progress at intervals.
+struct ProgressReporter<'a> {
     progress: &'a mut dyn FnMut(&Progress),
     of: Option<u64>,
     last: Instant,
 }
 
-impl Ticker<'_> {
-    fn tell(&mut self, bytes: u64, lines: u64, is_end: bool) {
+impl ProgressReporter<'_> {
+    fn report(&mut self, bytes: u64, lines: u64, is_end: bool) {
         if is_end || self.last.elapsed() >= PROGRESS_EVERY {
             self.last = Instant::now();
             (self.progress)(&Progress { bytes, of: self.of, lines });
         }
+    }
+}
+
+impl ReadSummary {
+    /// The error for logs without a single request: counts of lines, and the first malformed ones.
+    pub fn no_requests(&self) -> LogError {
+        let lines = &self.lines;
+        LogError::NoRequests(format!(
+            "no request is left of {} lines: {} are malformed and {} were left out; check the format and the filters{}",
+            count(lines.read),
+            count(lines.malformed),
+            count(lines.filtered),
+            first_malformed(lines)
+        ))
+    }
+}
+
+/// The first malformed lines with their positions and what was expected there, as the end of a message; empty if there
+/// are none.
+pub fn first_malformed(lines: &Lines) -> String {
+    let one = |line: &MalformedLine| {
+        let MalformedLine { file, line, column, expected, text } = line;
+        format!("\n{file}:{line}:{column}: expected {expected}\n  | {text}")
+    };
+    match lines.first_malformed.as_slice() {
+        [] => String::new(),
+        malformed => format!(". The first malformed:{}", malformed.iter().map(one).collect::<String>()),
     }
 }
 
@@ -297,11 +323,11 @@ mod tests {
 
     const LINE: &str = r#"10.0.0.1 - - [10/Oct/2000:13:55:36 +0000] "GET / HTTP/1.1" 200 5 "-" "curl/8""#;
 
-    fn read_with(limits: Limits, logs: Vec<(&str, Vec<u8>)>) -> Result<(Read, Vec<i64>), LogError> {
+    fn read_with(limits: Limits, logs: Vec<(&str, Vec<u8>)>) -> Result<(ReadSummary, Vec<i64>), LogError> {
         read_found(limits, logs.into_iter().map(|(name, bytes)| Log::stream(name, io::Cursor::new(bytes))).collect())
     }
 
-    fn read_found(limits: Limits, logs: Vec<Log>) -> Result<(Read, Vec<i64>), LogError> {
+    fn read_found(limits: Limits, logs: Vec<Log>) -> Result<(ReadSummary, Vec<i64>), LogError> {
         let mut stamps = Vec::new();
         let mut sink = |entry: &Entry<'_>| {
             stamps.push(entry.time_ns);
@@ -313,11 +339,11 @@ mod tests {
         Ok((read, stamps))
     }
 
-    fn read_all(log: impl Into<Vec<u8>>) -> Read {
+    fn read_all(log: impl Into<Vec<u8>>) -> ReadSummary {
         read_with(Limits::default(), vec![("log", log.into())]).unwrap().0
     }
 
-    /// Read, parsed, malformed, filtered.
+    /// ReadSummary, parsed, malformed, filtered.
     fn counts(lines: &Lines) -> [u64; 4] {
         [lines.read, lines.parsed, lines.malformed, lines.filtered]
     }

@@ -1,4 +1,4 @@
-//! A line read out field by field, so that people see what it was taken for.
+//! Shows an entry field by field, so that users see how a line was read.
 
 use crate::Entry;
 use brimful_core::Nanos;
@@ -8,10 +8,10 @@ use brimful_core::text::one_line;
 use jiff::Timestamp;
 use jiff::tz::{Offset, TimeZone};
 
-/// Characters of a value, at most.
-const LONGEST: usize = 120;
+/// Maximum length of a value, in characters.
+const MAX_VALUE_CHARS: usize = 120;
 
-/// The fields that a line has.
+/// The fields of an entry that are present.
 pub fn readout(entry: &Entry<'_>) -> Vec<FieldSample> {
     let texts = |fields: &[(&str, &[u8])]| -> Vec<FieldSample> {
         let known = fields.iter().filter(|(_, text)| !text.is_empty());
@@ -30,18 +30,18 @@ pub fn readout(entry: &Entry<'_>) -> Vec<FieldSample> {
     fields
 }
 
-/// One line of them: `client 203.0.113.7, time 2017-08-03T14:58:51Z, method GET`.
+/// The fields in one line: `client 203.0.113.7, time 2017-08-03T14:58:51Z, method GET`.
 pub fn in_words(fields: &[FieldSample]) -> String {
     fields.iter().map(|field| format!("{} {}", field.field, field.value)).collect::<Vec<_>>().join(", ")
 }
 
 fn sample(field: &str, value: &str) -> FieldSample {
-    let cut: String = value.chars().take(LONGEST).collect();
+    let cut: String = value.chars().take(MAX_VALUE_CHARS).collect();
     let dots = if cut.len() < value.len() { "…" } else { "" };
     FieldSample { field: field.to_owned(), value: format!("{}{dots}", one_line(&cut)) }
 }
 
-/// By the clock that the line has, in RFC 3339.
+/// The time in RFC 3339, with the log's offset from UTC.
 fn time(entry: &Entry<'_>) -> Option<String> {
     let time = Timestamp::from_nanosecond(i128::from(entry.time_ns)).ok()?;
     let offset = entry.offset_s.filter(|offset_s| *offset_s != 0).and_then(|s| Offset::from_seconds(s).ok());
@@ -72,7 +72,7 @@ mod tests {
                     bytes 12,345, took 5.04 ms";
         assert_eq!(in_words(&readout(&entry)), said);
         let long = readout(&Entry { target: &[b'x'; 500], ..entry });
-        assert_eq!(long[3].value.chars().count(), LONGEST + 1);
+        assert_eq!(long[3].value.chars().count(), MAX_VALUE_CHARS + 1);
         let wrong = readout(&Entry { time_ns: i64::MIN, ..Entry::default() });
         assert!(wrong.iter().all(|field| field.field == "time"), "{wrong:?}");
     }

@@ -1,18 +1,18 @@
-//! The requests of a log as calls to be made: when each is due, and what it asks for.
+//! Replays a log: turns its requests into calls, with the time at which each call is due and what it asks for.
 //!
-//! Gaps between requests are the log's own, divided by the speed; what came in one second comes in one second. A stamp
-//! of a whole second does not say when in it a request came: `spread` does, as the finer stamps of the same logs say,
-//! or at equal distances. Logs are written as answers end, so lines are a little out of order: they are sorted within
-//! [`Options::window_ns`]. What is further behind is due at once, and counted; so is a stamp far ahead of the lines
-//! around it. `timeline` decides which they are. Pauses longer than [`Options::max_gap_ns`] are cut to that.
+//! Gaps between calls are the log's own, divided by the speed. A stamp in whole seconds does not show when in its second
+//! a request came: `spread` chooses a time, after the finer stamps of the same logs, or at equal distances. Servers write
+//! lines as responses end, so lines are slightly out of order: they are sorted within [`Options::window_ns`]. A request
+//! that is further behind is due at once, and counted; so is one with a stamp far ahead of the lines around it.
+//! `timeline` decides which they are. Pauses longer than [`Options::max_gap_ns`] are shortened to that.
 //!
-//! Memory is bounded by what lies within that window, and by [`MOST_HELD`] requests.
+//! Memory is bounded by the requests within that window, and by [`MAX_HELD`] requests.
 
 mod spread;
 mod target;
 mod timeline;
 
-use crate::fileset::{self, step_of_size};
+use crate::fileset::{self, rounded_size};
 use crate::{Entry, LogError};
 use spread::Spread;
 use std::cmp::Reverse;
@@ -22,29 +22,29 @@ use timeline::{LOOK_AHEAD, Place, Timeline};
 
 pub use target::{MapRule, requestable};
 
-/// What calls are reported as: by the status in the log.
+/// Classes of calls, by the status that the log has.
 pub const CLASSES: [&str; 6] = ["2xx", "304", "3xx", "4xx", "5xx", "other"];
-/// Requests that are sorted at a time.
-pub const MOST_HELD: usize = 100_000;
+/// Maximum number of requests that are sorted at a time.
+pub const MAX_HELD: usize = 100_000;
 const SECOND_NS: i64 = 1_000_000_000;
 
-/// How a log is replayed.
+/// How to replay a log.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// What gaps are divided by.
+    /// Divisor of the gaps.
     pub speed: f64,
-    /// Calls per second, where they are to come at a constant rate.
+    /// Calls per second, if calls are to come at a constant rate.
     pub flattened: Option<f64>,
-    /// Within so many nanoseconds of the log's time requests are sorted.
+    /// Requests are sorted within this many nanoseconds of the log's time.
     pub window_ns: i64,
-    /// The longest pause between two calls, in nanoseconds of the replay; longer ones are cut to it.
+    /// The longest pause between two calls, in nanoseconds of the replay; longer pauses are shortened to it.
     pub max_gap_ns: Option<u64>,
-    /// Methods that are sent; requests of others are left out.
+    /// Methods to send; requests with other methods are left out.
     pub methods: Vec<String>,
-    /// What becomes of paths.
+    /// Rules that replace the beginnings of paths.
     pub map: Vec<MapRule>,
-    /// A document root in which a file of the size of each answer is made and asked for, in place of what the log
-    /// names.
+    /// A document root in which a file of each response's size is created. Calls ask for these files instead of the log's
+    /// paths.
     pub fileset: Option<PathBuf>,
 }
 
@@ -62,41 +62,41 @@ impl Default for Options {
     }
 }
 
-/// A call.
+/// A call to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// In nanoseconds after the first.
+    /// When the call is due, in nanoseconds after the first call.
     pub due_ns: u64,
     /// Index in [`CLASSES`].
     pub class: u16,
     /// Its method.
     pub method: String,
-    /// Path and query, fit to be sent.
+    /// Path and query, with only characters that may be sent.
     pub path: String,
-    /// Whether the log's answer was that nothing has changed; asked for with `If-None-Match: *`.
+    /// Whether the log's response was 304 (Not Modified); the call is then sent with `If-None-Match: *`.
     pub unchanged: bool,
 }
 
-/// What became of the requests.
+/// Counts of a replay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Calls.
+    /// Calls emitted.
     pub calls: u64,
-    /// Requests of methods that are not sent.
+    /// Requests left out because of their methods.
     pub other_methods: u64,
-    /// Requests without a path that could be asked for.
+    /// Requests left out because they have no path that can be requested.
     pub without_path: u64,
-    /// Calls whose stamps are too far behind those above them to be sorted: they are due at once.
+    /// Calls due at once because their stamps are too far behind the lines above them to be sorted.
     pub late: u64,
-    /// Calls whose stamps are far ahead of the lines around them: they are due at once.
+    /// Calls due at once because their stamps are far ahead of the lines around them.
     pub ahead: u64,
-    /// How often the log's clock was set back for good; its time goes on from there.
+    /// How often the log's clock was set back for good; the replay continues without a pause.
     pub set_back: u64,
     /// The longest pause between two calls, in nanoseconds of the replay.
     pub longest_pause_ns: u64,
-    /// Pauses that were cut to [`Options::max_gap_ns`].
+    /// Number of pauses shortened to [`Options::max_gap_ns`].
     pub pauses_cut: u64,
-    /// By how much they were cut in all, in nanoseconds of the replay.
+    /// Time cut from all pauses, in nanoseconds of the replay.
     pub cut_ns: u64,
 }
 
@@ -104,29 +104,29 @@ pub struct Summary {
 #[derive(Debug)]
 pub struct Replayer {
     options: Options,
-    /// Requests that are not judged yet, in the order of the log.
-    unjudged: VecDeque<Held>,
+    /// Requests that the timeline has not judged yet, in the order of the log.
+    unjudged: VecDeque<PendingRequest>,
     timeline: Timeline,
-    held: BinaryHeap<Reverse<Held>>,
-    /// Requests so far.
+    held: BinaryHeap<Reverse<PendingRequest>>,
+    /// Number of requests so far.
     sequence: u64,
-    /// When the first one of the log's course came, and the last that was handed on.
+    /// Stamps of the first and the latest call in the log's course.
     first_ns: Option<i64>,
     last_ns: i64,
-    /// When the last call is due, in nanoseconds after the first.
+    /// When the latest call is due, in nanoseconds after the first.
     last_due_ns: u64,
-    made: HashSet<u64>,
+    created_sizes: HashSet<u64>,
     spread: Spread,
     summary: Summary,
 }
 
-/// In the order of time, those of a whole second before the others, and in that of the log.
+/// A request that waits to be sorted: by time, whole seconds before finer stamps, then in the order of the log.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Held {
+struct PendingRequest {
     time_ns: i64,
     is_fine: bool,
     sequence: u64,
-    /// Whether it is fine only because it was given a place in its second.
+    /// Whether `time_ns` is fine only because `spread` chose it.
     is_placed: bool,
     class: u16,
     method: String,
@@ -134,7 +134,7 @@ struct Held {
 }
 
 impl Replayer {
-    /// Nothing yet.
+    /// A replayer without requests.
     pub fn new(options: Options) -> Replayer {
         Replayer {
             timeline: Timeline::new(options.window_ns),
@@ -145,41 +145,41 @@ impl Replayer {
             first_ns: None,
             last_ns: i64::MIN,
             last_due_ns: 0,
-            made: HashSet::new(),
+            created_sizes: HashSet::new(),
             spread: Spread::default(),
             summary: Summary::default(),
         }
     }
 
-    /// Takes the next entry of the log, and hands on the calls that are sorted by now, until `emit` wants no more.
-    /// Returns whether it does, and whether the entry will be a call.
+    /// Adds the next entry of the log, and emits the calls that are sorted by now, until `emit` returns false. Returns
+    /// whether `emit` wants more, and whether the entry becomes a call.
     ///
     /// # Errors
-    /// Where a file of the fileset cannot be made.
+    /// Returns an error if a file of the fileset cannot be created.
     pub fn add(&mut self, entry: &Entry<'_>, emit: &mut dyn FnMut(Call) -> bool) -> Result<(bool, bool), LogError> {
-        let Some(held) = self.held(entry)? else { return Ok((true, false)) };
+        let Some(held) = self.pending_request(entry)? else { return Ok((true, false)) };
         self.unjudged.push_back(held);
         let wanted = self.unjudged.len() <= LOOK_AHEAD || self.judge_next(emit);
         Ok((wanted, true))
     }
 
-    /// What has become of the requests so far.
+    /// The counts so far.
     pub fn summary(&self) -> Summary {
         self.summary
     }
 
-    /// Hands on all that is left.
+    /// Emits all remaining calls.
     pub fn finish(mut self, emit: &mut dyn FnMut(Call) -> bool) -> Summary {
         while !self.unjudged.is_empty() {
             if !self.judge_next(emit) {
                 return self.summary;
             }
         }
-        self.hand_on(i64::MAX, emit);
+        self.emit_until(i64::MAX, emit);
         self.summary
     }
 
-    /// Judges the next request by those that follow it, and hands on what is sorted by then.
+    /// Judges the next request by those that follow it, and emits the calls that are sorted by then.
     fn judge_next(&mut self, emit: &mut dyn FnMut(Call) -> bool) -> bool {
         let Some(next) = self.unjudged.pop_front() else { return true };
         let following = self.unjudged.iter().map(|held| held.time_ns);
@@ -197,11 +197,11 @@ impl Replayer {
                 return emit(self.due_at_once(next));
             }
         };
-        self.held.push(Reverse(Held { time_ns, ..next }));
-        self.hand_on(self.timeline.newest_ns().saturating_sub(self.options.window_ns), emit)
+        self.held.push(Reverse(PendingRequest { time_ns, ..next }));
+        self.emit_until(self.timeline.newest_ns().saturating_sub(self.options.window_ns), emit)
     }
 
-    fn held(&mut self, entry: &Entry<'_>) -> Result<Option<Held>, LogError> {
+    fn pending_request(&mut self, entry: &Entry<'_>) -> Result<Option<PendingRequest>, LogError> {
         let Some(path) = requestable(entry.target) else {
             self.summary.without_path += 1;
             return Ok(None);
@@ -217,30 +217,30 @@ impl Replayer {
         };
         self.sequence += 1;
         let (time_ns, is_fine) = (entry.time_ns, entry.is_fine);
-        let (sequence, class) = (self.sequence, class(entry.status));
-        Ok(Some(Held { time_ns, is_fine, sequence, is_placed: false, class, method, path }))
+        let (sequence, class) = (self.sequence, class_of_status(entry.status));
+        Ok(Some(PendingRequest { time_ns, is_fine, sequence, is_placed: false, class, method, path }))
     }
 
-    /// The path of a file of about this size, which is made if it is not there.
+    /// The path of a file of about this size, which is created if necessary.
     fn file(&mut self, root: &std::path::Path, bytes: u64) -> Result<String, LogError> {
-        let bytes = step_of_size(bytes);
+        let bytes = rounded_size(bytes);
         let path = format!("/brimful/{bytes}");
-        if self.made.insert(bytes) {
-            fileset::make(&root.join(&path[1..]), bytes)?;
+        if self.created_sizes.insert(bytes) {
+            fileset::create_file(&root.join(&path[1..]), bytes)?;
         }
         Ok(path)
     }
 
-    /// Hands on what came before the horizon. Of a whole second, all or nothing.
-    fn hand_on(&mut self, horizon_ns: i64, emit: &mut dyn FnMut(Call) -> bool) -> bool {
+    /// Emits the calls before the horizon. The requests of a whole second are emitted together.
+    fn emit_until(&mut self, horizon_ns: i64, emit: &mut dyn FnMut(Call) -> bool) -> bool {
         while let Some(Reverse(next)) = self.held.peek() {
             let (time_ns, is_fine) = (next.time_ns, next.is_fine);
             let ends_ns = if is_fine { time_ns } else { time_ns.saturating_add(SECOND_NS) };
-            if ends_ns > horizon_ns && self.held.len() <= MOST_HELD {
+            if ends_ns > horizon_ns && self.held.len() <= MAX_HELD {
                 return true;
             }
             if !is_fine {
-                self.place(time_ns);
+                self.place_in_second(time_ns);
             } else if let Some(Reverse(held)) = self.held.pop() {
                 if !held.is_placed {
                     self.spread.learn(time_ns);
@@ -253,8 +253,8 @@ impl Replayer {
         true
     }
 
-    /// Gives those of a whole second their places in it, among those whose place is known.
-    fn place(&mut self, second_ns: i64) {
+    /// Gives each request of a whole second a time within the second.
+    fn place_in_second(&mut self, second_ns: i64) {
         let mut same = Vec::new();
         while self.held.peek().is_some_and(|Reverse(held)| held.time_ns == second_ns && !held.is_fine) {
             same.extend(self.held.pop().map(|Reverse(held)| held));
@@ -262,12 +262,12 @@ impl Replayer {
         let places = self.spread.places(second_ns, same.len());
         for (held, place) in same.into_iter().zip(places) {
             let time_ns = second_ns.saturating_add(place);
-            self.held.push(Reverse(Held { time_ns, is_fine: true, is_placed: true, ..held }));
+            self.held.push(Reverse(PendingRequest { time_ns, is_fine: true, is_placed: true, ..held }));
         }
     }
 
     /// The call of a request in the log's course.
-    fn call(&mut self, held: Held) -> Call {
+    fn call(&mut self, held: PendingRequest) -> Call {
         let time_ns = held.time_ns;
         let first_ns = *self.first_ns.get_or_insert(time_ns);
         if time_ns < self.last_ns {
@@ -288,8 +288,8 @@ impl Replayer {
         self.due_at_once(held)
     }
 
-    /// The call of a request, due when the last one is; of a flattened replay, when its turn comes.
-    fn due_at_once(&mut self, held: Held) -> Call {
+    /// The call of a request that is due together with the latest call; in a flattened replay, at its turn.
+    fn due_at_once(&mut self, held: PendingRequest) -> Call {
         let due_ns = match self.options.flattened {
             Some(rate) => (self.summary.calls as f64 / rate * 1e9) as u64,
             None => self.last_due_ns,
@@ -300,7 +300,7 @@ impl Replayer {
     }
 }
 
-fn class(status: u16) -> u16 {
+fn class_of_status(status: u16) -> u16 {
     match status {
         200..300 => 0,
         304 => 1,

@@ -1,12 +1,12 @@
-//! Logs: single files, rotated sets of them, and streams; compressed or not.
+//! Sources of log lines: files, rotated sets of files, and streams; compressed or not.
 //!
-//! - [`find`]: what was named → [`Log`]s that can be opened.
-//! - `input`: bytes as they are stored, counted, up to the size that a file had when it was found.
-//! - `decode`: the same decompressed, by what the bytes themselves say and not by a file's name.
-//! - `blocks`: the same in blocks that end with a line, in constant memory.
-//! - `sample`: how a log begins: its formats and its place in time.
+//! - [`find`]: paths and patterns → [`Log`]s.
+//! - `input`: the bytes as stored, up to the size that a file had when it was found.
+//! - `decode`: decompression, chosen by the bytes themselves and not by a file's name.
+//! - `blocks`: blocks of whole lines, in constant memory.
+//! - `sample`: the beginning of a log: its formats and its place in time.
 //!
-//! A regular file is opened when it is found, so that one which is rotated meanwhile is not read twice, or not at all.
+//! Regular files are opened when they are found, so that a file rotated meanwhile is neither missed nor read twice.
 
 pub(crate) mod blocks;
 pub(crate) mod decode;
@@ -22,22 +22,22 @@ use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// What stands for standard input.
+/// Stands for standard input.
 const STDIN: &str = "-";
-/// So many files stay open; a process may have 1,024 by default.
-const KEPT_OPEN: usize = 256;
-/// What an access log has in its name, in a directory that was named.
-const IN_NAMES: &str = "access";
+/// Maximum number of files to keep open; a process may open 1,024 by default.
+const MAX_OPEN_FILES: usize = 256;
+/// Part of the name of the files that are read in a directory.
+const NAME_PART: &str = "access";
 
-/// All logs that `paths` name, those of a pattern or directory by name. Each path is a file or stream that exists, else
-/// a pattern (`access.log*`), or `-`; of a directory, it is the files with `access` in their names. A file that several
-/// patterns match is one log.
+/// Finds all logs that `paths` name. Each path is a file or stream that exists, else a pattern (`access.log*`), or `-`.
+/// In a directory, files with `access` in their names are read. The files of a pattern or directory are sorted by name. A
+/// file that several patterns match is one log.
 ///
 /// # Errors
 ///
-/// A path that is not there, cannot be opened, or is given twice.
+/// Returns an error if a path does not exist, cannot be opened, or is given twice.
 pub fn find(paths: &[String]) -> Result<Vec<Log>, LogError> {
-    let mut found = Found::default();
+    let mut found = LogSet::default();
     for path in paths {
         found.add(path)?;
     }
@@ -47,50 +47,50 @@ pub fn find(paths: &[String]) -> Result<Vec<Log>, LogError> {
 /// A log that can be read.
 pub struct Log {
     path: String,
-    place: Place,
+    place: Origin,
     bytes: Option<u64>,
 }
 
-/// Where its bytes come from.
-enum Place {
-    /// They can be read as often as is liked. `kept` is the file, where few enough are open.
+/// Where the bytes come from.
+enum Origin {
+    /// A file, which can be read repeatedly. `kept` is the open file, unless too many are open.
     File { path: PathBuf, identity: Identity, kept: Option<File> },
-    /// They come once.
+    /// A stream, which can be read once.
     Stream(Option<Box<dyn Read + Send>>),
 }
 
-/// Device and inode: what a file is, whatever its names.
+/// Device and inode, which identify a file under any name.
 type Identity = (u64, u64);
 
 impl Log {
-    /// Whatever can be read, by a name to show.
+    /// A log that is read from any reader; `name` is for display.
     pub fn stream(name: &str, reader: impl Read + Send + 'static) -> Log {
-        Log { path: name.to_owned(), place: Place::Stream(Some(Box::new(reader))), bytes: None }
+        Log { path: name.to_owned(), place: Origin::Stream(Some(Box::new(reader))), bytes: None }
     }
 
-    /// Its path, or `-`.
+    /// Its path, or `-` for standard input.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// How many bytes it had when it was found, as stored; `None` for a stream.
+    /// Its stored size in bytes when it was found; `None` for a stream.
     pub fn bytes(&self) -> Option<u64> {
         self.bytes
     }
 
     /// Whether it can be read only once.
     pub fn is_stream(&self) -> bool {
-        matches!(self.place, Place::Stream(_))
+        matches!(self.place, Origin::Stream(_))
     }
 
-    /// Its bytes from the beginning: up to those that it had when it was found, or with `follow_growth`, to its end.
+    /// Opens the log at its beginning. Reads to the size it had when it was found, or with `follow_growth` to its end.
     pub(crate) fn open(&mut self, follow_growth: bool) -> io::Result<Input> {
         match &mut self.place {
-            Place::Stream(stream) => {
+            Origin::Stream(stream) => {
                 let stream = stream.take().ok_or_else(|| io::Error::other("a stream can be read only once"))?;
                 Ok(Input::new(stream, None))
             }
-            Place::File { path, identity, kept } => {
+            Origin::File { path, identity, kept } => {
                 let mut file = match kept {
                     Some(file) => file.try_clone()?,
                     None => reopened(path, *identity)?,
@@ -120,34 +120,34 @@ fn identity_of(metadata: &Metadata) -> Identity {
     (metadata.dev(), metadata.ino())
 }
 
-/// What was found so far.
+/// The logs found so far.
 #[derive(Default)]
-struct Found {
+struct LogSet {
     logs: Vec<Log>,
     identities: HashSet<Identity>,
     has_stdin: bool,
 }
 
-/// How a file came to be read.
+/// How the user named a file.
 #[derive(Clone, Copy, PartialEq)]
-enum By {
+enum NamedBy {
     Name,
     Pattern,
 }
 
-impl Found {
+impl LogSet {
     fn add(&mut self, path: &str) -> Result<(), LogError> {
         if path == STDIN {
             return self.add_stdin();
         }
-        // A path that exists is no pattern, whatever is in it.
+        // A path that exists is not a pattern, even if it has special characters.
         match File::open(path) {
             Ok(file) => {
                 let metadata = file.metadata().map_err(|error| unreadable(path, error))?;
                 if metadata.is_dir() {
                     return self.add_directory(path);
                 }
-                self.add_file(PathBuf::from(path), file, &metadata, By::Name)
+                self.add_file(PathBuf::from(path), file, &metadata, NamedBy::Name)
             }
             Err(error) if error.kind() == ErrorKind::NotFound => self.add_pattern(path),
             Err(error) => Err(unreadable(path, error)),
@@ -167,7 +167,7 @@ impl Found {
         let mut paths = Vec::new();
         for entry in fs::read_dir(directory).map_err(|error| unreadable(directory, error))? {
             let entry = entry.map_err(|error| unreadable(directory, error))?;
-            if entry.file_name().to_string_lossy().to_ascii_lowercase().contains(IN_NAMES) {
+            if entry.file_name().to_string_lossy().to_ascii_lowercase().contains(NAME_PART) {
                 paths.push(entry.path());
             }
         }
@@ -176,7 +176,7 @@ impl Found {
             return Ok(());
         }
         let why =
-            format!("it is a directory, and no file in it has `{IN_NAMES}` in its name: name the logs themselves");
+            format!("it is a directory, and no file in it has `{NAME_PART}` in its name: name the logs themselves");
         Err(LogError::Io { path: directory.into(), source: io::Error::new(ErrorKind::IsADirectory, why) })
     }
 
@@ -192,8 +192,8 @@ impl Found {
         if self.add_regular(paths)? { Ok(()) } else { Err(no_match()) }
     }
 
-    /// The regular files among them; whether there are any. Opening something else, such as a FIFO that nobody asked
-    /// for, might wait for ever.
+    /// Adds the regular files among `paths`, and returns whether there are any. Skips other files, as opening a FIFO might
+    /// wait forever.
     fn add_regular(&mut self, paths: Vec<PathBuf>) -> Result<bool, LogError> {
         let mut any = false;
         for path in paths {
@@ -204,12 +204,12 @@ impl Found {
             let shown = path.to_string_lossy().into_owned();
             let file = File::open(&path).map_err(|error| unreadable(&shown, error))?;
             let metadata = file.metadata().map_err(|error| unreadable(&shown, error))?;
-            self.add_file(path, file, &metadata, By::Pattern)?;
+            self.add_file(path, file, &metadata, NamedBy::Pattern)?;
         }
         Ok(any)
     }
 
-    fn add_file(&mut self, path: PathBuf, file: File, metadata: &Metadata, by: By) -> Result<(), LogError> {
+    fn add_file(&mut self, path: PathBuf, file: File, metadata: &Metadata, by: NamedBy) -> Result<(), LogError> {
         let shown = path.to_string_lossy().into_owned();
         if !metadata.is_file() {
             self.logs.push(Log::stream(&shown, file));
@@ -218,12 +218,12 @@ impl Found {
         let identity = identity_of(metadata);
         if !self.identities.insert(identity) {
             return match by {
-                By::Name => Err(given_twice(&shown, "its requests would count twice: leave one out")),
-                By::Pattern => Ok(()),
+                NamedBy::Name => Err(given_twice(&shown, "its requests would count twice: leave one out")),
+                NamedBy::Pattern => Ok(()),
             };
         }
-        let kept = (self.logs.len() < KEPT_OPEN).then_some(file);
-        self.logs.push(Log { path: shown, place: Place::File { path, identity, kept }, bytes: Some(metadata.len()) });
+        let kept = (self.logs.len() < MAX_OPEN_FILES).then_some(file);
+        self.logs.push(Log { path: shown, place: Origin::File { path, identity, kept }, bytes: Some(metadata.len()) });
         Ok(())
     }
 }
@@ -233,7 +233,7 @@ fn given_twice(path: &str, why: &str) -> LogError {
     LogError::Io { path: path.into(), source }
 }
 
-/// With what to do about it, where that is known.
+/// The error about a log that cannot be read, with advice if permission is denied.
 pub(crate) fn unreadable(path: &str, error: io::Error) -> LogError {
     let source = match error.kind() {
         ErrorKind::PermissionDenied => io::Error::new(
@@ -318,7 +318,7 @@ mod tests {
         let mut text = String::new();
         logs[0].open(false).unwrap().read_to_string(&mut text).unwrap();
         assert_eq!(text, "log");
-        if let Place::File { kept, .. } = &mut logs[0].place {
+        if let Origin::File { kept, .. } = &mut logs[0].place {
             *kept = None;
         }
         assert!(logs[0].open(false).err().unwrap().to_string().contains("rotated"));

@@ -1,60 +1,60 @@
-//! A profile → the `Workload` that has its traffic: classes with their shares, their most popular URLs with the bytes
-//! of their answers, and sessions at the rate of the peak window, or where the log does not tell users apart, arrivals
-//! that come as they did there.
+//! Turns a profile into a `Workload` with the same traffic: classes with their shares, and their most popular URLs with
+//! the bytes of their responses. Calls come in sessions at the rate of the peak window, or if the log does not
+//! distinguish users, by an arrival process with the same bursts.
 //!
-//! What a server answers without a body is asked for again in a way that any server answers without one: what was not
-//! modified, with `If-None-Match: *`; what was asked for by HEAD, by HEAD; what was not found, by a path that is not
-//! there.
+//! Requests whose responses had no body are sent in a way that any server answers without a body: 304 (Not Modified) with
+//! `If-None-Match: *`, HEAD with HEAD, and 404 (Not Found) with a path that does not exist.
 
 pub mod arrivals;
 mod sessions;
 
 use crate::LogError;
-use crate::classes::EMPTY;
+use crate::profile::classes::EMPTY;
 use arrivals::{Fitted, fit};
 use brimful_core::Rate;
-use brimful_core::profile::{LogClass as Seen, PopularUrl, Profile};
+use brimful_core::profile::{Class as ProfileClass, PopularUrl, Profile};
 use brimful_core::url::encode_non_ascii;
 use brimful_core::workload::{Load, RequestClass, Url, Workload};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// URLs of a class that are listed at most; for the others stand so many at most, unless they have less than this
-/// share.
+/// Maximum number of URLs to list for a class.
 const URLS: usize = 200;
-const OTHERS: u64 = 100;
-const FEW: f64 = 0.01;
-/// What fewer answers without a body are of is no class of its own.
-const RARE: f64 = 0.005;
-/// Under this path the files lie that stand for URLs whose names cannot be requested or kept.
+/// Maximum number of synthetic URLs that stand for the URLs of a class that are not listed.
+const MAX_OTHER_URLS: u64 = 100;
+/// If unlisted URLs have a smaller share of the class, they are left out.
+const MIN_OTHER_SHARE: f64 = 0.01;
+/// Responses without a body with a smaller share of all requests get no class of their own.
+const MIN_CLASS_SHARE: f64 = 0.005;
+/// Directory of the files that stand for URLs which cannot be requested or kept.
 const SYNTHETIC: &str = "/brimful";
-/// What is not there.
+/// A path that does not exist.
 const ABSENT: &str = "/brimful/absent";
 
-/// How the calls of a workload come.
+/// How the calls of a workload arrive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Coming {
-    /// In sessions where the log has enough of them, otherwise one by one.
+    /// In sessions if the log has enough of them, otherwise one by one.
     #[default]
     AsKnown,
     /// In sessions.
     Sessions,
-    /// One by one, by the arrival process that has their bursts.
+    /// One by one, by the arrival process with the same bursts.
     Requests,
 }
 
-/// A workload, and why its calls come as they do.
+/// A workload, and the reason for its arrivals.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chosen {
     /// The document.
     pub workload: Workload,
-    /// A sentence.
+    /// The reason, as a sentence.
     pub why: String,
 }
 
-/// The load that has the traffic of a profile's peak window.
+/// The load with the traffic of a profile's peak window.
 ///
 /// # Errors
-/// [`LogError::NoRequests`] when nothing in it can be requested, or when sessions were asked for that it does not have.
+/// [`LogError::NoRequests`] if nothing in it can be requested, or if sessions were required and the profile lacks them.
 pub fn workload(profile: &Profile, coming: Coming) -> Result<Chosen, LogError> {
     let mut names = BTreeSet::new();
     let mut classes: Vec<RequestClass> = Vec::new();
@@ -82,8 +82,8 @@ fn load(profile: &Profile, coming: Coming) -> Result<(Load, String), LogError> {
     Ok((Load::Open { rate: Rate(profile.peak.rate), arrivals }, why + &lacking))
 }
 
-/// Answers that have a body, by GET: what else a class was asked for with, changes something on most servers.
-fn with_body(seen: &Seen) -> RequestClass {
+/// A class of responses with a body, by GET only: requests with other methods change data on most servers.
+fn with_body(seen: &ProfileClass) -> Class {
     let urls = seen.urls.iter().filter(|url| url.method.is_empty() || url.method == "GET").take(URLS);
     let mut found: Vec<Url> = urls.enumerate().map(|(index, url)| requested(seen, index, url)).collect();
     let others = others(seen, &found);
@@ -91,31 +91,30 @@ fn with_body(seen: &Seen) -> RequestClass {
     RequestClass { urls: found, ..class(&seen.name, seen.share_requests) }
 }
 
-/// What stands for the URLs that are not listed: files of such a size that the mean of the class holds.
-fn others(seen: &Seen, listed: &[Url]) -> Vec<Url> {
+/// Synthetic URLs that stand for those not listed, with a file size that preserves the mean of the class.
+fn others(seen: &ProfileClass, listed: &[Url]) -> Vec<Url> {
     let bytes_of = |url: &Url| url.weight * url.bytes.unwrap_or(0) as f64;
     let left = seen.requests as f64 - listed.iter().map(|url| url.weight).sum::<f64>();
-    if !listed.is_empty() && left < FEW * seen.requests as f64 {
+    if !listed.is_empty() && left < MIN_OTHER_SHARE * seen.requests as f64 {
         return Vec::new();
     }
     let bytes = (seen.requests as f64 * seen.mean_bytes - listed.iter().map(bytes_of).sum::<f64>()) / left;
     let [least, most] = seen.bytes_range;
     let bytes = if bytes.is_finite() { bytes } else { seen.mean_bytes };
     let bytes = (bytes.round().max(0.0) as u64).clamp(least.min(most), most.max(least));
-    let unlisted = seen.unique_urls.saturating_sub(listed.len() as u64).clamp(1, OTHERS);
+    let unlisted = seen.unique_urls.saturating_sub(listed.len() as u64).clamp(1, MAX_OTHER_URLS);
     let weight = if left > 0.0 { left / unlisted as f64 } else { 1.0 };
     let path = |index: u64| format!("{SYNTHETIC}/{}/other-{index}", seen.name);
     (0..unlisted).map(|index| Url { path: path(index), weight, bytes: Some(bytes) }).collect()
 }
 
-/// A URL of a class as it can be requested: itself, or a name in its place.
-fn requested(seen: &Seen, index: usize, url: &PopularUrl) -> Url {
+/// A URL of a class: its own path if that can be requested, else a synthetic one.
+fn requested(seen: &ProfileClass, index: usize, url: &PopularUrl) -> Url {
     let path = requestable(&url.url).unwrap_or_else(|| format!("{SYNTHETIC}/{}/{index}", seen.name));
     Url { path, weight: url.requests as f64, bytes: Some(url.mean_bytes.round() as u64) }
 }
 
-/// A URL as it can be requested: bytes that are not ASCII, which a log has as they are or as `\xC3`, are
-/// percent-encoded.
+/// A URL that can be requested: non-ASCII bytes, which a log has as they are or as `\xC3`, are percent-encoded.
 fn requestable(url: &str) -> Option<String> {
     let mut parts = url.split("\\x");
     let mut plain = parts.next().unwrap_or_default().to_owned();
@@ -126,12 +125,12 @@ fn requestable(url: &str) -> Option<String> {
         plain.push_str(&digits.to_ascii_uppercase());
         plain.push_str(part.get(2..).unwrap_or_default());
     }
-    // Of bytes that were not text, the profile no longer knows which they were.
+    // The profile has replaced bytes that were not UTF-8, so their values are lost.
     let encoded = encode_non_ascii(&plain);
     (is_requestable(&encoded) && !url.contains(char::REPLACEMENT_CHARACTER)).then(|| encoded.into_owned())
 }
 
-/// A path that begins with a slash, has nothing that HTTP forbids in it, and leads nowhere else than down.
+/// Whether a URL is a plain path that begins with a slash and never leads upwards.
 fn is_requestable(url: &str) -> bool {
     let path = url.split('?').next().unwrap_or_default();
     let is_plain = url.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\' | b'#'));
@@ -139,12 +138,12 @@ fn is_requestable(url: &str) -> bool {
     url.starts_with('/') && is_plain && goes_down && !path.contains('\0') && path.len() < 1024
 }
 
-/// By the reasons that the log gives.
-fn without_body(profile: &Profile, seen: &Seen) -> Vec<RequestClass> {
+/// Classes of responses without a body, by the reasons in the profile.
+fn without_body(profile: &Profile, seen: &ProfileClass) -> Vec<Class> {
     let all: u64 = profile.zero_length.values().sum();
     let share = |reason: &str| profile.zero_length.get(reason).map_or(0.0, |n| *n as f64 / all.max(1) as f64);
     let (head, absent) = (share("head"), share("not_found"));
-    let is_rare = |share: f64| share * seen.share_requests < RARE;
+    let is_rare = |share: f64| share * seen.share_requests < MIN_CLASS_SHARE;
     let mut made = Vec::new();
     let mut rest = 1.0;
     if !is_rare(head) {
@@ -164,8 +163,8 @@ fn without_body(profile: &Profile, seen: &Seen) -> Vec<RequestClass> {
     made
 }
 
-/// URLs of answers without a body whose files are there, whatever they hold.
-fn existing(seen: &Seen, name: &str) -> Vec<Url> {
+/// URLs whose files exist, of any size.
+fn existing(seen: &ProfileClass, name: &str) -> Vec<Url> {
     let urls = seen.urls.iter().filter_map(|url| Some((requestable(&url.url)?, url.requests))).take(URLS);
     let mut found: Vec<Url> = urls.map(|(path, requests)| Url { path, weight: requests as f64, bytes: None }).collect();
     if found.is_empty() {
@@ -190,20 +189,20 @@ mod tests {
     }
 
     fn profile() -> Profile {
-        let empty = Seen {
+        let empty = ProfileClass {
             name: EMPTY.to_owned(),
             share_requests: 0.4,
             urls: vec![url("/a", 30, 0.0), url("/gone", 10, 0.0)],
-            ..Seen::default()
+            ..ProfileClass::default()
         };
-        let small = Seen {
+        let small = ProfileClass {
             name: "1-500".to_owned(),
             requests: 61,
             share_requests: 0.6,
             mean_bytes: 197.0,
             bytes_range: [5, 500],
             urls: vec![url("/a", 40, 210.4), url("/x y\u{1b}[2J", 20, 180.0), url("/../etc/passwd", 1, 5.0)],
-            ..Seen::default()
+            ..ProfileClass::default()
         };
         Profile {
             classes: vec![empty, small],

@@ -13,7 +13,7 @@ use crate::progress;
 use brimful_accesslog::detect::Formats;
 use brimful_accesslog::format::Format;
 use brimful_accesslog::logs::Logs;
-use brimful_accesslog::read::{Kept, Progress, Read, ReadOptions};
+use brimful_accesslog::read::{Kept, Progress, ReadOptions, ReadSummary};
 use brimful_accesslog::replay::{CLASSES, Call, MapRule, Options, Replayer, Summary};
 use brimful_accesslog::{Entry, LogError};
 use brimful_core::profile::Lines;
@@ -143,7 +143,7 @@ struct Replayed {
 
 /// What was read, and handed over.
 struct Fed {
-    read: Read,
+    read: ReadSummary,
     summary: Summary,
     calls: u64,
     /// When the last of them was due.
@@ -348,7 +348,7 @@ fn load_of(record: &Record) -> Option<&Load> {
 }
 
 /// What became of the lines, and of the requests that they are.
-fn account(read: &Read, summary: &Summary, record: &Record) {
+fn account(read: &ReadSummary, summary: &Summary, record: &Record) {
     say(&lines(&read.lines));
     if let Some(left_out) = length::left_out(summary) {
         say(&format!("not sent: {left_out}"));

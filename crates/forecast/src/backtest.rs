@@ -1,58 +1,62 @@
-//! How good forecasts would have been: every candidate applied to beginnings of the history, judged by what followed
-//! (rolling origin; Hyndman & Athanasopoulos, *Forecasting: Principles and Practice*, 2021, §5.10), and the choice that
-//! follows from it.
+//! Back-tests: every candidate forecasts from earlier origins in the history and is compared with what followed (rolling
+//! origin; Hyndman & Athanasopoulos, *Forecasting: Principles and Practice*, 2021, §5.10).
 //!
-//! The candidate with the least error is taken. The preferred one stays if it is about as good, because the error of
-//! one history is itself a random number. What would exceed all that was ever seen by far within the horizon is not
-//! taken, for no back-test reaches that far; where all would, those that exceed it least are left.
+//! The candidate with the smallest error is chosen. The preferred candidate is kept if it is about as good, because the
+//! error on one history is itself random. A candidate that would far exceed all past rates within the horizon is
+//! rejected, as no back-test reaches that far; if all would, those that exceed them least remain.
 
-use crate::fit::{Candidates, Fitted, How, naive_error};
+use crate::fit::{Candidates, FitSettings, Fitted, naive_error};
 use crate::result::{Backtest, Tried};
-use crate::series::MINIMUM;
+use crate::series::MIN_VALUES;
 
-/// Origins, at most.
-const ORIGINS: usize = 10;
+/// Maximum number of origins.
+const MAX_ORIGINS: usize = 10;
 
-/// Intervals are not widened more than this: what is worse comes from a break in the history and says little of what
-/// followed it.
-pub(crate) const WIDEST: f64 = 2.0;
+/// Upper bound of the factor by which intervals are widened. Errors beyond it come from a break in the history and say
+/// little about the time after it.
+pub(crate) const MAX_WIDENING: f64 = 2.0;
 
-/// The preferred candidate stays if its error is at most so many times the least.
+/// The preferred candidate is kept if its error is at most this many times the smallest.
 const ABOUT_AS_GOOD: f64 = 1.05;
 
-/// An interval that reaches this many times the highest rate of the history says nothing of what will be.
-pub(crate) const UNHEARD_OF: f64 = 10.0;
+/// A forecast that exceeds the highest past rate this many times is not credible.
+pub(crate) const NOT_CREDIBLE: f64 = 10.0;
 
 /// Errors below this share of the rates are rounding.
 const ROUNDING: f64 = 1e-12;
 
-/// The same of a single step, whose interval may have no width: the fit's own rounding is in it.
+/// Relative rounding error of a single step, including that of the fit.
 const ROUNDING_OF_STEP: f64 = 1e-9;
 
-/// What a back-test found, and the candidate to use.
-pub(crate) struct Judged {
+/// The chosen candidate and the results of the back-test.
+pub(crate) struct BacktestChoice {
     pub chosen: usize,
-    /// A better candidate was left out because it would have exceeded all that was seen.
-    pub restrained: bool,
+    /// Whether a better candidate was rejected because it would have exceeded all past rates.
+    pub rejected_better: bool,
     pub report: Option<Backtest>,
-    /// By how much intervals must be wider for those of 80 % to hold 80 %, 1 to [`WIDEST`].
+    /// The factor, 1 to [`MAX_WIDENING`], that makes 80 % intervals cover 80 % of the values.
     pub widening: f64,
 }
 
-/// Chooses among candidates by forecasts from up to ten origins in the second half of the history. If that is too
-/// short, rates are extrapolated on their own scale: nothing then vouches for growth in proportion.
-pub(crate) fn choose(candidates: &Candidates, rates: &[f64], how: How<'_>, horizon: usize) -> Judged {
-    let Some(trial) = Trial::run(candidates, rates, how, horizon) else {
-        return Judged { chosen: 0, restrained: false, report: None, widening: 1.0 };
+/// Chooses a candidate by forecasts from up to ten origins in the second half of the history. If the history is too
+/// short, the first candidate is chosen, on the scale of rates: nothing then supports proportional growth.
+pub(crate) fn choose(
+    candidates: &Candidates,
+    rates: &[f64],
+    settings: FitSettings<'_>,
+    horizon: usize,
+) -> BacktestChoice {
+    let Some(trial) = Trial::run(candidates, rates, settings, horizon) else {
+        return BacktestChoice { chosen: 0, rejected_better: false, report: None, widening: 1.0 };
     };
-    let (chosen, restrained) = trial.choose(candidates, rates, how, horizon);
+    let (chosen, rejected_better) = trial.choose(candidates, rates, settings, horizon);
     let (tally, naive) = (&trial.tallies[chosen], &trial.tallies[candidates.all.len() - 1]);
     let mase = |tally: &Tally| (trial.naive > 0.0).then(|| tally.absolute / trial.naive);
     let tried =
         |(fitted, tally): (&Fitted, &Tally)| Tried { scale: fitted.scale, trend: fitted.trend.kind, mase: mase(tally) };
-    Judged {
+    BacktestChoice {
         chosen,
-        restrained,
+        rejected_better,
         widening: tally.widening(),
         report: Some(Backtest {
             origins: trial.origins,
@@ -66,28 +70,28 @@ pub(crate) fn choose(candidates: &Candidates, rates: &[f64], how: How<'_>, horiz
     }
 }
 
-/// Forecasts from earlier origins by all candidates.
+/// Forecasts of all candidates from earlier origins.
 struct Trial {
     origins: usize,
     horizon: usize,
     /// By candidate.
     tallies: Vec<Tally>,
-    /// The sum of errors that repeating the last season makes one season ahead, within what came before the origins.
+    /// The sum of errors of the seasonal naive method one season ahead, before the origins.
     naive: f64,
-    /// Sums of errors below this are rounding.
+    /// Sums of errors below this are rounding errors.
     rounding: f64,
 }
 
 impl Trial {
-    /// Nothing if the history is too short.
-    fn run(candidates: &Candidates, rates: &[f64], how: How<'_>, horizon: usize) -> Option<Self> {
+    /// Returns `None` if the history is too short.
+    fn run(candidates: &Candidates, rates: &[f64], settings: FitSettings<'_>, horizon: usize) -> Option<Self> {
         let n = rates.len();
         let horizon = horizon.min(n / 4);
-        let (first, last) = ((n / 2).max(MINIMUM), n - horizon);
+        let (first, last) = ((n / 2).max(MIN_VALUES), n - horizon);
         if horizon == 0 || first > last {
             return None;
         }
-        let origins = ORIGINS.min(last - first + 1);
+        let origins = MAX_ORIGINS.min(last - first + 1);
         let mut tallies: Vec<Tally> = candidates.all.iter().map(|_| Tally::default()).collect();
         let (mut naive, mut rounding) = (0.0, 0.0);
         for i in 0..origins {
@@ -95,24 +99,30 @@ impl Trial {
             let (past, future) = (&rates[..origin], &rates[origin..origin + horizon]);
             naive += naive_error(past, candidates.period) * horizon as f64;
             rounding += ROUNDING * future.iter().sum::<f64>();
-            let fitted = Candidates::fit(past, how, Some(candidates.period)).all;
+            let fitted = Candidates::fit(past, settings, Some(candidates.period)).all;
             for (tally, fitted) in tallies.iter_mut().zip(&fitted) {
-                tally.count(fitted, future, rounding_of(future), |h| how.closed.at(origin + h));
+                tally.count(fitted, future, rounding_of(future), |h| settings.closed.contains(origin + h));
             }
         }
         Some(Self { origins, horizon, tallies, naive, rounding })
     }
 
-    /// The candidate to use, and whether a better one was left out.
-    fn choose(&self, candidates: &Candidates, rates: &[f64], how: How<'_>, horizon: usize) -> (usize, bool) {
+    /// The chosen candidate, and whether a better one was rejected.
+    fn choose(
+        &self,
+        candidates: &Candidates,
+        rates: &[f64],
+        settings: FitSettings<'_>,
+        horizon: usize,
+    ) -> (usize, bool) {
         let Some(naive) = candidates.all.len().checked_sub(1) else { return (0, false) };
-        if how.method != crate::options::ForecastMethod::Auto {
+        if settings.method != crate::options::ForecastMethod::Auto {
             return (0, false);
         }
         let reach = |i: usize| candidates.all[i].highest(horizon, self.tallies[i].widening());
         let reach: Vec<f64> = (0..=naive).map(reach).collect();
         let least = reach.iter().copied().fold(f64::INFINITY, f64::min);
-        let bound = least.max(UNHEARD_OF * rates.iter().copied().fold(0.0, f64::max));
+        let bound = least.max(NOT_CREDIBLE * rates.iter().copied().fold(0.0, f64::max));
         let every: Vec<usize> = (0..=naive).collect();
         let within: Vec<usize> = every.iter().copied().filter(|i| reach[*i] <= bound).collect();
         let wanted = self.best_of(&every, candidates.preferred, naive);
@@ -120,7 +130,7 @@ impl Trial {
         (chosen, chosen != wanted)
     }
 
-    /// The candidate with the least error; of equals, the first.
+    /// The candidate with the smallest error; of equals, the first.
     fn best_of(&self, among: &[usize], preferred: usize, naive: usize) -> usize {
         let error = |i: usize| self.tallies[i].absolute.max(self.rounding);
         let best = among.iter().copied().min_by(|a, b| error(*a).total_cmp(&error(*b))).unwrap_or(naive);
@@ -129,12 +139,12 @@ impl Trial {
     }
 }
 
-/// An error below this is rounding in one step of these rates.
+/// The rounding error of one step of these rates.
 fn rounding_of(rates: &[f64]) -> f64 {
     ROUNDING_OF_STEP * rates.iter().copied().fold(0.0, f64::max)
 }
 
-/// What came of a candidate's forecasts.
+/// Results of one candidate's forecasts.
 #[derive(Default)]
 struct Tally {
     /// Errors over half the width of the 80 % interval.
@@ -146,13 +156,13 @@ struct Tally {
 }
 
 impl Tally {
-    /// Counts forecasts of the steps that are not closed; errors in rates below `rounding` are none.
+    /// Counts forecasts of the steps that are not closed; errors below `rounding`, in rates, count as zero.
     fn count(&mut self, fitted: &Fitted, future: &[f64], rounding: f64, is_closed: impl Fn(usize) -> bool) {
         let (t80, t95) = fitted.quantiles();
         let predicted = fitted.predict(future.len()).into_iter().zip(future).enumerate();
         for (_, ((location, sd), &actual)) in predicted.filter(|(h, _)| !is_closed(*h)) {
-            let error = (fitted.scale.back(location) - actual).abs();
-            let off = if error <= rounding { 0.0 } else { (fitted.scale.of(actual) - location).abs() };
+            let error = (fitted.scale.to_rate(location) - actual).abs();
+            let off = if error <= rounding { 0.0 } else { (fitted.scale.from_rate(actual) - location).abs() };
             self.within80 += usize::from(off <= t80 * sd);
             self.within95 += usize::from(off <= t95 * sd);
             self.absolute += error;
@@ -168,6 +178,6 @@ impl Tally {
         let mut ratios = self.ratios.clone();
         ratios.sort_by(f64::total_cmp);
         let at_80 = (ratios.len() * 4).div_ceil(5).checked_sub(1);
-        at_80.map_or(1.0, |place| ratios[place].clamp(1.0, WIDEST))
+        at_80.map_or(1.0, |place| ratios[place].clamp(1.0, MAX_WIDENING))
     }
 }

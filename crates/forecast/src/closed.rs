@@ -1,63 +1,65 @@
-//! Steps at which nothing ever arrives: closed days, or nights without a visitor.
+//! Closed steps, at which nothing ever arrives: closed days, or nights without a visitor.
 //!
-//! A season that adds to a growing trend cannot stay at zero. So such steps are left out: they are fitted as if they
-//! were open, by the line between their neighbours, and forecast as zero.
+//! A season that adds to a growing trend cannot stay at zero. So closed steps are excluded: they are fitted with values
+//! interpolated from their neighbours, and forecast as zero.
 
-/// Which steps are closed, by their place in a period.
+/// The closed steps of a period.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Closed {
-    /// By index in the period; empty where no step is closed.
-    places: Vec<bool>,
-    /// A period that is part of this one, such as the day of a week; else the period itself.
-    part: usize,
+    /// Whether each index of the period is closed; empty if no step is closed.
+    is_closed_at: Vec<bool>,
+    /// A period inside this one, such as the day inside a week; otherwise the period itself.
+    inner_period: usize,
 }
 
-/// The last periods that are looked at.
-const RECENT: usize = 8;
-/// Periods that it takes.
-const FEWEST: usize = 3;
+/// Number of recent periods to examine.
+const RECENT_PERIODS: usize = 8;
+/// Minimum number of periods.
+const MIN_PERIODS: usize = 3;
 /// Number of periods from which one exception is allowed, such as a sale on a Sunday.
-const WITH_EXCEPTION: usize = 6;
+const MIN_PERIODS_WITH_EXCEPTION: usize = 6;
 
 impl Closed {
-    /// Finds them in rates that may have these periods; the longest one that has been seen often enough decides.
+    /// Finds the closed steps of rates, given possible periods; the longest period that occurs often enough decides.
     pub(crate) fn find(rates: &[f64], periods: &[usize]) -> Closed {
         let mut periods: Vec<usize> =
-            periods.iter().copied().filter(|period| *period > 1 && rates.len() / period >= FEWEST).collect();
+            periods.iter().copied().filter(|period| *period > 1 && rates.len() / period >= MIN_PERIODS).collect();
         periods.sort_unstable();
         let Some(period) = periods.pop() else { return Closed::default() };
-        let places: Vec<bool> = (0..period).map(|place| is_closed(rates, place, period)).collect();
-        let closed = places.iter().filter(|closed| **closed).count();
-        // Where nothing arrives at any time, zero is the level.
-        let part = periods.iter().copied().rfind(|part| period % part == 0).unwrap_or(period);
-        if closed == 0 || closed == period { Closed::default() } else { Closed { places, part } }
+        let is_closed_at: Vec<bool> = (0..period).map(|place| is_closed(rates, place, period)).collect();
+        let closed = is_closed_at.iter().filter(|closed| **closed).count();
+        // If nothing ever arrives, zero is simply the level.
+        let inner_period = periods.iter().copied().rfind(|inner_period| period % inner_period == 0).unwrap_or(period);
+        if closed == 0 || closed == period { Closed::default() } else { Closed { is_closed_at, inner_period } }
     }
 
-    /// Whether this step is closed.
-    pub(crate) fn at(&self, index: usize) -> bool {
-        !self.places.is_empty() && self.places[index % self.places.len()]
+    /// Whether a step is closed.
+    pub(crate) fn contains(&self, index: usize) -> bool {
+        !self.is_closed_at.is_empty() && self.is_closed_at[index % self.is_closed_at.len()]
     }
 
-    /// The period and how many of its steps are closed.
+    /// The period and the number of its steps that are closed.
     pub(crate) fn share(&self) -> Option<(usize, usize)> {
-        (!self.places.is_empty()).then(|| (self.places.len(), self.places.iter().filter(|closed| **closed).count()))
+        (!self.is_closed_at.is_empty())
+            .then(|| (self.is_closed_at.len(), self.is_closed_at.iter().filter(|closed| **closed).count()))
     }
 
-    /// The rates as if all steps were open: at closed ones, those of the nearest days that are open at this hour, or
-    /// else what lies between the neighbours.
+    /// The rates as if all steps were open: closed steps get the interpolation of the same hour on the nearest open days, or
+    /// else of the neighbouring steps.
     pub(crate) fn opened(&self, rates: &[f64]) -> Vec<f64> {
         let mut opened = rates.to_vec();
-        for index in (0..rates.len()).filter(|index| self.at(*index)) {
-            let as_on_other_days = self.between(rates, index, self.part, self.places.len() / self.part);
-            let as_nearby = || self.between(rates, index, 1, self.places.len());
+        for index in (0..rates.len()).filter(|index| self.contains(*index)) {
+            let as_on_other_days =
+                self.interpolate(rates, index, self.inner_period, self.is_closed_at.len() / self.inner_period);
+            let as_nearby = || self.interpolate(rates, index, 1, self.is_closed_at.len());
             opened[index] = as_on_other_days.or_else(as_nearby).unwrap_or_default();
         }
         opened
     }
 
-    /// On the line between the nearest open steps before and after one, so many steps apart and at most so many times.
-    fn between(&self, rates: &[f64], index: usize, step: usize, most: usize) -> Option<f64> {
-        let is_open = |at: &usize| *at < rates.len() && !self.at(*at);
+    /// Interpolates interpolate the nearest open steps before and after `index`, at multiples of `step`, up to `most` of them.
+    fn interpolate(&self, rates: &[f64], index: usize, step: usize, most: usize) -> Option<f64> {
+        let is_open = |at: &usize| *at < rates.len() && !self.contains(*at);
         let before = (1..=most).filter_map(|k| index.checked_sub(k * step)).find(is_open);
         let after = (1..=most).map(|k| index + k * step).find(is_open);
         let weight = |before: usize, after: usize| (index - before) as f64 / (after - before) as f64;
@@ -70,9 +72,9 @@ impl Closed {
 
 fn is_closed(rates: &[f64], place: usize, period: usize) -> bool {
     let seen: Vec<f64> = rates.iter().skip(place).step_by(period).copied().collect();
-    let recent = &seen[seen.len().saturating_sub(RECENT)..];
+    let recent = &seen[seen.len().saturating_sub(RECENT_PERIODS)..];
     let open = recent.iter().filter(|rate| **rate > 0.0).count();
-    recent.len() >= FEWEST && open <= usize::from(recent.len() >= WITH_EXCEPTION)
+    recent.len() >= MIN_PERIODS && open <= usize::from(recent.len() >= MIN_PERIODS_WITH_EXCEPTION)
 }
 
 #[cfg(test)]
@@ -84,7 +86,7 @@ mod tests {
         let rates: Vec<f64> = (0..28).map(|i| if i % 7 >= 5 { 0.0 } else { 10.0 + f64::from(i) }).collect();
         let closed = Closed::find(&rates, &[7]);
         assert_eq!(closed.share(), Some((7, 2)));
-        assert!(closed.at(5) && closed.at(34) && !closed.at(28));
+        assert!(closed.contains(5) && closed.contains(34) && !closed.contains(28));
         let opened = closed.opened(&rates);
         assert_eq!(opened[4..8], [14.0, 15.0, 16.0, 17.0]);
         assert_eq!(opened[24..], [34.0, 35.0, 35.0, 35.0]);

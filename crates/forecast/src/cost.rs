@@ -1,9 +1,9 @@
-//! What configurations cost, what they can take, and for how long (Menascé & Almeida's last step: cost beside performance).
+//! Compares configurations: what they cost, which rate they sustain, and for how long (cost beside performance, the last
+//! step of Menascé & Almeida's method).
 //!
-//! A capacity is the rate, per second, up to which a configuration meets the objective; the caller finds it by applying
-//! the configuration's changes to a model. Prices are in whatever currency the caller thinks in. Peaks must fit into the
-//! capacity, and requests are paid for by their mean: a cost per million is the price of a month over the mean rate's
-//! requests in it.
+//! A capacity is the highest rate, per second, at which a configuration meets the objective. The caller computes it by
+//! applying the configuration's changes to a model. Prices are in any currency. Peaks must fit into the capacity, but
+//! requests are paid for by their mean: a cost per million is the monthly price over a month's requests at the mean rate.
 
 mod table;
 
@@ -31,10 +31,10 @@ pub struct Configuration {
     pub set: Vec<String>,
 }
 
-/// A configuration and what it can take.
+/// A configuration and its capacity.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Sized {
-    /// It.
+pub struct SizedConfiguration {
+    /// The configuration.
     pub configuration: Configuration,
     /// The rate per second up to which it meets the objective; absent if it does at no rate.
     pub capacity: Option<f64>,
@@ -85,14 +85,15 @@ pub struct CostRow {
     pub lasts_safely: bool,
 }
 
-/// Compares configurations under a forecast; `months` is how long one should last.
+/// Compares configurations under a forecast; `months` is how long a configuration should last.
 ///
-/// Errors: no configuration, two of the same name, a price or capacity that cannot be, a forecast that ends before
-/// `months` have passed.
-pub fn cost_table(sized: &[Sized], forecast: &Forecast, months: f64) -> Result<CostTable, ForecastError> {
+/// # Errors
+/// Returns an error if there is no configuration, if two have the same name, if a price or capacity is out of range, or
+/// if the forecast ends before `months` have passed.
+pub fn cost_table(sized: &[SizedConfiguration], forecast: &Forecast, months: f64) -> Result<CostTable, ForecastError> {
     positive(months, || "the number of months".into())?;
     let horizon_months = forecast.points.len() as f64 * f64::from(forecast.history.step_s) / MONTH_S;
-    // Whole steps of a horizon of just that length may come out a rounding short.
+    // A horizon of exactly that length may be short by a rounding error.
     if horizon_months < months * (1.0 - 1e-9) {
         let shape =
             format!("the forecast looks {horizon_months:.1} months ahead and not {months}: give it a longer horizon");
@@ -117,8 +118,8 @@ pub fn cost_table(sized: &[Sized], forecast: &Forecast, months: f64) -> Result<C
 }
 
 impl CostRow {
-    fn new(sized: &Sized, forecast: &Forecast, months: f64) -> Result<Self, ForecastError> {
-        let Sized { configuration, capacity } = sized;
+    fn new(sized: &SizedConfiguration, forecast: &Forecast, months: f64) -> Result<Self, ForecastError> {
+        let SizedConfiguration { configuration, capacity } = sized;
         let name = &configuration.name;
         if let Some(capacity) = *capacity {
             non_negative(capacity, || format!("the capacity of `{name}`"))?;

@@ -1,4 +1,4 @@
-//! When a forecast first reaches a rate.
+//! The date at which a forecast reaches a rate.
 
 use crate::ForecastError;
 use crate::result::{Forecast, ForecastPoint};
@@ -22,7 +22,7 @@ pub struct Crossing {
     pub latest: Option<Timestamp>,
 }
 
-/// The first step at which the rate at the peak of a step reaches a limit: an objective's or a utilization's.
+/// Finds the first step whose peak rate reaches `limit_rate`, such as the rate of an objective or of a utilization.
 pub fn crossing(forecast: &Forecast, limit_rate: f64) -> Result<Crossing, ForecastError> {
     positive(limit_rate, || "the rate to be reached".into())?;
     let limit = limit_rate / forecast.peak.factor;

@@ -1,58 +1,58 @@
-//! Why there is no forecast, and what to do about it.
+//! Errors about forecasts, with advice.
 
 use brimful_core::number::NumberError;
 
 /// The error of this crate.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ForecastError {
-    /// Parts of the input do not fit together.
+    /// Parts of the input contradict each other.
     #[error("the input does not fit together: {0}")]
     Shape(String),
-    /// A number that cannot be.
+    /// A number out of range.
     #[error(transparent)]
     Number(#[from] NumberError),
-    /// A text that cannot be read.
+    /// A text that cannot be parsed.
     #[error("{place}: {problem}")]
     Input {
-        /// Where: the number of a line or of an entry, from 1.
+        /// The line or entry of the text, from 1.
         place: String,
-        /// What is wrong with it and what would be right.
+        /// What is wrong and what is expected.
         problem: String,
     },
-    /// A history with a hole that is too long to bridge.
+    /// A gap in the history that is too long to interpolate.
     #[error(
         "the history has no value for {steps} steps from {from} on: up to {bridged} in a row are bridged, so fill them in, or use \
          only what begins at {before}"
     )]
     Gap {
-        /// When the first missing step begins.
+        /// Beginning of the first missing step.
         from: String,
-        /// How many are missing.
+        /// Number of missing steps.
         steps: usize,
-        /// When the history goes on.
+        /// The first time after the gap.
         before: String,
-        /// How many in a row are bridged.
+        /// Maximum number of consecutive missing steps that are interpolated.
         bridged: usize,
     },
-    /// A history with too many holes, short as they are.
+    /// Too many short gaps in the history.
     #[error(
         "{missing} of the {steps} steps of the history are missing, more than one in ten: fill them in, or use a longer step"
     )]
     Gaps {
-        /// How many are missing.
+        /// Number of missing steps.
         missing: usize,
-        /// How many there should be.
+        /// Number of steps that there should be.
         steps: usize,
     },
-    /// A history that says nothing about the future.
+    /// A history too short for a forecast.
     #[error("{given} values are too few for a forecast: at least {} more are needed", needed.saturating_sub(*given))]
     SeriesTooShort {
-        /// How many there were.
+        /// Number of values in the history.
         given: usize,
-        /// How many there must be.
+        /// Minimum number of values.
         needed: usize,
     },
-    /// A method of forecasting that does not exist.
+    /// The name of an unknown forecasting method.
     #[error("there is no forecast `{0}`: use `auto`, `line`, `smoothing:ALPHA` (0 to 1) or `moving-average:STEPS`")]
     UnknownForecast(String),
 }

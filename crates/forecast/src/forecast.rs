@@ -1,51 +1,51 @@
-//! What arrivals will be: trend, seasons and prediction intervals from a history, and when a rate is reached.
+//! Forecasts arrivals: trend, seasons and prediction intervals from a history, and the date at which a rate is reached.
 //!
-//! Spikes are replaced by what was expected, and steps at which nothing ever arrives are left out: they are forecast as
-//! zero. The history is brought to one scale (rates, or their logarithms where growth and swings are in proportion),
-//! its daily and weekly patterns are taken off, what is left, without its outliers, is extrapolated by exponential
-//! smoothing. Several forms of that, on both scales, and the repetition of the last season are then tried on beginnings
-//! of the history: the best is used, and intervals that prove too narrow are widened by as much as that shows. Rates
-//! are per second; an interval is that of a single step to come.
+//! Spikes are replaced by expected values. Steps at which nothing ever arrives are excluded, and forecast as zero. The
+//! history is expressed on one scale (rates, or logarithms if growth and swings are proportional), its daily and weekly
+//! patterns are subtracted, and the rest, without outliers, is extrapolated by exponential smoothing. Several forms of
+//! smoothing on both scales and the seasonal naive method are back-tested: the best is used, and intervals that turn out
+//! too narrow are widened accordingly. Rates are per second; an interval is that of a single future step.
 //!
-//! Hours cannot tell what happens in months: for more than two weeks days are forecast instead, and the ratio of
-//! their peak to their mean is learnt from the hours, because a server must hold the peak.
+//! Hourly patterns do not predict months: beyond two weeks, days are forecast instead. The ratio of a day's peak to its
+//! mean is measured in the hours, because a server must sustain the peak.
 //!
-//! Of 40 synthetic histories each (a line, a week and noise; 120 days and 60 ahead), the 80 and 95 % intervals held 81
-//! and 95 %; with the deviations of a day persisting to 0.7, 81 and 95 %; growing and swinging in proportion, 82 and
-//! 96 %; a random walk of 400 days, 90 ahead, 82 and 94 %. Seasonal decomposition with an automatic ETS (augurs 0.10)
-//! had 75 and 91, 95 and 99, 67 and 84, 74 and 94 %.
+//! Coverage of the 80 % and 95 % intervals on 40 synthetic histories each: line, week and noise (120 days, 60 ahead), 81
+//! and 95 %; with daily deviations of autocorrelation 0.7, 81 and 95 %; with proportional growth and swings, 82 and
+//! 96 %; random walk (400 days, 90 ahead), 82 and 94 %. Seasonal decomposition with automatic ETS (augurs 0.10) covered
+//! 75 and 91, 95 and 99, 67 and 84, and 74 and 94 %.
 
 use crate::ForecastError;
-use crate::backtest::{self, Judged};
+use crate::backtest::{self, BacktestChoice};
 use crate::closed::Closed;
-use crate::fit::{Candidates, Fitted, How};
+use crate::fit::{Candidates, FitSettings, Fitted};
 use crate::history::History;
-use crate::notes::{Found, GROWTH_TELLS_S, notes};
+use crate::notes::{FitSummary, MIN_GROWTH_HISTORY_S, notes};
 use crate::options::{ForecastMethod, ForecastOptions};
 use crate::result::{Forecast, ForecastPoint};
-use crate::series::{MINIMUM, Series};
+use crate::series::{MIN_VALUES, Series};
 use crate::time::MONTH_S;
 use crate::{season, spikes};
 use brimful_core::number::NumberError;
 use std::collections::BTreeSet;
 
-/// Steps of a forecast, at most.
-const HORIZON: usize = 100_000;
+/// Maximum number of steps of a forecast.
+const MAX_HORIZON_STEPS: usize = 100_000;
 
 /// Forecasts a history.
 ///
-/// Errors: fewer than [`MINIMUM`] values, rates or options that cannot be, a horizon of more steps than anyone could
-/// read.
+/// # Errors
+/// Returns an error if there are fewer than [`MIN_VALUES`] values, if rates or options are out of range, or if the horizon
+/// has too many steps.
 pub fn forecast(series: &Series, options: &ForecastOptions) -> Result<Forecast, ForecastError> {
     options.check()?;
     let History { series, peak, seasons, note } = History::new(series, options)?;
-    // Seasons follow the clocks: hours are fitted as clocks without a change would show them.
+    // Seasons follow the clocks: hours are fitted as if the clocks never changed.
     let rates = &series.by_place();
-    if rates.len() < MINIMUM {
-        return Err(ForecastError::SeriesTooShort { given: rates.len(), needed: MINIMUM });
+    if rates.len() < MIN_VALUES {
+        return Err(ForecastError::SeriesTooShort { given: rates.len(), needed: MIN_VALUES });
     }
     let horizon = series.steps(options.horizon_s);
-    if horizon > HORIZON {
+    if horizon > MAX_HORIZON_STEPS {
         let need = "at most 100,000: shorten it, or give the history a longer step";
         return Err(ForecastError::Number(NumberError {
             what: "the horizon in steps".into(),
@@ -56,11 +56,18 @@ pub fn forecast(series: &Series, options: &ForecastOptions) -> Result<Forecast, 
     let Cleaned { rates, closed, spikes } = Cleaned::new(rates, &series, seasons.as_deref(), options.method);
     let rates = &rates;
     let log = options.method == ForecastMethod::Auto && rates.iter().all(|r| *r > 0.0);
-    let how = How { step_s: series.step_s, seasons: seasons.as_deref(), method: options.method, log, closed: &closed };
-    let candidates = Candidates::fit(rates, how, None);
-    let Judged { chosen, restrained, report: backtest, widening } = backtest::choose(&candidates, rates, how, horizon);
+    let settings = FitSettings {
+        step_s: series.step_s,
+        seasons: seasons.as_deref(),
+        method: options.method,
+        log,
+        closed: &closed,
+    };
+    let candidates = Candidates::fit(rates, settings, None);
+    let BacktestChoice { chosen, rejected_better, report: backtest, widening } =
+        backtest::choose(&candidates, rates, settings, horizon);
     let fitted = &candidates.all[chosen];
-    let tells_growth = rates.len() as f64 * f64::from(series.step_s) >= GROWTH_TELLS_S;
+    let tells_growth = rates.len() as f64 * f64::from(series.step_s) >= MIN_GROWTH_HISTORY_S;
     let months = horizon as f64 * f64::from(series.step_s) / MONTH_S;
     let (t80, t95) = fitted.quantiles();
     let steps = series.rates.len();
@@ -68,8 +75,8 @@ pub fn forecast(series: &Series, options: &ForecastOptions) -> Result<Forecast, 
     let predicted = fitted.predict((0..horizon).map(place).max().map_or(0, |last| last + 1));
     let point = |h: usize| {
         let (location, sd) = predicted[place(h)];
-        let is_closed = closed.at(rates.len() + place(h));
-        let at = |t: f64| if is_closed { 0.0 } else { fitted.scale.back(location + t * widening * sd) };
+        let is_closed = closed.contains(rates.len() + place(h));
+        let at = |t: f64| if is_closed { 0.0 } else { fitted.scale.to_rate(location + t * widening * sd) };
         ForecastPoint {
             time: series.time(steps + h),
             likely: at(0.0),
@@ -96,15 +103,15 @@ pub fn forecast(series: &Series, options: &ForecastOptions) -> Result<Forecast, 
         history: series,
     };
     let outliers: BTreeSet<usize> = spikes.into_iter().chain(fitted.outliers.iter().copied()).collect();
-    let fit = Found { fitted, outliers: &outliers, closed: &closed, rates, restrained };
+    let fit = FitSummary { fitted, outliers: &outliers, closed: &closed, rates, rejected_better };
     let notes = notes(&forecast, &fit, seasons.as_deref());
     forecast.notes.extend(notes);
     Ok(forecast)
 }
 
-/// A history as it is fitted.
+/// A history prepared for fitting.
 struct Cleaned {
-    /// Without spikes, and with closed steps filled in.
+    /// Rates with spikes replaced and closed steps interpolated.
     rates: Vec<f64>,
     closed: Closed,
     /// Indices of the values that were replaced.
@@ -112,7 +119,7 @@ struct Cleaned {
 }
 
 impl Cleaned {
-    /// Cleans the rates for the method of our choice; the methods of textbooks get them as they are.
+    /// Cleans the rates for the automatic method; methods that the user chose get the rates unchanged.
     fn new(rates: &[f64], series: &Series, seasons: Option<&[usize]>, method: ForecastMethod) -> Cleaned {
         if method != ForecastMethod::Auto {
             return Cleaned { rates: rates.to_vec(), closed: Closed::default(), spikes: Vec::new() };
@@ -122,12 +129,12 @@ impl Cleaned {
         let closed = Closed::find(rates, periods);
         let mut rates = closed.opened(rates);
         let mut spikes = spikes::replace(&mut rates, periods);
-        spikes.retain(|i| !closed.at(*i));
+        spikes.retain(|i| !closed.contains(*i));
         Cleaned { rates, closed, spikes }
     }
 }
 
-/// Lengths of the seasons, that of closed steps included.
+/// Lengths of the seasons, including the period of closed steps.
 fn periods(fitted: &Fitted, closed: &Closed) -> Vec<usize> {
     let fitted = fitted.seasons.iter().map(|season| season.pattern.len());
     fitted.chain(closed.share().map(|(period, _)| period)).collect::<BTreeSet<_>>().into_iter().collect()

@@ -1,4 +1,4 @@
-//! Which history to forecast: the one given, its last weeks, or its days, and the peak within a step.
+//! Selects the history to forecast: the given one, its last weeks, or its days, and the peak within a step.
 
 use crate::ForecastError;
 use crate::options::ForecastOptions;
@@ -7,13 +7,13 @@ use crate::time::DAY_S;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Beyond this many seconds, two weeks, a history finer than days is forecast by days.
-const HOURS_TELL_S: f64 = 14.0 * DAY_S as f64;
+/// Longest horizon, in seconds, that is forecast by steps shorter than a day.
+const MAX_HORIZON_BY_STEP_S: f64 = 14.0 * DAY_S as f64;
 
-/// Days that a history must have to be forecast by days.
-const DAYS: usize = 14;
+/// Minimum number of days of a history that is forecast by days.
+const MIN_DAYS: usize = 14;
 
-/// As many of the last days tell about steps shorter than a day.
+/// Number of recent days that are used to forecast steps shorter than a day.
 const RECENT_DAYS: f64 = 56.0;
 
 /// From the mean of a step to its peak.
@@ -37,19 +37,19 @@ pub enum PeakBasis {
     Unknown,
 }
 
-/// A history at the step to forecast.
+/// A history at the step of the forecast.
 pub(crate) struct History {
     pub series: Series,
     pub peak: Peak,
-    /// Periods of the seasons asked for, in steps of the series.
+    /// Periods of the requested seasons, in steps of the series.
     pub seasons: Option<Vec<usize>>,
-    /// What was made of what was given.
+    /// A note on how the given history was changed.
     pub note: Option<String>,
 }
 
 impl History {
     pub(crate) fn new(given: &Series, options: &ForecastOptions) -> Result<Self, ForecastError> {
-        // One that a caller put together by hand is checked as one that was read.
+        // A series that the caller constructed is checked like one that was parsed.
         given.check()?;
         let peak = options.peak_to_mean.map(|factor| Peak { factor, basis: PeakBasis::Given });
         let unknown = Peak { factor: 1.0, basis: PeakBasis::Unknown };
@@ -58,9 +58,9 @@ impl History {
             s.sort_unstable();
             s.dedup();
         });
-        let far = options.horizon_s > HOURS_TELL_S;
-        if let Some(days) = given.daily().filter(|days| far && days.series.rates.len() >= DAYS) {
-            return Ok(Self::of_days(days, given.step_s, peak, seasons));
+        let far = options.horizon_s > MAX_HORIZON_BY_STEP_S;
+        if let Some(days) = given.daily().filter(|days| far && days.series.rates.len() >= MIN_DAYS) {
+            return Ok(Self::from_days(days, given.step_s, peak, seasons));
         }
         let mut series = given.clone();
         let recent = given.steps(RECENT_DAYS * DAY_S as f64);
@@ -76,10 +76,10 @@ impl History {
         Ok(Self { series, peak: peak.unwrap_or(unknown), seasons, note })
     }
 
-    fn of_days(days: Daily, step_s: u32, peak: Option<Peak>, seasons: Option<Vec<usize>>) -> Self {
+    fn from_days(days: Daily, step_s: u32, peak: Option<Peak>, seasons: Option<Vec<usize>>) -> Self {
         let peak = peak.unwrap_or(Peak { factor: days.peak_to_mean, basis: PeakBasis::Learnt });
         let per_day = (DAY_S / i64::from(step_s)) as usize;
-        // A season within the day is gone.
+        // Seasons within a day do not exist at this step.
         let in_days = |periods: Vec<usize>| periods.into_iter().map(|p| p / per_day).filter(|p| *p > 1).collect();
         let note = format!(
             "More than two weeks ahead days are forecast, not steps of {step_s} s; a day's peak is taken as {:.2} times its mean.",

@@ -1,10 +1,10 @@
-//! What arrivals will be, from their history; when they are more than a server can take, and what that costs. Pure
-//! functions, no I/O; rates are per second.
+//! Forecasts arrivals from their history, finds when they exceed a server's capacity, and compares costs. Pure functions
+//! without I/O; rates are per second.
 //!
-//! - [`mod@forecast`]: trend, seasons and prediction intervals. [`Series`]: a history, read from CSV.
-//! - [`crossing`]: when a rate is reached. [`cost`]: which configuration lasts, and is cheapest.
+//! - [`mod@forecast`]: trend, seasons and prediction intervals. [`Series`]: a history, read from CSV or JSON.
+//! - [`crossing`]: the date at which a rate is reached. [`cost`]: which configuration lasts, and which is cheapest.
 //!
-//! Nothing here panics on any input: what makes no sense is a [`ForecastError`].
+//! No input makes this crate panic; invalid input is a [`ForecastError`].
 #![forbid(unsafe_code)]
 
 mod backtest;
@@ -28,7 +28,7 @@ mod time;
 mod trend;
 mod zone;
 
-pub use cost::{Configuration, CostRow, CostTable, Sized, cost_table, parse_configurations};
+pub use cost::{Configuration, CostRow, CostTable, SizedConfiguration, cost_table, parse_configurations};
 pub use crossing::{Crossing, crossing};
 pub use error::ForecastError;
 pub use forecast::forecast;
@@ -36,7 +36,7 @@ pub use history::{Peak, PeakBasis};
 pub use options::{ForecastMethod, ForecastOptions};
 pub use result::{Backtest, Forecast, ForecastPoint, InSample, Tried};
 pub use scale::Scale;
-pub use series::{BRIDGE, Daily, Gap, Series, Unit};
+pub use series::{Daily, Gap, MAX_BRIDGED, Series, Unit};
 pub use time::{MONTH_S, ParseTimestampError, Timestamp};
 pub use trend::TrendKind;
 pub use zone::{ParseZoneError, Zone};

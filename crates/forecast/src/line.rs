@@ -1,4 +1,4 @@
-//! The least-squares line and its errors.
+//! The least-squares line and its standard errors.
 
 /// y = intercept + slope·x.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,7 +17,7 @@ pub struct Line {
     pub residual_sd: f64,
 }
 
-/// The least-squares line; none through fewer than three points, or through such as have no spread or are not finite.
+/// The least-squares line; `None` for fewer than three points, values that are not finite, or equal x.
 pub fn ols(x: &[f64], y: &[f64]) -> Option<Line> {
     if x.len() != y.len() || x.len() < 3 || x.iter().chain(y).any(|v| !v.is_finite()) {
         return None;

@@ -1,6 +1,6 @@
-//! What a reader of a forecast should know, in sentences.
+//! Notes for the reader of a forecast.
 
-use crate::backtest::{UNHEARD_OF, WIDEST};
+use crate::backtest::{MAX_WIDENING, NOT_CREDIBLE};
 use crate::closed::Closed;
 use crate::fit::Fitted;
 use crate::history::PeakBasis;
@@ -11,31 +11,31 @@ use crate::time::{DAY_S, MONTH_S};
 use crate::trend::TrendKind;
 use std::collections::BTreeSet;
 
-/// Growth in a month is told of histories that last at least this many seconds, two months: so that there is a month to
-/// compare with the one before.
-pub(crate) const GROWTH_TELLS_S: f64 = 2.0 * MONTH_S;
+/// Minimum length of a history, in seconds, for its growth per month to be reported: two months, so that one can be
+/// compared with the other.
+pub(crate) const MIN_GROWTH_HISTORY_S: f64 = 2.0 * MONTH_S;
 
-/// One-step errors of more than this many (robust) standard deviations are no noise.
-const JUMP: f64 = 8.0;
+/// One-step errors of more than this many (robust) standard deviations are a sudden change.
+const JUMP_DEVIATIONS: f64 = 8.0;
 
 /// Errors below this share of a history's range are rounding.
 const ROUNDING: f64 = 1e-6;
 
-/// What was found in a history.
-pub(crate) struct Found<'a> {
+/// The fit that the notes are about.
+pub(crate) struct FitSummary<'a> {
     pub fitted: &'a Fitted,
-    /// Indices of the values that were kept out.
+    /// Indices of the values that were replaced.
     pub outliers: &'a BTreeSet<usize>,
     pub closed: &'a Closed,
     /// The rates that were fitted.
     pub rates: &'a [f64],
-    /// Whether a better fit would have exceeded all bounds.
-    pub restrained: bool,
+    /// Whether a better fit was rejected because it would have exceeded all past rates.
+    pub rejected_better: bool,
 }
 
-/// The sentences; `wanted` are the seasons asked for.
-pub(crate) fn notes(forecast: &Forecast, found: &Found<'_>, wanted: Option<&[usize]>) -> Vec<String> {
-    let Found { fitted, outliers, closed, rates, restrained } = *found;
+/// The notes as sentences; `wanted` are the requested seasons.
+pub(crate) fn notes(forecast: &Forecast, found: &FitSummary<'_>, wanted: Option<&[usize]>) -> Vec<String> {
+    let FitSummary { fitted, outliers, closed, rates, rejected_better } = *found;
     let (n, horizon) = (forecast.history.rates.len(), forecast.points.len());
     let usual = season::usual(forecast.history.step_s);
     let mut notes = Vec::new();
@@ -76,7 +76,7 @@ pub(crate) fn notes(forecast: &Forecast, found: &Found<'_>, wanted: Option<&[usi
             forecast.history.time_of_place(*first)
         ));
     }
-    let places = rates.iter().map(|r| fitted.scale.of(*r));
+    let places = rates.iter().map(|r| fitted.scale.from_rate(*r));
     let (low, high) = places.fold((f64::MAX, f64::MIN), |(low, high), p| (low.min(p), high.max(p)));
     if let Some(at) = jump(&fitted.trend.errors, ROUNDING * (high - low)) {
         let time = forecast.history.time_of_place(fitted.values - fitted.trend.errors.len() + at);
@@ -85,11 +85,11 @@ pub(crate) fn notes(forecast: &Forecast, found: &Found<'_>, wanted: Option<&[usi
         ));
     }
     if forecast.peak.basis == PeakBasis::Unknown && i64::from(forecast.history.step_s) >= DAY_S {
-        notes.push("How far arrivals peak within a step is not known, so the mean is taken: give the ratio, or an hourly history.".into());
+        notes.push("FitSettings far arrivals peak within a step is not known, so the mean is taken: give the ratio, or an hourly history.".into());
     }
     notes.extend(no_skill(forecast));
     let lasts_s = n as f64 * f64::from(forecast.history.step_s);
-    if lasts_s < GROWTH_TELLS_S {
+    if lasts_s < MIN_GROWTH_HISTORY_S {
         let days = lasts_s / DAY_S as f64;
         notes.push(format!(
             "No growth per month is told: that takes a history of two months, and this one lasts {days:.0} days."
@@ -98,13 +98,13 @@ pub(crate) fn notes(forecast: &Forecast, found: &Found<'_>, wanted: Option<&[usi
     let highest = |rates: &mut dyn Iterator<Item = f64>| rates.fold(0.0, f64::max);
     let seen = highest(&mut forecast.history.rates.iter().copied());
     let upper = highest(&mut forecast.points.iter().map(|p: &ForecastPoint| p.upper95));
-    if restrained {
+    if rejected_better {
         notes.push(format!(
-            "What fits best reaches {UNHEARD_OF} times the highest rate of the history within this horizon; it was left for \
+            "What fits best reaches {NOT_CREDIBLE} times the highest rate of the history within this horizon; it was left for \
              the next best: look less far ahead."
         ));
     }
-    if upper > UNHEARD_OF * seen {
+    if upper > NOT_CREDIBLE * seen {
         notes.push(format!(
             "The 95 % interval reaches {:.0} times the highest rate of the history: so far ahead nothing is known.",
             upper / seen
@@ -113,7 +113,7 @@ pub(crate) fn notes(forecast: &Forecast, found: &Found<'_>, wanted: Option<&[usi
     if horizon > n {
         notes.push(format!("The horizon of {horizon} steps is longer than the history of {n}: expect surprises."));
     }
-    if forecast.widening >= WIDEST {
+    if forecast.widening >= MAX_WIDENING {
         notes.push(
             "Intervals that held little of the past were doubled, which still is too little: do not rely on them."
                 .into(),
@@ -130,7 +130,7 @@ pub(crate) fn notes(forecast: &Forecast, found: &Found<'_>, wanted: Option<&[usi
     notes
 }
 
-/// That repeating the last season would be as good, or is what is done.
+/// A note if the seasonal naive method would be as good, or is used.
 fn no_skill(forecast: &Forecast) -> Option<String> {
     let (tried, naive) = forecast.backtest.as_ref().and_then(|b| Some((b.mase?, b.naive_mase?)))?;
     let again = match forecast.seasons.iter().max() {
@@ -143,12 +143,12 @@ fn no_skill(forecast: &Forecast) -> Option<String> {
     (tried >= naive).then(|| format!("On the past, repeating {again} was no worse than this forecast."))
 }
 
-/// The index of the largest error, if it is out of all proportion to the others and more than rounding.
+/// The index of the largest error, if it is far larger than the others and more than rounding.
 fn jump(errors: &[f64], rounding: f64) -> Option<usize> {
     let mut sizes: Vec<f64> = errors.iter().map(|e| e.abs()).collect();
     let largest = (0..sizes.len()).max_by(|a, b| sizes[*a].total_cmp(&sizes[*b]))?;
     let size = sizes[largest];
     sizes.sort_by(f64::total_cmp);
     let median = sizes[sizes.len() / 2];
-    (size > JUMP * median / MAD && size > rounding).then_some(largest)
+    (size > JUMP_DEVIATIONS * median / MAD && size > rounding).then_some(largest)
 }

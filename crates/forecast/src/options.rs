@@ -1,4 +1,4 @@
-//! What to forecast, and how.
+//! Options of a forecast.
 
 use crate::ForecastError;
 use brimful_core::number::{NumberError, positive};
@@ -7,20 +7,20 @@ use serde::Serialize;
 use std::fmt;
 use std::str::FromStr;
 
-/// What to forecast, and how.
+/// Options of a forecast.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ForecastOptions {
-    /// How far, in seconds from the end of the history.
+    /// The horizon, in seconds from the end of the history.
     pub horizon_s: f64,
-    /// Lengths of the seasons in steps, none if empty; detected if absent.
+    /// Lengths of the seasons in steps; none if empty, detected if absent.
     pub seasons: Option<Vec<usize>>,
-    /// How.
+    /// The forecasting method.
     pub method: ForecastMethod,
-    /// The highest rate within a step over its mean, if it is known; else 1, or learnt where days are made from hours.
+    /// The highest rate within a step over its mean, if known; otherwise measured if days are made from hours, else 1.
     pub peak_to_mean: Option<f64>,
 }
 
-/// How to extrapolate what is left without seasons.
+/// FitSettings to extrapolate what is left without seasons.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ForecastMethod {
@@ -36,13 +36,13 @@ pub enum ForecastMethod {
     },
     /// The mean of the last steps.
     MovingAverage {
-        /// How many.
+        /// FitSettings many.
         window: usize,
     },
 }
 
 impl ForecastOptions {
-    /// An error if they cannot be.
+    /// Returns an error if an option is out of range.
     pub(crate) fn check(&self) -> Result<(), ForecastError> {
         positive(self.horizon_s, || "the horizon".into())?;
         let wrong =

@@ -1,41 +1,41 @@
-//! Values far from all around them: holidays, outages, sales, errors. They come back to where they left, so that a
-//! trend that followed them would be wrong after each.
+//! Outliers in a series without season: holidays, outages, sales, errors. The series returns to its former level after
+//! them, so a trend that followed them would be wrong after each.
 //!
-//! Hampel's filter: a value more than so many median absolute deviations from the median of its neighbours is an
-//! outlier (Pearson, *Mining Imperfect Data*, 2005, §3.2). What changes for good is none: beyond a jump, most
-//! neighbours are at the new level. Where one of the last values is far off, nobody can tell, and all outliers are
-//! kept: how the earlier ones came back then says what to expect of it.
+//! Hampel's filter: a value more than [`MAX_DEVIATIONS`] median absolute deviations from the median of its neighbours is
+//! an outlier (Pearson, *Mining Imperfect Data*, 2005, §3.2). A permanent change is not: after it, most neighbours are at
+//! the new level. If one of the last values is far off, it may be either, and all outliers are kept: the way in which
+//! earlier ones returned then shows what to expect.
 
-/// Neighbours on each side: what lasts as long is no outlier but a change.
-const SIDE: usize = 14;
+/// Number of neighbours on each side. What lasts as long is a change of level.
+const NEIGHBOURS: usize = 14;
 
-/// Robust standard deviations from the median that make an outlier.
-const FAR: f64 = 5.0;
+/// Robust standard deviations from the median beyond which a value is an outlier.
+const MAX_DEVIATIONS: f64 = 5.0;
 
 /// The median absolute deviation of normal noise over its standard deviation.
 pub(crate) const MAD: f64 = 0.6745;
 
-/// Where more than this share of the values would be outliers, all are kept.
-const SHARE: f64 = 0.1;
+/// If more than this share of the values were outliers, all are kept.
+const MAX_OUTLIER_SHARE: f64 = 0.1;
 
-/// Puts the median of its neighbours in place of each outlier; returns their indices.
+/// Replaces each outlier by the median of its neighbours, and returns their indices.
 pub(crate) fn replace(values: &mut [f64]) -> Vec<usize> {
-    let window = 2 * SIDE + 1;
+    let window = 2 * NEIGHBOURS + 1;
     if values.len() < window {
         return Vec::new();
     }
     let mut found = Vec::new();
     for (i, value) in values.iter().enumerate() {
-        let first = i.saturating_sub(SIDE).min(values.len() - window);
+        let first = i.saturating_sub(NEIGHBOURS).min(values.len() - window);
         let around = &values[first..first + window];
         let center = median(around.to_vec());
         let spread = median(around.iter().map(|v| (v - center).abs()).collect()) / MAD;
-        if spread > 0.0 && (value - center).abs() > FAR * spread {
+        if spread > 0.0 && (value - center).abs() > MAX_DEVIATIONS * spread {
             found.push((i, center));
         }
     }
-    let last = found.last().is_some_and(|(i, _)| i + SIDE >= values.len());
-    if last || found.len() as f64 > SHARE * values.len() as f64 {
+    let last = found.last().is_some_and(|(i, _)| i + NEIGHBOURS >= values.len());
+    if last || found.len() as f64 > MAX_OUTLIER_SHARE * values.len() as f64 {
         return Vec::new();
     }
     found.iter().for_each(|(i, center)| values[*i] = *center);

@@ -1,4 +1,4 @@
-//! What a forecast says.
+//! The forecast document.
 
 use crate::history::Peak;
 use crate::scale::Scale;
@@ -29,9 +29,9 @@ pub struct Forecast {
     /// Relative growth of the trend in a month, on average over the horizon; 0.05 is 5 %. Absent if nothing arrives now,
     /// if the last season is repeated, or if the history lasts less than two months.
     pub growth_per_month: Option<f64>,
-    /// How well one step ahead was predicted within the history.
+    /// FitSettings well one step ahead was predicted within the history.
     pub in_sample: InSample,
-    /// How good such forecasts were before; absent if the history is too short to try.
+    /// FitSettings good such forecasts were before; absent if the history is too short to try.
     pub backtest: Option<Backtest>,
     /// By how much the intervals were widened for the back-test's sake; 1 if they were not.
     pub widening: f64,
@@ -53,9 +53,9 @@ pub struct InSample {
 /// Forecasts from earlier origins, compared with what came.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Backtest {
-    /// How many.
+    /// FitSettings many.
     pub origins: usize,
-    /// How far each looked ahead, in steps.
+    /// FitSettings far each looked ahead, in steps.
     pub horizon_steps: usize,
     /// Share of the values that fell into the 80 % interval, before any widening.
     pub coverage80: f64,
@@ -98,12 +98,12 @@ pub struct ForecastPoint {
 }
 
 impl Forecast {
-    /// When the history ends and the forecast begins.
+    /// The end of the history, where the forecast begins.
     pub fn begins(&self) -> Timestamp {
         self.history.time(self.history.rates.len())
     }
 
-    /// History and forecast as CSV, a step on each line; what is absent is an empty field.
+    /// History and forecast as CSV, one step per line; absent values are empty fields.
     pub fn to_csv(&self) -> String {
         let header = ["time", "observed", "likely", "lower80", "upper80", "lower95", "upper95"];
         let line = |time: Timestamp, figures: [Option<f64>; 6]| {

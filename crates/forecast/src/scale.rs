@@ -1,4 +1,4 @@
-//! Rates, or their logarithms.
+//! The scale of a fit: rates or their logarithms.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -14,16 +14,16 @@ pub enum Scale {
 }
 
 impl Scale {
-    /// A rate on this scale.
-    pub(crate) fn of(self, rate: f64) -> f64 {
+    /// Converts a rate to this scale.
+    pub(crate) fn from_rate(self, rate: f64) -> f64 {
         match self {
             Self::Linear => rate,
             Self::Log => rate.ln(),
         }
     }
 
-    /// The rate at a place of this scale: never negative, and finite.
-    pub(crate) fn back(self, place: f64) -> f64 {
+    /// Converts back to a rate, which is never negative and always finite.
+    pub(crate) fn to_rate(self, place: f64) -> f64 {
         match self {
             Self::Linear => place.clamp(0.0, f64::MAX),
             Self::Log => place.exp().min(f64::MAX),

@@ -1,43 +1,42 @@
-//! Seasons: which there are, and what they add to the trend.
+//! Seasons: which exist, and what they add to the trend.
 //!
 //! The decomposition is MSTL (Bandara, Hyndman & Bergmeir, 2021; STL: Cleveland et al., 1990) with patterns that repeat
-//! unchanged. A day and a week are looked for wherever the step divides them and the history holds two; the mean
-//! squares of a pattern over those of the remainder are judged by an F test.
+//! unchanged. A day and a week are tried if the step divides them and the history has at least two of them. An F test
+//! compares the mean squares of a pattern with those of the remainder.
 
 use crate::line::ols;
 use crate::time::DAY_S;
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 
-/// Probability of taking noise for a season.
+/// Significance level: the probability of mistaking noise for a season.
 const SIGNIFICANT: f64 = 0.01;
 
-/// Mean squares below this share of the series' are rounding.
+/// Mean squares below this share of the series' own are rounding.
 const ROUNDING: f64 = 1e-20;
 
-/// Values per parameter that the loess trend of a decomposition takes up: its window over its equivalent parameters.
+/// Values per parameter of the loess trend in a decomposition: its window over its equivalent parameters.
 const TREND_WINDOW: f64 = 1.5;
 
 /// A repeating pattern.
 #[derive(Clone, Debug)]
 pub(crate) struct Season {
-    /// What it adds at index i of the series: `pattern[i % pattern.len()]`. Sums to 0.
+    /// Added at index i of the series: `pattern[i % pattern.len()]`. Sums to 0.
     pub pattern: Vec<f64>,
 }
 
 impl Season {
-    /// What it adds at an index.
-    pub(crate) fn at(&self, index: usize) -> f64 {
+    /// The value that the season adds at an index.
+    pub(crate) fn value_at(&self, index: usize) -> f64 {
         self.pattern[index % self.pattern.len()]
     }
 
-    /// Values of the pattern that are free: they sum to 0.
+    /// Number of free values of the pattern, which sum to 0.
     pub(crate) fn parameters(&self) -> f64 {
         self.pattern.len() as f64 - 1.0
     }
 }
 
-/// The periods, in steps, that arrivals at such a step usually have, shortest first: a day and a week; of weeks, a
-/// year.
+/// The usual periods of arrivals in steps of this length, shortest first: a day and a week; for weekly steps, a year.
 pub(crate) fn usual(step_s: u32) -> Vec<usize> {
     let step = i64::from(step_s);
     let whole = |period: i64| (period % step == 0 && period / step > 1).then_some((period / step) as usize);
@@ -48,7 +47,7 @@ pub(crate) fn usual(step_s: u32) -> Vec<usize> {
     periods
 }
 
-/// The seasons of these periods that are there beyond doubt.
+/// The significant seasons among the candidate periods.
 pub(crate) fn detect(values: &[f64], candidates: &[usize]) -> Vec<Season> {
     let mut periods = candidates.to_vec();
     loop {
@@ -61,32 +60,31 @@ pub(crate) fn detect(values: &[f64], candidates: &[usize]) -> Vec<Season> {
     }
 }
 
-/// Seasons of these periods and what neither they nor the trend explain; no season of a period that does not fit into
-/// the series twice.
+/// Seasons of these periods, and the remainder after trend and seasons. A period needs at least two cycles in the series.
 pub(crate) fn decompose(values: &[f64], periods: &[usize]) -> (Vec<Season>, Vec<f64>) {
     let periods: Vec<usize> = periods.iter().copied().filter(|p| *p > 1 && values.len() / p >= 2).collect();
     let mut parameters = stlrs::MstlParams::new();
     parameters.seasonal_lengths(&vec![10 * values.len() + 1; periods.len()]);
-    // The decomposition would be slow to tell a pattern from a steep trend.
+    // MSTL converges slowly when it has to separate a pattern from a steep trend.
     match parameters.fit(&without_line(values), &periods) {
         Ok(fitted) => {
             let components = fitted.seasonal().iter().zip(&periods);
             let seasons = components.map(|(component, period)| Season { pattern: pattern(component, *period) });
             (seasons.collect(), fitted.remainder().to_vec())
         }
-        // There is no period to decompose by.
+        // `periods` is empty.
         Err(_) => (Vec::new(), Vec::new()),
     }
 }
 
-/// What a least-squares line leaves of a series.
+/// Subtracts the least-squares line.
 fn without_line(values: &[f64]) -> Vec<f64> {
     let times: Vec<f64> = (0..values.len()).map(|i| i as f64).collect();
     let line = ols(&times, values).map_or((0.0, 0.0), |line| (line.intercept, line.slope));
     times.iter().zip(values).map(|(t, v)| v - line.0 - line.1 * t).collect()
 }
 
-/// One cycle of a component, about 0.
+/// The mean cycle of a component, centred at 0.
 fn pattern(component: &[f64], period: usize) -> Vec<f64> {
     let mean_at = |phase: usize| {
         let seen = component.iter().skip(phase).step_by(period);
@@ -97,7 +95,7 @@ fn pattern(component: &[f64], period: usize) -> Vec<f64> {
     cycle.into_iter().map(|c| c - mean).collect()
 }
 
-/// Periods of the seasons that may as well be noise, given what is left of a series.
+/// Periods of seasons that do not differ significantly from noise.
 fn doubtful(values: &[f64], seasons: &[Season], rest: &[f64]) -> Vec<usize> {
     let squares = |values: &[f64]| values.iter().map(|v| v * v).sum::<f64>();
     let n = rest.len() as f64;

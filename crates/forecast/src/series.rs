@@ -1,9 +1,9 @@
-//! A history of arrivals at a regular step, and how it is read from foreign text.
+//! A history of arrivals at a regular step, and its parsing from CSV or JSON.
 //!
-//! The step is the most common distance between times that follow one another. Every time must lie on it (a day may be
-//! up to an hour off, for those who change their clocks). What must be repaired is repaired where that is harmless and
-//! said; the rest is refused: a run of up to [`BRIDGE`] missing steps is bridged by a straight line as long as no more
-//! than one step in ten is made up, times in another order are sorted, a time that comes twice is an error.
+//! The step is the most common distance between consecutive times. Every time must lie on it (for daily steps, within an
+//! hour, for changes of daylight saving time). Harmless defects are repaired and reported: up to [`MAX_BRIDGED`]
+//! consecutive missing steps are interpolated, as long as these are at most a tenth of all steps, and unordered times are
+//! sorted. Other defects, such as a time that occurs twice, are errors.
 
 use crate::ForecastError;
 use crate::time::{DAY_S, ParseTimestampError, Timestamp, Written};
@@ -16,22 +16,22 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::fmt;
 
-/// Values that a history must have.
-pub(crate) const MINIMUM: usize = 8;
+/// Minimum number of values of a history.
+pub(crate) const MIN_VALUES: usize = 8;
 
-/// As many missing steps in a row are bridged.
-pub const BRIDGE: usize = 3;
+/// Maximum number of consecutive missing steps that are interpolated.
+pub const MAX_BRIDGED: usize = 3;
 
-/// More arrivals per second, or in a step, than there can be; squares and products of such numbers still are numbers.
-const HIGHEST: f64 = 1e15;
+/// Upper bound of arrivals per second or step; squares and products of such numbers stay finite.
+const MAX_VALUE: f64 = 1e15;
 
-/// The largest share of all steps that may be bridged.
-const BRIDGED_SHARE: f64 = 0.1;
+/// Maximum share of steps that may be interpolated.
+const MAX_BRIDGED_SHARE: f64 = 0.1;
 
-/// No time is further from 1970-01-01, in seconds.
-const FAR_S: i64 = 1_000_000_000_000;
+/// Upper bound of the distance of a time from 1970-01-01, in seconds.
+const MAX_TIME_S: i64 = 1_000_000_000_000;
 
-/// By how much a daily time may miss its day, in seconds.
+/// Tolerance of the times of daily steps, in seconds.
 const CLOCK_CHANGE_S: i64 = 3600;
 
 /// What the values of a history are.
@@ -69,12 +69,12 @@ pub struct Series {
 pub struct Gap {
     /// When the first of them begins.
     pub from: Timestamp,
-    /// How many there are.
+    /// FitSettings many there are.
     pub steps: usize,
 }
 
 impl Series {
-    /// A series of rates, by clocks that always are as at its start; an error if one cannot be, or if the step is 0.
+    /// A series of rates on clocks with a fixed offset from UTC. Returns an error if the step is 0 or a rate is out of range.
     pub fn new(start: Timestamp, step_s: u32, rates: Vec<f64>) -> Result<Self, ForecastError> {
         let series = Self::empty(start, step_s, Zone::fixed(start.offset_s()));
         let series = Self { rates, ..series };
@@ -87,7 +87,7 @@ impl Series {
         Self { start, step_s, zone, rates, bridged, out_of_order: 0, mixed_offsets: false }
     }
 
-    /// What [`Series::new`] checks.
+    /// Returns an error if the step is 0 or a rate is out of range.
     pub(crate) fn check(&self) -> Result<(), ForecastError> {
         if self.step_s == 0 {
             return Err(ForecastError::Number(NumberError {
@@ -96,7 +96,7 @@ impl Series {
                 need: "at least 1 s",
             }));
         }
-        if let Some(i) = self.rates.iter().position(|r| !(0.0..=HIGHEST).contains(r)) {
+        if let Some(i) = self.rates.iter().position(|r| !(0.0..=MAX_VALUE).contains(r)) {
             let what = format!("value {i} (counted from 0) of the series");
             return Err(ForecastError::Number(NumberError {
                 what,
@@ -107,21 +107,21 @@ impl Series {
         Ok(())
     }
 
-    /// Reads a history: two columns, time and value, with or without a header (CSV; tabs and semicolons will do), or a
-    /// JSON array of `[time, value]` or `{"time": …, "value": …}`.
+    /// Reads a history: two columns, time and value, with or without a header (CSV, or separated by tabs or semicolons), or
+    /// a JSON array of `[time, value]` or `{"time": …, "value": …}`.
     ///
-    /// Times as [`Timestamp`] reads them. A line without a value is a missing step. If no zone is given, days are those of
-    /// the offset from UTC that the times are written with (the last, if there are several), else of UTC.
+    /// Times are parsed like [`Timestamp`]. A line without a value is a missing step. Without a `zone`, days have the offset
+    /// from UTC that the times are written with (the latest one, if there are several), else UTC.
     pub fn parse(text: &str, unit: Unit, zone: Option<&Zone>) -> Result<Self, ForecastError> {
         let text = brimful_core::text::without_mark(text);
         let written = if text.trim_start().starts_with('[') { read_json(text)? } else { read_csv(text)? };
         let by_clock = |p: Point<Written>| Point {
             at: p.at,
-            time: zone.map_or_else(|| p.time.by_its_own_clocks(), |zone| zone.read(p.time)),
+            time: zone.map_or_else(|| p.time.on_own_clocks(), |zone| zone.read(p.time)),
             value: p.value,
         };
         let mut offsets: Vec<(i64, i32)> =
-            written.iter().filter_map(|p| Some((p.time.by_its_own_clocks().unix(), p.time.offset_s()?))).collect();
+            written.iter().filter_map(|p| Some((p.time.on_own_clocks().unix(), p.time.offset_s()?))).collect();
         offsets.sort_unstable();
         let mixed_offsets = zone.is_none() && offsets.windows(2).any(|w| w[0].1 != w[1].1);
         let last = Zone::fixed(offsets.last().map_or(0, |(_, offset)| *offset));
@@ -144,27 +144,27 @@ impl Series {
         Ok(series)
     }
 
-    /// When a step begins; the first after the history has the index `rates.len()`.
+    /// The beginning of a step; the first step after the history has the index `rates.len()`.
     pub fn time(&self, index: usize) -> Timestamp {
         let by = (index as i64).saturating_mul(i64::from(self.step_s));
         if self.by_day() {
-            return self.zone.time(self.start.local().saturating_add(by).clamp(-FAR_S, FAR_S));
+            return self.zone.time(self.start.local().saturating_add(by).clamp(-MAX_TIME_S, MAX_TIME_S));
         }
         self.zone.show(self.start.after(by))
     }
 
-    /// Steps of its last week.
+    /// Number of steps in the last week.
     pub(crate) fn last_week(&self) -> usize {
         self.steps(7.0 * DAY_S as f64).clamp(1, self.rates.len().max(1))
     }
 
-    /// Whether its steps are whole days, which are as long as the clocks make them.
+    /// Whether steps are whole days, whose lengths follow the clocks.
     fn by_day(&self) -> bool {
         i64::from(self.step_s) % DAY_S == 0
     }
 
-    /// The place of a step among those that clocks without a change would show; two have one where clocks are put back.
-    /// Where a change of clocks is no multiple of the step, that of the step itself.
+    /// The index of a step on clocks that never change. Two steps share an index when clocks are set back. If the change of
+    /// the clocks is not a multiple of the step, this is the step's own index.
     pub(crate) fn place(&self, index: usize) -> usize {
         let (step, shift) = (i64::from(self.step_s), self.time(index).offset_s() - self.time(0).offset_s());
         if self.by_day() || i64::from(shift) % step != 0 {
@@ -173,7 +173,7 @@ impl Series {
         usize::try_from(index as i64 + i64::from(shift) / step).unwrap_or(0)
     }
 
-    /// The rates by [`Series::place`]: the mean where two steps have one, halfway where clocks leave one out.
+    /// The rates by [`Series::place`]: the mean if two steps share an index, halfway between neighbours if it is skipped.
     pub(crate) fn by_place(&self) -> Vec<f64> {
         let mut places: Vec<(f64, f64)> = Vec::with_capacity(self.rates.len());
         for (i, rate) in self.rates.iter().enumerate() {
@@ -192,23 +192,23 @@ impl Series {
         rates
     }
 
-    /// When clocks show a place.
+    /// The time at which the clocks show a place.
     pub(crate) fn time_of_place(&self, place: usize) -> Timestamp {
         let by = (place as i64).saturating_mul(i64::from(self.step_s));
-        self.zone.time(self.start.local().saturating_add(by).clamp(-FAR_S, FAR_S))
+        self.zone.time(self.start.local().saturating_add(by).clamp(-MAX_TIME_S, MAX_TIME_S))
     }
 
-    /// How many steps make up so many seconds, rounded up.
+    /// Number of steps in so many seconds, rounded up.
     pub fn steps(&self, seconds: f64) -> usize {
         (seconds / f64::from(self.step_s)).ceil() as usize
     }
 
-    /// The means of whole days, by the clocks of its zone, and by how much a day's highest step exceeds them; nothing if the step does not
-    /// divide a day, or no day is whole.
+    /// The means of whole days by the clocks of the zone, and the ratio of a day's highest step to its mean. `None` if the
+    /// step does not divide a day, or if no day is complete.
     pub fn daily(&self) -> Option<Daily> {
         let step = i64::from(self.step_s);
         let per_day = usize::try_from(DAY_S / step).ok().filter(|n| *n > 1 && DAY_S % step == 0)?;
-        // Steps that straddle midnight belong to the day that they begin in.
+        // A step across midnight belongs to the day in which it begins.
         let into_day = self.start.local().rem_euclid(DAY_S);
         let skip = usize::try_from((DAY_S - into_day) % DAY_S / step).ok()?;
         let skip = skip + usize::from(into_day % step != 0);
@@ -228,7 +228,7 @@ impl Series {
     }
 }
 
-/// What days look like.
+/// A history by days.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Daily {
     /// The mean rate of each whole day.
@@ -244,7 +244,7 @@ struct Point<Time> {
     value: f64,
 }
 
-/// Where in a text: the number of a line of CSV or of an entry of JSON, from 1.
+/// A position in a text: the line of CSV or the entry of JSON, from 1.
 #[derive(Clone, Copy)]
 enum Place {
     Line(usize),
@@ -304,14 +304,14 @@ fn read_json(text: &str) -> Result<Vec<Point<Written>>, ForecastError> {
     Ok(points)
 }
 
-/// A point, unless its value is missing.
+/// A point, or `None` if its value is missing.
 fn point(at: Place, time: &str, value: &str) -> Result<Option<Point<Written>>, ForecastError> {
     let time = time.parse().map_err(|error: ParseTimestampError| at.refused(error.to_string()))?;
     if value.is_empty() {
         return Ok(None);
     }
     match value.parse() {
-        Ok(number) if (0.0..=HIGHEST).contains(&number) => Ok(Some(Point { at, time, value: number })),
+        Ok(number) if (0.0..=MAX_VALUE).contains(&number) => Ok(Some(Point { at, time, value: number })),
         _ => {
             let value: String = value.chars().take(40).collect();
             Err(at
@@ -320,14 +320,14 @@ fn point(at: Place, time: &str, value: &str) -> Result<Option<Point<Written>>, F
     }
 }
 
-/// The most common distance between times that follow one another; of several, the shortest.
+/// The most common distance between consecutive times; of several, the shortest.
 fn step(points: &[Point<Timestamp>]) -> Result<u32, ForecastError> {
     let mut seen: HashMap<i64, usize> = HashMap::new();
     for pair in points.windows(2) {
         *seen.entry(pair[1].time.unix() - pair[0].time.unix()).or_default() += 1;
     }
     let common = seen.into_iter().max_by_key(|(step, count)| (*count, -step));
-    let (step, _) = common.ok_or(ForecastError::SeriesTooShort { given: points.len(), needed: MINIMUM })?;
+    let (step, _) = common.ok_or(ForecastError::SeriesTooShort { given: points.len(), needed: MIN_VALUES })?;
     u32::try_from(step).map_err(|_| {
         ForecastError::Number(NumberError {
             what: "the step of the series, in seconds,".into(),
@@ -337,12 +337,12 @@ fn step(points: &[Point<Timestamp>]) -> Result<u32, ForecastError> {
     })
 }
 
-/// The points at a regular step, short gaps bridged.
+/// Arranges points at a regular step, and interpolates short gaps.
 fn regular(points: &[Point<Timestamp>], step_s: u32, zone: Zone) -> Result<Series, ForecastError> {
     let (step, first) = (i64::from(step_s), points[0].time);
     let tolerance = if step >= DAY_S { CLOCK_CHANGE_S } else { 0 };
     let by_day = step % DAY_S == 0;
-    // Days are counted as clocks show them.
+    // Days are counted by the clocks.
     let place = |time: Timestamp| if by_day { time.local() } else { time.unix() };
     let start = if by_day { zone.time(first.local()) } else { zone.show(first) };
     let mut series = Series::empty(start, step_s, zone);
@@ -358,12 +358,12 @@ fn regular(points: &[Point<Timestamp>], step_s: u32, zone: Zone) -> Result<Serie
             )));
         }
         let missing = index as usize - series.rates.len();
-        if missing > BRIDGE {
+        if missing > MAX_BRIDGED {
             return Err(ForecastError::Gap {
                 from: series.time(series.rates.len()).to_string(),
                 steps: missing,
                 before: point.time.to_string(),
-                bridged: BRIDGE,
+                bridged: MAX_BRIDGED,
             });
         }
         if let (Some(&last), true) = (series.rates.last(), missing > 0) {
@@ -374,7 +374,7 @@ fn regular(points: &[Point<Timestamp>], step_s: u32, zone: Zone) -> Result<Serie
         }
         series.rates.push(point.value);
     }
-    if made_up as f64 > BRIDGED_SHARE * series.rates.len() as f64 {
+    if made_up as f64 > MAX_BRIDGED_SHARE * series.rates.len() as f64 {
         return Err(ForecastError::Gaps { missing: made_up, steps: series.rates.len() });
     }
     Ok(series)

@@ -1,65 +1,65 @@
-//! Single values far beyond all that a history has: a day of an attack, of the news, or of an outage.
+//! Spikes: single values far outside the usual range, such as a day of an attack, of news, or of an outage.
 //!
-//! They are replaced before anything is fitted. A least-squares season gives a share of them to every week to come: one
-//! day of 20 times the usual raises that weekday by 95 % in a history of 20 weeks.
+//! They are replaced before anything is fitted. A least-squares season would spread them over all future weeks: one day
+//! at 20 times the usual rate raises that weekday by 95 % in a history of 20 weeks.
 //!
 //! The expected value of a step is a season of medians plus the median of its neighbours (Hampel's filter, as in
-//! [`crate::outliers`], on seasonally adjusted values; `tsclean` of Hyndman's R package `forecast` does it with STL). A
-//! value is a spike only if it is far from that both on the scale of rates and on that of their logarithms, so that
-//! neither growth in proportion nor a steady swing is mistaken for one. What recurs each period is a season, and what
-//! lasts to the end may stay: neither is a spike.
+//! [`crate::outliers`], on seasonally adjusted values; `tsclean` of Hyndman's R package `forecast` uses STL for that). A
+//! value is a spike only if it is far from the expected value on both scales, rates and logarithms, so that neither
+//! proportional growth nor a steady swing is mistaken for one. Values that recur each period are a season, and values
+//! that last to the end may be a new level: neither are spikes.
 
 use crate::outliers::{MAD, median};
 
-/// Neighbours on each side, at most.
-const SIDE: usize = 14;
-/// Values that it takes.
-const FEWEST: usize = 21;
-/// Periods that it takes for a median season.
-const PERIODS: usize = 3;
-/// Robust standard deviations from what is expected that make a spike.
-const FAR: f64 = 6.0;
-/// Below this share of the level, a spread is taken for this share: without noise, any deviation would be far.
-const LEAST_SPREAD: f64 = 0.01;
-/// Where more than this share of the values would be spikes, none is.
-const SHARE: f64 = 0.1;
+/// Maximum number of neighbours on each side.
+const NEIGHBOURS: usize = 14;
+/// Minimum number of values.
+const MIN_VALUES: usize = 21;
+/// Minimum number of periods for a median season.
+const MIN_PERIODS: usize = 3;
+/// Robust standard deviations from the expected value beyond which a value is a spike.
+const MAX_DEVIATIONS: f64 = 6.0;
+/// Lower bound of the spread, as a share of the level: in a series without noise, any deviation would be far.
+const MIN_SPREAD: f64 = 0.01;
+/// If more than this share of the values were spikes, none is.
+const MAX_SPIKE_SHARE: f64 = 0.1;
 /// Number of outliers in a row at one place of the period from which they count as a new season.
-const RECURRING: usize = 3;
-/// From this share on, those at the end of a history are a level that may stay.
-const LASTING: f64 = 0.6;
-/// For logarithms, zero is this share of the median.
-const NOTHING: f64 = 1e-3;
+const MIN_RECURRENCES: usize = 3;
+/// Share of spikes among the last values from which they count as a new level.
+const LASTING_SHARE: f64 = 0.6;
+/// On the scale of logarithms, zero counts as this share of the median.
+const ZERO_SHARE: f64 = 1e-3;
 
-/// Replaces the spikes among rates that may have these periods by what was expected; returns the indices.
+/// Replaces spikes by expected values, given possible periods, and returns their indices.
 pub(crate) fn replace(rates: &mut [f64], periods: &[usize]) -> Vec<usize> {
-    if rates.len() < FEWEST {
+    if rates.len() < MIN_VALUES {
         return Vec::new();
     }
-    let fitting = periods.iter().copied().filter(|period| *period > 1 && rates.len() / period >= PERIODS);
+    let fitting = periods.iter().copied().filter(|period| *period > 1 && rates.len() / period >= MIN_PERIODS);
     let period = fitting.max();
-    let linear = Expected::of(rates, period);
-    let least = NOTHING * median(rates.to_vec());
+    let linear = Expected::new(rates, period);
+    let least = ZERO_SHARE * median(rates.to_vec());
     let positive = least > 0.0;
     let logarithms: Vec<f64> = rates.iter().map(|rate| rate.max(least).ln()).collect();
-    let log = positive.then(|| Expected::of(&logarithms, period));
+    let log = positive.then(|| Expected::new(&logarithms, period));
     let mut signs: Vec<i8> = (0..rates.len())
         .map(|i| {
-            let far = linear.distance(i, rates[i], LEAST_SPREAD * level(rates));
-            let far_in_proportion = log.as_ref().map_or(far, |log| log.distance(i, logarithms[i], LEAST_SPREAD));
-            if far.abs().min(far_in_proportion.abs()) > FAR { far.signum() as i8 } else { 0 }
+            let far = linear.distance(i, rates[i], MIN_SPREAD * level(rates));
+            let far_in_proportion = log.as_ref().map_or(far, |log| log.distance(i, logarithms[i], MIN_SPREAD));
+            if far.abs().min(far_in_proportion.abs()) > MAX_DEVIATIONS { far.signum() as i8 } else { 0 }
         })
         .collect();
     keep_recurring(&mut signs, period);
     keep_lasting(&mut signs);
     let found: Vec<usize> = (0..rates.len()).filter(|i| signs[*i] != 0).collect();
-    if found.len() as f64 > SHARE * rates.len() as f64 {
+    if found.len() as f64 > MAX_SPIKE_SHARE * rates.len() as f64 {
         return Vec::new();
     }
     let in_proportion = log.filter(|log| {
-        let off = |expected: &dyn Fn(usize) -> f64| {
+        let median_error = |expected: &dyn Fn(usize) -> f64| {
             median((0..rates.len()).map(|i| (rates[i] - expected(i)).abs()).collect())
         };
-        off(&|i| log.values[i].exp()) < off(&|i| linear.values[i])
+        median_error(&|i| log.values[i].exp()) < median_error(&|i| linear.values[i])
     });
     for i in &found {
         rates[*i] = in_proportion.as_ref().map_or(linear.values[*i].max(0.0), |log| log.values[*i].exp());
@@ -67,22 +67,23 @@ pub(crate) fn replace(rates: &mut [f64], periods: &[usize]) -> Vec<usize> {
     found
 }
 
-/// What each value of a series should be, and how far values usually are from that.
+/// The expected value of each step, and the usual distance from it.
 struct Expected {
     values: Vec<f64>,
     spreads: Vec<f64>,
 }
 
 impl Expected {
-    fn of(values: &[f64], period: Option<usize>) -> Expected {
+    fn new(values: &[f64], period: Option<usize>) -> Expected {
         let season = period.map_or_else(Vec::new, |period| median_season(values, period));
         let season_at = |i: usize| if season.is_empty() { 0.0 } else { season[i % season.len()] };
         let adjusted: Vec<f64> = values.iter().enumerate().map(|(i, value)| value - season_at(i)).collect();
-        let (centers, near): (Vec<f64>, Vec<f64>) = (0..adjusted.len()).map(|i| around(&adjusted, i)).unzip();
-        let off: Vec<f64> = adjusted.iter().zip(&centers).map(|(value, center)| (value - center).abs()).collect();
-        // Some steps of a period are noisier than others: busy hours than quiet ones.
+        let (centers, near): (Vec<f64>, Vec<f64>) = (0..adjusted.len()).map(|i| neighbourhood(&adjusted, i)).unzip();
+        let median_error: Vec<f64> =
+            adjusted.iter().zip(&centers).map(|(value, center)| (value - center).abs()).collect();
+        // Some steps of a period are noisier than others, such as busy hours.
         let by_place: Vec<f64> = (0..season.len())
-            .map(|place| median(off.iter().skip(place).step_by(season.len()).copied().collect()))
+            .map(|place| median(median_error.iter().skip(place).step_by(season.len()).copied().collect()))
             .collect();
         let spread = |i: usize| near[i].max(if by_place.is_empty() { 0.0 } else { by_place[i % by_place.len()] }) / MAD;
         Expected {
@@ -91,27 +92,27 @@ impl Expected {
         }
     }
 
-    /// From what is expected, in robust standard deviations that are at least so large.
+    /// The distance from the expected value in robust standard deviations, which are at least `least`.
     fn distance(&self, i: usize, value: f64, least: f64) -> f64 {
         let spread = self.spreads[i].max(least);
         if spread > 0.0 { (value - self.values[i]) / spread } else { 0.0 }
     }
 }
 
-/// The median of the neighbours of a value, and their median distance from it.
-fn around(values: &[f64], i: usize) -> (f64, f64) {
-    let window = (2 * SIDE + 1).min(values.len());
+/// The median of the neighbours of a value, and the median of their distances from it.
+fn neighbourhood(values: &[f64], i: usize) -> (f64, f64) {
+    let window = (2 * NEIGHBOURS + 1).min(values.len());
     let first = i.saturating_sub(window / 2).min(values.len() - window);
     let near = &values[first..first + window];
     let center = median(near.to_vec());
     (center, median(near.iter().map(|value| (value - center).abs()).collect()))
 }
 
-/// What each place of a period usually adds to the median of its period, by the median of all periods.
+/// The median, over all periods, of what each index of the period adds to the median of its period.
 fn median_season(values: &[f64], period: usize) -> Vec<f64> {
     let whole = values.len() / period;
     let levels: Vec<f64> = (0..whole).map(|nth| median(values[nth * period..(nth + 1) * period].to_vec())).collect();
-    // Between the middles of two periods the level moves along a line.
+    // Between the midpoints of two periods, the level is interpolated.
     let level_at = |i: usize| {
         let place = ((i as f64 + 0.5) / period as f64 - 0.5).clamp(0.0, (whole - 1) as f64);
         let before = place as usize;
@@ -122,12 +123,12 @@ fn median_season(values: &[f64], period: usize) -> Vec<f64> {
     (0..period).map(|place| median((place..whole * period).step_by(period).map(above).collect())).collect()
 }
 
-/// The mean of all, which single values move little.
+/// The mean of all values, on which single values have little influence.
 fn level(rates: &[f64]) -> f64 {
     rates.iter().sum::<f64>() / rates.len() as f64
 }
 
-/// Leaves out those that come again in each of several periods.
+/// Excludes outliers that recur in several consecutive periods.
 fn keep_recurring(signs: &mut [i8], period: Option<usize>) {
     let Some(period) = period else { return };
     let recurring = |i: usize| {
@@ -135,20 +136,20 @@ fn keep_recurring(signs: &mut [i8], period: Option<usize>) {
             std::iter::successors(next(i), |at| next(*at)).take_while(|at| signs.get(*at) == Some(&signs[i])).count()
         };
         1 + in_a_row(&|at| at.checked_sub(period)) + in_a_row(&|at| (at + period < signs.len()).then_some(at + period))
-            >= RECURRING
+            >= MIN_RECURRENCES
     };
     let kept: Vec<usize> = (0..signs.len()).filter(|i| signs[*i] != 0 && recurring(*i)).collect();
     kept.into_iter().for_each(|i| signs[i] = 0);
 }
 
-/// Leaves out those with which a history ends, if there are several: they may be a new level.
+/// Excludes several outliers at the end of a history: they may be a new level.
 fn keep_lasting(signs: &mut [i8]) {
     let n = signs.len();
     let mut found = 0;
     let mut lasting_from = n;
-    for i in (n.saturating_sub(SIDE)..n).rev() {
+    for i in (n.saturating_sub(NEIGHBOURS)..n).rev() {
         found += usize::from(signs[i] != 0);
-        if n - i > 1 && signs[i] != 0 && found as f64 >= LASTING * (n - i) as f64 {
+        if n - i > 1 && signs[i] != 0 && found as f64 >= LASTING_SHARE * (n - i) as f64 {
             lasting_from = i;
         }
     }
@@ -164,8 +165,8 @@ mod tests {
     /// Weeks of rates about 100 that grow, with noise of this share that has no order.
     fn days(n: usize, noise: f64) -> Vec<f64> {
         let value = |i: usize| {
-            let off = 2.0 * (i as f64 * 0.618_033_988_75).fract() - 1.0;
-            100.0 * (1.0 + i as f64 / 200.0) * WEEK[i % 7] * (1.0 + noise * off)
+            let median_error = 2.0 * (i as f64 * 0.618_033_988_75).fract() - 1.0;
+            100.0 * (1.0 + i as f64 / 200.0) * WEEK[i % 7] * (1.0 + noise * median_error)
         };
         (0..n).map(value).collect()
     }
@@ -179,8 +180,8 @@ mod tests {
                     let mut rates = truth.clone();
                     rates[i] *= factor;
                     assert_eq!(replace(&mut rates, &[7]), [i], "{factor} times at {i}, noise {noise}");
-                    let off = rates[i] / truth[i] - 1.0;
-                    assert!(off.abs() < 0.1 + 1.5 * noise, "{i}: {} in place of {}", rates[i], truth[i]);
+                    let median_error = rates[i] / truth[i] - 1.0;
+                    assert!(median_error.abs() < 0.1 + 1.5 * noise, "{i}: {} in place of {}", rates[i], truth[i]);
                 }
             }
         }

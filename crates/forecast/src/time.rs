@@ -1,8 +1,9 @@
-//! Points in time: seconds since 1970-01-01 UTC, read from and written as what people and programs write.
+//! Times: seconds since 1970-01-01 UTC, parsed from and written in common notations, for years 0 to 9999.
 //!
-//! Arithmetic of the proleptic Gregorian calendar after Howard Hinnant, *chrono-Compatible Low-Level Date Algorithms*
-//! (2013), for years 0 to 9999. A time without an offset is one of the zone that was named, else of UTC.
+//! A time without an offset is in the zone that was named, or else in UTC.
 
+use jiff::ToSpan;
+use jiff::civil::{Date, date};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt;
@@ -14,11 +15,13 @@ pub(crate) const DAY_S: i64 = 86_400;
 /// Mean length of a month, a twelfth of 365.25 days, in seconds.
 pub const MONTH_S: f64 = 365.25 / 12.0 * DAY_S as f64;
 
-/// From here on a bare number is milliseconds: as seconds it would lie beyond the year 5000.
+/// From here on a bare number is in milliseconds: as seconds it would lie beyond the year 5000.
 const MILLISECONDS: i64 = 100_000_000_000;
 
-/// 0000-01-01 and 10000-01-01: no time lies outside.
+/// 0000-01-01 to 10000-01-01, the range of times.
 const RANGE: std::ops::Range<i64> = -62_167_219_200..253_402_300_800;
+
+const EPOCH: Date = date(1970, 1, 1);
 
 /// A point in time, to the second, and what clocks somewhere show then. In documents RFC 3339: `2026-03-01T00:00:00+01:00`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
@@ -32,22 +35,22 @@ pub struct Timestamp {
 }
 
 impl Timestamp {
-    /// From seconds since 1970-01-01 UTC; times outside the years 0 to 9999 become the nearest inside.
+    /// From seconds since 1970-01-01 UTC. Times outside the years 0 to 9999 are clamped.
     pub fn from_unix(seconds: i64) -> Self {
         Self { unix: seconds.clamp(RANGE.start, RANGE.end - 1), offset_s: 0 }
     }
 
-    /// The same time on clocks that are so many seconds ahead of UTC.
+    /// The same time on clocks `offset_s` seconds ahead of UTC.
     pub(crate) fn on_clocks(self, offset_s: i32) -> Self {
         Self { offset_s, ..self }
     }
 
-    /// By how many seconds the clocks are ahead of UTC.
+    /// The offset of the clocks from UTC, in seconds.
     pub(crate) fn offset_s(self) -> i32 {
         self.offset_s
     }
 
-    /// What the clocks show, as seconds since they showed 1970-01-01.
+    /// The time that the clocks show, as seconds since they showed 1970-01-01.
     pub(crate) fn local(self) -> i64 {
         self.unix + i64::from(self.offset_s)
     }
@@ -57,15 +60,15 @@ impl Timestamp {
         self.unix
     }
 
-    /// So many seconds later, by clocks that stay as they are.
+    /// `seconds` later, on clocks with the same offset.
     pub fn after(self, seconds: i64) -> Self {
         Self { offset_s: self.offset_s, ..Self::from_unix(self.unix.saturating_add(seconds)) }
     }
 
-    /// `2026-03-01`, the day that the clocks show.
+    /// The date that the clocks show: `2026-03-01`.
     pub fn date(self) -> String {
-        let (year, month, day) = civil(self.local().clamp(RANGE.start, RANGE.end - 1).div_euclid(DAY_S));
-        format!("{year:04}-{month:02}-{day:02}")
+        let days = self.local().clamp(RANGE.start, RANGE.end - 1).div_euclid(DAY_S);
+        EPOCH.saturating_add(days.days()).to_string()
     }
 }
 
@@ -84,7 +87,7 @@ impl From<Timestamp> for String {
     }
 }
 
-/// A text that is no time.
+/// The error about a text that is not a time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is no time: write 2026-03-01, 2026-03-01 14:00, 2026-03-01T14:00:00+01:00 (RFC 3339) or seconds since 1970"
@@ -93,23 +96,23 @@ pub struct ParseTimestampError(String);
 
 impl FromStr for Timestamp {
     type Err = ParseTimestampError;
-    /// As [`Written`]; by clocks of UTC where no offset is written.
+    /// Parses like [`Written`]; without an offset, the time is in UTC.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Ok(text.parse::<Written>()?.by_its_own_clocks())
+        Ok(text.parse::<Written>()?.on_own_clocks())
     }
 }
 
 /// A time as it was written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Written {
-    /// A point in time, and the offset from UTC if there was one.
+    /// A point in time, and its offset from UTC if that was written.
     Instant(i64, Option<i32>),
-    /// What clocks show, as seconds since they showed 1970-01-01.
+    /// A reading of clocks in an unknown zone, as seconds since they showed 1970-01-01.
     Clock(i64),
 }
 
 impl Written {
-    /// The offset from UTC that it was written with.
+    /// The offset from UTC, if it was written.
     pub(crate) fn offset_s(self) -> Option<i32> {
         match self {
             Self::Instant(_, offset) => offset,
@@ -117,8 +120,8 @@ impl Written {
         }
     }
 
-    /// The time by the clocks that it was written with, else by those of UTC.
-    pub(crate) fn by_its_own_clocks(self) -> Timestamp {
+    /// The time on the clocks that it was written with, or else in UTC.
+    pub(crate) fn on_own_clocks(self) -> Timestamp {
         match self {
             Self::Instant(unix, offset) => Timestamp::from_unix(unix).on_clocks(offset.unwrap_or(0)),
             Self::Clock(local) => Timestamp::from_unix(local),
@@ -128,8 +131,8 @@ impl Written {
 
 impl FromStr for Written {
     type Err = ParseTimestampError;
-    /// A date, a date and a time of day (with or without seconds, fractions cut off, and an offset from UTC), or seconds
-    /// or milliseconds since 1970, fractions cut off.
+    /// Parses a date, a date and a time of day (with or without seconds, fractions and an offset from UTC), or seconds or
+    /// milliseconds since 1970. Fractions are cut off.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let text = text.trim();
         let number = text.split_once('.').filter(|(_, rest)| rest.bytes().all(|b| b.is_ascii_digit()));
@@ -147,16 +150,10 @@ impl FromStr for Written {
     }
 }
 
-/// A date, perhaps with a time of day.
+/// Parses a date, with or without a time of day.
 fn read(text: &str) -> Option<Written> {
     let (date, rest) = text.split_at_checked(10)?;
-    let mut parts = date.split('-');
-    let [year, month, day] = [parts.next()?, parts.next()?, parts.next()?];
-    let (year, month, day) = (digits(year, 4)?, digits(month, 2)?, digits(day, 2)?);
-    if parts.next().is_some() || !(1..=12).contains(&month) || !(1..=month_length(year, month)).contains(&day) {
-        return None;
-    }
-    let midnight = days(year, month, day) * DAY_S;
+    let midnight = midnight(date)?;
     if rest.is_empty() {
         return Some(Written::Clock(midnight));
     }
@@ -168,11 +165,24 @@ fn read(text: &str) -> Option<Written> {
     let mut parts = clock.split(':');
     let (hour, minute) = (digits(parts.next()?, 2)?, digits(parts.next()?, 2)?);
     let second = parts.next().map_or(Some(0), second)?;
-    // 60 is a leap second: it counts as the one that follows.
+    // A leap second, 60, counts as the second after it.
     let sound = parts.next().is_none() && hour < 24 && minute < 60 && second <= 60;
     let local = midnight + hour * 3600 + minute * 60 + second;
     let written = offset.map_or(Written::Clock(local), |o| Written::Instant(local - i64::from(o), Some(o)));
     sound.then_some(written)
+}
+
+/// The beginning of a date such as `2026-03-01`, in seconds since 1970-01-01, both on clocks with the same offset.
+fn midnight(date: &str) -> Option<i64> {
+    let mut parts = date.split('-');
+    let year = digits(parts.next()?, 4)?;
+    let month = digits(parts.next()?, 2)?;
+    let day = digits(parts.next()?, 2)?;
+    if parts.next().is_some() {
+        return None;
+    }
+    let date = Date::new(year.try_into().ok()?, month.try_into().ok()?, day.try_into().ok()?).ok()?;
+    Some(i64::from(date.since(EPOCH).ok()?.get_days()) * DAY_S)
 }
 
 /// Whole seconds of `07` or `07.25`.
@@ -201,39 +211,10 @@ pub(crate) fn write_offset(seconds: i32) -> String {
     format!("{}{:02}:{:02}", if seconds < 0 { "-" } else { "+" }, minutes / 60, minutes % 60)
 }
 
-/// A number of exactly so many digits.
+/// Parses a number of exactly `width` digits.
 fn digits(text: &str, width: usize) -> Option<i64> {
     let sound = text.len() == width && text.bytes().all(|b| b.is_ascii_digit());
     sound.then(|| text.parse().ok()).flatten()
-}
-
-fn month_length(year: i64, month: i64) -> i64 {
-    match month {
-        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    }
-}
-
-/// Days since 1970-01-01. Years begin in March, so that the leap day is the last.
-fn days(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let (era, year) = (year.div_euclid(400), year.rem_euclid(400));
-    let day = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    era * 146_097 + year * 365 + year / 4 - year / 100 + day - 719_468
-}
-
-/// Year, month and day so many days after 1970-01-01.
-fn civil(days: i64) -> (i64, i64, i64) {
-    let days = days + 719_468;
-    let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let month_of_year = if month < 10 { month + 3 } else { month - 9 };
-    let year = year + era * 400 + i64::from(month_of_year <= 2);
-    (year, month_of_year, day - (153 * month + 2) / 5 + 1)
 }
 
 #[cfg(test)]

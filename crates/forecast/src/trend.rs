@@ -1,9 +1,9 @@
-//! The trend of a series without season: exponential smoothing.
+//! The trend of a series without season, by exponential smoothing.
 //!
-//! Of the forms in [`TrendKind`], all special cases of one recursion, the one with the least AICc is
-//! taken. Variances are those of linear innovations models (Hyndman, Koehler, Ord & Snyder, *Forecasting with Exponential
-//! Smoothing*, 2008, eq. 6.1), plus what the first level and slope may be off by, without which a straight line would be
-//! sure of itself for ever: [`TrendKind::Line`] has the textbook's prediction interval of a regression.
+//! The forms in [`TrendKind`] are special cases of one recursion; the one with the smallest AICc is chosen. Variances are
+//! those of linear innovations models (Hyndman, Koehler, Ord & Snyder, *Forecasting with Exponential Smoothing*, 2008,
+//! eq. 6.1), plus the variance of the initial level and slope. Without the latter, the interval of a straight line would
+//! never widen; with it, [`TrendKind::Line`] has the textbook's prediction interval of a regression.
 
 mod recursion;
 
@@ -39,7 +39,8 @@ pub enum TrendKind {
     SeasonalNaive,
 }
 
-/// The forms to choose from, the simplest first: where the search for α, β/α, φ and ρ begins. What has one value stays.
+/// The forms to choose from, the simplest first, with start values for the search of α, β/α, φ and ρ. A parameter with a
+/// single value is fixed.
 const FORMS: [(TrendKind, [&[f64]; 4]); 7] = [
     (TrendKind::Constant, [&[0.0], &[0.0], &[0.0], &[0.0]]),
     (TrendKind::Line, [&[0.0], &[0.0], &[1.0], &[0.0]]),
@@ -52,52 +53,54 @@ const FORMS: [(TrendKind, [&[f64]; 4]); 7] = [
 const ALPHAS: [f64; 6] = [0.03, 0.1, 0.25, 0.5, 0.75, 1.0];
 const RATIOS: [f64; 4] = [0.01, 0.05, 0.2, 0.6];
 
-/// Bounds of α, β/α, φ and ρ, and the first steps of the search.
+/// Bounds of α, β/α, φ and ρ.
 const BOUNDS: [(f64, f64); 4] = [(1e-3, 1.0), (1e-3, 1.0), (0.8, 0.98), (0.01, 0.98)];
 const STEPS: [f64; 4] = [0.1, 0.05, 0.02, 0.1];
 
-/// The search ends when its steps are so much smaller than the first.
-const FINE: f64 = 1.0 / 128.0;
+/// The search ends when its steps have shrunk to this fraction of the first ones.
+const MIN_SEARCH_SCALE: f64 = 1.0 / 128.0;
 
 /// A fitted trend.
 #[derive(Clone, Debug)]
 pub(crate) struct Trend {
     pub kind: TrendKind,
-    /// One-step errors, the last at the end of the series; where they begin there was something to predict them by.
+    /// One-step errors, the last at the end of the series. The first values have none, if nothing precedes them.
     pub errors: Vec<f64>,
-    /// Parameters, the variance not counted.
+    /// Number of parameters, without the variance.
     pub parameters: usize,
-    /// AICc, up to what depends on nothing but the number of values.
+    /// AICc, without a constant that depends only on the number of values.
     pub criterion: f64,
     smoothing: Smoothing,
-    /// At the end of the series.
+    /// State at the end of the series.
     end: State,
-    /// Of the errors.
+    /// Variance of the errors.
     variance: f64,
-    /// How the end depends on the first level and slope, and their covariance over the variance.
-    owed: [State; 2],
+    /// Derivatives of the end state with respect to the initial level and slope, and the covariance of these over the
+    /// variance.
+    end_derivatives: [State; 2],
     covariance: [[f64; 2]; 2],
-    /// What is repeated; empty unless that is all.
+    /// The values that the seasonal naive method repeats; empty for other methods.
     cycle: Vec<f64>,
 }
 
 impl Trend {
-    /// The trends that a method allows, the one of its choice first, fitted to two finite values or more.
+    /// Fits the trends that a method allows, its own choice first, to at least two finite values.
     ///
-    /// Information criteria choose by one step ahead. A slope that fades and a level alone do better far ahead where the
-    /// slope of a few steps was taken for one that lasts, so that they may be tried beside the choice.
+    /// Information criteria measure errors one step ahead. If a temporary slope was mistaken for a lasting one, a damped
+    /// slope or a level alone is better far ahead, so both are candidates too.
     pub(crate) fn candidates(values: &[f64], method: ForecastMethod) -> Vec<Self> {
         let best = Self::fit(values, method);
         let others = match method {
             ForecastMethod::Auto => &[TrendKind::Damped, TrendKind::Level][..],
             _ => &[],
         };
-        let others: Vec<Self> = others.iter().map(|kind| Self::normalized(values, |y| Self::of(y, *kind))).collect();
+        let others: Vec<Self> =
+            others.iter().map(|kind| Self::normalized(values, |y| Self::fit_form(y, *kind))).collect();
         std::iter::once(best).chain(others).collect()
     }
 
-    /// The last `period` values again, season values included (seasonal naive method): an error persists, and one more
-    /// comes with each season (Hyndman & Athanasopoulos, *Forecasting: Principles and Practice*, 2021, §5.5).
+    /// The seasonal naive method: repeats the last `period` values, including the season. An error persists, and each season
+    /// adds another one (Hyndman & Athanasopoulos, *Forecasting: Principles and Practice*, 2021, §5.5).
     pub(crate) fn seasonal_naive(values: &[f64], period: usize) -> Self {
         let period = period.clamp(1, values.len() - 1);
         let errors = values.iter().zip(&values[period..]).map(|(before, now)| now - before).collect();
@@ -106,29 +109,29 @@ impl Trend {
         Self { cycle, ..Self::ended(TrendKind::SeasonalNaive, Smoothing::default(), end, errors, 0) }
     }
 
-    /// Fits the trend that a method asks for to two finite values or more.
+    /// Fits the trend of a method to at least two finite values.
     pub(crate) fn fit(values: &[f64], method: ForecastMethod) -> Self {
         Self::normalized(values, |y| match method {
             ForecastMethod::Auto => Self::best(y),
-            ForecastMethod::Line => Self::of(y, TrendKind::Line),
+            ForecastMethod::Line => Self::fit_form(y, TrendKind::Line),
             ForecastMethod::Smoothing { alpha } => Self::smoothing(y, alpha),
             ForecastMethod::MovingAverage { window } => Self::moving_average(y, window),
         })
     }
 
-    /// A fit in units of the standard deviation, about the mean; a constant if there is no deviation.
+    /// Fits values that are normalized to mean 0 and standard deviation 1; a constant if they do not vary.
     fn normalized(values: &[f64], fit: impl FnOnce(&[f64]) -> Self) -> Self {
         let n = values.len() as f64;
         let mean = values.iter().sum::<f64>() / n;
         let unit = (values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n).sqrt();
-        // A constant whose mean is rounded varies by that.
+        // A constant series varies by the rounding error of its mean.
         let unit = if unit > mean.abs() * 1e-14 { unit } else { 0.0 };
         let y: Vec<f64> = values.iter().map(|v| if unit > 0.0 { (v - mean) / unit } else { 0.0 }).collect();
-        let fitted = if unit == 0.0 { Self::of(&y, TrendKind::Constant) } else { fit(&y) };
+        let fitted = if unit == 0.0 { Self::fit_form(&y, TrendKind::Constant) } else { fit(&y) };
         fitted.scaled(mean, unit)
     }
 
-    /// Location and standard deviation of each of the next values.
+    /// Mean and standard deviation of each of the next values.
     pub(crate) fn predict(&self, horizon: usize) -> Vec<(f64, f64)> {
         if !self.cycle.is_empty() {
             let period = self.cycle.len();
@@ -142,26 +145,27 @@ impl Trend {
             power *= phi;
             damped += power;
             let ahead = |state: &State| state.level + damped * state.slope + fading * state.deviation;
-            let [by_level, by_slope] = [ahead(&self.owed[0]), ahead(&self.owed[1])];
+            let [by_level, by_slope] = [ahead(&self.end_derivatives[0]), ahead(&self.end_derivatives[1])];
             let [[level, both], [_, slope]] = self.covariance;
-            let owed = by_level * by_level * level + 2.0 * by_level * by_slope * both + by_slope * by_slope * slope;
-            points.push((ahead(&self.end), (self.variance * (passed_on + owed.max(0.0))).sqrt()));
+            let end_derivatives =
+                by_level * by_level * level + 2.0 * by_level * by_slope * both + by_slope * by_slope * slope;
+            points.push((ahead(&self.end), (self.variance * (passed_on + end_derivatives.max(0.0))).sqrt()));
             fading *= rho;
             passed_on += (alpha + beta * damped + fading).powi(2);
         }
         points
     }
 
-    /// The level at the end, without what fades.
+    /// The level at the end, without damped deviations.
     pub(crate) fn level(&self) -> f64 {
         self.end.level
     }
 
-    /// The form with the least criterion; of equals, the simplest.
+    /// The form with the smallest criterion; of equals, the simplest.
     fn best(y: &[f64]) -> Self {
-        let mut best = Self::of(y, TrendKind::Constant);
+        let mut best = Self::fit_form(y, TrendKind::Constant);
         for (kind, _) in &FORMS[1..] {
-            let other = Self::of(y, *kind);
+            let other = Self::fit_form(y, *kind);
             if other.criterion < best.criterion {
                 best = other;
             }
@@ -169,8 +173,8 @@ impl Trend {
         best
     }
 
-    /// The smoothing of a form, the first level and slope, all by least squares.
-    fn of(y: &[f64], kind: TrendKind) -> Self {
+    /// Fits one form: smoothing parameters, initial level and slope, by least squares.
+    fn fit_form(y: &[f64], kind: TrendKind) -> Self {
         let starts = FORMS.iter().find(|(k, _)| *k == kind).map_or(FORMS[0].1, |(_, starts)| *starts);
         let mut smoothing = search(y, starts);
         if smoothing.rho > 0.0 {
@@ -178,25 +182,25 @@ impl Trend {
         }
         let pass = Pass::run(y, smoothing);
         let mut state = pass.first();
-        let errors = y.iter().map(|y| state.see(*y, smoothing)).collect();
+        let errors = y.iter().map(|y| state.update(*y, smoothing)).collect();
         let free = starts.iter().filter(|s| s.len() > 1).count();
         let parameters = free + if smoothing.phi > 0.0 { 2 } else { 1 };
         Self {
-            owed: pass.owed(),
+            end_derivatives: pass.end_derivatives(),
             covariance: pass.covariance(),
             ..Self::ended(kind, smoothing, state, errors, parameters)
         }
     }
 
-    /// Simple exponential smoothing that begins with the first value, as textbooks do it.
+    /// Simple exponential smoothing that starts with the first value, as in textbooks.
     fn smoothing(y: &[f64], alpha: f64) -> Self {
         let smoothing = Smoothing { alpha, ..Smoothing::default() };
         let mut state = State { level: y[0], ..State::default() };
-        let errors = y[1..].iter().map(|y| state.see(*y, smoothing)).collect();
+        let errors = y[1..].iter().map(|y| state.update(*y, smoothing)).collect();
         Self::ended(TrendKind::Level, smoothing, state, errors, 1)
     }
 
-    /// The mean of the last `window`. An error moves it by 1/window, as α = 1/window would.
+    /// The mean of the last `window` values. An error moves it by 1/window, like α = 1/window.
     fn moving_average(y: &[f64], window: usize) -> Self {
         let window = window.clamp(1, y.len() - 1);
         let mean = |values: &[f64]| values.iter().sum::<f64>() / window as f64;
@@ -218,13 +222,13 @@ impl Trend {
             parameters,
             smoothing,
             end,
-            owed: Default::default(),
+            end_derivatives: Default::default(),
             covariance: Default::default(),
             cycle: Vec::new(),
         }
     }
 
-    /// From units of `unit` about `mean` to those of the series.
+    /// Undoes the normalization to mean 0 and standard deviation 1.
     fn scaled(mut self, mean: f64, unit: f64) -> Self {
         self.end = State {
             level: mean + unit * self.end.level,
@@ -238,12 +242,12 @@ impl Trend {
     }
 }
 
-/// An autoregression about a line comes out too small by (2 + 4ρ)/n (Marriott & Pope, 1954; Kendall, 1954).
+/// Corrects the bias of an estimated autoregression around a line, (2 + 4ρ)/n (Marriott & Pope, 1954; Kendall, 1954).
 fn without_bias(rho: f64, n: usize) -> f64 {
     (rho + (2.0 + 4.0 * rho) / n as f64).min(BOUNDS[3].1)
 }
 
-/// The smoothing that leaves the least squares: the best of a grid, then ever smaller steps from there.
+/// Finds the smoothing with the smallest sum of squares: the best of a grid, then a pattern search from there.
 fn search(y: &[f64], starts: [&[f64]; 4]) -> Smoothing {
     let smoothing = |[alpha, ratio, phi, rho]: [f64; 4]| Smoothing { alpha, beta: alpha * ratio, phi, rho };
     let squares = |at: [f64; 4]| Pass::run(y, smoothing(at)).squares();
@@ -270,7 +274,7 @@ fn search(y: &[f64], starts: [&[f64]; 4]) -> Smoothing {
         better(at, &mut best);
     });
     let mut scale = 1.0;
-    while scale > FINE {
+    while scale > MIN_SEARCH_SCALE {
         let mut improved = false;
         for &axis in &free {
             for step in [-STEPS[axis], STEPS[axis]] {

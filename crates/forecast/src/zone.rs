@@ -1,4 +1,4 @@
-//! Time zones: what clocks show when.
+//! Time zones: the offset of clocks from UTC at any time.
 
 use crate::time::{DAY_S, Timestamp, Written, read_offset, write_offset};
 use jiff::tz::{Offset, TimeZone};
@@ -14,7 +14,7 @@ use std::str::FromStr;
 pub struct Zone(TimeZone);
 
 impl Zone {
-    /// Clocks so many seconds ahead of UTC.
+    /// Clocks with a fixed offset from UTC, in seconds.
     pub fn fixed(offset_s: i32) -> Self {
         match Offset::from_seconds(offset_s) {
             Ok(offset) if offset_s != 0 => Self(TimeZone::fixed(offset)),
@@ -22,14 +22,14 @@ impl Zone {
         }
     }
 
-    /// By how many seconds its clocks are ahead of UTC then.
+    /// The offset of the clocks from UTC at a time, in seconds.
     pub(crate) fn offset_s(&self, unix: i64) -> i32 {
         let nearest = if unix < 0 { jiff::Timestamp::MIN } else { jiff::Timestamp::MAX };
         self.0.to_offset(jiff::Timestamp::from_second(unix).unwrap_or(nearest)).seconds()
     }
 
-    /// When its clocks show this, as seconds since they showed 1970-01-01: the first time where they do so twice; where
-    /// they leave it out, as much later.
+    /// The time at which the clocks show `local`, in seconds since they showed 1970-01-01: the first one, if they show it
+    /// twice; if they skip it, the time as much later.
     pub(crate) fn time(&self, local: i64) -> Timestamp {
         // Clocks change by less than a day.
         let [before, after] = [local - DAY_S, local + DAY_S].map(|unix| i64::from(self.offset_s(unix)));
@@ -38,12 +38,12 @@ impl Zone {
         self.show(Timestamp::from_unix(local - offset))
     }
 
-    /// The same time by its clocks.
+    /// The same time on the clocks of this zone.
     pub(crate) fn show(&self, time: Timestamp) -> Timestamp {
         time.on_clocks(self.offset_s(time.unix()))
     }
 
-    /// A time as it was written, by its clocks.
+    /// A written time on the clocks of this zone.
     pub(crate) fn read(&self, written: Written) -> Timestamp {
         match written {
             Written::Instant(unix, _) => self.show(Timestamp::from_unix(unix)),
@@ -65,14 +65,14 @@ impl From<Zone> for String {
     }
 }
 
-/// A text that is no time zone.
+/// The error about a text that is not a time zone.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no time zone: write a name like Europe/Berlin, UTC, or an offset from it like +01:00")]
 pub struct ParseZoneError(String);
 
 impl FromStr for Zone {
     type Err = ParseZoneError;
-    /// A name of the IANA database, or an offset from UTC as in a time.
+    /// Parses a name of the IANA database, or an offset from UTC.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let offset = text.starts_with(['+', '-', 'Z', 'z']).then(|| read_offset(text));
         if let Some(offset) = offset.flatten() {

@@ -5,7 +5,7 @@
 use brimful_accesslog::LogError;
 use brimful_accesslog::detect::Formats;
 use brimful_accesslog::format::Format;
-use brimful_accesslog::read::{Kept, Read, ReadOptions, read_stream};
+use brimful_accesslog::read::{Kept, ReadSummary, ReadOptions, read_stream};
 use libfuzzer_sys::fuzz_target;
 use std::io::{self, Cursor, Write};
 use std::sync::LazyLock;
@@ -46,12 +46,12 @@ static FORMATS: LazyLock<Formats> = LazyLock::new(|| {
     Formats::given(["combined", "json", "w3c"].map(named).into())
 });
 
-fn read(reader: impl io::Read + Send + 'static) -> Result<Read, LogError> {
+fn read(reader: impl io::Read + Send + 'static) -> Result<ReadSummary, LogError> {
     let options = ReadOptions { formats: Some(FORMATS.clone()), ..ReadOptions::default() };
     read_stream("log", reader, options, &mut |_| Kept::Yes, &mut |_| {})
 }
 
-fn same(a: &Result<Read, LogError>, b: &Result<Read, LogError>) {
+fn same(a: &Result<ReadSummary, LogError>, b: &Result<ReadSummary, LogError>) {
     match (a, b) {
         (Ok(a), Ok(b)) => assert_eq!((&a.lines, &a.sources), (&b.lines, &b.sources)),
         (Err(a), Err(b)) => assert_eq!(a.to_string(), b.to_string()),

@@ -1,14 +1,15 @@
-//! Whether lines begin with a virtual host or with the client, as proxies forward it: `203.0.113.7 10.0.0.1 - - [`.
+//! Distinguishes lines that begin with a virtual host from lines that begin with a forwarded client:
+//! `203.0.113.7 10.0.0.1 - - [`.
 //!
-//! A host is a name, or one of few addresses that many clients ask. What proxies forward is an address, many of which
-//! come by way of few proxies.
+//! Hosts are names, or a few addresses that many clients request. Forwarded clients are many addresses behind a few
+//! proxies.
 
-use crate::format::{Format, ip};
+use crate::format::{Format, parse_ip};
 use crate::{Line, Scratch};
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-/// Whether the hosts that a format finds in lines look like clients.
+/// Whether the hosts that a format reads in lines look like clients.
 pub(super) fn looks_forwarded(with_host: &Format, lines: &[&[u8]]) -> bool {
     let mut format = with_host.clone();
     let mut scratch = Scratch::default();
@@ -22,7 +23,7 @@ pub(super) fn looks_forwarded(with_host: &Format, lines: &[&[u8]]) -> bool {
             }
         }
     }
-    let addresses: Vec<IpAddr> = hosts.iter().filter_map(|host| ip(host)).collect();
+    let addresses: Vec<IpAddr> = hosts.iter().filter_map(|host| parse_ip(host)).collect();
     if addresses.len() < hosts.len() {
         return false;
     }
@@ -30,14 +31,14 @@ pub(super) fn looks_forwarded(with_host: &Format, lines: &[&[u8]]) -> bool {
         [] => true,
         [host] => {
             let is_server =
-                is_private(*host) && clients.iter().filter_map(|client| ip(client)).any(|ip| !is_private(ip));
+                is_private(*host) && clients.iter().filter_map(|client| parse_ip(client)).any(|ip| !is_private(ip));
             clients.len() == 1 && !is_server
         }
         _ => addresses.len() >= clients.len(),
     }
 }
 
-/// Whether nobody outside of a site's own network has an address.
+/// Whether an address belongs to a private network.
 fn is_private(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => v4.is_private() || v4.is_loopback() || v4.is_link_local(),

@@ -1,58 +1,58 @@
-//! The unit of whole numbers that are times, inferred from the numbers themselves.
+//! Infers the unit of durations that are whole numbers.
 //!
-//! A unit is refused
+//! A unit is implausible
 //!
-//! - in which the usual time would be shorter than any server's or longer than any user's patience;
-//! - in which answers would have come faster than a network of 100 Gbit/s carries them;
-//! - in which lines would not have been written in the order in which the answers ended. Servers that write whole
-//!   numbers stamp the beginning (Apache, Tomcat), and write the line at the end.
+//! - if the median duration would be shorter than any server's or longer than any user's patience;
+//! - if responses would have been faster than a network of 100 Gbit/s;
+//! - if lines would not be in the order in which the responses ended. Servers that write whole numbers (Apache, Tomcat)
+//!   stamp the beginning of a request and write its line at the end.
 //!
-//! Of those that are left, the one that servers of the kind use counts, and the others are doubts that are said.
+//! Of the plausible units, the one that such servers usually write is chosen; a note names the others.
 
-use crate::format::{Format, Unit};
+use crate::format::{Format, TimeUnit};
 use crate::{Line, Scratch};
 use brimful_core::Nanos;
 use brimful_core::quantity::count;
 
-/// No usual answer is faster, in nanoseconds.
-const FASTEST_NS: u64 = 20_000;
-/// No usual answer is slower, in nanoseconds.
-const SLOWEST_NS: u64 = 120_000_000_000;
-/// Bytes of an answer in a second, at most.
-const MOST_BYTES_PER_S: f64 = 12.5e9;
-/// Share of lines that may be exceptions: one in this many.
+/// Lower bound of a plausible median duration, in nanoseconds.
+const MIN_MEDIAN_NS: u64 = 20_000;
+/// Upper bound of a plausible median duration, in nanoseconds.
+const MAX_MEDIAN_NS: u64 = 120_000_000_000;
+/// Upper bound of the bytes of a response per second.
+const MAX_BYTES_PER_S: f64 = 12.5e9;
+/// One line in this many may exceed that bound.
 const EXCEPTIONS: usize = 100;
-/// So many in a hundred zeros are no microseconds: these count from the first byte to the last.
-const MOST_ZEROS: usize = 2;
-/// Lines are written this much later than answers end, at most.
-const SLACK_NS: i64 = 2_000_000_000;
-/// With fewer lines their order says nothing.
-const LEAST_ORDERED: usize = 8;
-/// Ends of answers that are out of order before this counts.
-const LEAST_DISORDER: usize = 2;
+/// Maximum percentage of zeros among microseconds, which count from the first byte to the last.
+const MAX_ZERO_PERCENT: usize = 2;
+/// Upper bound of the delay from the end of a response to its line.
+const MAX_WRITE_DELAY_NS: i64 = 2_000_000_000;
+/// Minimum number of lines whose order is considered.
+const MIN_ORDERED_LINES: usize = 8;
+/// Minimum number of responses out of order that counts against a unit.
+const MIN_DISORDER: usize = 2;
 
-/// A request, with its number.
+/// A request with a number that is its duration in an unknown unit.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Timed {
+pub(super) struct TimedRequest {
     pub time_ns: i64,
     pub bytes: Option<u64>,
     pub value: u64,
 }
 
-/// A unit, and those that it may be as well.
+/// The likeliest unit, and other plausible ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Guess {
-    pub unit: Unit,
-    pub others: Vec<Unit>,
+    pub unit: TimeUnit,
+    pub others: Vec<TimeUnit>,
 }
 
-/// The unit of numbers after a pattern's fields; requests are in the order of the log.
-pub(super) fn of_servers(requests: &[Timed]) -> Guess {
-    use Unit::{Microseconds, Milliseconds, Nanoseconds, Seconds};
+/// Guesses the unit of a column of numbers; requests are in the order of the log.
+pub(super) fn guess_unit(requests: &[TimedRequest]) -> Guess {
+    use TimeUnit::{Microseconds, Milliseconds, Nanoseconds, Seconds};
     let possible = possible(requests, [Microseconds, Milliseconds, Seconds, Nanoseconds]);
     let is_mostly_zero = requests.iter().filter(|request| request.value == 0).count() * 2 >= requests.len();
     let unit = match possible.as_slice() {
-        // Whole seconds of quick answers are mostly 0.
+        // Whole seconds of fast responses are mostly 0.
         [Milliseconds, Seconds, ..] if is_mostly_zero => Seconds,
         [first, ..] => *first,
         [] if is_mostly_zero => Seconds,
@@ -62,10 +62,10 @@ pub(super) fn of_servers(requests: &[Timed]) -> Guess {
     Guess { unit, others }
 }
 
-/// The format with the unit of its numbers, where these have none and are not what they are usually taken for.
+/// Sets the unit of a format whose whole-number durations name none, if it is not the usual one. Also returns a note.
 pub(super) fn with_unit(format: Format, lines: &[&[u8]]) -> (Format, Option<String>) {
-    use Unit::{Microseconds, Milliseconds, Nanoseconds, Seconds};
-    let Some(mut in_nanoseconds) = format.clone().with_whole_unit(Nanoseconds) else { return (format, None) };
+    use TimeUnit::{Microseconds, Milliseconds, Nanoseconds, Seconds};
+    let Some(mut in_nanoseconds) = format.clone().with_default_unit(Nanoseconds) else { return (format, None) };
     let mut usual = format.clone();
     let (mut scratch, mut usual_scratch) = (Scratch::default(), Scratch::default());
     let mut requests = Vec::new();
@@ -75,7 +75,7 @@ pub(super) fn with_unit(format: Format, lines: &[&[u8]]) -> (Format, Option<Stri
             && let (Some(value), Some(usual_ns)) = (entry.service_ns, as_usual.service_ns)
             && (value != usual_ns || value == 0)
         {
-            requests.push(Timed { time_ns: entry.time_ns, bytes: entry.bytes, value });
+            requests.push(TimedRequest { time_ns: entry.time_ns, bytes: entry.bytes, value });
         }
     }
     if requests.iter().all(|request| request.value == 0) {
@@ -84,15 +84,15 @@ pub(super) fn with_unit(format: Format, lines: &[&[u8]]) -> (Format, Option<Stri
     let possible = possible(&requests, [Milliseconds, Microseconds, Nanoseconds, Seconds]);
     match possible.first() {
         Some(unit) if *unit != Milliseconds => {
-            let remark = said(&requests, *unit) + ".";
-            (format.clone().with_whole_unit(*unit).unwrap_or(format), Some(remark))
+            let remark = unit_remark(&requests, *unit) + ".";
+            (format.clone().with_default_unit(*unit).unwrap_or(format), Some(remark))
         }
         _ => (format, None),
     }
 }
 
-/// How numbers are read, by an example: `The log does not name the unit of its times: 5,040 is read as 5.04 ms`.
-pub(super) fn said(requests: &[Timed], unit: Unit) -> String {
+/// A note on how numbers are read, with an example: `The log does not name the unit of its times: 5,040 is read as 5.04 ms`.
+pub(super) fn unit_remark(requests: &[TimedRequest], unit: TimeUnit) -> String {
     let example = median(requests).max(1);
     let ns = Nanos(example.saturating_mul(unit.ns()));
     format!(
@@ -103,11 +103,11 @@ pub(super) fn said(requests: &[Timed], unit: Unit) -> String {
     )
 }
 
-/// Those of some units that are not refused, in their order.
-fn possible<const N: usize>(requests: &[Timed], units: [Unit; N]) -> Vec<Unit> {
+/// The plausible ones of some units, in their order.
+fn possible<const N: usize>(requests: &[TimedRequest], units: [TimeUnit; N]) -> Vec<TimeUnit> {
     let disorder = units.map(|unit| disorder(requests, unit));
     let least = disorder.iter().copied().min().unwrap_or(0);
-    let is_in_order = |disorder: usize| disorder < least + LEAST_DISORDER || disorder < 2 * least;
+    let is_in_order = |disorder: usize| disorder < least + MIN_DISORDER || disorder < 2 * least;
     let judged = units.into_iter().zip(disorder);
     judged
         .filter(|(unit, disorder)| is_plausible(requests, *unit) && is_in_order(*disorder))
@@ -115,32 +115,32 @@ fn possible<const N: usize>(requests: &[Timed], units: [Unit; N]) -> Vec<Unit> {
         .collect()
 }
 
-fn is_plausible(requests: &[Timed], unit: Unit) -> bool {
+fn is_plausible(requests: &[TimedRequest], unit: TimeUnit) -> bool {
     let median_ns = median(requests).saturating_mul(unit.ns());
     let zeros = requests.iter().filter(|request| request.value == 0).count();
-    let is_coarse = matches!(unit, Unit::Seconds | Unit::Milliseconds);
-    let is_fast = !is_coarse && (median_ns < FASTEST_NS || zeros * 100 > requests.len() * MOST_ZEROS);
-    let is_slow = median_ns > SLOWEST_NS;
+    let is_coarse = matches!(unit, TimeUnit::Seconds | TimeUnit::Milliseconds);
+    let is_fast = !is_coarse && (median_ns < MIN_MEDIAN_NS || zeros * 100 > requests.len() * MAX_ZERO_PERCENT);
+    let is_slow = median_ns > MAX_MEDIAN_NS;
     let too_many_bytes = requests.iter().filter(|request| {
         let seconds = request.value as f64 * unit.ns() as f64 / 1e9;
-        request.value > 0 && request.bytes.unwrap_or(0) as f64 > MOST_BYTES_PER_S * seconds
+        request.value > 0 && request.bytes.unwrap_or(0) as f64 > MAX_BYTES_PER_S * seconds
     });
     !is_fast && !is_slow && too_many_bytes.count() * EXCEPTIONS <= requests.len()
 }
 
-/// How many answers would have ended before the one above them in the log.
-fn disorder(requests: &[Timed], unit: Unit) -> usize {
-    if requests.len() < LEAST_ORDERED {
+/// Number of responses that would have ended before the one above them in the log.
+fn disorder(requests: &[TimedRequest], unit: TimeUnit) -> usize {
+    if requests.len() < MIN_ORDERED_LINES {
         return 0;
     }
-    let end_ns = |request: &Timed| {
+    let end_ns = |request: &TimedRequest| {
         let ns = i64::try_from(request.value.saturating_mul(unit.ns())).unwrap_or(i64::MAX);
         request.time_ns.saturating_add(ns)
     };
-    requests.windows(2).filter(|pair| end_ns(&pair[1]) < end_ns(&pair[0]).saturating_sub(SLACK_NS)).count()
+    requests.windows(2).filter(|pair| end_ns(&pair[1]) < end_ns(&pair[0]).saturating_sub(MAX_WRITE_DELAY_NS)).count()
 }
 
-fn median(requests: &[Timed]) -> u64 {
+fn median(requests: &[TimedRequest]) -> u64 {
     let mut values: Vec<u64> = requests.iter().map(|request| request.value).collect();
     values.sort_unstable();
     values.get(values.len() / 2).copied().unwrap_or(0)
@@ -149,17 +149,20 @@ fn median(requests: &[Timed]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Unit::{Microseconds, Milliseconds, Seconds};
+    use TimeUnit::{Microseconds, Milliseconds, Seconds};
 
     /// One request a second with these numbers, of small answers.
-    fn every_second(values: impl IntoIterator<Item = u64>) -> Vec<Timed> {
-        let timed =
-            |(second, value): (usize, u64)| Timed { time_ns: second as i64 * 1_000_000_000, bytes: Some(10), value };
+    fn every_second(values: impl IntoIterator<Item = u64>) -> Vec<TimedRequest> {
+        let timed = |(second, value): (usize, u64)| TimedRequest {
+            time_ns: second as i64 * 1_000_000_000,
+            bytes: Some(10),
+            value,
+        };
         values.into_iter().enumerate().map(timed).collect()
     }
 
-    fn guessed(requests: &[Timed]) -> (Unit, Vec<Unit>) {
-        let Guess { unit, others } = of_servers(requests);
+    fn guessed(requests: &[TimedRequest]) -> (TimeUnit, Vec<TimeUnit>) {
+        let Guess { unit, others } = guess_unit(requests);
         (unit, others)
     }
 
@@ -170,7 +173,8 @@ mod tests {
         assert_eq!(guessed(&every_second([3, 0, 12, 5, 1])), (Milliseconds, vec![Seconds]));
         assert_eq!(guessed(&every_second([900_000, 400_000])), (Microseconds, vec![]));
         // 2 MB within 40 µs would be 50 GB/s.
-        let large: Vec<Timed> = every_second([40; 9]).iter().map(|t| Timed { bytes: Some(2_000_000), ..*t }).collect();
+        let large: Vec<TimedRequest> =
+            every_second([40; 9]).iter().map(|t| TimedRequest { bytes: Some(2_000_000), ..*t }).collect();
         assert_eq!(guessed(&large), (Milliseconds, vec![Seconds]));
     }
 

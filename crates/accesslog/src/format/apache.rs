@@ -1,31 +1,26 @@
-//! Apache's `LogFormat`, as its module `mod_log_config` (2.4) describes it.
+//! Apache's `LogFormat`, as the documentation of `mod_log_config` (2.4) describes it.
 
 mod java;
 
-use super::number::Unit;
-use super::pattern::{Kind, Pattern, Piece, Tail, Traits};
+use super::directive::{closing_quote, excerpt, unescape};
+use super::number::TimeUnit;
+use super::pattern::{FieldKind, Pattern, Piece, Tail, Traits};
 use super::time::Part;
 use crate::error::LogError;
 
-/// What the letters after `%` may be, for whoever used another.
+/// Letters allowed after `%`, for the error message about any other.
 const LETTERS: &str =
     "%a %A %b %B %C %D %e %f %h %H %i %I %k %l %L %m %n %o %O %p %P %q %r %R %s %S %t %T %u %U %v %V %X %x %c";
 
-/// Of the content of a `LogFormat`, or of the whole directive.
+/// Compiles the format string of a `LogFormat`, or the whole directive.
 pub(crate) fn pattern(format: &str) -> Result<Pattern, LogError> {
-    let refused = |why: String| LogError::BadFormat(format!("the LogFormat `{}` {why}", shown(format)));
-    let (pieces, is_end) = pieces(&unescaped(content(format))).map_err(refused)?;
+    let refused = |why: String| LogError::BadFormat(format!("the LogFormat `{}` {why}", excerpt(format)));
+    let (pieces, is_end) = pieces(&unescape(format_string(format))).map_err(refused)?;
     Pattern::new(pieces, Traits { tail: Tail::End, is_end, has_escapes: true }).map_err(refused)
 }
 
-/// A format for a message.
-pub(crate) fn shown(format: &str) -> String {
-    let text: String = format.chars().take(160).collect();
-    brimful_core::text::one_line(&text).into_owned()
-}
-
-/// Without `LogFormat "` and the nickname behind it, if these are there.
-fn content(format: &str) -> &str {
+/// Strips `LogFormat "` and the nickname after the format string, if present.
+fn format_string(format: &str) -> &str {
     let format = format.trim_matches(['\r', '\n']);
     let word = format.trim_start().get(..9).filter(|word| word.eq_ignore_ascii_case("LogFormat"));
     let Some(rest) = word.and_then(|_| format.trim_start().get(9..)) else { return format };
@@ -36,27 +31,7 @@ fn content(format: &str) -> &str {
     }
 }
 
-/// As Apache sees it: `\"`, `\t`, `\n` and `\\` are one character each.
-fn unescaped(content: &str) -> String {
-    let mut text = String::with_capacity(content.len());
-    let mut characters = content.chars();
-    while let Some(character) = characters.next() {
-        if character != '\\' {
-            text.push(character);
-            continue;
-        }
-        match characters.next() {
-            Some('t') => text.push('\t'),
-            Some('n') => text.push('\n'),
-            Some('r') => text.push('\r'),
-            Some(other @ ('"' | '\\' | '\'')) => text.push(other),
-            other => text.extend(['\\'].into_iter().chain(other)),
-        }
-    }
-    text
-}
-
-/// The pieces of a format, and whether its time is that of the end.
+/// The pieces of a format string, and whether its timestamps mark the end of the request.
 fn pieces(format: &str) -> Result<(Vec<Piece>, bool), String> {
     let (mut pieces, mut is_end) = (Vec::new(), false);
     let mut rest = format;
@@ -65,13 +40,13 @@ fn pieces(format: &str) -> Result<(Vec<Piece>, bool), String> {
         let directive = Directive::read(after)?;
         rest = directive.rest;
         match (directive.letter, directive.argument) {
-            // It has brackets of its own.
+            // `%t` writes its own brackets.
             ("t", "") => {
                 pieces.extend([Piece::Literal(b"[".to_vec()), directive.piece()?, Piece::Literal(b"]".to_vec())])
             }
             ("t", argument) => {
                 is_end |= argument.starts_with("end:");
-                pieces.extend(time(argument)?);
+                pieces.extend(time_pieces(argument)?);
             }
             _ => pieces.push(directive.piece()?),
         }
@@ -82,10 +57,10 @@ fn pieces(format: &str) -> Result<(Vec<Piece>, bool), String> {
 
 /// `%!200,304>{Referer}i`, without the `%`.
 struct Directive<'a> {
-    /// Whether `>` asks for the last of several answers.
+    /// Whether `>` asks for the final status after internal redirects.
     is_final: bool,
     argument: &'a str,
-    /// One, or two after `^`.
+    /// One letter, or `^` and two letters.
     letter: &'a str,
     rest: &'a str,
 }
@@ -99,7 +74,7 @@ impl<'a> Directive<'a> {
             if let Some(after) = rest.strip_prefix('>') {
                 (is_final, rest) = (true, after);
             } else if let Some(after) = rest.strip_prefix('{') {
-                let unclosed = || format!("has `%{{{}` without a closing brace", shown(after));
+                let unclosed = || format!("has `%{{{}` without a closing brace", excerpt(after));
                 (argument, rest) = after.split_once('}').ok_or_else(unclosed)?;
             } else {
                 break;
@@ -114,32 +89,32 @@ impl<'a> Directive<'a> {
     fn piece(&self) -> Result<Piece, String> {
         let (kind, rank) = match self.letter {
             "%" => return Ok(Piece::Literal(b"%".to_vec())),
-            "a" if self.argument == "c" => (Kind::Client, 2),
-            "a" => (Kind::Client, 0),
-            "h" => (Kind::Client, 1),
-            "t" => (Kind::Clf, 0),
-            "r" => (Kind::Request, 0),
-            "m" => (Kind::Method, 0),
-            "U" => (Kind::Path, 0),
-            "q" => (Kind::Query, 0),
-            "H" => (Kind::Protocol, 0),
-            "s" => (Kind::Status, if self.is_final { 0 } else { 1 }),
-            "b" | "B" => (Kind::Bytes, 0),
-            "O" => (Kind::Bytes, 1),
-            "D" => (Kind::WholeService(Unit::Microseconds), 0),
+            "a" if self.argument == "c" => (FieldKind::Client, 2),
+            "a" => (FieldKind::Client, 0),
+            "h" => (FieldKind::Client, 1),
+            "t" => (FieldKind::Clf, 0),
+            "r" => (FieldKind::Request, 0),
+            "m" => (FieldKind::Method, 0),
+            "U" => (FieldKind::Path, 0),
+            "q" => (FieldKind::Query, 0),
+            "H" => (FieldKind::Protocol, 0),
+            "s" => (FieldKind::Status, if self.is_final { 0 } else { 1 }),
+            "b" | "B" => (FieldKind::Bytes, 0),
+            "O" => (FieldKind::Bytes, 1),
+            "D" => (FieldKind::WholeService(TimeUnit::Microseconds), 0),
             "T" => match self.argument {
-                "us" => (Kind::WholeService(Unit::Microseconds), 0),
-                "ms" => (Kind::WholeService(Unit::Milliseconds), 1),
-                "s" | "" => (Kind::WholeService(Unit::Seconds), 2),
-                other => return Err(format!("has %{{{}}}T: its unit is s, ms or us", shown(other))),
+                "us" => (FieldKind::WholeService(TimeUnit::Microseconds), 0),
+                "ms" => (FieldKind::WholeService(TimeUnit::Milliseconds), 1),
+                "s" | "" => (FieldKind::WholeService(TimeUnit::Seconds), 2),
+                other => return Err(format!("has %{{{}}}T: its unit is s, ms or us", excerpt(other))),
             },
-            "V" => (Kind::Host, 1),
-            "v" => (Kind::Host, 2),
-            "i" => header(self.argument),
+            "V" => (FieldKind::Host, 1),
+            "v" => (FieldKind::Host, 2),
+            "i" => header_kind(self.argument),
             "A" | "C" | "e" | "f" | "I" | "k" | "l" | "L" | "n" | "o" | "p" | "P" | "R" | "S" | "u" | "X" | "x"
-            | "c" => (Kind::Skip, 0),
-            "^FB" | "^ti" | "^to" => (Kind::Skip, 0),
-            other => return Err(format!("has %{}, which is not known: there are {LETTERS}", shown(other))),
+            | "c" => (FieldKind::Skip, 0),
+            "^FB" | "^ti" | "^to" => (FieldKind::Skip, 0),
+            other => return Err(format!("has %{}, which is not known: there are {LETTERS}", excerpt(other))),
         };
         let argument = if self.argument.is_empty() { String::new() } else { format!("{{{}}}", self.argument) };
         let name = format!("%{argument}{}", self.letter);
@@ -147,36 +122,36 @@ impl<'a> Directive<'a> {
     }
 }
 
-/// A header of the request.
-fn header(name: &str) -> (Kind, u8) {
+/// The meaning of a request header.
+fn header_kind(name: &str) -> (FieldKind, u8) {
     match name.to_ascii_lowercase().as_str() {
-        "user-agent" => (Kind::Agent, 0),
-        "referer" => (Kind::Referer, 0),
-        "host" => (Kind::Host, 0),
-        "x-forwarded-for" | "forwarded" => (Kind::Forwarded, 0),
-        "x-real-ip" | "x-client-ip" | "true-client-ip" | "cf-connecting-ip" => (Kind::Forwarded, 1),
-        _ => (Kind::Skip, 0),
+        "user-agent" => (FieldKind::Agent, 0),
+        "referer" => (FieldKind::Referer, 0),
+        "host" => (FieldKind::Host, 0),
+        "x-forwarded-for" | "forwarded" => (FieldKind::Forwarded, 0),
+        "x-real-ip" | "x-client-ip" | "true-client-ip" | "cf-connecting-ip" => (FieldKind::Forwarded, 1),
+        _ => (FieldKind::Skip, 0),
     }
 }
 
-/// `%{format}t`: of `strftime`, or one of Apache's own words, perhaps after `begin:` or `end:`.
-fn time(argument: &str) -> Result<Vec<Piece>, String> {
+/// Compiles `%{format}t`: `strftime` or one of Apache's own words, perhaps after `begin:` or `end:`.
+fn time_pieces(argument: &str) -> Result<Vec<Piece>, String> {
     let format = argument.strip_prefix("begin:").or_else(|| argument.strip_prefix("end:")).unwrap_or(argument);
-    let part = |part| Piece::Field { kind: Kind::Part(part), rank: 0, name: format!("%{{{argument}}}t") };
+    let part = |part| Piece::Field { kind: FieldKind::Part(part), rank: 0, name: format!("%{{{argument}}}t") };
     match format {
         "sec" | "msec" | "usec" => return Ok(vec![part(Part::Epoch)]),
         "msec_frac" | "usec_frac" => return Ok(vec![part(Part::Fraction)]),
-        // This one is read at once.
+        // The Common Log Format's time has a faster reader.
         "%d/%b/%Y:%H:%M:%S %z" | "%d/%b/%Y:%T %z" => {
-            return Ok(vec![Piece::Field { kind: Kind::Clf, rank: 0, name: format!("%{{{argument}}}t") }]);
+            return Ok(vec![Piece::Field { kind: FieldKind::Clf, rank: 0, name: format!("%{{{argument}}}t") }]);
         }
         _ => {}
     }
     if let Some(directives) = java::as_strftime(format) {
         return Err(format!(
-            "has %{{{}}}t, a pattern of Java's SimpleDateFormat, as Tomcat takes it. Times are written as strftime has \
-             them here: write {directives} in its place",
-            shown(argument)
+            "has %{{{}}}t, a pattern of Java's SimpleDateFormat, which Tomcat accepts. Times are written as strftime \
+             does here: write {directives} in its place",
+            excerpt(argument)
         ));
     }
     let mut pieces = Vec::new();
@@ -186,14 +161,14 @@ fn time(argument: &str) -> Result<Vec<Piece>, String> {
             pieces.push(Piece::Literal(character.to_string().into_bytes()));
             continue;
         }
-        // `%E` and `%O` ask for another alphabet, which nobody's log has.
+        // `%E` and `%O` ask for another alphabet, which no log uses; `-` only removes padding.
         let letter = characters.by_ref().find(|letter| !matches!(letter, 'E' | 'O' | '-'));
-        let letter = letter.ok_or_else(|| format!("has %{{{}}}t, which ends with a `%`", shown(argument)))?;
+        let letter = letter.ok_or_else(|| format!("has %{{{}}}t, which ends with a `%`", excerpt(argument)))?;
         match strftime(letter) {
             Some(StrfTime::Part(found)) => pieces.push(part(found)),
             Some(StrfTime::Text(text)) => pieces.push(Piece::Literal(text.into())),
-            Some(StrfTime::Several(same)) => pieces.extend(time(same)?),
-            None => return Err(format!("has %{{{}}}t with %{letter}, which is not known", shown(argument))),
+            Some(StrfTime::Several(same)) => pieces.extend(time_pieces(same)?),
+            None => return Err(format!("has %{{{}}}t with %{letter}, which is not known", excerpt(argument))),
         }
     }
     Ok(pieces)
@@ -202,7 +177,7 @@ fn time(argument: &str) -> Result<Vec<Piece>, String> {
 enum StrfTime {
     Part(Part),
     Text(&'static str),
-    /// Stands for these.
+    /// An abbreviation of other directives.
     Several(&'static str),
 }
 
@@ -235,6 +210,31 @@ fn strftime(letter: char) -> Option<StrfTime> {
     }))
 }
 
+/// Splits a configuration file into directives of words: one per line, continued after a backslash. Quoted words keep
+/// their escapes.
+pub(crate) fn directives(text: &str) -> Vec<Vec<String>> {
+    let text = text.replace("\\\r\n", " ").replace("\\\n", " ");
+    text.lines().map(str::trim).filter(|line| !line.starts_with('#')).map(arguments).collect()
+}
+
+fn arguments(line: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut rest = line.trim_start();
+    while let Some(quote) = rest.chars().next() {
+        let (word, after) = match quote {
+            '"' | '\'' => {
+                let inner = rest.get(1..).unwrap_or_default();
+                let end = closing_quote(inner, quote);
+                (inner.get(..end).unwrap_or_default(), inner.get(end + 1..).unwrap_or_default())
+            }
+            _ => rest.split_at(rest.find(char::is_whitespace).unwrap_or(rest.len())),
+        };
+        words.push(word.to_owned());
+        rest = after.trim_start();
+    }
+    words
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -262,7 +262,7 @@ mod tests {
         let tomcat = "%h %l %u %{yyyy-MM-dd'T'HH:mm:ss.SSSXXX}t \"%r\" %s %b %D";
         let said = refusal(tomcat);
         let instead = "%{%Y-%m-%dT%H:%M:%S}t.%{msec_frac}t%{%z}t";
-        assert!(said.contains("SimpleDateFormat, as Tomcat takes it") && said.contains(instead), "{said}");
+        assert!(said.contains("SimpleDateFormat, which Tomcat accepts") && said.contains(instead), "{said}");
         assert!(pattern(&tomcat.replace("%{yyyy-MM-dd'T'HH:mm:ss.SSSXXX}t", instead)).is_ok());
         assert!(refusal("[%{dd/MMM/yyyy:HH:mm:ss Z}t] \"%r\"").contains("write %{%d/%b/%Y:%H:%M:%S %z}t in"));
         assert!(pattern("[%{begin:%Y-%m-%dT%T}t] \"%r\"").is_ok());
@@ -271,13 +271,22 @@ mod tests {
     #[test]
     fn a_format_is_read_as_it_stands_in_the_configuration() {
         let directive = "LogFormat \"%h %l %u %t \\\"%r\\\" %>s %b\" common";
-        assert_eq!(unescaped(content(directive)), "%h %l %u %t \"%r\" %>s %b");
-        assert_eq!(unescaped(content("%h\\t\"%r\" \\x")), "%h\t\"%r\" \\x");
+        assert_eq!(unescape(format_string(directive)), "%h %l %u %t \"%r\" %>s %b");
+        assert_eq!(unescape(format_string("%h\\t\"%r\" \\x")), "%h\t\"%r\" \\x");
         for every in LETTERS.split(' ') {
             let format =
                 format!("%t \"%r\" | %!200,304{{X-A}}{} |", every.trim_start_matches('%')).replace("{X-A}T", "T");
             let format = format.replace("{X-A}t", "t");
             assert!(pattern(&format).is_ok(), "{format}");
         }
+    }
+
+    #[test]
+    fn directives_of_apache() {
+        let text = "# CustomLog no\n  LogFormat \"%h \\\"%r\\\"\" \\\n  mine\n\nCustomLog x mine\n";
+        let all = directives(text);
+        assert_eq!(all[0], ["LogFormat", "%h \\\"%r\\\"", "mine"]);
+        assert_eq!(all.last().unwrap(), &["CustomLog", "x", "mine"]);
+        assert_eq!(arguments("\"open"), ["open"]);
     }
 }

@@ -1,26 +1,26 @@
-//! Docker's `json-file` logs: each line of a container's output in an object of its own,
-//! `{"log":"…\n","stream":"stdout","time":"…"}`. What stands in `log` is a line of whatever format the server in the
-//! container writes, and is read as if it stood alone; `time` is when Docker had it. Lines of more than 16 KiB come in
-//! several objects: none of these is a request.
+//! Docker's `json-file` logs: each line of a container's output is a JSON object,
+//! `{"log":"…\n","stream":"stdout","time":"…"}`. The value of `log` is a line in the format of the server in the
+//! container; `time` is when Docker received it, and is ignored. Docker splits lines of more than 16 KiB into several
+//! objects, none of which is read as a request.
 
-use super::found::unescape;
+use super::request::unescape;
 use memchr::memchr2;
 
-/// What such a line begins with.
-pub(crate) const BEGINS: &[u8] = br#"{"log":""#;
+/// The beginning of every wrapped line.
+pub(crate) const LINE_START: &[u8] = br#"{"log":""#;
 
-/// The line that is wrapped up in this one, put into `place`; `None` if none is.
+/// Unwraps a line into `buffer`; `None` if the line is not wrapped.
 #[inline]
-pub(crate) fn unwrapped<'a>(line: &[u8], place: &'a mut Vec<u8>) -> Option<&'a [u8]> {
-    // Most lines are told by their first byte.
+pub(crate) fn unwrap<'a>(line: &[u8], place: &'a mut Vec<u8>) -> Option<&'a [u8]> {
+    // The first byte rules out most lines.
     if line.first() == Some(&b'{') { inside(line, place) } else { None }
 }
 
 #[cold]
 fn inside<'a>(line: &[u8], place: &'a mut Vec<u8>) -> Option<&'a [u8]> {
-    let text = line.strip_prefix(BEGINS)?;
+    let text = line.strip_prefix(LINE_START)?;
     let (inner, rest) = text.split_at_checked(closing_quote(text)?)?;
-    // Somebody's own log may have a field of this name.
+    // Another program's log may have a field named `log`.
     if !rest.starts_with(br#"","stream":"std"#) {
         return None;
     }
@@ -38,7 +38,7 @@ fn closing_quote(text: &[u8]) -> Option<usize> {
         if text.get(at) == Some(&b'"') {
             return Some(at);
         }
-        // A backslash, and what it escapes.
+        // Skip a backslash and the byte that it escapes.
         at += 2;
     }
 }
@@ -49,7 +49,7 @@ mod tests {
 
     fn text(line: &str) -> Option<String> {
         let mut place = b"old".to_vec();
-        unwrapped(line.as_bytes(), &mut place).map(|inner| String::from_utf8(inner.to_vec()).unwrap())
+        unwrap(line.as_bytes(), &mut place).map(|inner| String::from_utf8(inner.to_vec()).unwrap())
     }
 
     #[test]

@@ -1,17 +1,17 @@
-//! HAProxy's HTTP log (`option httplog`), with what syslog puts before it or without.
+//! HAProxy's HTTP log (`option httplog`), with or without a syslog prefix.
 //!
 //! `192.0.2.1:33317 [06/Feb/2009:12:14:14.655] frontend backend/server 10/0/30/69/109 200 2750 - - ---- 1/1/1/1/0 0/0
-//! {captures} "GET /index.html HTTP/1.1"`: the stamp is that of the request's coming, in the time of the machine, taken
-//! for UTC. Of the timers the fourth is the server's answer and the fifth all of it.
+//! {captures} "GET /index.html HTTP/1.1"`: the stamp marks the arrival of the request, in local time without a zone, and
+//! is read as UTC. The fourth timer is the time until the server's response, the fifth is the total.
 
-use super::found::{Found, Parsed, without_port};
-use super::number::{self, Unit};
+use super::number::{self, TimeUnit};
+use super::request::{Parsed, RawRequest, without_port};
 use super::time::{Clock, Stamp};
 use crate::entry::{Entry, Malformed};
 use memchr::{memchr, memchr_iter, memrchr};
 
 pub(crate) fn read<'a>(line: &'a [u8], clock: &mut Clock) -> Result<Parsed<'a>, Malformed> {
-    let missing = || Malformed::at(0, "a client, and a time such as [06/Feb/2009:12:14:14.655]");
+    let missing = || Malformed::at_byte(0, "a client, and a time such as [06/Feb/2009:12:14:14.655]");
     let (open, stamp, length) = accepted(line, clock).ok_or_else(missing)?;
     let before = line.get(..open).unwrap_or_default().trim_ascii_end();
     let client = before.get(memrchr(b' ', before).map_or(0, |space| space + 1)..).unwrap_or_default();
@@ -27,22 +27,22 @@ pub(crate) fn read<'a>(line: &'a [u8], clock: &mut Clock) -> Result<Parsed<'a>, 
     timers(&mut words, &mut entry)?;
     let (at, status) = words.next("a status of three digits")?;
     let whole = number::status(status).filter(|(_, length)| *length == status.len());
-    entry.status = whole.ok_or_else(|| Malformed::at(at, "a status of three digits"))?.0;
+    entry.status = whole.ok_or_else(|| Malformed::at_byte(at, "a status of three digits"))?.0;
     let (at, bytes) = words.next("a number of bytes")?;
-    // A plus says that the line was written before the end.
+    // A plus sign means that HAProxy wrote the line before the end of the response.
     let digits = bytes.strip_prefix(b"+").unwrap_or(bytes);
-    let whole = number::bytes(digits).filter(|(_, length)| *length == digits.len());
-    entry.bytes = whole.ok_or_else(|| Malformed::at(at, "a number of bytes"))?.0;
+    let whole = number::byte_count(digits).filter(|(_, length)| *length == digits.len());
+    entry.bytes = whole.ok_or_else(|| Malformed::at_byte(at, "a number of bytes"))?.0;
     for expected in ["a cookie", "a cookie", "how the session ended", "numbers of connections", "lengths of queues"] {
         words.next(expected)?;
     }
     let rest = line.get(words.at..).unwrap_or_default();
-    let request = quoted(rest).ok_or_else(|| Malformed::at(line.len(), "a request between quotes"))?;
+    let request = quoted(rest).ok_or_else(|| Malformed::at_byte(line.len(), "a request between quotes"))?;
     entry.target = request;
-    Ok(Parsed::Found(Found { entry, is_request_line: true, may_be_absolute: true, ..Found::default() }))
+    Ok(Parsed::Request(RawRequest { entry, is_request_line: true, may_be_absolute: true, ..RawRequest::default() }))
 }
 
-/// Where the bracket with the time opens, the time, and its length.
+/// The position of the bracket before the time, the time, and its length.
 fn accepted(line: &[u8], clock: &mut Clock) -> Option<(usize, Stamp, usize)> {
     memchr_iter(b'[', line).find_map(|open| {
         let rest = line.get(open + 1..)?;
@@ -59,22 +59,23 @@ fn timers(words: &mut Words<'_>, entry: &mut Entry<'_>) -> Result<(), Malformed>
     let mut count = 0;
     for timer in timers.split(|byte| *byte == b'/') {
         let digits = timer.strip_prefix(b"+").unwrap_or(timer);
-        let whole = number::duration_or_none(digits, Unit::Milliseconds).filter(|(_, length)| *length == digits.len());
-        let place = found.get_mut(count).ok_or_else(|| Malformed::at(at, expected))?;
-        *place = whole.ok_or_else(|| Malformed::at(at, expected))?.0;
+        let whole =
+            number::duration_or_none(digits, TimeUnit::Milliseconds).filter(|(_, length)| *length == digits.len());
+        let place = found.get_mut(count).ok_or_else(|| Malformed::at_byte(at, expected))?;
+        *place = whole.ok_or_else(|| Malformed::at_byte(at, expected))?.0;
         count += 1;
     }
     if count != 5 {
-        return Err(Malformed::at(at, expected));
+        return Err(Malformed::at_byte(at, expected));
     }
     [_, _, _, entry.upstream_ns, entry.service_ns] = found;
     Ok(())
 }
 
-/// The request: what stands between the first quote outside of braces and the next.
+/// The request: the text between the first pair of quotes after captured headers.
 fn quoted(rest: &[u8]) -> Option<&[u8]> {
     let open = if rest.starts_with(b"{") {
-        // Captured headers may have quotes in them.
+        // Captured headers may contain quotes.
         memchr::memmem::find(rest, b"} \"")? + 2
     } else {
         memchr(b'"', rest)?
@@ -83,7 +84,7 @@ fn quoted(rest: &[u8]) -> Option<&[u8]> {
     text.get(..memchr(b'"', text)?)
 }
 
-/// Words with one space after each.
+/// Splits a line into words that are each followed by one space.
 struct Words<'a> {
     line: &'a [u8],
     at: usize,
@@ -92,18 +93,18 @@ struct Words<'a> {
 impl<'a> Words<'a> {
     fn space(&mut self) -> Result<(), Malformed> {
         if self.line.get(self.at) != Some(&b' ') {
-            return Err(Malformed::at(self.at.min(self.line.len()), "a space"));
+            return Err(Malformed::at_byte(self.at.min(self.line.len()), "a space"));
         }
         self.at += 1;
         Ok(())
     }
 
-    /// The next word and where it begins.
+    /// The next word and its position.
     fn next(&mut self, expected: &'static str) -> Result<(usize, &'a [u8]), Malformed> {
         let start = self.at;
         let rest = self.line.get(start..).unwrap_or_default();
         let length = memchr(b' ', rest).filter(|length| *length > 0);
-        let length = length.ok_or_else(|| Malformed::at(start.min(self.line.len()), expected))?;
+        let length = length.ok_or_else(|| Malformed::at_byte(start.min(self.line.len()), expected))?;
         self.at += length + 1;
         Ok((start, rest.get(..length).unwrap_or_default()))
     }

@@ -1,21 +1,21 @@
-//! One JSON object a line, as Caddy, Traefik, Envoy and whoever likes write their logs; fields may be nested
-//! (`request.method`). What the names mean is in [`labelled`](super::labelled).
+//! One JSON object per line, as Caddy, Traefik, Envoy and others write; fields may be nested (`request.method`).
+//! [`labelled`](super::labelled) knows what the names mean.
 //!
-//! Only as much of JSON's grammar is asked for as it takes to find where fields begin and end. An object about
-//! something else than a request, like Caddy's about its own start, is none.
+//! The reader checks only as much JSON grammar as it needs to find the fields. An object without a request, such as
+//! Caddy's message about its start, is not an error.
 
-use super::found::Parsed;
 use super::labelled::{Labelled, Meaning, Name, Value};
-use super::number::Unit;
+use super::number::TimeUnit;
+use super::request::Parsed;
 use super::time::Clock;
 use crate::entry::Malformed;
 use memchr::memchr2;
 
-/// No log nests deeper.
+/// Maximum nesting of objects and arrays.
 const DEPTH: usize = 16;
 
-pub(crate) fn read<'a>(line: &'a [u8], clock: &mut Clock, whole: Unit) -> Result<Parsed<'a>, Malformed> {
-    let mut reader = Reader { line, at: 0, fields: Labelled::new(whole), wrong: None, clock };
+pub(crate) fn read<'a>(line: &'a [u8], clock: &mut Clock, default_unit: TimeUnit) -> Result<Parsed<'a>, Malformed> {
+    let mut reader = Reader { line, at: 0, fields: Labelled::new(default_unit), wrong: None, clock };
     reader.skip_space();
     if reader.peek() != Some(b'{') {
         return Err(reader.wants("a JSON object"));
@@ -31,11 +31,11 @@ pub(crate) fn read<'a>(line: &'a [u8], clock: &mut Clock, whole: Unit) -> Result
     if let Some(wrong) = reader.wrong {
         return Err(wrong);
     }
-    reader.fields.finish().map_err(|expected| Malformed::at(line.len(), expected))
+    reader.fields.finish().map_err(|expected| Malformed::at_byte(line.len(), expected))
 }
 
-/// What a field means that stands in an object of its own, as in Azure's `properties`. Any that does not goes before.
-fn of_wrapped(parent: Name, key: &[u8]) -> Option<(Meaning, u8)> {
+/// The meaning of a field inside a wrapping object, such as Azure's `properties`. A field outside takes precedence.
+fn wrapped_meaning(parent: Name, key: &[u8]) -> Option<(Meaning, u8)> {
     let alone = Name::new().with(key).meaning().filter(|_| parent.is_wrapper());
     alone.map(|(meaning, rank)| (meaning, rank + 8))
 }
@@ -44,13 +44,13 @@ struct Reader<'a, 'c> {
     line: &'a [u8],
     at: usize,
     fields: Labelled<'a>,
-    /// The first value that is not what its name says, in case the object turns out to be about a request.
+    /// The first field with an invalid value; an error only if the object is a request.
     wrong: Option<Malformed>,
     clock: &'c mut Clock,
 }
 
 impl<'a> Reader<'a, '_> {
-    /// From its brace on. `parent` is the name of the field whose value it is.
+    /// Reads an object from its brace on. `parent` is the name of the field that holds it.
     fn object(&mut self, parent: Name, depth: usize) -> Result<(), Malformed> {
         self.at += 1;
         self.skip_space();
@@ -64,10 +64,10 @@ impl<'a> Reader<'a, '_> {
             if !self.take(b':') {
                 return Err(self.wants("a colon"));
             }
-            // Traefik's is in nanoseconds.
+            // Traefik's top-level `Duration` is in nanoseconds.
             let known = match key {
-                b"Duration" if depth == 0 => Some((Meaning::Service(Some(Unit::Nanoseconds)), 0)),
-                key => parent.with(key).meaning().or_else(|| of_wrapped(parent, key)),
+                b"Duration" if depth == 0 => Some((Meaning::Service(Some(TimeUnit::Nanoseconds)), 0)),
+                key => parent.with(key).meaning().or_else(|| wrapped_meaning(parent, key)),
             };
             self.value(known, Name::new().with(key), depth)?;
             self.skip_space();
@@ -95,10 +95,10 @@ impl<'a> Reader<'a, '_> {
                 let word = self.word(|byte| byte.is_ascii_lowercase());
                 return match word.raw {
                     b"true" | b"false" | b"null" => Ok(()),
-                    _ => Err(Malformed::at(start, "a value of JSON")),
+                    _ => Err(Malformed::at_byte(start, "a value of JSON")),
                 };
             }
-            // nginx writes nothing for a variable without value.
+            // nginx writes nothing for a variable without a value.
             Some(b',' | b'}') => return Ok(()),
             _ => return Err(self.wants("a value of JSON")),
         };
@@ -106,12 +106,12 @@ impl<'a> Reader<'a, '_> {
             && let Err(expected) = self.fields.set(known, value, self.clock)
             && self.wrong.is_none()
         {
-            self.wrong = Some(Malformed::at(start, expected));
+            self.wrong = Some(Malformed::at_byte(start, expected));
         }
         Ok(())
     }
 
-    /// Of several values the first counts, as of a header that was sent twice.
+    /// Reads an array; only its first value counts, as for a header that was sent twice.
     fn array(&mut self, mut known: Option<(Meaning, u8)>, name: Name, depth: usize) -> Result<(), Malformed> {
         self.at += 1;
         self.skip_space();
@@ -130,7 +130,7 @@ impl<'a> Reader<'a, '_> {
         }
     }
 
-    /// What stands between quotes.
+    /// Reads the text between quotes.
     fn string(&mut self, expected: &'static str) -> Result<Value<'a>, Malformed> {
         if !self.take(b'"') {
             return Err(self.wants(expected));
@@ -148,7 +148,7 @@ impl<'a> Reader<'a, '_> {
                 return Ok(Value { raw, is_escaped });
             }
             is_escaped = true;
-            // Of a backslash and what it escapes, a quote perhaps.
+            // Skip a backslash and the byte that it escapes, which may be a quote.
             self.at = (self.at + 2).min(self.line.len());
         }
     }
@@ -177,6 +177,6 @@ impl<'a> Reader<'a, '_> {
     }
 
     fn wants(&self, expected: &'static str) -> Malformed {
-        Malformed::at(self.at.min(self.line.len()), expected)
+        Malformed::at_byte(self.at.min(self.line.len()), expected)
     }
 }

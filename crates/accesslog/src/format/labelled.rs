@@ -1,12 +1,17 @@
-//! Lines whose fields have names, in any order: what the names mean, and how their values become a request.
+//! Lines whose fields have names, in any order: what the names mean, and how the values become a request. Also reads
+//! Labelled Tab-separated Values (ltsv.org).
 //!
-//! Names are compared without regard to case and to `_`, `-`, `.` and `$` in them; where a line has several fields for
-//! one thing, that with the least rank counts. The names are those of the servers' documentation (Caddy 2, Traefik 3,
-//! Envoy, nginx, Elastic Common Schema, Google Cloud, API Gateway) and of ltsv.org.
+//! Names are compared without case and without `_`, `-`, `.` and `$`. If a line has several fields for one purpose, the
+//! one with the lowest rank counts. The names come from the documentation of Caddy 2, Traefik 3, Envoy, nginx, Elastic
+//! Common Schema, Google Cloud, API Gateway and ltsv.org.
 
-use super::found::{Found, Parsed, Slot, begun, client, first_address, text, without_port};
-use super::number::{Unit, any_duration, bytes, status};
+use super::number::{TimeUnit, any_duration, byte_count, status};
+use super::request::{
+    Parsed, RawRequest, Slot, client_address, first_address, move_to_start, without_dash, without_port,
+};
 use super::time::{Clock, Stamp};
+use crate::entry::Malformed;
+use memchr::memchr;
 
 /// What a field means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,12 +33,12 @@ pub(crate) enum Meaning {
     Referer,
     Status,
     Bytes,
-    /// The unit, where its look does not tell it.
-    Service(Option<Unit>),
-    Upstream(Option<Unit>),
+    /// With the unit, unless the value shows it.
+    Service(Option<TimeUnit>),
+    Upstream(Option<TimeUnit>),
 }
 
-/// A name without what is not compared.
+/// A field's name in lower case, without separators.
 #[derive(Clone, Copy)]
 pub(crate) struct Name {
     bytes: [u8; 40],
@@ -45,7 +50,7 @@ impl Name {
         Name { bytes: [0; 40], length: 0 }
     }
 
-    /// With more of it; a name that is too long is none that is known, and becomes one that no field has.
+    /// Appends to the name. A name that is too long becomes one that matches no field.
     pub(crate) fn with(mut self, text: &[u8]) -> Name {
         for byte in text.iter().filter(|byte| !matches!(byte, b'_' | b'-' | b'.' | b'$' | b' ')) {
             match self.bytes.get_mut(self.length) {
@@ -57,13 +62,13 @@ impl Name {
         self
     }
 
-    /// Whether its fields may be meant without it.
+    /// Whether fields inside an object of this name may be read as if they were outside.
     pub(crate) fn is_wrapper(&self) -> bool {
         let name = self.bytes.get(..self.length).unwrap_or_default();
         matches!(name, b"properties" | b"fields" | b"data" | b"access" | b"accesslog" | b"http" | b"nginx")
     }
 
-    /// What it means, and its rank.
+    /// What a field of this name means, and its rank.
     pub(crate) fn meaning(&self) -> Option<(Meaning, u8)> {
         let name = self.bytes.get(..self.length).unwrap_or_default();
         time(name).or_else(|| request(name)).or_else(|| answer(name))
@@ -122,7 +127,7 @@ fn request(name: &[u8]) -> Option<(Meaning, u8)> {
 
 fn answer(name: &[u8]) -> Option<(Meaning, u8)> {
     use Meaning::*;
-    use Unit::*;
+    use TimeUnit::*;
     Some(match name {
         b"status" | b"responsecode" | b"downstreamstatus" | b"responsestatuscode" | b"httpresponsestatuscode" => {
             (Status, 0)
@@ -157,35 +162,69 @@ fn answer(name: &[u8]) -> Option<(Meaning, u8)> {
     })
 }
 
+/// Reads a line of LTSV: `label:value`, with a tab between fields. The label `host` stands for the client.
+pub(crate) fn read_ltsv<'a>(
+    line: &'a [u8],
+    clock: &mut Clock,
+    default_unit: TimeUnit,
+) -> Result<Parsed<'a>, Malformed> {
+    let mut fields = Labelled::new(default_unit);
+    let mut at = 0;
+    loop {
+        let rest = line.get(at..).unwrap_or_default();
+        let field = rest.get(..memchr(b'\t', rest).unwrap_or(rest.len())).unwrap_or_default();
+        let label_length = field.iter().take_while(|byte| is_label(**byte)).count();
+        let label = field.get(..label_length).unwrap_or_default();
+        if label.is_empty() || field.get(label_length) != Some(&b':') {
+            return Err(Malformed::at_byte(at, "a label, a colon and a value"));
+        }
+        let raw = field.get(label_length + 1..).unwrap_or_default();
+        let known = if label == b"host" { Some((Meaning::Client, 0)) } else { Name::new().with(label).meaning() };
+        if let Some(known) = known {
+            let value = Value { raw, is_escaped: false };
+            fields.set(known, value, clock).map_err(|expected| Malformed::at_byte(at + label_length + 1, expected))?;
+        }
+        if field.len() == rest.len() {
+            return fields.finish().map_err(|expected| Malformed::at_byte(line.len(), expected));
+        }
+        at += field.len() + 1;
+    }
+}
+
+fn is_label(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-')
+}
+
 /// A value as the line has it.
 #[derive(Clone, Copy)]
 pub(crate) struct Value<'a> {
     pub raw: &'a [u8],
-    /// Whether it has JSON's escapes.
+    /// Whether it has JSON escapes.
     pub is_escaped: bool,
 }
 
-/// What is known of a line so far.
+/// A request whose fields are being read.
 pub(crate) struct Labelled<'a> {
-    whole: Unit,
-    found: Found<'a>,
-    /// The request as a line of its own, and whether it has escapes.
+    /// The unit of whole-number durations whose field names none.
+    default_unit: TimeUnit,
+    raw: RawRequest<'a>,
+    /// The request line.
     request: Option<Value<'a>>,
     forwarded: &'a [u8],
     stamp: Option<Stamp>,
     is_end: bool,
-    /// The least rank so far of each purpose.
+    /// The lowest rank so far, for each purpose.
     ranks: [u8; 15],
     has_target: bool,
     has_status: bool,
 }
 
 impl<'a> Labelled<'a> {
-    /// A reader of no line yet. Whole numbers that are times and do not name their unit are in units of `whole`.
-    pub(crate) fn new(whole: Unit) -> Self {
+    /// An empty request. `default_unit` applies to whole-number durations whose field does not name a unit.
+    pub(crate) fn new(default_unit: TimeUnit) -> Self {
         Labelled {
-            whole,
-            found: Found { may_be_absolute: true, ..Found::default() },
+            default_unit,
+            raw: RawRequest { may_be_absolute: true, ..RawRequest::default() },
             request: None,
             forwarded: &[],
             stamp: None,
@@ -196,14 +235,14 @@ impl<'a> Labelled<'a> {
         }
     }
 
-    /// Takes a field; an error is what its value should have been.
+    /// Adds a field. The error describes what its value should have been.
     pub(crate) fn set(
         &mut self,
         (meaning, rank): (Meaning, u8),
         value: Value<'a>,
         clock: &mut Clock,
     ) -> Result<(), &'static str> {
-        // A value that is not there leaves its place to another field.
+        // An absent value leaves its purpose to another field.
         if value.raw.is_empty() || value.raw == b"-" {
             self.has_status |= meaning == Meaning::Status;
             return Ok(());
@@ -214,7 +253,7 @@ impl<'a> Labelled<'a> {
             }
             *best = rank;
         }
-        let entry = &mut self.found.entry;
+        let entry = &mut self.raw.entry;
         let slot = match meaning {
             Meaning::Time | Meaning::Start => return self.time(meaning == Meaning::Time, value.raw, clock),
             Meaning::Status => {
@@ -223,17 +262,17 @@ impl<'a> Labelled<'a> {
                 return if length == value.raw.len() { Ok(()) } else { Err("a status of three digits") };
             }
             Meaning::Bytes => {
-                // Some programs write all numbers with a point.
+                // Some programs write every number with a decimal point.
                 let digits = value.raw.strip_suffix(b".0").unwrap_or(value.raw);
-                let (found, length) = bytes(digits).ok_or("a number of bytes")?;
+                let (found, length) = byte_count(digits).ok_or("a number of bytes")?;
                 entry.bytes = found;
                 return if length == digits.len() { Ok(()) } else { Err("a number of bytes") };
             }
-            // API Gateway's is the time of the request, nginx's how long it took.
+            // In API Gateway's logs `requestTime` is a date; in nginx's `request_time` is a duration.
             Meaning::Service(_) if value.raw.contains(&b'/') => return self.time(false, value.raw, clock),
             Meaning::Service(unit) => {
                 let is_whole = value.raw.iter().all(u8::is_ascii_digit);
-                let unit = unit.or(if is_whole { Some(self.whole) } else { None });
+                let unit = unit.or(if is_whole { Some(self.default_unit) } else { None });
                 entry.service_ns = any_duration(value.raw, unit).ok_or("the time that the request took")?;
                 return Ok(());
             }
@@ -254,7 +293,7 @@ impl<'a> Labelled<'a> {
                 self.has_target = true;
                 (&mut entry.target, Slot::Target)
             }
-            Meaning::Query => (&mut self.found.query, Slot::Query),
+            Meaning::Query => (&mut self.raw.query, Slot::Query),
             Meaning::Protocol => (&mut entry.protocol, Slot::Protocol),
             Meaning::Host => (&mut entry.host, Slot::Host),
             Meaning::Client | Meaning::ClientPort => (&mut entry.client, Slot::Client),
@@ -264,53 +303,53 @@ impl<'a> Labelled<'a> {
         let (place, slot) = slot;
         *place = match meaning {
             Meaning::ClientPort if !value.raw.contains(&b',') => without_port(value.raw),
-            Meaning::Client | Meaning::ClientPort => client(value.raw),
+            Meaning::Client | Meaning::ClientPort => client_address(value.raw),
             Meaning::Query => value.raw.strip_prefix(b"?").unwrap_or(value.raw),
-            _ => text(value.raw),
+            _ => without_dash(value.raw),
         };
         let bit = 1 << slot as u8;
-        self.found.escaped = if value.is_escaped { self.found.escaped | bit } else { self.found.escaped & !bit };
+        self.raw.escaped = if value.is_escaped { self.raw.escaped | bit } else { self.raw.escaped & !bit };
         Ok(())
     }
 
     fn time(&mut self, is_end: bool, text: &[u8], clock: &mut Clock) -> Result<(), &'static str> {
         let mut plain = [0; 48];
         let text = without_backslashes(text, &mut plain).unwrap_or(text);
-        self.stamp = Some(clock.any(text).ok_or("a time such as 2000-10-10T13:55:36-07:00")?);
+        self.stamp = Some(clock.any_notation(text).ok_or("a time such as 2000-10-10T13:55:36-07:00")?);
         self.is_end = is_end;
         Ok(())
     }
 
-    /// Whether anything of it is a request's.
+    /// Whether any field describes a request.
     pub(crate) fn is_request(&self) -> bool {
-        self.request.is_some() || self.has_target || (self.has_status && !self.found.entry.method.is_empty())
+        self.request.is_some() || self.has_target || (self.has_status && !self.raw.entry.method.is_empty())
     }
 
-    /// The request; an error is what the line should have had.
+    /// Completes the request. The error describes what the line should have had.
     pub(crate) fn finish(mut self) -> Result<Parsed<'a>, &'static str> {
         let stamp = self.stamp.ok_or("a field with the time: time, ts, msec, @timestamp or the like")?;
         if let Some(request) = self.request.filter(|_| !self.has_target) {
-            self.found.entry.target = request.raw;
-            self.found.is_request_line = true;
+            self.raw.entry.target = request.raw;
+            self.raw.is_request_line = true;
             let bit = 1 << Slot::Target as u8;
-            self.found.escaped = if request.is_escaped { self.found.escaped | bit } else { self.found.escaped & !bit };
+            self.raw.escaped = if request.is_escaped { self.raw.escaped | bit } else { self.raw.escaped & !bit };
         } else if !self.has_target {
             return Err("a field with the request: request, or method and uri");
         }
-        let entry = &mut self.found.entry;
+        let entry = &mut self.raw.entry;
         (entry.time_ns, entry.is_fine, entry.offset_s) = (stamp.ns, stamp.is_fine, stamp.offset_s);
         if !self.forwarded.is_empty() {
             entry.client = self.forwarded;
-            self.found.escaped &= !(1 << Slot::Client as u8);
+            self.raw.escaped &= !(1 << Slot::Client as u8);
         }
-        begun(&mut self.found.entry, self.is_end);
-        Ok(Parsed::Found(self.found))
+        move_to_start(&mut self.raw.entry, self.is_end);
+        Ok(Parsed::Request(self.raw))
     }
 }
 
-/// `10\/Oct\/2000`, as some write a slash.
+/// Undoes slashes escaped as in `10\/Oct\/2000`.
 fn without_backslashes<'b>(text: &[u8], plain: &'b mut [u8; 48]) -> Option<&'b [u8]> {
-    memchr::memchr(b'\\', text)?;
+    memchr(b'\\', text)?;
     let mut length = 0;
     for byte in text.iter().filter(|byte| **byte != b'\\') {
         *plain.get_mut(length)? = *byte;

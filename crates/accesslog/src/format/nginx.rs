@@ -1,41 +1,41 @@
-//! nginx's `log_format`; formats that are built in are written the same way, with some variables of their own.
+//! nginx's `log_format`. Built-in formats are written the same way, with some variables of their own.
 //!
-//! nginx has hundreds of variables and any may be set by a configuration: one that means nothing here is skipped.
+//! nginx has hundreds of variables and a configuration may define more. A variable without a meaning here is skipped.
 
-use super::apache::shown;
-use super::number::Unit;
-use super::pattern::{Kind, Pattern, Piece, Tail, Traits};
+use super::directive::{closing_quote, excerpt, unescape};
+use super::number::TimeUnit;
+use super::pattern::{FieldKind, Pattern, Piece, Tail, Traits};
 use crate::error::LogError;
 
-/// Of a format string, as one text or in the quoted pieces of the configuration, or of the whole directive.
+/// Compiles a format string, as one text or in the quoted pieces of a configuration, or the whole directive.
 pub(crate) fn pattern(format: &str) -> Result<Pattern, LogError> {
-    let (escape, content) = content(format);
-    compiled(&content, &escape)
+    let (escape, content) = split_directive(format);
+    compile(&content, &escape)
 }
 
-/// Of a format string as nginx sees it, and of what its `escape=` says.
-pub(crate) fn compiled(content: &str, escape: &str) -> Result<Pattern, LogError> {
+/// Compiles a format string whose quotes are already removed. `escape` is the value of `escape=`.
+pub(crate) fn compile(content: &str, escape: &str) -> Result<Pattern, LogError> {
     let traits = Traits { tail: Tail::End, is_end: true, has_escapes: escape != "none" };
-    let refused = |why| LogError::BadFormat(format!("the log_format `{}` {why}", shown(content)));
+    let refused = |why| LogError::BadFormat(format!("the log_format `{}` {why}", excerpt(content)));
     pieces(content, variable).and_then(|pieces| Pattern::new(pieces, traits)).map_err(refused)
 }
 
-/// A format that is built in; it is right, as a test says.
+/// Compiles a built-in format. A test checks that all of them compile.
 pub(crate) fn built_in(format: &str, tail: Tail, is_end: bool) -> Option<Pattern> {
     let traits = Traits { tail, is_end, has_escapes: true };
-    let known = |name: &str| own(name).or_else(|| variable(name));
+    let known = |name: &str| built_in_variable(name).or_else(|| variable(name));
     pieces(format, known).and_then(|pieces| Pattern::new(pieces, traits)).ok()
 }
 
-/// What `escape=` says, and the format string of a directive; without a directive, the text itself.
-fn content(format: &str) -> (String, String) {
+/// The value of `escape=` and the format string of a directive; a text that is no directive is the format string itself.
+fn split_directive(format: &str) -> (String, String) {
     let format = format.trim_matches(['\r', '\n']);
     let is_directive = format.trim_start().starts_with("log_format");
     let is_in_pieces = format.trim_start().starts_with('\'');
     if !is_directive && !is_in_pieces {
-        return (String::new(), unescaped(format));
+        return (String::new(), unescape(format));
     }
-    let mut words = super::configuration::words(format).into_iter();
+    let mut words = words(format).into_iter();
     if is_directive {
         let _directive_and_name = (words.next(), words.next());
     }
@@ -49,28 +49,7 @@ fn content(format: &str) -> (String, String) {
     (escape, text)
 }
 
-/// As nginx sees what stands between quotes: `\"`, `\'`, `\\` and `\t` are one character each.
-pub(crate) fn unescaped(text: &str) -> String {
-    let mut result = String::with_capacity(text.len());
-    let mut characters = text.chars().peekable();
-    while let Some(character) = characters.next() {
-        let escaped = match (character, characters.peek()) {
-            ('\\', Some('t')) => '\t',
-            ('\\', Some('n')) => '\n',
-            ('\\', Some('r')) => '\r',
-            ('\\', Some(other @ ('"' | '\'' | '\\'))) => *other,
-            _ => {
-                result.push(character);
-                continue;
-            }
-        };
-        characters.next();
-        result.push(escaped);
-    }
-    result
-}
-
-fn pieces(format: &str, known: impl Fn(&str) -> Option<(Kind, u8)>) -> Result<Vec<Piece>, String> {
+fn pieces(format: &str, known: impl Fn(&str) -> Option<(FieldKind, u8)>) -> Result<Vec<Piece>, String> {
     let mut pieces = Vec::new();
     let mut rest = format;
     while let Some((literal, after)) = rest.split_once('$') {
@@ -83,7 +62,7 @@ fn pieces(format: &str, known: impl Fn(&str) -> Option<(Kind, u8)>) -> Result<Ve
         if name.is_empty() || !name.chars().all(is_name) {
             return Err("has a `$` that no name of a variable follows".to_owned());
         }
-        let (kind, rank) = known(name).unwrap_or((skipped(name), 0));
+        let (kind, rank) = known(name).unwrap_or((ignored_kind(name), 0));
         pieces.push(Piece::Field { kind, rank, name: format!("${name}") });
         rest = behind;
     }
@@ -91,70 +70,113 @@ fn pieces(format: &str, known: impl Fn(&str) -> Option<(Kind, u8)>) -> Result<Ve
     Ok(pieces)
 }
 
-fn skipped(name: &str) -> Kind {
+fn ignored_kind(name: &str) -> FieldKind {
     match name {
         "upstream_connect_time" | "upstream_header_time" | "upstream_queue_time" | "upstream_first_byte_time" => {
-            Kind::SkipDurations
+            FieldKind::SkipDurations
         }
-        "upstream_session_time" => Kind::SkipDurations,
-        name if name.starts_with("upstream_") => Kind::SkipList,
-        _ => Kind::Skip,
+        "upstream_session_time" => FieldKind::SkipDurations,
+        name if name.starts_with("upstream_") => FieldKind::SkipList,
+        _ => FieldKind::Skip,
     }
 }
 
-/// What a variable is, and with which rank among those of its purpose.
-fn variable(name: &str) -> Option<(Kind, u8)> {
+/// What a variable means, and its rank among variables of the same purpose.
+fn variable(name: &str) -> Option<(FieldKind, u8)> {
     Some(match name {
-        "remote_addr" => (Kind::Client, 0),
-        "realip_remote_addr" | "binary_remote_addr" => (Kind::Client, 2),
-        "http_x_forwarded_for" | "proxy_add_x_forwarded_for" | "http_forwarded" => (Kind::Forwarded, 0),
-        "http_x_real_ip" | "http_true_client_ip" | "http_cf_connecting_ip" => (Kind::Forwarded, 1),
-        "msec" => (Kind::Epoch, 0),
-        "time_iso8601" => (Kind::Iso, 1),
-        "time_local" => (Kind::Clf, 2),
-        "request" => (Kind::Request, 0),
-        "request_method" => (Kind::Method, 0),
-        "request_uri" => (Kind::Target, 0),
-        "uri" | "document_uri" => (Kind::Path, 1),
-        "args" | "query_string" => (Kind::Query, 0),
-        "is_args" => (Kind::Query, 1),
-        "server_protocol" => (Kind::Protocol, 0),
-        "status" => (Kind::Status, 0),
-        "body_bytes_sent" => (Kind::Bytes, 0),
-        "bytes_sent" => (Kind::Bytes, 1),
-        "http_referer" => (Kind::Referer, 0),
-        "http_user_agent" => (Kind::Agent, 0),
-        "host" => (Kind::Host, 0),
-        "http_host" => (Kind::Host, 1),
-        "server_name" => (Kind::Host, 2),
-        "request_time" => (Kind::Service(Unit::Seconds), 0),
-        "upstream_response_time" => (Kind::Upstream(Unit::Seconds), 0),
+        "remote_addr" => (FieldKind::Client, 0),
+        "realip_remote_addr" | "binary_remote_addr" => (FieldKind::Client, 2),
+        "http_x_forwarded_for" | "proxy_add_x_forwarded_for" | "http_forwarded" => (FieldKind::Forwarded, 0),
+        "http_x_real_ip" | "http_true_client_ip" | "http_cf_connecting_ip" => (FieldKind::Forwarded, 1),
+        "msec" => (FieldKind::Epoch, 0),
+        "time_iso8601" => (FieldKind::Iso, 1),
+        "time_local" => (FieldKind::Clf, 2),
+        "request" => (FieldKind::Request, 0),
+        "request_method" => (FieldKind::Method, 0),
+        "request_uri" => (FieldKind::Target, 0),
+        "uri" | "document_uri" => (FieldKind::Path, 1),
+        "args" | "query_string" => (FieldKind::Query, 0),
+        "is_args" => (FieldKind::Query, 1),
+        "server_protocol" => (FieldKind::Protocol, 0),
+        "status" => (FieldKind::Status, 0),
+        "body_bytes_sent" => (FieldKind::Bytes, 0),
+        "bytes_sent" => (FieldKind::Bytes, 1),
+        "http_referer" => (FieldKind::Referer, 0),
+        "http_user_agent" => (FieldKind::Agent, 0),
+        "host" => (FieldKind::Host, 0),
+        "http_host" => (FieldKind::Host, 1),
+        "server_name" => (FieldKind::Host, 2),
+        "request_time" => (FieldKind::Service(TimeUnit::Seconds), 0),
+        "upstream_response_time" => (FieldKind::Upstream(TimeUnit::Seconds), 0),
         _ => return None,
     })
 }
 
-/// Variables that only formats that are built in have.
-fn own(name: &str) -> Option<(Kind, u8)> {
+/// Variables that exist in built-in formats only.
+fn built_in_variable(name: &str) -> Option<(FieldKind, u8)> {
     Some(match name {
-        "address" => (Kind::Address, 0),
-        "forwarded" => (Kind::ForwardedAddresses, 0),
-        "host_name" => (Kind::HostName, 0),
-        "port" => (Kind::Port, 0),
-        "client_port" => (Kind::ClientPort, 0),
-        "url_request" => (Kind::UrlRequest, 0),
-        "stage" => (Kind::Stage, 0),
-        "upstream_stage" => (Kind::UpstreamStage, 0),
-        "seconds" => (Kind::WholeService(Unit::Seconds), 2),
-        "milliseconds" => (Kind::WholeService(Unit::Milliseconds), 1),
-        "microseconds" => (Kind::WholeService(Unit::Microseconds), 0),
-        "nanoseconds" => (Kind::WholeService(Unit::Nanoseconds), 0),
-        "response_milliseconds" => (Kind::Service(Unit::Milliseconds), 0),
-        "decimal_time" => (Kind::DecimalService, 0),
-        "decimal_upstream" => (Kind::DecimalUpstream, 0),
-        "own_unit" => (Kind::OwnUnitService, 0),
-        "upstream_milliseconds" => (Kind::Upstream(Unit::Milliseconds), 0),
+        "address" => (FieldKind::Address, 0),
+        "forwarded" => (FieldKind::ForwardedAddresses, 0),
+        "host_name" => (FieldKind::HostName, 0),
+        "port" => (FieldKind::Port, 0),
+        "client_port" => (FieldKind::ClientPort, 0),
+        "url_request" => (FieldKind::UrlRequest, 0),
+        "stage" => (FieldKind::Stage, 0),
+        "upstream_stage" => (FieldKind::UpstreamStage, 0),
+        "seconds" => (FieldKind::WholeService(TimeUnit::Seconds), 2),
+        "milliseconds" => (FieldKind::WholeService(TimeUnit::Milliseconds), 1),
+        "microseconds" => (FieldKind::WholeService(TimeUnit::Microseconds), 0),
+        "nanoseconds" => (FieldKind::WholeService(TimeUnit::Nanoseconds), 0),
+        "response_milliseconds" => (FieldKind::Service(TimeUnit::Milliseconds), 0),
+        "decimal_time" => (FieldKind::DecimalService, 0),
+        "decimal_upstream" => (FieldKind::DecimalUpstream, 0),
+        "own_unit" => (FieldKind::OwnUnitService, 0),
+        "upstream_milliseconds" => (FieldKind::Upstream(TimeUnit::Milliseconds), 0),
         _ => return None,
     })
+}
+
+/// Splits a configuration file into words. `;`, `{` and `}` are words of their own; quotes and their escapes are removed.
+pub(crate) fn words(text: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut rest = text.trim_start();
+    while let Some(first) = rest.chars().next() {
+        rest = match first {
+            '#' => rest.split_once('\n').map_or("", |(_, after)| after),
+            ';' | '{' | '}' => {
+                words.push(first.to_string());
+                rest.get(1..).unwrap_or_default()
+            }
+            '"' | '\'' => {
+                let inner = rest.get(1..).unwrap_or_default();
+                let end = closing_quote(inner, first);
+                words.push(unescape(inner.get(..end).unwrap_or_default()));
+                inner.get(end + 1..).unwrap_or_default()
+            }
+            _ => {
+                let (word, after) = rest.split_at(end_of_word(rest));
+                words.push(word.to_owned());
+                after
+            }
+        }
+        .trim_start();
+    }
+    words
+}
+
+/// The length of a word. The braces of `${name}` belong to it, other braces end it.
+fn end_of_word(text: &str) -> usize {
+    let mut before = ' ';
+    let mut is_in_braces = false;
+    let end = text.find(|character: char| {
+        let is_name = before == '$' && character == '{';
+        let is_end = character.is_whitespace() || matches!(character, ';' | '{' | '}');
+        let ends = is_end && !is_name && !(is_in_braces && character == '}');
+        is_in_braces = is_name || (is_in_braces && character != '}');
+        before = character;
+        ends
+    });
+    end.unwrap_or(text.len()).max(1)
 }
 
 #[cfg(test)]
@@ -179,10 +201,29 @@ mod tests {
     fn a_format_is_read_from_whatever_is_at_hand() {
         let text = "$remote_addr [$time_local] \"$request\"\t$status";
         let directive = "log_format main escape=json '$remote_addr [$time_local] '\n  '\"$request\"\\t$status';";
-        assert_eq!(content(directive), ("json".to_owned(), text.to_owned()));
-        assert_eq!(content("'$remote_addr [$time_local] ' '\"$request\"\\t$status'"), (String::new(), text.to_owned()));
-        assert_eq!(content("$remote_addr [$time_local] \\\"$request\\\"\\t$status"), (String::new(), text.to_owned()));
+        assert_eq!(split_directive(directive), ("json".to_owned(), text.to_owned()));
+        assert_eq!(
+            split_directive("'$remote_addr [$time_local] ' '\"$request\"\\t$status'"),
+            (String::new(), text.to_owned())
+        );
+        assert_eq!(
+            split_directive("$remote_addr [$time_local] \\\"$request\\\"\\t$status"),
+            (String::new(), text.to_owned())
+        );
         assert!(pattern(directive).is_ok());
         assert!(pattern("$msec ${request_method}://$host$uri$is_args$args;$anything_else").is_ok());
+    }
+
+    /// The words of a text, joined by bars.
+    fn split(text: &str) -> String {
+        words(text).join("|")
+    }
+
+    #[test]
+    fn words_of_nginx() {
+        assert_eq!(split("a b;c{d}# no ; }\ne"), "a|b|;|c|{|d|}|e");
+        assert_eq!(split(r#"x '$a "b"' "it\'s" ${c}d;"#), r#"x|$a "b"|it's|${c}d|;"#);
+        assert_eq!(split("'open"), "open");
+        assert_eq!(split("é\u{a0}'é'"), "é|é");
     }
 }

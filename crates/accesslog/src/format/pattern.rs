@@ -1,53 +1,53 @@
-//! Lines whose fields stand in a given order with given text between them: Common, Combined, all of Apache's and
-//! nginx's formats, and most that load balancers and stores write.
+//! Lines whose fields have a fixed order and fixed text between them: Common, Combined, every format of Apache and
+//! nginx, and most formats of load balancers and object stores.
 //!
-//! A pattern is a text that lines begin with, and fields, each with the text that follows it. Numbers and times end by
-//! themselves; any other field ends where that text begins, between quotes at the first quote without a backslash. Each
-//! byte of a line is looked at once or twice, whatever it holds.
+//! A pattern is the text that lines begin with, then fields, each with the text that follows it. Numbers and times end
+//! by themselves. Any other field ends where the text that follows it begins; between quotes, at the first quote without
+//! a backslash. Each byte of a line is looked at once or twice.
 
 mod compile;
 mod state;
 pub(crate) mod tail;
 
-use super::found::{self, Parsed};
-use super::number::{self, Unit};
+use super::number::{self, TimeUnit};
+use super::request::{self, Parsed};
 use super::time::{Clock, Part};
 use crate::entry::Malformed;
-use compile::{fields, joined, keep_the_best};
+use compile::{compile_fields, join_adjacent, keep_best_ranked};
 use memchr::memchr;
 use state::State;
 use std::borrow::Cow;
 
-/// What a field is.
+/// The meaning and syntax of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// Text that means nothing here.
+pub(crate) enum FieldKind {
+    /// Text without a meaning here.
     Skip,
-    /// The same, of one of nginx's lists: `10.0.0.1:80, 10.0.0.2:80 : 10.0.0.3:80`.
+    /// Ignored text that may be one of nginx's lists: `10.0.0.1:80, 10.0.0.2:80 : 10.0.0.3:80`.
     SkipList,
-    /// Durations that mean nothing here, perhaps a list of them.
+    /// Ignored durations, perhaps a list of them.
     SkipDurations,
-    /// An address or a name; also a list as proxies write it, `client, proxy, proxy`.
+    /// The client's address or name, or a list as proxies write it: `client, proxy, proxy`.
     Client,
-    /// The same, where it is what tells a format from a similar one: it has a point or a colon.
+    /// A client that must contain a point or a colon, to distinguish its format from similar ones.
     Address,
-    /// With a port.
+    /// The client with its port.
     ClientPort,
-    /// `X-Forwarded-For`: where it is there, it knows the client better.
+    /// `X-Forwarded-For`; if present, it replaces the client's address.
     Forwarded,
-    /// The same, where nothing but addresses and what stands for a hidden one belongs to a format.
+    /// A forwarded list that must contain addresses only (or hidden ones), to distinguish its format from similar ones.
     ForwardedAddresses,
     Host,
-    /// The same, where it is what tells a format from a similar one: no list and no quote.
+    /// A host without commas and quotes, to distinguish its format from similar ones.
     HostName,
-    /// Digits that mean nothing here.
+    /// Ignored digits.
     Port,
-    /// Host and target without anything between them.
+    /// Host and target with nothing between them.
     HostTarget,
     Agent,
     Referer,
     Request,
-    /// A request with a whole URL, as a load balancer writes it.
+    /// A request line with a whole URL, as load balancers write it.
     UrlRequest,
     Method,
     Target,
@@ -62,51 +62,51 @@ pub(crate) enum Kind {
     Part(Part),
     Status,
     Bytes,
-    Service(Unit),
-    /// Digits only.
-    WholeService(Unit),
-    /// With a point, as nginx writes seconds.
+    Service(TimeUnit),
+    /// A duration in digits only.
+    WholeService(TimeUnit),
+    /// Seconds with a decimal point, as nginx writes them.
     DecimalService,
-    /// With its unit: `12ms`, `1.5s`.
+    /// A duration with its unit: `12ms`, `1.5s`.
     OwnUnitService,
-    Upstream(Unit),
-    /// With points, as nginx writes seconds; perhaps a list.
+    Upstream(TimeUnit),
+    /// Seconds with a decimal point, as nginx writes them, or a list of them.
     DecimalUpstream,
-    /// A part of the time that the server took, in seconds; all add up.
+    /// A part of the service time, in seconds. The service time is the sum of all stages.
     Stage,
-    /// That part which is of those behind it.
+    /// The stage spent in the upstream server.
     UpstreamStage,
 }
 
-impl Kind {
-    /// Whether its end is found in it and not by what follows.
+impl FieldKind {
+    /// Whether the field's own syntax shows where it ends.
     fn ends_itself(self) -> bool {
-        use Kind::*;
+        use FieldKind::*;
         matches!(self, Clf | Iso | Epoch | Part(_) | Status | Bytes | Service(_) | WholeService(_) | Upstream(_))
             || matches!(self, Stage | UpstreamStage | SkipDurations | DecimalService | DecimalUpstream)
     }
 
-    /// Whether it may be a list with a comma and a space between its parts, or stand between quotes of its own.
+    /// Whether the field may be a list whose commas are followed by spaces, or may have quotes of its own.
     fn is_client_list(self) -> bool {
-        matches!(self, Kind::Client | Kind::Address | Kind::Forwarded | Kind::ForwardedAddresses)
+        matches!(self, FieldKind::Client | FieldKind::Address | FieldKind::Forwarded | FieldKind::ForwardedAddresses)
     }
 
-    /// What a text has to be, where it is not that.
+    /// Describes what the field must be, if the text is not that.
     fn refusal(self, text: &[u8]) -> Option<&'static str> {
         let (is_right, expected) = match self {
-            Kind::Address => (memchr::memchr2(b'.', b':', text).is_some(), "an address"),
-            Kind::ForwardedAddresses => (found::is_address_list(text), "addresses, or - for none"),
-            Kind::HostName => (memchr::memchr2(b',', b'"', text).is_none(), "the name of a host"),
-            Kind::Port => (!text.is_empty() && text.iter().all(u8::is_ascii_digit), "a port"),
-            Kind::OwnUnitService => (number::has_unit(text), "a time with its unit, such as 12ms"),
+            FieldKind::Address => (memchr::memchr2(b'.', b':', text).is_some(), "an address"),
+            FieldKind::ForwardedAddresses => (request::is_address_list(text), "addresses, or - for none"),
+            FieldKind::HostName => (memchr::memchr2(b',', b'"', text).is_none(), "the name of a host"),
+            FieldKind::Port => (!text.is_empty() && text.iter().all(u8::is_ascii_digit), "a port"),
+            FieldKind::OwnUnitService => (number::has_unit(text), "a time with its unit, such as 12ms"),
             _ => return None,
         };
         (!is_right).then_some(expected)
     }
 
-    /// Of fields for the same thing, only one counts.
+    /// The purpose of the field. Of several fields with one purpose, only one counts.
     fn purpose(self) -> Option<&'static str> {
-        use Kind::*;
+        use FieldKind::*;
         Some(match self {
             Client | Address | ClientPort => "client",
             Forwarded | ForwardedAddresses => "forwarded",
@@ -127,24 +127,24 @@ impl Kind {
         })
     }
 
-    fn skipped(self) -> Kind {
+    fn skipped(self) -> FieldKind {
         match self {
-            Kind::Service(_) | Kind::WholeService(_) | Kind::Upstream(_) => Kind::SkipDurations,
-            Kind::DecimalService | Kind::DecimalUpstream => Kind::SkipDurations,
-            _ => Kind::Skip,
+            FieldKind::Service(_) | FieldKind::WholeService(_) | FieldKind::Upstream(_) => FieldKind::SkipDurations,
+            FieldKind::DecimalService | FieldKind::DecimalUpstream => FieldKind::SkipDurations,
+            _ => FieldKind::Skip,
         }
     }
 
     fn expected(self) -> &'static str {
         match self {
-            Kind::Clf => "a time such as 10/Oct/2000:13:55:36 -0700",
-            Kind::Iso => "a time such as 2000-10-10T13:55:36-07:00",
-            Kind::Epoch => "a time in seconds since 1970",
-            Kind::Part(_) => "a part of the time",
-            Kind::Status => "a status of three digits",
-            Kind::Bytes => "a number of bytes",
-            Kind::Service(_) | Kind::WholeService(_) => "the time that the request took",
-            Kind::DecimalService => "the seconds that the request took, such as 0.005",
+            FieldKind::Clf => "a time such as 10/Oct/2000:13:55:36 -0700",
+            FieldKind::Iso => "a time such as 2000-10-10T13:55:36-07:00",
+            FieldKind::Epoch => "a time in seconds since 1970",
+            FieldKind::Part(_) => "a part of the time",
+            FieldKind::Status => "a status of three digits",
+            FieldKind::Bytes => "a number of bytes",
+            FieldKind::Service(_) | FieldKind::WholeService(_) => "the time that the request took",
+            FieldKind::DecimalService => "the seconds that the request took, such as 0.005",
             _ => "a duration",
         }
     }
@@ -155,16 +155,16 @@ impl Kind {
 pub(crate) enum Piece {
     Literal(Vec<u8>),
     Field {
-        kind: Kind,
-        /// Of several fields for one purpose that with the least counts.
+        kind: FieldKind,
+        /// Of several fields with one purpose, the one with the lowest rank counts.
         rank: u8,
-        /// As the format has it.
+        /// The field as the format string has it, for messages.
         name: String,
     },
 }
 
 impl Piece {
-    fn kind(&self) -> Option<Kind> {
+    fn kind(&self) -> Option<FieldKind> {
         match self {
             Piece::Literal(_) => None,
             Piece::Field { kind, .. } => Some(*kind),
@@ -177,30 +177,30 @@ impl Piece {
 pub(crate) enum Tail {
     /// Nothing.
     End,
-    /// Whatever there is: fields are added to the format from time to time.
+    /// Any text, as the format gains fields from time to time.
     Anything,
-    /// Fields that tell what they are by a label (`rt=0.005`) or their look (`0.005`); at least one, or one duration.
+    /// Fields known by a label (`rt=0.005`) or by their look (`0.005`); at least one, or at least one duration.
     Fields { with_time: bool },
 }
 
-/// What is particular about a format as a whole.
+/// Properties of a format as a whole.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Traits {
     pub tail: Tail,
-    /// Whether its time is that of the end of the request.
+    /// Whether its timestamps mark the end of the request.
     pub is_end: bool,
-    /// Whether a backslash before a quote makes it part of the text.
+    /// Whether a backslash before a quote makes the quote part of the text.
     pub has_escapes: bool,
 }
 
 #[derive(Clone, Debug)]
 struct Field {
-    kind: Kind,
-    /// Whether it stands between quotes.
+    kind: FieldKind,
+    /// Whether the field is quoted.
     is_quoted: bool,
-    /// What follows it.
+    /// The text that follows the field.
     literal: Box<[u8]>,
-    /// Whether nothing may follow after that.
+    /// Whether the line must end after `literal`.
     is_last: bool,
 }
 
@@ -214,29 +214,30 @@ pub(crate) struct Pattern {
 }
 
 impl Pattern {
-    /// Of the pieces of a format; an error says what the format lacks, as the end of a sentence about it.
+    /// Compiles the pieces of a format. The error completes the sentence "the format …".
     pub(crate) fn new(pieces: Vec<Piece>, traits: Traits) -> Result<Pattern, String> {
-        let mut pieces = joined(pieces)?;
-        keep_the_best(&mut pieces);
-        let kinds: Vec<Kind> = pieces.iter().filter_map(Piece::kind).collect();
+        let mut pieces = join_adjacent(pieces)?;
+        keep_best_ranked(&mut pieces);
+        let kinds: Vec<FieldKind> = pieces.iter().filter_map(Piece::kind).collect();
         let has = |purpose: &str| kinds.iter().any(|kind| kind.purpose() == Some(purpose));
-        let is_date = |kind: &Kind| matches!(kind, Kind::Part(Part::Epoch | Part::Year | Part::YearOfCentury));
+        let is_date =
+            |kind: &FieldKind| matches!(kind, FieldKind::Part(Part::Epoch | Part::Year | Part::YearOfCentury));
         if !has("time") && !kinds.iter().any(is_date) {
             return Err("has no time of the request: add %t (Apache), $time_local or $msec (nginx)".to_owned());
         }
-        if !has("request") && !(has("method") && (has("target") || kinds.contains(&Kind::HostTarget))) {
+        if !has("request") && !(has("method") && (has("target") || kinds.contains(&FieldKind::HostTarget))) {
             let missing = "has no request: add \"%r\" (Apache), \"$request\" (nginx), or both method and URI";
             return Err(missing.to_owned());
         }
-        let has_parts = kinds.iter().any(|kind| matches!(kind, Kind::Part(_)));
-        let (head, fields) = fields(pieces, traits);
+        let has_parts = kinds.iter().any(|kind| matches!(kind, FieldKind::Part(_)));
+        let (head, fields) = compile_fields(pieces, traits);
         Ok(Pattern { head, fields, traits, has_parts, clock: Clock::default() })
     }
 
-    /// Whether a line begins with its time.
+    /// Whether lines begin with a timestamp.
     #[inline]
     pub(crate) fn begins_with_time(&self) -> bool {
-        let is_time = |kind| matches!(kind, Kind::Clf | Kind::Iso | Kind::Epoch | Kind::Part(_));
+        let is_time = |kind| matches!(kind, FieldKind::Clf | FieldKind::Iso | FieldKind::Epoch | FieldKind::Part(_));
         self.fields.first().is_some_and(|field| is_time(field.kind))
     }
 
@@ -245,26 +246,26 @@ impl Pattern {
         let at = self.read_fields(line, &mut state)?;
         let Pattern { traits, has_parts, .. } = self;
         match traits.tail {
-            Tail::End if at < line.len() => return Err(Malformed::at(at, "the end of the line")),
+            Tail::End if at < line.len() => return Err(Malformed::at_byte(at, "the end of the line")),
             Tail::Fields { with_time } => state.tail(line, at, with_time)?,
             _ => {}
         }
         state.finish(line, *has_parts, traits.is_end)?;
-        Ok(Parsed::Found(state.found))
+        Ok(Parsed::Request(state.raw))
     }
 
-    /// What follows a line's fields.
+    /// What follows the fields in a line.
     pub(crate) fn rest_of<'a>(&mut self, line: &'a [u8]) -> Option<&'a [u8]> {
         let at = self.read_fields(line, &mut State::default()).ok()?;
         line.get(at..)
     }
 
-    /// Reads the fields: where the last one ends.
+    /// Reads the fields, and returns where the last one ends.
     #[inline]
     fn read_fields<'a>(&mut self, line: &'a [u8], state: &mut State<'a>) -> Result<usize, Malformed> {
         let Pattern { head, fields, traits, clock, .. } = self;
-        if !begins(line, head) {
-            return Err(not_there(line, 0, head));
+        if !starts_with(line, head) {
+            return Err(missing_literal(line, 0, head));
         }
         let mut at = head.len();
         let mut index = 0;
@@ -272,14 +273,14 @@ impl Pattern {
             let end = at + field.read(line, at, traits.has_escapes, state, clock)?;
             index += 1;
             at = match line.get(end..) {
-                Some(rest) if begins(rest, &field.literal) => end + field.literal.len(),
-                // A quoted field may be missing as a whole.
+                Some(rest) if starts_with(rest, &field.literal) => end + field.literal.len(),
+                // `-` without quotes may stand for a quoted field.
                 _ => match after_dashes(fields, index, line, end, &field.literal) {
                     Some((after, next)) => {
                         index = next;
                         after
                     }
-                    None => return Err(not_there(line, end, &field.literal)),
+                    None => return Err(missing_literal(line, end, &field.literal)),
                 },
             };
         }
@@ -288,7 +289,7 @@ impl Pattern {
 }
 
 impl Field {
-    /// Reads what stands there: its length.
+    /// Reads the field's value, and returns its length.
     #[inline]
     fn read<'a>(
         &self,
@@ -303,32 +304,32 @@ impl Field {
             let length = self.text_length(rest, has_escapes).map_err(|stop| self.without_end(at + stop))?;
             let text = rest.get(..length).unwrap_or_default();
             if let Some(expected) = self.kind.refusal(text) {
-                return Err(Malformed::at(at, expected));
+                return Err(Malformed::at_byte(at, expected));
             }
-            state.text(self.kind, text);
+            state.set_text(self.kind, text);
             return Ok(length);
         }
-        match state.number(self.kind, rest, clock) {
+        match state.set_number(self.kind, rest, clock) {
             Some(length) => Ok(length),
-            // nginx writes nothing for a variable without value where it escapes for JSON.
+            // With `escape=json`, nginx writes nothing for a variable without a value.
             None if self.may_be_empty() && !self.literal.is_empty() && rest.starts_with(&self.literal) => Ok(0),
-            None => Err(Malformed::at(at.min(line.len()), self.kind.expected())),
+            None => Err(Malformed::at_byte(at.min(line.len()), self.kind.expected())),
         }
     }
 
     fn may_be_empty(&self) -> bool {
-        use Kind::*;
+        use FieldKind::*;
         matches!(self.kind, Bytes | Service(_) | WholeService(_) | DecimalService | Upstream(_) | SkipDurations)
     }
 
-    /// How long a text is: until what follows it. Else where its end was missed.
+    /// The length of a text field, up to the text that follows it. The error is where its end is missing.
     #[inline]
     fn text_length(&self, rest: &[u8], has_escapes: bool) -> Result<usize, usize> {
         match &*self.literal {
             [] => Ok(rest.len()),
-            [byte] if !self.is_quoted && !self.is_last && self.kind != Kind::SkipList => {
+            [byte] if !self.is_quoted && !self.is_last && self.kind != FieldKind::SkipList => {
                 match rest {
-                    // Nothing is there, `-`, as in most fields of most lines: a call would take longer.
+                    // Most fields of most lines are `-`, which needs no call.
                     [one, next, ..] if next == byte && one != byte => Ok(1),
                     _ if *byte == b' ' && self.kind.is_client_list() => list_length(rest).ok_or(rest.len()),
                     _ => memchr(*byte, rest).ok_or(rest.len()),
@@ -336,8 +337,8 @@ impl Field {
             }
             [first, ..] => {
                 let end = self.find_end(*first, rest, has_escapes);
-                // What means nothing has no spaces: a `-` after it stands for the quoted field that follows.
-                let is_word = self.kind == Kind::Skip && !self.is_quoted;
+                // Ignored unquoted fields contain no spaces, so a `-` after one stands for the quoted field that follows.
+                let is_word = self.kind == FieldKind::Skip && !self.is_quoted;
                 match end {
                     Ok(end) if is_word => Ok(self.before_dash(rest.get(..end).unwrap_or(rest)).unwrap_or(end)),
                     Ok(end) => Ok(end),
@@ -348,7 +349,7 @@ impl Field {
         }
     }
 
-    /// Where the quoted field that follows begins, if it is `-` without quotes.
+    /// Where `-` without quotes begins, which stands for the quoted field that follows.
     #[cold]
     fn before_dash(&self, rest: &[u8]) -> Option<usize> {
         let before = self.literal.strip_suffix(b"\"").filter(|_| !self.is_quoted)?;
@@ -359,7 +360,7 @@ impl Field {
         memchr::memchr_iter(*before.first()?, rest).find(is_there)
     }
 
-    /// The quote just before a place, where `-` without quotes stands for the quoted field that follows.
+    /// The quote just before `at`, if `-` without quotes follows it in place of the next quoted field.
     #[cold]
     fn quote_before_dash(&self, rest: &[u8], at: usize) -> Option<usize> {
         let quote = at.checked_sub(1)?;
@@ -372,11 +373,11 @@ impl Field {
         while let Some(at) = rest.get(from..).and_then(|rest| memchr(first, rest)).map(|at| from + at) {
             let after = rest.get(at..).unwrap_or_default();
             let is_escaped = self.is_quoted && has_escapes && is_escaped(rest, at);
-            let is_end = begins(after, &self.literal) && (!self.is_last || after.len() == self.literal.len());
-            if is_end && !is_escaped && !(self.kind == Kind::SkipList && is_inside_list(rest, at)) {
+            let is_end = starts_with(after, &self.literal) && (!self.is_last || after.len() == self.literal.len());
+            if is_end && !is_escaped && !(self.kind == FieldKind::SkipList && is_inside_list(rest, at)) {
                 return Ok(at);
             }
-            // A quote that some client has put into the text is not followed by a space.
+            // A quote inside the text, sent by a client, is not followed by a space.
             if self.is_quoted && !is_escaped && matches!(after.get(1), None | Some(b' ')) {
                 return Err(at + 1);
             }
@@ -387,13 +388,13 @@ impl Field {
 
     fn without_end(&self, at: usize) -> Malformed {
         if self.is_quoted && self.is_last && self.literal.len() == 1 {
-            return Malformed::at(at, "a closing quote at the end of the line");
+            return Malformed::at_byte(at, "a closing quote at the end of the line");
         }
-        Malformed::at(at, name_of(&self.literal))
+        Malformed::at_byte(at, literal_name(&self.literal))
     }
 }
 
-/// Where a line goes on after `-` without quotes, which stands for a quoted field, and with which field.
+/// Skips `-` without quotes, which stands for a quoted field: where the line continues, and with which field.
 #[cold]
 fn after_dashes<'f>(
     fields: &'f [Field],
@@ -412,12 +413,12 @@ fn after_dashes<'f>(
         if rest.starts_with(after) && (!after.is_empty() || matches!(rest.first(), None | Some(b' '))) {
             return Some((at + after.len(), index));
         }
-        // Of several, one after another, each lacks the quotes that the next would begin with.
+        // Between several dashes in a row, the text has no quotes.
         before = after;
     }
 }
 
-/// How long a client is, or a list of one and its proxies, which a space ends: spaces after its commas do not.
+/// The length of a client, or of a list of a client and proxies. A space ends it, unless it follows a comma.
 #[inline]
 fn list_length(rest: &[u8]) -> Option<usize> {
     if rest.first() == Some(&b'"') {
@@ -435,9 +436,9 @@ fn list_length(rest: &[u8]) -> Option<usize> {
     }
 }
 
-/// What `starts_with` says; nearly all of a format's texts are so short that a call would take longer than a look.
+/// The same as `text.starts_with(literal)`, but faster for the short literals that nearly all formats have.
 #[inline]
-fn begins(text: &[u8], literal: &[u8]) -> bool {
+fn starts_with(text: &[u8], literal: &[u8]) -> bool {
     match (literal, text) {
         ([], _) => true,
         ([a], [x, ..]) => a == x,
@@ -447,28 +448,28 @@ fn begins(text: &[u8], literal: &[u8]) -> bool {
     }
 }
 
-/// Whether an odd number of backslashes stands before this byte.
+/// Whether an odd number of backslashes precedes this byte.
 fn is_escaped(text: &[u8], at: usize) -> bool {
     let before = text.get(..at).unwrap_or_default();
     before.iter().rev().take_while(|byte| **byte == b'\\').count() % 2 == 1
 }
 
-/// Whether the space here belongs to `, ` or ` : `.
+/// Whether the space at `at` belongs to the separator `, ` or ` : ` of a list.
 fn is_inside_list(text: &[u8], at: usize) -> bool {
     let before = text.get(..at).unwrap_or_default();
     let after = text.get(at + 1..).unwrap_or_default();
     before.ends_with(b",") || after.starts_with(b": ") || before.ends_with(b" :")
 }
 
-/// The error where a text of the format is not there: it points at the first byte that differs.
+/// The error about missing literal text, which points at the first byte that differs.
 #[cold]
-fn not_there(line: &[u8], at: usize, literal: &[u8]) -> Malformed {
+fn missing_literal(line: &[u8], at: usize, literal: &[u8]) -> Malformed {
     let rest = line.get(at..).unwrap_or_default();
     let same = rest.iter().zip(literal).take_while(|(a, b)| a == b).count();
-    Malformed::at((at + same).min(line.len()), name_of(literal.get(same..).unwrap_or(literal)))
+    Malformed::at_byte((at + same).min(line.len()), literal_name(literal.get(same..).unwrap_or(literal)))
 }
 
-fn name_of(literal: &[u8]) -> Cow<'static, str> {
+fn literal_name(literal: &[u8]) -> Cow<'static, str> {
     match literal {
         b" " => "a space".into(),
         b"\"" => "a quote".into(),

@@ -1,18 +1,18 @@
-//! What those put before a line who carry it: syslog (RFC 3164, as rsyslog and journalctl write it, and RFC 3339
-//! stamps), and container runtimes (`2026-11-23T10:00:00.5Z stdout F …`).
+//! Prefixes of lines: syslog (RFC 3164, as rsyslog and journalctl write it, and with RFC 3339 stamps) and container
+//! runtimes (`2026-11-23T10:00:00.5Z stdout F …`).
 
-/// How many bytes of a line are a carrier's; 0 of most.
+/// The length of a line's prefix, usually 0.
 #[inline]
-pub(crate) fn length(line: &[u8]) -> usize {
+pub(crate) fn prefix_length(line: &[u8]) -> usize {
     let Some(start) = line.first_chunk::<16>() else { return 0 };
     let has_priority = start[0] == b'<';
     let is_old = start[3] == b' ' && start[6] == b' ' && start[9] == b':' && start[12] == b':' && start[15] == b' ';
     let is_new = start[4] == b'-' && start[7] == b'-' && start[10] == b'T' && start[13] == b':';
-    if has_priority || is_old || is_new { find(line).unwrap_or(0) } else { 0 }
+    if has_priority || is_old || is_new { find_prefix(line).unwrap_or(0) } else { 0 }
 }
 
 #[cold]
-fn find(line: &[u8]) -> Option<usize> {
+fn find_prefix(line: &[u8]) -> Option<usize> {
     let mut at = 0;
     if let Some(rest) = line.strip_prefix(b"<") {
         let digits = rest.iter().take(4).take_while(|byte| byte.is_ascii_digit()).count();
@@ -35,7 +35,7 @@ fn find(line: &[u8]) -> Option<usize> {
     rest.get(..host + tag)?.ends_with(b": ").then_some(at + stamp + host + tag)
 }
 
-/// The length of a word and the space after it; longer ones than any host's name are none.
+/// The length of a word and the space after it. Text longer than any host name is not a word.
 fn word(text: &[u8]) -> Option<usize> {
     let text = text.get(..256).unwrap_or(text);
     memchr::memchr(b' ', text).filter(|length| *length > 0).map(|length| length + 1)
@@ -58,7 +58,7 @@ mod tests {
             ("", "<190>"),
             ("", "2026-11-23T10:00:01"),
         ] {
-            assert_eq!(length(format!("{before}{line}").as_bytes()), before.len(), "{before}{line}");
+            assert_eq!(prefix_length(format!("{before}{line}").as_bytes()), before.len(), "{before}{line}");
         }
     }
 }

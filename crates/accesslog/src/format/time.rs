@@ -1,41 +1,43 @@
-//! When a request was: from the stamps of logs to nanoseconds since 1970.
+//! Timestamps of logs, as nanoseconds since 1970.
 //!
-//! A stamp without a zone is taken for UTC. A leap second counts as the second after it. Years are 1970 to 2261: later
-//! ones do not fit nanoseconds in 64 bits. Days are counted after Howard Hinnant, *chrono-Compatible Low-Level Date
-//! Algorithms* (2013). All functions read at the beginning of a text, and say how many bytes the stamp takes.
+//! A stamp without a time zone counts as UTC. A leap second counts as the second after it. Years are 1970 to 2261, as
+//! later ones do not fit into nanoseconds in 64 bits. Each function reads at the beginning of a text, and returns how
+//! many bytes the stamp occupies.
 
 mod parts;
 
-use super::number::whole;
+use super::number::whole_number;
+use jiff::civil::Date;
+use jiff::tz::Offset;
 
 pub(crate) use parts::{Part, Parts};
 
 const SECOND_NS: i64 = 1_000_000_000;
 const DAY_S: i64 = 86_400;
 
-/// A point in time.
+/// A timestamp.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stamp {
     /// Nanoseconds since 1970.
     pub ns: i64,
-    /// Whether the log has more than the second.
+    /// Whether the log shows fractions of a second.
     pub is_fine: bool,
-    /// How far east of UTC it is written, in seconds, where it says so.
+    /// The offset from UTC that the log states, in seconds east.
     pub offset_s: Option<i32>,
 }
 
-/// Reads stamps. Most lines are of the same day as the one before, so its midnight is kept; of a busy site even of the
-/// same second.
+/// Reads timestamps. Most lines have the same day as the line before, and on a busy site the same second, so the clock
+/// caches the last ones.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Clock {
-    /// `10/Oct/2000:13:55:36 -0700`, and when that was.
+    /// The last stamp that was read, `10/Oct/2000:13:55:36 -0700`, and its value.
     clf: [u8; 26],
     clf_stamp: Stamp,
     /// `10/Oct/2000:`
     clf_day: [u8; 12],
     /// ` -0700`
     clf_zone: [u8; 6],
-    /// When that day began there, in seconds since 1970.
+    /// When that day began in its zone, in seconds since 1970.
     clf_midnight_s: i64,
     clf_offset_s: Option<i32>,
     /// `2000-10-10`
@@ -44,7 +46,7 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// `10/Oct/2000:13:55:36 -0700`, the time of the Common Log Format; also with a fraction, and without a zone.
+    /// Reads the time of the Common Log Format, `10/Oct/2000:13:55:36 -0700`, with or without a fraction and a zone.
     #[inline]
     pub(crate) fn clf(&mut self, text: &[u8]) -> Option<(Stamp, usize)> {
         if let Some(stamp) = text.first_chunk::<26>() {
@@ -68,12 +70,16 @@ impl Clock {
         let (day, rest) = text.split_first_chunk::<12>()?;
         let &[d1, d2, b'/', m1, m2, m3, b'/', y1, y2, y3, y4, b':'] = day else { return None };
         let (clock, rest) = rest.split_first_chunk::<8>()?;
-        let local_s = midnight(pair(y1, y2)? * 100 + pair(y3, y4)?, month(&[m1, m2, m3])?, pair(d1, d2)?)?;
+        let local_s = midnight(
+            two_digits(y1, y2)? * 100 + two_digits(y3, y4)?,
+            month_number(&[m1, m2, m3])?,
+            two_digits(d1, d2)?,
+        )?;
         let (nanos, fraction_length) = fraction(rest);
         let rest = rest.get(fraction_length..)?;
         let (zone_s, zone_length) = spaced_zone(rest);
         let offset_s = zone_s.map_or(0, i64::from);
-        let stamp = stamp(local_s - offset_s + second_of_day(clock)?, nanos, fraction_length > 0)?;
+        let stamp = stamp_from_seconds(local_s - offset_s + second_of_day(clock)?, nanos, fraction_length > 0)?;
         if let Some(zone) = rest.first_chunk::<6>()
             && zone_length == 6
             && local_s >= offset_s
@@ -85,28 +91,30 @@ impl Clock {
         Some((Stamp { offset_s: zone_s, ..stamp }, 20 + fraction_length + zone_length))
     }
 
-    /// `2000-10-10T13:55:36.123-07:00`: ISO 8601 and RFC 3339.
+    /// Reads ISO 8601 and RFC 3339: `2000-10-10T13:55:36.123-07:00`.
     pub(crate) fn iso(&mut self, text: &[u8]) -> Option<(Stamp, usize)> {
         let (day, rest) = text.split_first_chunk::<10>()?;
         let (b'T' | b't' | b' ' | b'_', rest) = rest.split_first()? else { return None };
         let (second, nanos, clock_length) = time_of_day(rest)?;
         let (zone_s, zone_length) = spaced_zone(rest.get(clock_length..)?);
-        let stamp = stamp(self.day(day)? - zone_s.map_or(0, i64::from) + second, nanos, clock_length > 8)?;
+        let stamp =
+            stamp_from_seconds(self.day_start_s(day)? - zone_s.map_or(0, i64::from) + second, nanos, clock_length > 8)?;
         Some((Stamp { offset_s: zone_s, ..stamp }, 11 + clock_length + zone_length))
     }
 
-    /// When the day `2000-10-10` begins in UTC, in seconds since 1970.
-    pub(crate) fn day(&mut self, text: &[u8; 10]) -> Option<i64> {
+    /// When a day such as `2000-10-10` begins in UTC, in seconds since 1970.
+    pub(crate) fn day_start_s(&mut self, text: &[u8; 10]) -> Option<i64> {
         if *text != self.iso_day {
             let &[y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2] = text else { return None };
-            let midnight_s = midnight(pair(y1, y2)? * 100 + pair(y3, y4)?, pair(m1, m2)?, pair(d1, d2)?)?;
+            let midnight_s =
+                midnight(two_digits(y1, y2)? * 100 + two_digits(y3, y4)?, two_digits(m1, m2)?, two_digits(d1, d2)?)?;
             (self.iso_day, self.iso_midnight_s) = (*text, midnight_s);
         }
         Some(self.iso_midnight_s)
     }
 
-    /// A whole text that is a time of any of these kinds, perhaps in brackets.
-    pub(crate) fn any(&mut self, text: &[u8]) -> Option<Stamp> {
+    /// Reads a whole text as a time in any of these notations, with or without brackets around it.
+    pub(crate) fn any_notation(&mut self, text: &[u8]) -> Option<Stamp> {
         let text = text.strip_prefix(b"[").and_then(|text| text.strip_suffix(b"]")).unwrap_or(text);
         let (stamp, length) = match (text.get(2), text.get(4)) {
             (Some(b'/'), _) => self.clf(text)?,
@@ -117,10 +125,10 @@ impl Clock {
     }
 }
 
-/// Seconds since 1970 with a fraction, or milliseconds, microseconds or nanoseconds: that the time is between 1973 and
-/// 5138 tells which.
+/// Reads seconds since 1970 with a fraction, or milliseconds, microseconds or nanoseconds. The number of digits tells
+/// the unit, for times between 1973 and 5138.
 pub(crate) fn epoch(text: &[u8]) -> Option<(Stamp, usize)> {
-    let (value, length) = whole(text)?;
+    let (value, length) = whole_number(text)?;
     let (nanos, fraction_length) = fraction(text.get(length..)?);
     let unit_ns: u64 = match value.checked_ilog10().unwrap_or(0) {
         ..11 => 1_000_000_000,
@@ -134,35 +142,35 @@ pub(crate) fn epoch(text: &[u8]) -> Option<(Stamp, usize)> {
     Some((Stamp { ns: ns.checked_add(rest_ns)?, is_fine, offset_s: None }, length + fraction_length))
 }
 
-/// `13:55:36.123`: seconds since midnight, nanoseconds since then, and its length.
+/// Reads `13:55:36.123`: seconds since midnight, the nanoseconds after them, and the length.
 pub(crate) fn time_of_day(text: &[u8]) -> Option<(i64, i64, usize)> {
     let (clock, rest) = text.split_first_chunk::<8>()?;
     let (nanos, length) = fraction(rest);
     Some((second_of_day(clock)?, nanos, 8 + length))
 }
 
-/// Of seconds since 1970, without an offset; none outside the years that there are.
-pub(crate) fn stamp(seconds: i64, nanos: i64, is_fine: bool) -> Option<Stamp> {
+/// A stamp without an offset; `None` outside the supported years.
+pub(crate) fn stamp_from_seconds(seconds: i64, nanos: i64, is_fine: bool) -> Option<Stamp> {
     let ns = seconds.checked_mul(SECOND_NS)?.checked_add(nanos)?;
     (seconds >= 0).then_some(Stamp { ns, is_fine, offset_s: None })
 }
 
-/// `13:55:36` as seconds since midnight.
+/// Seconds since midnight of `13:55:36`.
 #[inline]
 fn second_of_day(text: &[u8; 8]) -> Option<i64> {
     let &[h1, h2, b':', m1, m2, b':', s1, s2] = text else { return None };
-    let (hour, minute, second) = (pair(h1, h2)?, pair(m1, m2)?, pair(s1, s2)?);
+    let (hour, minute, second) = (two_digits(h1, h2)?, two_digits(m1, m2)?, two_digits(s1, s2)?);
     (hour < 24 && minute < 60 && second <= 60).then_some(hour * 3600 + minute * 60 + second)
 }
 
-/// A number of two digits.
+/// The value of two digits.
 #[inline]
-fn pair(tens: u8, ones: u8) -> Option<i64> {
+fn two_digits(tens: u8, ones: u8) -> Option<i64> {
     let (tens, ones) = (tens.wrapping_sub(b'0'), ones.wrapping_sub(b'0'));
     (tens < 10 && ones < 10).then_some(i64::from(tens) * 10 + i64::from(ones))
 }
 
-/// Nanoseconds of `.655`, and its length; 0 where there is none.
+/// Nanoseconds of `.655`, and its length; zeros if there is no fraction.
 fn fraction(text: &[u8]) -> (i64, usize) {
     match text.split_first() {
         Some((b'.' | b',', digits)) => match nanoseconds(digits) {
@@ -173,22 +181,22 @@ fn fraction(text: &[u8]) -> (i64, usize) {
     }
 }
 
-/// Nanoseconds of the digits after a point, and how many there are.
+/// Nanoseconds of the digits after a decimal point, and how many digits there are.
 fn nanoseconds(text: &[u8]) -> (i64, usize) {
     let length = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let digit = |place| if place < length { text.get(place).map_or(0, |byte| i64::from(byte - b'0')) } else { 0 };
     ((0..9).fold(0, |nanos, place| nanos * 10 + digit(place)), length)
 }
 
-/// Seconds east of UTC and the length of a zone, perhaps after a space; none and 0 where there is none.
+/// The offset of a zone that may follow a space, in seconds east of UTC, and the length of both.
 fn spaced_zone(text: &[u8]) -> (Option<i32>, usize) {
     let spaces = usize::from(text.first() == Some(&b' '));
-    let found = text.get(spaces..).and_then(zone).filter(|_| spaces == 0 || text.get(1) != Some(&b'Z'));
+    let found = text.get(spaces..).and_then(zone_offset).filter(|_| spaces == 0 || text.get(1) != Some(&b'Z'));
     found.map_or((None, 0), |(offset_s, length)| (i32::try_from(offset_s).ok(), length + spaces))
 }
 
-/// Seconds east of UTC of `Z`, `+01:00`, `+0100` or `+01`, and its length.
-fn zone(text: &[u8]) -> Option<(i64, usize)> {
+/// The offset of `Z`, `+01:00`, `+0100` or `+01`, in seconds east of UTC, and its length.
+fn zone_offset(text: &[u8]) -> Option<(i64, usize)> {
     let (sign, digits) = match text.split_first()? {
         (b'Z' | b'z', _) => return Some((0, 1)),
         (b'+', digits) => (1, digits),
@@ -196,39 +204,29 @@ fn zone(text: &[u8]) -> Option<(i64, usize)> {
         _ => return None,
     };
     let (&[tens, ones], rest) = digits.split_first_chunk::<2>()?;
-    let hour = pair(tens, ones)?;
+    let hour = two_digits(tens, ones)?;
     let colon = usize::from(rest.first() == Some(&b':'));
     let minute = rest.get(colon..).and_then(|rest| rest.first_chunk::<2>());
-    let minute = minute.and_then(|&[tens, ones]| pair(tens, ones));
+    let minute = minute.and_then(|&[tens, ones]| two_digits(tens, ones));
     let (minute, length) = minute.map_or((0, 3), |minute| (minute, 5 + colon));
     (hour < 24 && minute < 60).then_some((sign * (hour * 3600 + minute * 60), length))
 }
 
-/// 1 to 12 of the first three letters of an English month.
-fn month(name: &[u8; 3]) -> Option<i64> {
+/// The number, 1 to 12, of a month by the first three letters of its English name.
+fn month_number(name: &[u8; 3]) -> Option<i64> {
     let months = b"janfebmaraprmayjunjulaugsepoctnovdec";
     let index = months.chunks_exact(3).position(|month| name.eq_ignore_ascii_case(month))?;
     i64::try_from(index + 1).ok()
 }
 
-/// 2261-12-31.
+/// The last midnight in the range of years, 2261-12-31, in seconds since 1970.
 const LAST_MIDNIGHT_S: i64 = 106_650 * DAY_S;
 
-/// When a day begins in UTC, in seconds since 1970. Years are counted from March, so that the leap day is the last.
+/// When a day begins in UTC, in seconds since 1970; `None` for dates that do not exist or are out of range.
 fn midnight(year: i64, month: i64, day: i64) -> Option<i64> {
-    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let length = match month {
-        2 => 28 + i64::from(is_leap),
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    };
-    if !(1970..=2261).contains(&year) || !(1..=12).contains(&month) || !(1..=length).contains(&day) {
-        return None;
-    }
-    let year = if month <= 2 { year - 1 } else { year };
-    let (era, year) = (year.div_euclid(400), year.rem_euclid(400));
-    let day = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    Some((era * 146_097 + year * 365 + year / 4 - year / 100 + day - 719_468) * DAY_S)
+    let date = Date::new(year.try_into().ok()?, month.try_into().ok()?, day.try_into().ok()?).ok()?;
+    let midnight = Offset::UTC.to_timestamp(date.at(0, 0, 0, 0)).ok()?;
+    (1970..=2261).contains(&year).then(|| midnight.as_second())
 }
 
 #[cfg(test)]
@@ -309,7 +307,7 @@ mod tests {
         let fine_us = ns("2026-11-22T05:31:40.25Z") / 1000;
         for text in ["2026-11-22T05:31:40Z", "2026-11-22 06:31:40+01:00", "[22/Nov/2026:00:01:40 -0530]", "1795325500"]
         {
-            let found = clock.any(text.as_bytes());
+            let found = clock.any_notation(text.as_bytes());
             assert_eq!(found.map(|stamp| (stamp.ns, stamp.is_fine)), same, "{text}");
         }
         for text in [
@@ -321,13 +319,13 @@ mod tests {
             "1795325500250000000",
             "1795325500250000.5",
         ] {
-            let found = clock.any(text.as_bytes());
+            let found = clock.any_notation(text.as_bytes());
             assert_eq!(found.map(|stamp| (stamp.ns / 1000, stamp.is_fine)), Some((fine_us, true)), "{text}");
         }
         for wrong in
             ["", "-", "yesterday", "2026-11-22", "2026-11-22T05:31:40Zx", "1795325500s", "99999999999999999999"]
         {
-            assert_eq!(clock.any(wrong.as_bytes()), None, "{wrong}");
+            assert_eq!(clock.any_notation(wrong.as_bytes()), None, "{wrong}");
         }
     }
 
@@ -344,7 +342,7 @@ mod tests {
             ("2026-11-22T06:31:40", None),
             ("1795325500.25", None),
         ] {
-            assert_eq!(clock.any(text.as_bytes()).unwrap().offset_s, offset_s, "{text}");
+            assert_eq!(clock.any_notation(text.as_bytes()).unwrap().offset_s, offset_s, "{text}");
         }
     }
 
@@ -352,7 +350,7 @@ mod tests {
         #[test]
         fn what_is_written_is_read(second in 0..9_214_646_400i64, nanos in 0..1_000_000_000i64) {
             let written = Timestamp::new(second, i32::try_from(nanos).unwrap()).unwrap();
-            let stamp = Clock::default().any(written.to_string().as_bytes());
+            let stamp = Clock::default().any_notation(written.to_string().as_bytes());
             let expected = second.checked_mul(SECOND_NS).and_then(|ns| ns.checked_add(nanos));
             prop_assert_eq!(stamp.map(|stamp| stamp.ns), expected);
         }
@@ -361,7 +359,7 @@ mod tests {
         fn no_text_panics(text: Vec<u8>, stamp in "[0-9/:A-Z. +-]{0,30}") {
             let mut clock = Clock::default();
             let stamp = stamp.as_bytes();
-            let _ = (clock.any(&text), clock.any(stamp), clock.clf(stamp), clock.iso(stamp));
+            let _ = (clock.any_notation(&text), clock.any_notation(stamp), clock.clf(stamp), clock.iso(stamp));
         }
     }
 }

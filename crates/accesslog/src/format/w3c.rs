@@ -1,27 +1,26 @@
-//! The W3C's extended log file format (Hallam-Baker & Behlendorf 1996), as Microsoft's IIS and Amazon's CloudFront
-//! write it: a directive `#Fields:` says which fields the lines after it have. Times are in UTC and those of the end of
-//! the request.
+//! The W3C extended log file format (Hallam-Baker & Behlendorf 1996), as Microsoft's IIS and Amazon's CloudFront write
+//! it. A directive `#Fields:` lists the fields of the lines after it. Times are in UTC and mark the end of the request.
 //!
-//! Values stand between spaces, or between tabs where the directive or its lines have these: then values may have spaces.
-//! Between quotes, a quote is written twice.
+//! Values are separated by spaces, or by tabs if the directive or a line has tabs; then values may contain spaces.
+//! Inside quotes, a quote is doubled.
 
-use super::found::{Found, Parsed, Slot, begun, client, text};
-use super::number::{self, Unit};
+use super::number::{self, TimeUnit};
+use super::request::{Parsed, RawRequest, Slot, client_address, move_to_start, without_dash};
 use super::time::{self, Clock, Stamp};
 use crate::entry::Malformed;
 use memchr::{memchr, memchr2};
 
-/// What IIS writes if nobody has chosen.
+/// The default fields of IIS.
 const IIS: &str = "date time s-ip cs-method cs-uri-stem cs-uri-query s-port cs-username c-ip cs(User-Agent) \
                    cs(Referer) sc-status sc-substatus sc-win32-status time-taken";
 
-/// What CloudFront's standard logs have.
+/// The fields of CloudFront's standard logs.
 const CLOUDFRONT: &str = "date time x-edge-location sc-bytes c-ip cs-method cs(Host) cs-uri-stem sc-status cs(Referer) \
                           cs(User-Agent) cs-uri-query cs(Cookie) x-edge-result-type x-edge-request-id x-host-header \
                           cs-protocol cs-bytes time-taken";
 
-/// More fields than anybody has.
-const MOST_FIELDS: usize = 256;
+/// Upper bound of the number of fields.
+const MAX_FIELDS: usize = 256;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Column {
@@ -36,7 +35,7 @@ enum Column {
     Stem,
     Query,
     Protocol,
-    /// With the rank among names of the host.
+    /// The host; the field with the lowest rank counts.
     Host(u8),
     Agent,
     Referer,
@@ -48,29 +47,29 @@ enum Column {
 #[derive(Clone, Debug)]
 pub(crate) struct W3c {
     columns: Vec<Column>,
-    /// Whether a directive has said so.
+    /// Whether a directive has set the columns.
     is_declared: bool,
     is_cloudfront: bool,
     separator: Separator,
-    /// The day that a directive `#Date:` began, in seconds since 1970.
+    /// The start of the day in a directive `#Date:`, in seconds since 1970.
     day_s: Option<i64>,
     clock: Clock,
 }
 
-/// What stands between two values.
+/// The separator of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Separator {
-    /// A space or a tab, until a line shows that it is tabs.
+    /// A space or a tab, until a line turns out to have tabs.
     SpaceOrTab,
     Tab,
 }
 
-/// What is known of a line so far.
+/// The values read from a line so far.
 #[derive(Default)]
 struct State<'a> {
-    found: Found<'a>,
+    raw: RawRequest<'a>,
     day_s: Option<i64>,
-    /// Seconds and nanoseconds since midnight, and whether there were digits after the point.
+    /// Seconds and nanoseconds since midnight, and whether there is a fraction.
     time: Option<(i64, i64, bool)>,
     stamp: Option<Stamp>,
     forwarded: &'a [u8],
@@ -109,28 +108,28 @@ impl W3c {
         let mut is_at_end = false;
         for column in &self.columns {
             if is_at_end {
-                return Err(Malformed::at(line.len(), format!("{} fields, as #Fields says", self.columns.len())));
+                return Err(Malformed::at_byte(line.len(), format!("{} fields, as #Fields says", self.columns.len())));
             }
             let rest = line.get(at..).unwrap_or_default();
             let (value, length) = self.value(rest);
-            state.set(*column, value, self.is_cloudfront, &mut self.clock).map_err(|e| Malformed::at(at, e))?;
+            state.set(*column, value, self.is_cloudfront, &mut self.clock).map_err(|e| Malformed::at_byte(at, e))?;
             is_at_end = length == rest.len();
             at += length + usize::from(!is_at_end);
         }
-        // A separator may follow the last value. Fields that nothing declares are those of some years ago.
+        // A separator may follow the last value. Undeclared CloudFront fields are those of an older version, so more may follow.
         let has_more = !is_at_end && !line.get(at..).unwrap_or_default().trim_ascii().is_empty();
         if has_more && (self.is_declared || !self.is_cloudfront) {
-            return Err(Malformed::at(at, "the end of the line"));
+            return Err(Malformed::at_byte(at, "the end of the line"));
         }
         state.finish(line)
     }
 
-    /// Whether a line has as many values between tabs as there are fields.
+    /// Whether a line has at least as many tab-separated values as there are fields.
     fn has_tabs(&self, line: &[u8]) -> bool {
         self.columns.len() > 1 && memchr::memchr_iter(b'\t', line).count() + 1 >= self.columns.len()
     }
 
-    /// A value, without its quotes, and how many bytes it takes.
+    /// The first value of `rest` without its quotes, and its length with them.
     fn value<'a>(&self, rest: &'a [u8]) -> (Value<'a>, usize) {
         let end = |rest: &[u8]| {
             let end = match self.separator {
@@ -148,7 +147,7 @@ impl W3c {
         }
         let length = end(rest);
         let text = rest.get(..length).unwrap_or_default();
-        // Where tabs separate, spaces may pad.
+        // Between tabs, values may be padded with spaces.
         let text = if self.separator == Separator::Tab { text.trim_ascii() } else { text };
         (Value { text, has_quotes: false }, length)
     }
@@ -157,7 +156,7 @@ impl W3c {
         let lower = line.get(..16).unwrap_or(line).to_ascii_lowercase();
         if lower.starts_with(b"#fields:") {
             let names = line.get(8..).unwrap_or_default().split(|byte| matches!(byte, b' ' | b'\t'));
-            let names = names.filter(|name| !name.is_empty()).take(MOST_FIELDS);
+            let names = names.filter(|name| !name.is_empty()).take(MAX_FIELDS);
             let mut is_cloudfront = false;
             let columns: Vec<Column> = names
                 .map(|name| {
@@ -172,7 +171,7 @@ impl W3c {
             }
         } else if lower.starts_with(b"#date:") {
             let date = line.get(6..).unwrap_or_default().trim_ascii_start().first_chunk::<10>();
-            self.day_s = date.and_then(|date| self.clock.day(date)).or(self.day_s);
+            self.day_s = date.and_then(|date| self.clock.day_start_s(date)).or(self.day_s);
         }
         Ok(Parsed::Other)
     }
@@ -182,11 +181,11 @@ impl W3c {
 #[derive(Clone, Copy)]
 struct Value<'a> {
     text: &'a [u8],
-    /// Whether it has quotes that are written twice.
+    /// Whether it has doubled quotes.
     has_quotes: bool,
 }
 
-/// How long a text is that a quote ends which is not followed by another, and whether it has such pairs.
+/// The length of a text up to its closing quote, and whether it has doubled quotes.
 fn quoted_length(text: &[u8]) -> Option<(usize, bool)> {
     let mut at = 0;
     let mut has_quotes = false;
@@ -210,14 +209,14 @@ impl<'a> State<'a> {
     ) -> Result<(), &'static str> {
         let Value { text: raw, has_quotes } = value;
         if has_quotes && let Some(slot) = column.slot() {
-            self.found.doubled |= 1 << slot as u8;
+            self.raw.doubled |= 1 << slot as u8;
         }
-        let value = text(raw);
-        let entry = &mut self.found.entry;
+        let value = without_dash(raw);
+        let entry = &mut self.raw.entry;
         match column {
             Column::Skip => {}
             Column::Date => {
-                let day = raw.first_chunk::<10>().filter(|_| raw.len() == 10).and_then(|day| clock.day(day));
+                let day = raw.first_chunk::<10>().filter(|_| raw.len() == 10).and_then(|day| clock.day_start_s(day));
                 self.day_s = Some(day.ok_or("a date such as 2000-10-10")?);
             }
             Column::Time => {
@@ -227,15 +226,15 @@ impl<'a> State<'a> {
                 }
                 self.time = Some((second, nanos, length > 8));
             }
-            Column::Stamp => self.stamp = Some(clock.any(raw).ok_or("a time in seconds since 1970")?),
-            Column::Client => entry.client = client(value),
-            Column::Forwarded => self.forwarded = super::found::first_address(value),
+            Column::Stamp => self.stamp = Some(clock.any_notation(raw).ok_or("a time in seconds since 1970")?),
+            Column::Client => entry.client = client_address(value),
+            Column::Forwarded => self.forwarded = super::request::first_address(value),
             Column::Method if !value.iter().all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'-' | b'_')) => {
                 return Err("a method");
             }
             Column::Method => entry.method = value,
             Column::Stem => entry.target = value,
-            Column::Query => self.found.query = value,
+            Column::Query => self.raw.query = value,
             Column::Protocol => entry.protocol = value,
             Column::Host(rank) if !value.is_empty() && rank < self.host_rank => {
                 (entry.host, self.host_rank) = (value, rank);
@@ -248,13 +247,13 @@ impl<'a> State<'a> {
                 entry.status = status.ok_or("a status of three digits")?.0;
             }
             Column::Bytes => {
-                let bytes = number::bytes(raw).filter(|(_, length)| *length == raw.len());
+                let bytes = number::byte_count(raw).filter(|(_, length)| *length == raw.len());
                 entry.bytes = bytes.ok_or("a number of bytes")?.0;
             }
             Column::Taken => {
-                // The standard and CloudFront have seconds, IIS milliseconds without a point.
+                // The standard and CloudFront use seconds, IIS whole milliseconds.
                 let is_seconds = is_cloudfront || raw.contains(&b'.');
-                let unit = if is_seconds { Unit::Seconds } else { Unit::Milliseconds };
+                let unit = if is_seconds { TimeUnit::Seconds } else { TimeUnit::Milliseconds };
                 let taken = number::duration_or_none(raw, unit).filter(|(_, length)| *length == raw.len());
                 entry.service_ns = taken.ok_or("the time that the request took")?.0;
             }
@@ -265,26 +264,29 @@ impl<'a> State<'a> {
     fn finish(mut self, line: &[u8]) -> Result<Parsed<'a>, Malformed> {
         let stamp = match (self.stamp, self.day_s, self.time) {
             (Some(stamp), _, _) => Some(stamp),
-            (None, Some(day_s), Some((second, nanos, is_fine))) => time::stamp(day_s + second, nanos, is_fine),
+            (None, Some(day_s), Some((second, nanos, is_fine))) => {
+                time::stamp_from_seconds(day_s + second, nanos, is_fine)
+            }
             _ => None,
         };
-        let stamp = stamp.ok_or_else(|| Malformed::at(line.len(), "a date and a time, which #Fields has to have"))?;
-        let entry = &mut self.found.entry;
+        let stamp =
+            stamp.ok_or_else(|| Malformed::at_byte(line.len(), "a date and a time, which #Fields has to have"))?;
+        let entry = &mut self.raw.entry;
         if entry.method.is_empty() && entry.target.is_empty() {
-            return Err(Malformed::at(line.len(), "cs-method and cs-uri-stem, which #Fields has to have"));
+            return Err(Malformed::at_byte(line.len(), "cs-method and cs-uri-stem, which #Fields has to have"));
         }
         (entry.time_ns, entry.is_fine, entry.offset_s) = (stamp.ns, stamp.is_fine, stamp.offset_s);
-        self.found.may_be_absolute = true;
+        self.raw.may_be_absolute = true;
         if !self.forwarded.is_empty() {
             entry.client = self.forwarded;
         }
-        begun(&mut self.found.entry, true);
-        Ok(Parsed::Found(self.found))
+        move_to_start(&mut self.raw.entry, true);
+        Ok(Parsed::Request(self.raw))
     }
 }
 
 impl Column {
-    /// The text that it becomes, where that may have quotes.
+    /// The text of the entry that this column fills, if it may have doubled quotes.
     fn slot(self) -> Option<Slot> {
         match self {
             Column::Agent => Some(Slot::Agent),
@@ -303,7 +305,7 @@ fn column(name: &[u8]) -> Column {
         b"timestamp" | b"x-timestamp" => Column::Stamp,
         b"c-ip" => Column::Client,
         b"x-forwarded-for" | b"cs(x-forwarded-for)" => Column::Forwarded,
-        // The second is Microsoft's proxy's, like others below.
+        // `s-operation`, like some names below, comes from Microsoft's proxy.
         b"cs-method" | b"s-operation" => Column::Method,
         b"cs-uri-stem" | b"cs-uri" => Column::Stem,
         b"cs-uri-query" => Column::Query,

@@ -1,16 +1,16 @@
-//! Entries on their way from one thread to another: their numbers, and their texts in one piece.
+//! Batches of entries for another thread: the numbers of each entry, and the texts of all in one buffer.
 
 use super::LEAP_NS;
 use crate::Entry;
 
-/// So many go together, at most.
+/// Maximum number of entries in a batch.
 const ENTRIES: usize = 512;
-/// Or so many bytes of their texts, and those of one line more.
+/// Maximum bytes of their texts, not counting the last entry.
 const BYTES: usize = 64 * 1024;
-/// Texts of an entry.
+/// Number of texts of an entry.
 const TEXTS: usize = 7;
 
-/// Entries, in the order of their log.
+/// Entries in the order of their log.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     bytes: Vec<u8>,
@@ -20,7 +20,7 @@ pub(super) struct Batch {
 /// An entry without its texts.
 #[derive(Debug)]
 struct Packed {
-    /// By what it is merged with those of other logs.
+    /// The time by which the entry is merged with those of other logs.
     key_ns: i64,
     numbers: Entry<'static>,
     /// Where each text ends.
@@ -71,16 +71,16 @@ impl Batch {
     }
 }
 
-/// Finds keys: the time, but of a stamp that leaps ahead it is that of the next one if this is earlier.
+/// Computes merge keys: an entry's time, or if that leaps ahead, the time of the next entry if it is earlier.
 #[derive(Debug, Default)]
 pub(super) struct Packer {
     last_ns: Option<i64>,
-    /// The last one leapt there.
+    /// The time of the last entry, if that leapt ahead.
     leapt_ns: Option<i64>,
 }
 
 impl Packer {
-    /// Whether this time leaps ahead of those before.
+    /// Whether this time leaps ahead of the previous ones.
     pub fn leaps(&mut self, time_ns: i64) -> bool {
         if let Some(leapt_ns) = self.leapt_ns.take() {
             self.last_ns = Some(leapt_ns.min(time_ns));

@@ -1,17 +1,17 @@
-//! How bursty the arrivals in the peak window are, from its counts per second.
+//! Burstiness of the arrivals in the peak window, from its counts per second.
 
 use super::hurst;
 use brimful_core::profile::{Burstiness, Dispersion, Hurst};
 use brimful_estimate::{burst_factors, dispersion_curve};
 
-/// Epochs that a and b can be of, in seconds.
+/// Lengths of epochs to choose from for the burst factors a and b, in seconds.
 const EPOCHS_S: [usize; 8] = [1, 2, 5, 10, 20, 30, 60, 120];
-/// Requests in an epoch of these, on average; with fewer, an epoch is above the mean as soon as there is one in it.
-const REQUESTS: f64 = 10.0;
-/// Epochs that there are of these.
-const FEWEST_EPOCHS: usize = 20;
+/// Minimum mean requests per epoch; with fewer, a single request would exceed the mean.
+const MIN_REQUESTS_PER_EPOCH: f64 = 10.0;
+/// Minimum number of epochs.
+const MIN_EPOCHS: usize = 20;
 
-/// What a profile says.
+/// The burstiness in a profile.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Bursts {
     pub dispersion: Vec<Dispersion>,
@@ -21,14 +21,14 @@ pub(super) struct Bursts {
 }
 
 impl Bursts {
-    /// Of a window whose counts per second are not known.
+    /// The burstiness of a window whose counts per second are unknown.
     pub fn unknown() -> Bursts {
         let reason = "not enough data: the counts per second of the peak window are not all known";
         Bursts { hurst_missing: Some(reason.to_owned()), ..Bursts::default() }
     }
 }
 
-/// From the counts of its seconds.
+/// The burstiness of counts per second.
 pub(super) fn describe(seconds: &[u64]) -> Bursts {
     let (hurst, hurst_missing) = match hurst::estimate(seconds, 1.0) {
         Ok(hurst) => (Some(hurst), None),
@@ -37,10 +37,10 @@ pub(super) fn describe(seconds: &[u64]) -> Bursts {
     Bursts { dispersion: dispersion(seconds), burstiness: burstiness(seconds), hurst, hurst_missing }
 }
 
-/// In epochs of 1, 2, 4, … seconds; nothing where there are too few of them.
+/// The index of dispersion in epochs of 1, 2, 4, … seconds, as far as there are enough epochs.
 fn dispersion(seconds: &[u64]) -> Vec<Dispersion> {
     let curve = dispersion_curve(seconds).unwrap_or_default();
-    let enough = curve.into_iter().filter(|at| at.windows >= FEWEST_EPOCHS);
+    let enough = curve.into_iter().filter(|at| at.windows >= MIN_EPOCHS);
     enough
         .map(|at| Dispersion {
             epoch_s: at.window as f64,
@@ -51,12 +51,12 @@ fn dispersion(seconds: &[u64]) -> Vec<Dispersion> {
         .collect()
 }
 
-/// In the shortest epochs that have enough requests, or in the longest of which there are enough. What does not fill an
-/// epoch is left out.
+/// The burst factors in the shortest epochs with enough requests, else in the longest possible epochs. An incomplete
+/// last epoch is left out.
 fn burstiness(seconds: &[u64]) -> Option<Burstiness> {
     let rate = seconds.iter().sum::<u64>() as f64 / seconds.len().max(1) as f64;
-    let possible = || EPOCHS_S.into_iter().filter(|epoch| seconds.len() / epoch >= FEWEST_EPOCHS);
-    let epoch = possible().find(|epoch| rate * *epoch as f64 >= REQUESTS).or(possible().next_back())?;
+    let possible = || EPOCHS_S.into_iter().filter(|epoch| seconds.len() / epoch >= MIN_EPOCHS);
+    let epoch = possible().find(|epoch| rate * *epoch as f64 >= MIN_REQUESTS_PER_EPOCH).or(possible().next_back())?;
     let counts: Vec<u64> = seconds.chunks_exact(epoch).map(|seconds| seconds.iter().sum()).collect();
     let factors = burst_factors(&counts, epoch as f64).ok()?;
     Some(Burstiness { epoch_s: epoch as f64, a: factors.a?, b: factors.b, peak_to_mean: factors.peak_to_mean })

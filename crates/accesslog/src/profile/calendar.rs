@@ -1,13 +1,12 @@
-//! Requests by time, in whatever order they come.
+//! Requests by time, in any order.
 //!
-//! They are counted per minute, in one block for each day (UTC) that has any, and per second, in one block for each
-//! hour. There are at most [`MOST_DAYS`] days, 22 MiB; requests of further days are in totals only. There are at most
-//! [`MOST_HOURS`] hours, 11 MiB; when there are more, the one with the fewest requests gives up its seconds. Hours and
-//! weekdays are those that clocks in the zone show, also where these change: that is worked out at the end, for whole
-//! minutes.
+//! They are counted per minute, in one block for each day (UTC) with requests, and per second, in one block for each
+//! hour. At most [`MAX_DAYS`] days are kept, 22 MiB; requests of further days count in totals only. At most [`MAX_HOURS`]
+//! hours are kept, 11 MiB; when there are more, the hour with the fewest requests loses its seconds. Hours and weekdays
+//! follow the clocks of a time zone, including their changes; they are computed at the end, for whole minutes.
 //!
-//! A few stamps that are far away from all others do not stretch the span. What is separated by more than [`GAP_DAYS`]
-//! days from nearly all requests is not part of it, nor is what `strays` finds at its ends.
+//! A few stamps far away from all others do not extend the span: those separated by more than [`GAP_DAYS`] days from
+//! nearly all requests, and those that `strays` finds at the ends.
 
 mod strays;
 
@@ -16,38 +15,38 @@ use jiff::tz::TimeZone;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Days that requests can be of.
-pub(super) const MOST_DAYS: usize = 4_000;
-/// Hours whose seconds are known.
-pub(super) const MOST_HOURS: usize = 768;
-/// So many days without a request separate stray stamps from the log.
+/// Maximum number of days.
+pub(super) const MAX_DAYS: usize = 4_000;
+/// Maximum number of hours whose seconds are counted.
+pub(super) const MAX_HOURS: usize = 768;
+/// Number of days without a request that separates stray stamps from the log.
 const GAP_DAYS: i64 = 30;
-/// The span has at least this share of the requests; where stray stamps are more, they are none.
-const IN_SPAN: f64 = 0.99;
+/// Minimum share of the requests inside the span; if stray stamps would be more, they belong to the span.
+const MIN_SPAN_SHARE: f64 = 0.99;
 
 pub(super) const DAY_S: i64 = 86_400;
 const HOUR_S: i64 = 3_600;
 pub(super) const NS: i64 = 1_000_000_000;
-/// The most steps that a course has.
-const MOST_STEPS: i64 = 2_000;
-/// Lengths of a step, in minutes; beyond them whole days.
+/// Maximum number of steps of a rate curve.
+const MAX_STEPS: i64 = 2_000;
+/// Lengths of a step, in minutes; longer steps are whole days.
 const STEPS_MIN: [i64; 7] = [1, 5, 15, 60, 360, 720, 1_440];
 
-/// Counts of requests.
+/// Counts of requests by day, minute and second.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Calendar {
-    /// The second that was written last.
+    /// The second of the last request.
     second: Option<i64>,
     days: Vec<Day>,
     day_places: HashMap<i64, usize, RandomState>,
-    /// The place of the day that was written last, and of its minute; no day's, if there was no more room.
+    /// Index of the day of the last request; of no day if there was no room for it.
     day: usize,
     minute: usize,
     hours: Vec<Hour>,
     hour_places: HashMap<i64, usize, RandomState>,
-    /// The place of the hour that was written last.
+    /// Index of the hour of the last request.
     hour: usize,
-    /// Requests of days for which there was no more room.
+    /// Requests on days for which there was no room.
     pub left_out: u64,
     /// Requests in the busiest second.
     pub busiest_second: u64,
@@ -55,7 +54,7 @@ pub(super) struct Calendar {
 
 #[derive(Clone, Debug)]
 struct Day {
-    /// Since 1970.
+    /// Days since 1970.
     number: i64,
     requests: u64,
     first_ns: i64,
@@ -65,32 +64,32 @@ struct Day {
 
 #[derive(Clone, Debug)]
 struct Hour {
-    /// Since 1970.
+    /// Hours since 1970.
     number: i64,
     requests: u64,
     seconds: Box<[u32]>,
 }
 
-/// From the first request to the last.
+/// The time from the first request to the last, without stray ones.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Span {
     pub first_ns: i64,
     pub last_ns: i64,
     pub requests: u64,
-    /// Requests far before or after.
+    /// Requests far before or after the span.
     pub strays: u64,
 }
 
-/// Requests by clocks and weekdays.
+/// Requests by hour of the day and weekday, by the clocks of a zone.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Week {
     pub by_hour: Vec<u64>,
     pub by_weekday: Vec<u64>,
-    /// Mean rates, 7 × 24.
+    /// Mean rates, 7 weekdays × 24 hours.
     pub rates: Vec<Vec<f64>>,
 }
 
-/// Rates over the span.
+/// Rates over the span, in equal steps.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Course {
     pub from_s: i64,
@@ -99,12 +98,12 @@ pub(super) struct Course {
 }
 
 impl Calendar {
-    /// A request; `second` is the whole one of its time.
+    /// Adds a request; `second` is its time in whole seconds.
     #[inline]
     pub fn add(&mut self, time_ns: i64, second: i64) {
-        // Most come in the same second as the one before.
+        // Most requests come in the same second as the one before.
         if self.second != Some(second) {
-            self.go_to(second);
+            self.select(second);
         }
         match self.days.get_mut(self.day) {
             Some(day) => day.add(time_ns, self.minute),
@@ -118,7 +117,7 @@ impl Calendar {
         }
     }
 
-    /// All requests that lie in time, but for stray ones; `None` if there is none.
+    /// The span of all requests except stray ones; `None` if there are no requests.
     pub fn span(&self) -> Option<Span> {
         let mut days: Vec<&Day> = self.days.iter().collect();
         days.sort_unstable_by_key(|day| day.number);
@@ -130,14 +129,14 @@ impl Calendar {
             Some(Span { first_ns, last_ns, requests, strays: total - requests })
         };
         let main = groups.filter_map(span).max_by_key(|span| span.requests)?;
-        let main = if (main.requests as f64) < IN_SPAN * total as f64 { span(&days)? } else { main };
+        let main = if (main.requests as f64) < MIN_SPAN_SHARE * total as f64 { span(&days)? } else { main };
         Some(self.without_strays(&days, main))
     }
 
-    /// The span without the few requests at its ends that are further from the others than these are from one another.
+    /// The span without a few stray requests at its ends.
     fn without_strays(&self, days: &[&Day], span: Span) -> Span {
         let within = |minute: &(i64, u64)| (minute_of(span.first_ns)..=minute_of(span.last_ns)).contains(&minute.0);
-        let minutes = || days.iter().flat_map(|day| day.counted()).filter(within);
+        let minutes = || days.iter().flat_map(|day| day.minutes_with_requests()).filter(within);
         let Some(core) = strays::core(minutes, span.requests) else { return span };
         let mut trimmed = Span { requests: core.requests, strays: span.strays + span.requests - core.requests, ..span };
         if core.first_s > minute_of(span.first_ns) {
@@ -150,7 +149,7 @@ impl Calendar {
         trimmed
     }
 
-    /// The seconds of a minute that have requests, as far as they are known.
+    /// The seconds of a minute that have requests, if known.
     fn seconds_of_minute(&self, minute_s: i64) -> impl Iterator<Item = i64> {
         let hour = self.hour_places.get(&minute_s.div_euclid(HOUR_S)).and_then(|place| self.hours.get(*place));
         let seconds = hour.map_or(&[][..], |hour| &*hour.seconds);
@@ -164,15 +163,15 @@ impl Calendar {
         self.days.iter().flat_map(|day| day.minutes.iter()).max().map_or(0, |count| u64::from(*count))
     }
 
-    /// Rates in steps of whole minutes, at most [`MOST_STEPS`]; days begin when they begin in the zone.
+    /// Rates in at most [`MAX_STEPS`] steps of whole minutes. Steps of days begin at midnight in the zone.
     pub fn course(&self, span: &Span, zone: &TimeZone) -> Course {
         let (first, last) = (span.first_ns.div_euclid(NS), span.last_ns.div_euclid(NS));
-        // Whole minutes, as steps are made of these: before 1900 clocks went by the sun.
+        // Steps are whole minutes, but before 1900 many zones used local mean time, with seconds.
         let offset = offset_s(zone, first).div_euclid(60) * 60;
         let begin = |step_s: i64| (first + offset).div_euclid(step_s) * step_s - offset;
         let steps = |step_s: i64| (last - begin(step_s)).div_euclid(step_s) + 1;
-        let step_s = STEPS_MIN.iter().map(|minutes| minutes * 60).find(|step_s| steps(*step_s) <= MOST_STEPS);
-        let step_s = step_s.unwrap_or_else(|| ((last - first) / DAY_S / (MOST_STEPS - 1) + 1) * DAY_S);
+        let step_s = STEPS_MIN.iter().map(|minutes| minutes * 60).find(|step_s| steps(*step_s) <= MAX_STEPS);
+        let step_s = step_s.unwrap_or_else(|| ((last - first) / DAY_S / (MAX_STEPS - 1) + 1) * DAY_S);
         let mut counts = vec![0u64; usize::try_from(steps(step_s)).unwrap_or(0)];
         for (minute, count) in self.minutes() {
             let step = (minute - begin(step_s)).div_euclid(step_s);
@@ -184,13 +183,13 @@ impl Calendar {
         Course { from_s: begin(step_s), step_s, rates }
     }
 
-    /// Requests of the span by what clocks in the zone show.
+    /// Requests of the span by hour and weekday in the zone.
     pub fn week(&self, span: &Span, zone: &TimeZone) -> Week {
         let (from, to) = (minute_of(span.first_ns), minute_of(span.last_ns) + 60);
         let offsets = Offsets::new(zone, from, to);
         let mut requests = [0u64; 168];
         for (minute, count) in self.minutes().filter(|(minute, _)| (from..to).contains(minute)) {
-            requests[hour_of_week(minute + offsets.at(minute))] += count;
+            requests[hour_of_week(minute + offsets.offset_at(minute))] += count;
         }
         let mut seconds = [0i64; 168];
         for (range, offset) in &offsets.ranges {
@@ -209,16 +208,16 @@ impl Calendar {
         }
     }
 
-    /// Requests in these seconds, one after another; `None` where they are not known for all requests.
+    /// Requests in each of these seconds; `None` unless all requests in them are counted by the second.
     pub fn seconds(&self, range: Range<i64>) -> Option<Vec<u64>> {
-        if range.end - range.start > MOST_HOURS as i64 * HOUR_S {
+        if range.end - range.start > MAX_HOURS as i64 * HOUR_S {
             return None;
         }
         let mut counts = vec![0; usize::try_from(range.end - range.start).ok()?];
         for hour in (range.start.div_euclid(HOUR_S)..=(range.end - 1).div_euclid(HOUR_S)).map(|hour| hour * HOUR_S) {
             let seconds = self.hour_places.get(&(hour / HOUR_S)).and_then(|place| self.hours.get(*place));
             let (seconds, known) = seconds.map_or((&[][..], 0), |hour| (&*hour.seconds, hour.requests));
-            if known != self.in_hour(hour) {
+            if known != self.requests_in_hour(hour) {
                 return None;
             }
             for (second, count) in (hour..).zip(seconds).filter(|(second, _)| range.contains(second)) {
@@ -228,8 +227,8 @@ impl Calendar {
         Some(counts)
     }
 
-    /// The busiest window of so many seconds, whole minutes, that begins at a whole multiple of them; and its requests.
-    pub fn busiest(&self, seconds: i64) -> Option<(i64, u64)> {
+    /// The busiest window of so many seconds that begins at a whole multiple of them: its first second and its requests.
+    pub fn busiest_window(&self, seconds: i64) -> Option<(i64, u64)> {
         let mut windows = HashMap::<i64, u64, RandomState>::default();
         for (minute, count) in self.minutes() {
             *windows.entry(minute.div_euclid(seconds.max(60))).or_default() += count;
@@ -238,28 +237,28 @@ impl Calendar {
         busiest.map(|(number, count)| (number * seconds.max(60), count))
     }
 
-    /// Every minute that has requests, by its first second, with their number.
+    /// All minutes with requests: the first second of each and the number of requests.
     fn minutes(&self) -> impl Iterator<Item = (i64, u64)> {
-        self.days.iter().flat_map(Day::counted)
+        self.days.iter().flat_map(Day::minutes_with_requests)
     }
 
     /// Requests in the hour that begins with this second.
-    fn in_hour(&self, from: i64) -> u64 {
+    fn requests_in_hour(&self, from: i64) -> u64 {
         let day = self.day_places.get(&from.div_euclid(DAY_S)).and_then(|place| self.days.get(*place));
         let first = (from.rem_euclid(DAY_S) / 60) as usize;
         let minutes = day.and_then(|day| day.minutes.get(first..first + 60));
         minutes.unwrap_or(&[]).iter().map(|count| u64::from(*count)).sum()
     }
 
-    /// Finds the places of a second.
-    fn go_to(&mut self, second: i64) {
+    /// Selects the day, minute and hour of a second.
+    fn select(&mut self, second: i64) {
         self.second = Some(second);
         let (day, hour) = (second.div_euclid(DAY_S), second.div_euclid(HOUR_S));
         self.minute = (second.rem_euclid(DAY_S) / 60) as usize;
         if self.days.get(self.day).is_none_or(|known| known.number != day) {
             self.day = match self.day_places.get(&day) {
                 Some(place) => *place,
-                None if self.days.len() >= MOST_DAYS => usize::MAX,
+                None if self.days.len() >= MAX_DAYS => usize::MAX,
                 None => {
                     self.days.push(Day::new(day));
                     self.day_places.insert(day, self.days.len() - 1);
@@ -275,13 +274,13 @@ impl Calendar {
         }
     }
 
-    /// The place of a new hour; of the one with the fewest requests, if there is no other.
+    /// The index of a new hour; it replaces the hour with the fewest requests if there is no room.
     fn new_hour(&mut self, number: i64) -> usize {
         let mut place = self.hours.len();
-        if place < MOST_HOURS {
+        if place < MAX_HOURS {
             self.hours.push(Hour { number, requests: 0, seconds: vec![0; HOUR_S as usize].into() });
         } else {
-            // Not the last one written: its neighbours in the log belong to it.
+            // Keep the hour written last: neighbouring lines of the log belong to it.
             let others = self.hours.iter().enumerate().filter(|(at, _)| *at != self.hour);
             place = others.min_by_key(|(_, hour)| hour.requests).map_or(0, |(at, _)| at);
             if let Some(hour) = self.hours.get_mut(place) {
@@ -300,7 +299,7 @@ impl Day {
         Day { number, requests: 0, first_ns: i64::MAX, last_ns: i64::MIN, minutes: vec![0; 1_440].into() }
     }
 
-    /// A request in one of its minutes.
+    /// Adds a request in one of the day's minutes.
     #[inline]
     fn add(&mut self, time_ns: i64, minute: usize) {
         self.requests += 1;
@@ -311,15 +310,15 @@ impl Day {
         }
     }
 
-    /// Its minutes that have requests, by their first second.
-    fn counted(&self) -> impl DoubleEndedIterator<Item = (i64, u64)> {
+    /// Minutes of the day with requests: the first second of each and the number of requests.
+    fn minutes_with_requests(&self) -> impl DoubleEndedIterator<Item = (i64, u64)> {
         let first = self.number * DAY_S;
         let minutes = self.minutes.iter().enumerate().filter(|(_, count)| **count > 0);
         minutes.map(move |(minute, count)| (first + 60 * minute as i64, u64::from(*count)))
     }
 }
 
-/// By how many seconds clocks are ahead of UTC, from when to when.
+/// Offsets from UTC in seconds, each with the range of time in which it holds.
 struct Offsets {
     ranges: Vec<(Range<i64>, i64)>,
 }
@@ -342,24 +341,24 @@ impl Offsets {
         Offsets { ranges }
     }
 
-    fn at(&self, second: i64) -> i64 {
+    fn offset_at(&self, second: i64) -> i64 {
         let place = self.ranges.partition_point(|(range, _)| range.end <= second);
         self.ranges.get(place).or(self.ranges.last()).map_or(0, |(_, offset)| *offset)
     }
 }
 
-/// By how many seconds clocks in the zone are ahead of UTC then.
+/// Offset of the zone from UTC at that time, in seconds east.
 pub(super) fn offset_s(zone: &TimeZone, second: i64) -> i64 {
     let time = jiff::Timestamp::from_second(second);
     time.map_or(0, |time| i64::from(zone.to_offset(time).seconds()))
 }
 
-/// The first second of the minute.
+/// The first second of a request's minute.
 fn minute_of(time_ns: i64) -> i64 {
     time_ns.div_euclid(60 * NS) * 60
 }
 
-/// 0 to 167, from Monday's first, by a clock that showed 1970-01-01, a Thursday, at 0.
+/// The hour of the week, 0 to 167 from Monday 0:00, of a clock that showed 1970-01-01 (a Thursday) at 0.
 fn hour_of_week(local_s: i64) -> usize {
     (local_s.div_euclid(HOUR_S) + 3 * 24).rem_euclid(168) as usize
 }

@@ -1,34 +1,34 @@
-//! How many distinct texts there are, by HyperLogLog: Flajolet, Fusy, Gandouet & Meunier, *HyperLogLog*, 2007; the
-//! estimate from the registers is Ertl's (*New cardinality estimation algorithms for HyperLogLog sketches*, 2017, §4),
-//! which is as good for few texts as for many, so that no other way to count takes over in between. 16 kB; its standard
-//! error is [`ERROR`] of the number.
+//! Estimates the number of distinct texts by HyperLogLog: Flajolet, Fusy, Gandouet & Meunier, *HyperLogLog*, 2007. The
+//! estimator is Ertl's (*New cardinality estimation algorithms for HyperLogLog sketches*, 2017, §4), which is equally
+//! accurate for small and large numbers, without switching to another estimator in between. Memory: 16 kB. The relative
+//! standard error is [`ERROR`].
 
 use std::hash::{BuildHasher, Hasher};
 
-/// Registers are chosen by so many bits of the hash.
+/// Number of bits of the hash that select a register.
 const BITS: u32 = 14;
 const REGISTERS: usize = 1 << BITS;
-/// The bits that are left.
+/// The remaining bits.
 const REST: usize = 64 - BITS as usize;
 
-/// 1.04/√m: relative standard error of an estimate.
+/// Relative standard error of an estimate, 1.04/√m.
 pub(crate) const ERROR: f64 = 1.04 / 128.0;
 
-/// A hash of bytes that is the same in every process, with all its bits mixed.
+/// A well-mixed hash of bytes that is the same in every process.
 pub(crate) fn fixed_hash(text: &[u8]) -> u64 {
     let mut hasher = foldhash::fast::FixedState::default().build_hasher();
     hasher.write(text);
     mix(hasher.finish())
 }
 
-/// The last step of MurmurHash3 (Appleby 2011): one bit of the number changes half of the bits.
+/// The finalizer of MurmurHash3 (Appleby 2011): each input bit changes half of the output bits.
 pub(crate) fn mix(mut hash: u64) -> u64 {
     hash = (hash ^ (hash >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
     hash = (hash ^ (hash >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
     hash ^ (hash >> 33)
 }
 
-/// What is kept of the texts.
+/// The registers of a sketch.
 #[derive(Clone, Debug)]
 pub(crate) struct Distinct {
     registers: Vec<u8>,
@@ -41,7 +41,7 @@ impl Default for Distinct {
 }
 
 impl Distinct {
-    /// A text, by its [`fixed_hash`].
+    /// Adds a text by its [`fixed_hash`].
     pub fn add(&mut self, hash: u64) {
         let rank = ((hash << BITS).leading_zeros().min(REST as u32) + 1) as u8;
         if let Some(register) = self.registers.get_mut((hash >> REST) as usize) {
@@ -49,7 +49,7 @@ impl Distinct {
         }
     }
 
-    /// How many distinct ones there were.
+    /// The estimated number of distinct texts.
     pub fn estimate(&self) -> u64 {
         let mut with = [0.0; REST + 2];
         for register in &self.registers {
@@ -67,7 +67,7 @@ impl Distinct {
     }
 }
 
-/// x + Σ x^(2^k)·2^(k−1): what the empty registers stand for.
+/// x + Σ x^(2^k)·2^(k−1): the contribution of empty registers.
 fn sigma(mut x: f64) -> f64 {
     if x >= 1.0 {
         return f64::INFINITY;
@@ -84,7 +84,7 @@ fn sigma(mut x: f64) -> f64 {
     }
 }
 
-/// (1 − x − Σ (1 − x^(2^−k))²·2^−k)/3: what the full registers stand for.
+/// (1 − x − Σ (1 − x^(2^−k))²·2^−k)/3: the contribution of full registers.
 fn tau(mut x: f64) -> f64 {
     if x <= 0.0 || x >= 1.0 {
         return 0.0;

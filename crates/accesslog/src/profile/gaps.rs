@@ -1,10 +1,11 @@
-//! Times between one request of a log and the next.
+//! Times between consecutive requests of a log.
 //!
-//! Lines are a little out of order, so a request that came before the one above it has no time to it. A single stamp
-//! that is far behind or far ahead of the lines around it would make two such times wrong, and is passed over: each is
-//! looked at when the next one is known.
+//! Lines are slightly out of order; a request that came before the one above it contributes no gap. A single stamp far
+//! away from the lines around it would make two gaps wrong, so it is ignored: each stamp is judged when the next one is
+//! known.
 
-use super::{Histogram, NS};
+use super::NS;
+use super::histogram::Histogram;
 
 /// A stamp this far from its neighbours may be wrong.
 const LEAP_NS: i64 = 60 * NS;
@@ -14,11 +15,11 @@ const SET_BACK: u32 = 16;
 /// The distribution of times between requests.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Gaps {
-    found_ns: Histogram,
+    gaps_ns: Histogram,
     last_ns: Option<i64>,
-    /// The one after that, until the next one is known.
+    /// The stamp after `last_ns`, which waits for the next one.
     pending_ns: Option<i64>,
-    /// So many in a row are far behind the last one.
+    /// Number of consecutive stamps far behind `last_ns`.
     behind: u32,
 }
 
@@ -29,19 +30,19 @@ impl Gaps {
         let last_ns = self.last_ns.unwrap_or(pending_ns);
         let is_ahead = pending_ns > last_ns.saturating_add(LEAP_NS) || self.last_ns.is_none();
         if !(is_ahead && time_ns < pending_ns.saturating_sub(LEAP_NS)) {
-            self.take(pending_ns);
+            self.accept(pending_ns);
         }
     }
 
-    /// The distribution of all of them.
+    /// The distribution of all gaps.
     pub fn finish(mut self) -> Histogram {
         if let Some(pending_ns) = self.pending_ns.take() {
-            self.take(pending_ns);
+            self.accept(pending_ns);
         }
-        self.found_ns
+        self.gaps_ns
     }
 
-    fn take(&mut self, time_ns: i64) {
+    fn accept(&mut self, time_ns: i64) {
         let Some(last_ns) = self.last_ns else {
             self.last_ns = Some(time_ns);
             return;
@@ -55,7 +56,7 @@ impl Gaps {
         self.behind = 0;
         self.last_ns = Some(time_ns);
         if time_ns >= last_ns {
-            self.found_ns.add(time_ns.abs_diff(last_ns));
+            self.gaps_ns.add(time_ns.abs_diff(last_ns));
         }
     }
 }

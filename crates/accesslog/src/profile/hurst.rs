@@ -1,60 +1,61 @@
 //! The Hurst parameter of arrivals, by wavelets: Abry & Veitch, *Wavelet analysis of long-range-dependent traffic*,
 //! 1998, with Haar details of counts per epoch.
 //!
-//! The energy of octave j is the mean of its m squared details. Where arrivals are long-range dependent it grows like
-//! 2^(j·(2H−1)), so H comes from the slope of its binary logarithm, each weighted by the reciprocal of its variance:
-//! 2/(m·ln²2) when details are independent and normal; their logarithm's bias, −1/(m·ln 2), is taken off. A straight
-//! line through the counts is subtracted first: Haar details are blind to a level, but not to a slope.
+//! The energy of octave j is the mean of its m squared details. For long-range dependent arrivals it grows like
+//! 2^(j·(2H−1)), so H follows from the slope of its binary logarithm. Each logarithm is weighted by the reciprocal of its
+//! variance, 2/(m·ln²2) for independent normal details, and corrected for its bias, −1/(m·ln 2). A straight line
+//! through the counts is subtracted first: Haar details ignore a level, but not a slope.
 //!
-//! Arrivals at a given rate are Poisson, which adds the mean count to the energy of every octave and hides the rate's
-//! own course in the short ones. It is subtracted if something is left: if [`FEWEST_OCTAVES`] have energies that are
-//! larger by two standard errors. Otherwise the energies are taken as they are, as those of Poisson arrivals have a
-//! slope of zero, H = 0.5, to begin with.
+//! Arrivals at a given rate are Poisson, which adds the mean count to the energy of every octave and hides the variation
+//! of the rate in short octaves. The mean count is subtracted if enough remains: if at least [`MIN_OCTAVES`] octaves
+//! exceed it by two standard errors. Otherwise the energies are used unchanged, as those of Poisson arrivals have a slope
+//! of zero, H = 0.5.
 //!
-//! Octaves that are too short to scale are left out: of all first octaves the smallest is taken from which on the
-//! energies lie on a straight line as far as chance allows (χ², 95 %; in the manner of Veitch, Abry & Taqqu 2003).
+//! Octaves below the scaling range are left out: the first octave is the smallest one from which the energies lie on a
+//! straight line within random variation (χ², 95 %; similar to Veitch, Abry & Taqqu 2003).
 
 use brimful_core::profile::Hurst;
 use brimful_core::quantity::number;
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
-/// The longest octave has at least so many details.
-const FEWEST_DETAILS: usize = 16;
-/// With fewer octaves there is no slope that could be wrong.
-const FEWEST_OCTAVES: usize = 4;
-/// Seconds that a window has at least.
-const SHORTEST_S: f64 = 512.0;
-/// Counts of an epoch, on average; with fewer, epochs are put together.
-const FEWEST_IN_EPOCH: f64 = 0.5;
+/// Minimum number of details of an octave.
+const MIN_DETAILS: usize = 16;
+/// Minimum number of octaves from which to estimate a slope.
+const MIN_OCTAVES: usize = 4;
+/// Minimum length of a window, in seconds.
+const MIN_WINDOW_S: f64 = 512.0;
+/// Minimum mean count of an epoch; with fewer, epochs are merged.
+const MIN_MEAN_COUNT: f64 = 0.5;
 
-/// From counts per epoch; why there is none, where there is none.
+/// Estimates H from counts per epoch. The error is the reason why there is no estimate.
 pub(super) fn estimate(counts: &[u64], epoch_s: f64) -> Result<Hurst, String> {
     let seconds = counts.len() as f64 * epoch_s;
-    if seconds < SHORTEST_S {
+    if seconds < MIN_WINDOW_S {
         return Err(format!(
             "not enough data: the peak window has {} s, and {} s are needed",
             number(seconds),
-            number(SHORTEST_S)
+            number(MIN_WINDOW_S)
         ));
     }
     let (mut counts, mut epoch_s) = (counts.iter().map(|count| *count as f64).collect::<Vec<f64>>(), epoch_s);
-    while mean(&counts) < FEWEST_IN_EPOCH && counts.len() > 1 {
-        (counts, epoch_s) = (pairs(&counts, |a, b| a + b), 2.0 * epoch_s);
+    while mean(&counts) < MIN_MEAN_COUNT && counts.len() > 1 {
+        (counts, epoch_s) = (combine_pairs(&counts, |a, b| a + b), 2.0 * epoch_s);
     }
     let octaves = octaves(&counts);
-    if octaves.len() < FEWEST_OCTAVES {
+    if octaves.len() < MIN_OCTAVES {
         return Err(format!(
-            "not enough data: with epochs of {} s, which have {FEWEST_IN_EPOCH} requests or more on average, there are \
-             {} octaves of the {FEWEST_OCTAVES} that are needed",
+            "not enough data: with epochs of {} s, which have {MIN_MEAN_COUNT} requests or more on average, there are \
+             {} octaves of the {MIN_OCTAVES} that are needed",
             number(epoch_s),
             octaves.len()
         ));
     }
     let poisson = mean(&counts);
-    let is_more_than_poisson = octaves.iter().filter(|octave| octave.exceeds(poisson)).count() >= FEWEST_OCTAVES;
+    let is_more_than_poisson = octaves.iter().filter(|octave| octave.exceeds(poisson)).count() >= MIN_OCTAVES;
     let subtracted = if is_more_than_poisson { poisson } else { 0.0 };
     let points: Vec<Point> = octaves.iter().filter_map(|octave| octave.without(subtracted, poisson)).collect();
-    let line = settled(&points).ok_or("the energies of the octaves lie on no straight line: no one scaling holds")?;
+    let line = longest_good_line(&points)
+        .ok_or("the energies of the octaves lie on no straight line: no one scaling holds")?;
     let value = (line.slope + 1.0) / 2.0;
     let half = 1.96 * line.error / 2.0;
     Ok(Hurst {
@@ -74,7 +75,7 @@ struct Octave {
     details: f64,
 }
 
-/// What a line is laid through: the logarithm of an energy, and its variance.
+/// A point for the regression: the logarithm of an octave's energy, and its variance.
 #[derive(Clone, Copy, Debug)]
 struct Point {
     octave: f64,
@@ -88,34 +89,35 @@ struct Line {
     slope: f64,
     /// Standard error of the slope.
     error: f64,
-    /// Weighted squares of the distances.
+    /// Weighted sum of squared residuals.
     chi: f64,
     /// The first and the last octave.
     from: f64,
     to: f64,
 }
 
-/// Half the squared difference of two neighbouring sums of n = 2^(j−1) counts, over n; octave 1 first.
+/// The octaves of counts, octave 1 first. A detail is half the squared difference of two neighbouring sums of n = 2^(j−1)
+/// counts, over n.
 fn octaves(counts: &[f64]) -> Vec<Octave> {
     let (mut sums, mut n) = (without_line(counts), 1.0);
     let mut octaves = Vec::new();
-    while sums.len() >= 2 * FEWEST_DETAILS {
-        let details = pairs(&sums, |a, b| (a - b).powi(2) / (2.0 * n));
+    while sums.len() >= 2 * MIN_DETAILS {
+        let details = combine_pairs(&sums, |a, b| (a - b).powi(2) / (2.0 * n));
         let number = (octaves.len() + 1) as f64;
         octaves.push(Octave { number, energy: mean(&details), details: details.len() as f64 });
-        (sums, n) = (pairs(&sums, |a, b| a + b), 2.0 * n);
+        (sums, n) = (combine_pairs(&sums, |a, b| a + b), 2.0 * n);
     }
     octaves
 }
 
 impl Octave {
-    /// Whether it is more than Poisson arrivals have by two standard errors.
+    /// Whether the energy exceeds that of Poisson arrivals by two standard errors.
     fn exceeds(&self, poisson: f64) -> bool {
         self.energy > poisson * (1.0 + 2.0 * (2.0 / self.details).sqrt())
     }
 
-    /// What is left without a part that is known: as well known as the whole. `None` where nothing is left, and where
-    /// there is nothing but what rounding leaves of even counts.
+    /// The logarithm of the energy without `part`, with the absolute error of the whole energy. `None` if nothing but
+    /// rounding errors remains.
     fn without(&self, part: f64, mean_count: f64) -> Option<Point> {
         let left = self.energy - part;
         if left < 1e-9 * mean_count {
@@ -127,16 +129,16 @@ impl Octave {
     }
 }
 
-/// The line from the smallest first octave on from which there is one.
-fn settled(points: &[Point]) -> Option<Line> {
+/// The line from the smallest first octave that gives a good fit.
+fn longest_good_line(points: &[Point]) -> Option<Line> {
     let lines = (0..points.len()).filter_map(|first| points.get(first..));
-    lines.filter(|rest| rest.len() >= FEWEST_OCTAVES).find_map(|rest| {
+    lines.filter(|rest| rest.len() >= MIN_OCTAVES).find_map(|rest| {
         let line = line(rest);
-        (line.chi <= most_by_chance(rest.len() - 2)).then_some(line)
+        (line.chi <= chi_squared_limit(rest.len() - 2)).then_some(line)
     })
 }
 
-fn most_by_chance(freedom: usize) -> f64 {
+fn chi_squared_limit(freedom: usize) -> f64 {
     ChiSquared::new(freedom as f64).map_or(0.0, |chi| chi.inverse_cdf(0.95))
 }
 
@@ -152,7 +154,7 @@ fn line(points: &[Point]) -> Line {
     Line { slope, error: spread.sqrt().recip(), chi, from: octave(points.first()), to: octave(points.last()) }
 }
 
-/// The counts without their straight line of least squares.
+/// Subtracts the least-squares line from counts.
 fn without_line(counts: &[f64]) -> Vec<f64> {
     let level = mean(counts);
     let centre = (counts.len() as f64 - 1.0) / 2.0;
@@ -163,8 +165,8 @@ fn without_line(counts: &[f64]) -> Vec<f64> {
     times().zip(counts).map(|(t, count)| count - level - slope * t).collect()
 }
 
-/// Of each two values one after another.
-fn pairs(values: &[f64], of_two: impl Fn(f64, f64) -> f64) -> Vec<f64> {
+/// Combines each two consecutive values.
+fn combine_pairs(values: &[f64], of_two: impl Fn(f64, f64) -> f64) -> Vec<f64> {
     values.chunks_exact(2).map(|pair| of_two(pair[0], pair[1])).collect()
 }
 

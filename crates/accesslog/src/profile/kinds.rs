@@ -1,16 +1,16 @@
-//! Requests by status, by method, and why answers have no body.
+//! Counts of requests by status and by method, and the reasons why responses have no body.
 
 use super::urls::is_same;
 use crate::Entry;
 use std::collections::BTreeMap;
 
-/// Distinct methods that are counted by name.
-const MOST_METHODS: usize = 32;
-/// The longest method that is registered, `UPDATEREDIRECTREF`, has one more.
-const LONGEST_METHOD: usize = 16;
+/// Maximum number of methods that are counted by name.
+const MAX_METHODS: usize = 32;
+/// Maximum length of a method; the longest registered one, `UPDATEREDIRECTREF`, has 17 letters.
+const MAX_METHOD_BYTES: usize = 16;
 const STATUSES: usize = 1_000;
 
-/// Counts of requests. At most a few kB.
+/// Counts of requests, in a few kB.
 #[derive(Clone, Debug)]
 pub(super) struct Kinds {
     status: Vec<u64>,
@@ -21,10 +21,10 @@ pub(super) struct Kinds {
     zero_length: [u64; REASONS.len()],
 }
 
-/// Why there is no body, in the order of [`Kinds::zero_length`].
+/// Reasons for having no body, in the order of [`Kinds::zero_length`].
 const REASONS: [&str; 7] = ["head", "not_modified", "aborted", "not_found", "redirect", "error", "other"];
 
-/// Places in [`REASONS`].
+/// Indices into [`REASONS`].
 #[derive(Clone, Copy)]
 enum Reason {
     Head,
@@ -59,13 +59,13 @@ impl Kinds {
         }
     }
 
-    /// By status; what is above 999 as `other`.
+    /// Counts by status; values above 999 as `other`.
     pub fn status(&self) -> BTreeMap<String, u64> {
         let all = self.status.iter().enumerate().map(|(status, count)| (status.to_string(), *count));
         all.chain([("other".to_owned(), self.status_other)]).filter(|(_, count)| *count > 0).collect()
     }
 
-    /// By method; what is no method as `invalid`.
+    /// Counts by method; texts that are no method as `invalid`.
     pub fn methods(&self) -> BTreeMap<String, u64> {
         let named = self.methods.iter().map(|(method, count)| (method.to_string(), *count));
         let rest = [("other".to_owned(), self.methods_other), ("invalid".to_owned(), self.methods_invalid)];
@@ -78,8 +78,7 @@ impl Kinds {
         all.filter(|(_, count)| *count > 0).collect()
     }
 
-    /// Where requests with this method are counted. The one that is found moves a place ahead, so the usual ones are
-    /// found first.
+    /// The counter of a method. The method moves one place ahead, so that common methods are found first.
     #[inline]
     fn method(&mut self, method: &[u8]) -> &mut u64 {
         let found = self.methods.iter().position(|(known, _)| is_same(known.as_bytes(), method));
@@ -90,7 +89,7 @@ impl Kinds {
                 at - 1
             }
             None if !is_method(method) => return &mut self.methods_invalid,
-            None if self.methods.len() == MOST_METHODS => return &mut self.methods_other,
+            None if self.methods.len() == MAX_METHODS => return &mut self.methods_other,
             None => {
                 self.methods.push((String::from_utf8_lossy(method).into(), 0));
                 self.methods.len() - 1
@@ -103,18 +102,18 @@ impl Kinds {
     }
 }
 
-/// Upper-case letters; WebDAV and UPnP have hyphens too.
+/// Whether a text consists of upper-case letters, or hyphens as in WebDAV and UPnP.
 fn is_method(method: &[u8]) -> bool {
     let is_letter = |byte: &u8| byte.is_ascii_uppercase() || *byte == b'-';
-    (1..=LONGEST_METHOD).contains(&method.len()) && method.iter().all(is_letter)
+    (1..=MAX_METHOD_BYTES).contains(&method.len()) && method.iter().all(is_letter)
 }
 
-/// Why an answer without a body has none. What the method says comes before what the status says.
+/// Why a response has no body. The method takes precedence over the status.
 fn reason(entry: &Entry<'_>) -> Reason {
     match entry.status {
         _ if entry.method == b"HEAD" => Reason::Head,
         304 => Reason::NotModified,
-        // 499: nginx, where the client closed the connection.
+        // nginx writes 499 if the client closed the connection.
         0 | 408 | 499 => Reason::Aborted,
         404 | 410 => Reason::NotFound,
         300..=399 => Reason::Redirect,
@@ -174,7 +173,7 @@ mod tests {
         }
         kinds.add(&entry(b"LONGER-THAN-SIXTEEN", 200, None));
         let methods = kinds.methods();
-        assert!(methods.len() <= MOST_METHODS + 2, "{methods:?}");
+        assert!(methods.len() <= MAX_METHODS + 2, "{methods:?}");
         assert_eq!(methods.values().sum::<u64>(), 260);
         // Single bytes: 27 of them are `-` and letters.
         assert!(methods["AA"] == 10 && methods["invalid"] == 74 && methods["other"] > 50, "{methods:?}");

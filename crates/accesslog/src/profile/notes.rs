@@ -1,36 +1,38 @@
-//! What a reader has to know before the figures of a profile are used.
+//! Warnings about the figures of a profile.
 
+use super::Profiler;
 use super::bursts::Bursts;
 use super::calendar::{NS, Span};
-use super::{Profiler, Window};
+use super::window::Window;
 use crate::Entry;
-use crate::read::Read;
+use crate::read::ReadSummary;
 use brimful_core::quantity::{count, number, percent};
 
-/// A share of lines or requests from which on it matters.
-const MUCH: f64 = 0.01;
-/// With fewer requests, stamps may all be at the same minute by chance; with fewer clients, agents may be many.
-const FEWEST: u64 = 30;
-/// So many agents for each client are forged.
+/// Share of lines or requests from which a problem is reported.
+const REPORTED_SHARE: f64 = 0.01;
+/// Minimum number of requests, or of clients, for a problem to be reported: fewer may coincide by chance.
+const MIN_COUNT: u64 = 30;
+/// Number of agents per client from which agents are taken for forged.
 const AGENTS_PER_CLIENT: u64 = 3;
 const HOUR_NS: u64 = 3_600 * NS as u64;
 const DAY_NS: i64 = 86_400 * NS;
 
-/// What is remembered of stamps and other fields, in order to say it.
+/// Counts from which the notes are made.
 #[derive(Clone, Debug)]
-pub(super) struct Seen {
-    /// One bit for each second of a minute, and minute of an hour, that a stamp has.
+pub(super) struct FieldCounts {
+    /// Bits of the seconds of the minute that occur in stamps.
     seconds: u64,
+    /// Bits of the minutes of the hour that occur in stamps.
     minutes: u64,
     fine: u64,
     with_bytes: u64,
     with_agent: u64,
-    /// Requests later than a day from now.
+    /// Requests with stamps after `tomorrow_ns`.
     future: u64,
     tomorrow_ns: i64,
 }
 
-impl Default for Seen {
+impl Default for FieldCounts {
     fn default() -> Self {
         let now = i64::try_from(jiff::Timestamp::now().as_nanosecond()).unwrap_or(i64::MAX);
         let tomorrow_ns = now.saturating_add(DAY_NS);
@@ -38,8 +40,8 @@ impl Default for Seen {
     }
 }
 
-impl Seen {
-    /// A request; `second` is the whole one of its time.
+impl FieldCounts {
+    /// Adds a request; `second` is its time in whole seconds.
     #[inline]
     pub fn add(&mut self, entry: &Entry<'_>, second: i64) {
         let second = second.rem_euclid(3_600);
@@ -51,14 +53,20 @@ impl Seen {
         self.future += u64::from(entry.time_ns > self.tomorrow_ns);
     }
 
-    /// Whether stamps are known to less than a second.
+    /// Whether any stamp has fractions of a second.
     pub fn has_fine_stamps(&self) -> bool {
         self.fine > 0
     }
 }
 
-/// One sentence each, what concerns the whole log first.
-pub(super) fn notes(profiler: &Profiler, read: &Read, span: &Span, window: &Window, bursts: &Bursts) -> Vec<String> {
+/// Notes of one sentence each; those about the whole log come first.
+pub(super) fn notes(
+    profiler: &Profiler,
+    read: &ReadSummary,
+    span: &Span,
+    window: &Window,
+    bursts: &Bursts,
+) -> Vec<String> {
     let notes = [
         malformed(read),
         out_of_order(read),
@@ -74,26 +82,26 @@ pub(super) fn notes(profiler: &Profiler, read: &Read, span: &Span, window: &Wind
         hurst(bursts),
     ];
     let mut notes: Vec<String> = notes.into_iter().flatten().collect();
-    // How lines were read comes before what their figures say.
+    // Notes on how lines were read come before all others.
     notes.splice(0..0, read.formats.remarks());
     notes
 }
 
-fn malformed(read: &Read) -> Option<String> {
+fn malformed(read: &ReadSummary) -> Option<String> {
     let lines = &read.lines;
     let share = lines.malformed as f64 / lines.read.max(1) as f64;
-    (share > MUCH).then(|| {
+    (share > REPORTED_SHARE).then(|| {
         let (malformed, share) = (count(lines.malformed), percent(share));
-        format!("{malformed} lines ({share}) are malformed: what they say is in no figure, so check the format.")
+        format!("{malformed} lines ({share}) are malformed and in no figure: check the format.")
     })
 }
 
-fn out_of_order(read: &Read) -> Option<String> {
+fn out_of_order(read: &ReadSummary) -> Option<String> {
     let share = read.lines.out_of_order as f64 / read.lines.parsed.max(1) as f64;
-    (share > MUCH).then(|| {
+    (share > REPORTED_SHARE).then(|| {
         format!(
-            "{} of the requests come before one above them in the log: servers write them when they end; times between \
-             requests leave these out.",
+                        "{} of the requests come before one above them in the log: servers write a line when the response ends. Times \
+                         between requests leave these out.",
             percent(share)
         )
     })
@@ -103,15 +111,16 @@ fn strays(span: &Span) -> Option<String> {
     (span.strays > 0).then(|| {
         let strays = count(span.strays);
         format!(
-            "Requests far before or after all others: {strays}; the span and its rates leave them out. A download that \
-             began long before, or a clock that was wrong, leaves such stamps."
+            "Requests far before or after all others: {strays}. The span and its rates leave them out. A download that \
+                         began long before the log, or a wrong clock, leaves such stamps."
         )
     })
 }
 
 fn left_out(profiler: &Profiler) -> Option<String> {
     let left_out = profiler.calendar.left_out;
-    (left_out > 0).then(|| format!("Requests on more days than can be counted: {}; no rate has them.", count(left_out)))
+    (left_out > 0)
+        .then(|| format!("Requests on more days than can be counted: {}; they are in no rate.", count(left_out)))
 }
 
 fn future(profiler: &Profiler) -> Option<String> {
@@ -124,15 +133,15 @@ fn short(profiler: &Profiler, span: &Span) -> Option<String> {
     (seconds < 60.0).then(|| format!("The log spans {} s only: its rates are those of a moment.", number(seconds)))
 }
 
-/// Stamps that were made coarse, as in some published logs.
+/// A note about coarse stamps, as in some published logs.
 fn same_stamps(profiler: &Profiler, span: &Span) -> Option<String> {
     let (seen, busiest) = (&profiler.seen, profiler.calendar.busiest_second);
     let (requests, length) = (profiler.requests, span.last_ns.abs_diff(span.first_ns));
     let only = |bits: u64| (bits.count_ones() == 1).then(|| bits.trailing_zeros());
-    if requests < FEWEST {
+    if requests < MIN_COUNT {
         return None;
     }
-    let rates = "rates and bursts of less than that are not what the site saw";
+    let rates = "rates and bursts over shorter times are not those of the site";
     if busiest == requests {
         return Some(format!(
             "All {} requests are in one second: check that the stamps are what they seem.",
@@ -156,16 +165,16 @@ fn no_sizes(profiler: &Profiler) -> Option<String> {
     (profiler.seen.with_bytes == 0 && profiler.bytes == 0).then(|| note.to_owned())
 }
 
-/// Where the log goes back to a window that was given up.
+/// A note about logs that return to an earlier window which was no longer kept.
 fn given_up(profiler: &Profiler, window: &Window) -> Option<String> {
-    // Only whole minutes are known.
+    // The calendar counts whole minutes.
     if profiler.options.peak.is_some() || !window.seconds.is_multiple_of(60) {
         return None;
     }
-    let (_, busiest) = profiler.calendar.busiest(i64::try_from(window.seconds).ok()?)?;
+    let (_, busiest) = profiler.calendar.busiest_window(i64::try_from(window.seconds).ok()?)?;
     (busiest > window.requests).then(|| {
         format!(
-            "The log is not in the order of time: the peak window is one of {} requests, but the busiest has {}.",
+            "The log is not in the order of time: the peak window shown has {} requests, but the busiest one has {}.",
             count(window.requests),
             count(busiest)
         )
@@ -179,7 +188,7 @@ fn sessions(profiler: &Profiler) -> Option<String> {
         let note = "The log has no agents: clients with one address are one, so sessions are fewer and longer.";
         return Some(note.to_owned());
     }
-    (addresses >= FEWEST && clients >= AGENTS_PER_CLIENT * addresses).then(|| {
+    (addresses >= MIN_COUNT && clients >= AGENTS_PER_CLIENT * addresses).then(|| {
         format!(
             "{} addresses have {} agents: either many clients share an address, or agents are forged and sessions are \
              fewer and longer than shown.",

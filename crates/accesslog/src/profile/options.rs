@@ -1,53 +1,61 @@
-//! What a profile is to be of.
+//! Options of a profile, and the class keys of requests.
 
+use super::urls::url;
+use crate::Entry;
 use jiff::tz::TimeZone;
+use std::fmt::Write;
 
-/// What becomes of requests of robots.
+/// The key of URLs that match no pattern, of empty hosts, and of keys beyond the maximum number.
+pub(crate) const OTHER: &str = "other";
+/// Bytes of a host that are considered.
+const MAX_HOST_BYTES: usize = 255;
+
+/// What to do with requests of robots.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Robots {
-    /// They are requests as all others.
+    /// Count them like all others.
     #[default]
     Keep,
-    /// They are left out.
+    /// Leave them out.
     Drop,
-    /// All others are left out.
+    /// Leave out all others.
     Only,
 }
 
-/// What classes of requests are made of.
+/// How requests are divided into classes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ClassBy {
-    /// The bytes of their answers.
+    /// By the bytes of their responses.
     #[default]
     Size,
-    /// Their URLs: name and pattern, in which `*` stands for anything; the first that fits.
+    /// By URL: names and patterns, in which `*` stands for any text; the first match counts.
     Url(Vec<(String, String)>),
-    /// The status of their answers.
+    /// By the status of their responses.
     Status,
-    /// Their virtual hosts.
+    /// By virtual host.
     Host,
 }
 
-/// What a profile is to be of.
+/// Options of a profile.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// Where hours and days are those of the clocks.
+    /// The time zone of hours and days.
     pub zone: TimeZone,
     /// Length of the peak window, in seconds.
     pub window_s: u64,
-    /// The peak window, where it is not the busiest: from when to when, in nanoseconds since 1970.
+    /// The peak window, unless the busiest one is to be found: from and to, in nanoseconds since 1970.
     pub peak: Option<(i64, i64)>,
-    /// What becomes of robots.
+    /// What to do with requests of robots.
     pub robots: Robots,
-    /// What classes are made of.
+    /// How requests are divided into classes.
     pub class_by: ClassBy,
-    /// How many classes, where that is not found.
+    /// The number of classes, unless it is to be found.
     pub classes: Option<usize>,
-    /// Whether sessions are looked for.
+    /// Whether to look for sessions.
     pub sessions: bool,
-    /// A pause that ends one, in seconds.
+    /// The pause that ends a session, in seconds.
     pub session_gap_s: f64,
-    /// A pause that goes on with a burst of one.
+    /// The longest pause inside a burst of a session, in seconds.
     pub burst_gap_s: f64,
 }
 
@@ -64,5 +72,99 @@ impl Default for Options {
             session_gap_s: 1_800.0,
             burst_gap_s: 1.0,
         }
+    }
+}
+
+impl ClassBy {
+    /// The key of a request, stored in `text` if necessary; `None` if classes are made by size.
+    pub(super) fn key<'a>(&'a self, entry: &Entry<'_>, text: &'a mut String) -> Option<&'a str> {
+        match self {
+            ClassBy::Size => None,
+            ClassBy::Url(patterns) => {
+                let found = patterns.iter().find(|(_, pattern)| matches_pattern(pattern.as_bytes(), url(entry.target)));
+                Some(found.map_or(OTHER, |(name, _)| name.as_str()))
+            }
+            ClassBy::Status => {
+                text.clear();
+                // Writing to a string cannot fail.
+                let _ = write!(text, "{}", entry.status);
+                Some(text.as_str())
+            }
+            ClassBy::Host => {
+                let host = entry.host.get(..MAX_HOST_BYTES).unwrap_or(entry.host);
+                text.clear();
+                for chunk in host.utf8_chunks() {
+                    text.push_str(chunk.valid());
+                    if !chunk.invalid().is_empty() {
+                        text.push(char::REPLACEMENT_CHARACTER);
+                    }
+                }
+                text.make_ascii_lowercase();
+                Some(if text.is_empty() { OTHER } else { text.as_str() })
+            }
+        }
+    }
+}
+
+/// Whether a URL matches a pattern. A pattern without `?` is compared with the path only.
+fn matches_pattern(pattern: &[u8], url: &[u8]) -> bool {
+    let query = if pattern.contains(&b'?') { None } else { url.iter().position(|byte| *byte == b'?') };
+    matches_glob(pattern, query.and_then(|at| url.get(..at)).unwrap_or(url))
+}
+
+/// Whether text matches a pattern, in which `*` stands for any text.
+fn matches_glob(pattern: &[u8], text: &[u8]) -> bool {
+    let (mut p, mut t) = (0, 0);
+    // The position after the last `*`, and the end of the text that it matches.
+    let mut star: Option<(usize, usize)> = None;
+    while t < text.len() {
+        match pattern.get(p) {
+            Some(b'*') => {
+                p += 1;
+                star = Some((p, t));
+            }
+            Some(byte) if text.get(t) == Some(byte) => (p, t) = (p + 1, t + 1),
+            _ => match star {
+                Some((behind, end)) => {
+                    (p, t) = (behind, end + 1);
+                    star = Some((behind, end + 1));
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern.get(p..).unwrap_or(&[]).iter().all(|byte| *byte == b'*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_fit() {
+        let yes = [("*", ""), ("/a", "/a"), ("/*", "/"), ("/*.png", "/x/y.png"), ("*a*b*", "xaayyb"), ("/a*a", "/aaa")];
+        let no = [("", "/"), ("/a", "/ab"), ("/*.png", "/x.png2"), ("*ab", "ba"), ("/a*a", "/a"), ("a?", "ab")];
+        for (pattern, text) in yes {
+            assert!(matches_glob(pattern.as_bytes(), text.as_bytes()), "{pattern} {text}");
+        }
+        for (pattern, text) in no {
+            assert!(!matches_glob(pattern.as_bytes(), text.as_bytes()), "{pattern} {text}");
+        }
+        assert!(matches_pattern(b"/search", b"/search?q=1") && !matches_pattern(b"/search?", b"/search?q=1"));
+        assert!(matches_pattern(b"/*?*print=1*", b"/a?x&print=1"));
+    }
+
+    #[test]
+    fn keys_are_names_statuses_and_hosts() {
+        let mut text = String::new();
+        let entry = Entry { target: b"/img/a.png", status: 404, host: b"WWW.Example\xff.com", ..Entry::default() };
+        let pattern = |name: &str, pattern: &str| (name.to_owned(), pattern.to_owned());
+        let by_url = ClassBy::Url(vec![pattern("pages", "*.html"), pattern("images", "/img/*"), pattern("all", "*")]);
+        assert_eq!(by_url.key(&entry, &mut text), Some("images"));
+        assert_eq!(ClassBy::Url(Vec::new()).key(&entry, &mut text), Some("other"));
+        assert_eq!(ClassBy::Status.key(&entry, &mut text), Some("404"));
+        assert_eq!(ClassBy::Host.key(&entry, &mut text), Some("www.example\u{fffd}.com"));
+        assert_eq!(ClassBy::Host.key(&Entry::default(), &mut text), Some("other"));
+        assert_eq!(ClassBy::Size.key(&entry, &mut text), None);
     }
 }

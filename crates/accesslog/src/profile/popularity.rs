@@ -1,23 +1,23 @@
 //! How requests concentrate on URLs.
 //!
-//! The exponent of Zipf's law is the slope of a straight line of least squares through the logarithms of rank and
-//! count, over URLs with [`FEWEST`] requests or more whose count is good to a tenth: counts below that are too few to
-//! be on a line, and the many URLs that have them would outweigh all others.
+//! The exponent of Zipf's law is the negative slope of the least-squares line through the logarithms of rank and count.
+//! It uses URLs with at least [`MIN_REQUESTS`] requests whose counts are accurate to a tenth: smaller counts lie on no line,
+//! and the many URLs that have them would outweigh all others.
 
 use super::urls::{TopUrl, TopUrls};
 use brimful_core::profile::{PopularUrl, UrlPopularity};
 
-/// Requests of a URL that the exponent rests on.
-const FEWEST: u64 = 10;
-/// The most that a count may be off.
-const MOST_ERROR: f64 = 0.1;
-/// Ranks that the exponent needs.
-const FEWEST_RANKS: usize = 10;
-/// URLs that are shown.
-const SHOWN: usize = 100;
+/// Minimum requests of a URL for it to count in the exponent.
+const MIN_REQUESTS: u64 = 10;
+/// Maximum relative error of a count.
+const MAX_COUNT_ERROR: f64 = 0.1;
+/// Minimum number of ranks for an exponent.
+const MIN_RANKS: usize = 10;
+/// Number of URLs in the profile.
+const SHOWN_URLS: usize = 100;
 const CONCENTRATION: [usize; 4] = [1, 10, 100, 1_000];
 
-/// What a profile says of them, of so many requests in all.
+/// The popularity of URLs; `requests` is the total of all URLs.
 pub(super) fn describe(urls: &TopUrls, requests: u64) -> UrlPopularity {
     let sorted = urls.sorted();
     let line = zipf(&sorted);
@@ -25,17 +25,18 @@ pub(super) fn describe(urls: &TopUrls, requests: u64) -> UrlPopularity {
         zipf: line.map(|(exponent, _)| exponent),
         zipf_fit: line.map(|(_, fit)| fit),
         concentration: concentration(&sorted, requests),
-        urls: sorted.iter().take(SHOWN).map(|url| show(url)).collect(),
+        urls: sorted.iter().take(SHOWN_URLS).map(|url| popular_url(url)).collect(),
     }
 }
 
-/// The exponent and R².
+/// The exponent of Zipf's law, and R² of the fit.
 fn zipf(sorted: &[&TopUrl]) -> Option<(f64, f64)> {
     let ranked = (1u32..).zip(sorted);
-    let good = ranked
-        .filter(|(_, url)| url.requests >= FEWEST && url.requests_error as f64 <= MOST_ERROR * url.requests as f64);
+    let good = ranked.filter(|(_, url)| {
+        url.requests >= MIN_REQUESTS && url.requests_error as f64 <= MAX_COUNT_ERROR * url.requests as f64
+    });
     let points: Vec<(f64, f64)> = good.map(|(rank, url)| (f64::from(rank).ln(), (url.requests as f64).ln())).collect();
-    if points.len() < FEWEST_RANKS {
+    if points.len() < MIN_RANKS {
         return None;
     }
     let n = points.len() as f64;
@@ -46,7 +47,7 @@ fn zipf(sorted: &[&TopUrl]) -> Option<(f64, f64)> {
     Some((-xy / xx, fit))
 }
 
-/// Shares of the most popular URLs: at least, where counts have errors.
+/// Shares of the requests that the most popular URLs have; lower bounds if counts have errors.
 fn concentration(sorted: &[&TopUrl], requests: u64) -> Vec<(u64, f64)> {
     let most = CONCENTRATION.into_iter().filter(|n| *n <= sorted.len());
     let share = |n: usize| {
@@ -56,7 +57,7 @@ fn concentration(sorted: &[&TopUrl], requests: u64) -> Vec<(u64, f64)> {
     most.map(|n| (n as u64, share(n))).collect()
 }
 
-fn show(url: &TopUrl) -> PopularUrl {
+fn popular_url(url: &TopUrl) -> PopularUrl {
     PopularUrl {
         url: String::from_utf8_lossy(&url.url).into_owned(),
         method: String::from_utf8_lossy(&url.method).into_owned(),

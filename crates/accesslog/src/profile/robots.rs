@@ -1,7 +1,7 @@
-//! Which requests are of robots: by what they call themselves in `User-Agent`. A robot that calls itself a browser is
-//! none here, and a person who fetches something with curl is one.
+//! Recognizes requests of robots by their `User-Agent`. A robot that calls itself a browser is not recognized; a person
+//! who uses curl counts as a robot.
 
-/// What the names of robots contain, in lower-case letters and in the order of the alphabet.
+/// Words in the names of robots, in lower case and sorted.
 const WORDS: [&[u8]; 43] = [
     b"aiohttp",
     b"apachebench",
@@ -48,7 +48,7 @@ const WORDS: [&[u8]; 43] = [
     b"zgrab",
 ];
 
-/// Where in [`WORDS`] those begin and end that start with a byte.
+/// The range of [`WORDS`] that start with a byte.
 static STARTING_WITH: [[usize; 2]; 256] = {
     let mut ranges = [[0; 2]; 256];
     let mut i = 0;
@@ -63,12 +63,12 @@ static STARTING_WITH: [[usize; 2]; 256] = {
     ranges
 };
 
-/// More of a name is not looked at.
-const LONGEST: usize = 1_024;
-/// Agents that are remembered: a few hundred make nearly all requests.
-const REMEMBERED: usize = 4_096;
+/// Number of bytes of a name that are searched.
+const MAX_AGENT_BYTES: usize = 1_024;
+/// Number of agents to remember: a few hundred send nearly all requests.
+const CACHED_AGENTS: usize = 4_096;
 
-/// Tells robots by their agents, and remembers what it said. 64 KiB.
+/// Recognizes robots by their agents, and caches the results. 64 KiB.
 #[derive(Clone, Debug)]
 pub(super) struct Agents {
     known: Vec<Option<Known>>,
@@ -82,14 +82,14 @@ struct Known {
 
 impl Default for Agents {
     fn default() -> Self {
-        Self { known: vec![None; REMEMBERED] }
+        Self { known: vec![None; CACHED_AGENTS] }
     }
 }
 
 impl Agents {
-    /// Whether this agent, whose [`fixed_hash`] is known, is a robot's. An empty one is none.
+    /// Whether an agent is a robot; `hash` is its [`fixed_hash`](super::distinct::fixed_hash). An empty agent is not.
     pub fn is_robot(&mut self, agent: &[u8], hash: u64) -> bool {
-        match self.known.get_mut(hash as usize % REMEMBERED) {
+        match self.known.get_mut(hash as usize % CACHED_AGENTS) {
             Some(Some(known)) if known.hash == hash => known.is_robot,
             Some(place) => place.insert(Known { hash, is_robot: is_robot(agent) }).is_robot,
             None => is_robot(agent),
@@ -98,12 +98,12 @@ impl Agents {
 }
 
 fn is_robot(agent: &[u8]) -> bool {
-    let agent = agent.get(..LONGEST).unwrap_or(agent);
+    let agent = agent.get(..MAX_AGENT_BYTES).unwrap_or(agent);
     let starts =
         |at: usize, word: &[u8]| agent.get(at..at + word.len()).is_some_and(|part| part.eq_ignore_ascii_case(word));
     agent.iter().enumerate().any(|(at, first)| {
         let [from, to] = STARTING_WITH[usize::from(first.to_ascii_lowercase())];
-        // A maker of telephones.
+        // Cubot makes telephones.
         let is_cubot = || at.checked_sub(2).is_some_and(|before| starts(before, b"cubot"));
         WORDS[from..to].iter().any(|word| starts(at, word)) && !is_cubot()
     })
@@ -166,7 +166,7 @@ mod tests {
             let agent = if i % 3 == 0 { format!("bot/{i}") } else { format!("browser/{i}") };
             assert_eq!(ask(&mut agents, agent.as_bytes()), i % 3 == 0, "{agent}");
         }
-        assert_eq!(agents.known.len(), REMEMBERED);
+        assert_eq!(agents.known.len(), CACHED_AGENTS);
         let long = [&[b'x'; 2_000][..], b"bot"].concat();
         assert!(!ask(&mut agents, &long) && ask(&mut agents, &long[1_500..]));
     }

@@ -1,77 +1,77 @@
-//! Bytes of answers: how often each size came, their distribution, and the index of its tail.
+//! Bytes of responses: the count of each size, the distribution, and its tail index.
 //!
-//! Sizes are counted exactly while there are at most [`MOST_DISTINCT`] distinct ones, and from then on in steps of 1/64
-//! (`steps`). The index of the tail is Hill's (1975): with x₁ … x_k the sizes above a threshold s, α = k / Σ
-//! ln(x_i/s), and α(1 ± 1.96/√k) is its 95 % interval. The threshold is the one that brings the distribution above it
-//! closest to a power law, by the largest difference of the two (Clauset, Shalizi & Newman, *Power-law distributions in
-//! empirical data*, 2009, §3.3); where that difference is large all the same, there is no such tail.
+//! Sizes are counted exactly up to [`MAX_DISTINCT`] distinct ones, and from then on in steps of 1/64 (`histogram`). The
+//! tail index is Hill's (1975): with x₁ … x_k the sizes above a threshold s, α = k / Σ ln(x_i/s), with the 95 % interval
+//! α(1 ± 1.96/√k). The threshold is the one above which the distribution is closest to a power law, by the largest
+//! difference of the two (Clauset, Shalizi & Newman, *Power-law distributions in empirical data*, 2009, §3.3). If even
+//! that difference is large, there is no such tail.
 
-use super::steps::{STEPS, step};
+use super::histogram::{STEPS, step};
 use brimful_core::profile::{Sizes, Tail};
 use foldhash::fast::RandomState;
 use std::hash::BuildHasher;
 use std::iter::repeat;
 
-/// With more distinct sizes they are counted in steps. A table of 2 MiB holds as many, without their times.
-pub const MOST_DISTINCT: usize = 57_344;
+/// Maximum number of sizes to count exactly, in a table of 2 MiB (without service times).
+pub const MAX_DISTINCT: usize = 57_344;
 
-/// With fewer answers above the threshold the interval is wider than ±20 %.
-const FEWEST_IN_TAIL: u64 = 100;
-/// One large file that is asked for a hundred times is no tail.
-const FEWEST_SIZES_IN_TAIL: usize = 20;
-/// Thresholds that are tried.
+/// Minimum number of responses above the threshold; with fewer, the interval is wider than ±20 %.
+const MIN_IN_TAIL: u64 = 100;
+/// Minimum number of distinct sizes above the threshold: one large file that is requested often is no tail.
+const MIN_SIZES_IN_TAIL: usize = 20;
+/// Number of thresholds to try.
 const THRESHOLDS: usize = 60;
-/// A largest difference between the distribution and the power law from which on it is none.
-const FAR_FROM_POWER: f64 = 0.1;
-/// Points of the complementary distribution.
+/// Maximum difference between the distribution and the power law.
+const MAX_POWER_LAW_DIFFERENCE: f64 = 0.1;
+/// Number of points of the complementary distribution.
 const POINTS: i32 = 60;
 
 const PERCENTILES: [(&str, f64); 5] = [("50", 0.5), ("90", 0.9), ("95", 0.95), ("99", 0.99), ("99.9", 0.999)];
 
-/// Answers by their bytes.
+/// Counts of responses by their bytes.
 #[derive(Clone, Debug, Default)]
 pub struct SizeCounts {
-    /// Sizes with their counts: a table with linear probing, at most half full, in which empty cells have no count.
+    /// Sizes with their counts: a hash table with linear probing, at most half full. Empty cells have a count of 0.
     cells: Vec<(u64, u64)>,
     used: usize,
-    /// The times of each cell's answers; empty until there is one.
+    /// Service times of the responses in each cell; empty until there is one.
     times: Vec<Time>,
     hasher: RandomState,
-    /// Bytes, count and times by step; empty as long as sizes are few.
+    /// Sum of bytes, count and service times by step; empty while sizes are counted exactly.
     steps: Vec<(f64, u64, Time)>,
 }
 
-/// How long the server took for some answers together, in nanoseconds, and of how many of them that is.
+/// Sum of service times in nanoseconds, and the number of responses that have one.
 #[derive(Clone, Copy, Debug, Default)]
 struct Time {
     ns: f64,
     timed: u64,
 }
 
-/// Answers of one size.
+/// Responses of one size or of one step.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SizeCount {
-    /// The size; the mean of a step.
+    /// The size in bytes; the mean of a step.
     pub bytes: u64,
-    /// How many.
+    /// Number of responses.
     pub count: u64,
-    /// Their bytes together.
+    /// Sum of their bytes.
     pub sum_bytes: f64,
-    /// Time that the server took for them together, in nanoseconds.
+    /// Sum of their service times, in nanoseconds.
     pub service_ns: f64,
-    /// Of how many of them that is.
+    /// Number of responses with a known service time.
     pub timed: u64,
 }
 
 impl SizeCounts {
-    /// An answer of so many bytes, and how long the server took for it, where that is known.
+    /// Adds a response of so many bytes, with its service time if known.
     #[inline]
     pub fn add(&mut self, bytes: u64, service_ns: Option<u64>) {
         let time = service_ns.map_or(Time::default(), |ns| Time { ns: ns as f64, timed: 1 });
         self.add_counted(bytes, 1, time);
     }
 
-    /// By size, the smallest first.
+    /// All sizes, the smallest first.
     pub fn sorted(&self) -> Vec<SizeCount> {
         let show = |bytes, count, sum_bytes, time: Time| SizeCount {
             bytes,
@@ -97,7 +97,7 @@ impl SizeCounts {
         self.steps.is_empty()
     }
 
-    /// Adds all that were counted elsewhere, without their times.
+    /// Adds the counts of `others`, without service times.
     pub(super) fn add_all(&mut self, others: &SizeCounts) {
         for (bytes, count) in others.cells.iter().filter(|(_, count)| *count > 0) {
             self.add_counted(*bytes, *count, Time::default());
@@ -110,7 +110,7 @@ impl SizeCounts {
         }
     }
 
-    /// Forgets all sizes, but not the memory that they had, unless that is far more than they needed.
+    /// Removes all sizes. Keeps the memory, unless it is far more than was needed.
     pub(super) fn clear(&mut self) {
         if self.cells.len() > 32 * self.used {
             self.cells = Vec::new();
@@ -136,7 +136,7 @@ impl SizeCounts {
         }
     }
 
-    /// The cell of a size, or the empty one where it belongs; none of an empty table.
+    /// Index of the cell of a size, or of the empty cell where it belongs; meaningless for an empty table.
     #[inline]
     fn place(&self, bytes: u64) -> usize {
         let mask = self.cells.len().wrapping_sub(1);
@@ -147,9 +147,9 @@ impl SizeCounts {
         at
     }
 
-    /// A size that is not known.
+    /// Adds a size that is not in the table.
     fn insert(&mut self, bytes: u64, count: u64, time: Time) {
-        if self.used >= MOST_DISTINCT {
+        if self.used >= MAX_DISTINCT {
             self.count_in_steps();
             return self.add_to_step(bytes, bytes as f64 * count as f64, count, time);
         }
@@ -216,7 +216,7 @@ impl Time {
     }
 }
 
-/// What a profile says of them; `max` is the largest, which steps do not have exactly.
+/// The sizes in a profile. `max` is the exact maximum, which steps do not have.
 pub(super) fn describe(counts: &SizeCounts, max: u64) -> Sizes {
     let sorted = counts.sorted();
     let responses: u64 = sorted.iter().map(|size| size.count).sum();
@@ -235,7 +235,7 @@ pub(super) fn describe(counts: &SizeCounts, max: u64) -> Sizes {
     }
 }
 
-/// The smallest size that this share of the answers are not above.
+/// The smallest size that at least this share of the responses do not exceed.
 fn percentile(sorted: &[SizeCount], responses: u64, share: f64) -> f64 {
     let rank = ((share * responses as f64).ceil() as u64).clamp(1, responses);
     let mut below = 0;
@@ -246,7 +246,7 @@ fn percentile(sorted: &[SizeCount], responses: u64, share: f64) -> f64 {
     found.or(sorted.last()).map_or(0.0, |size| size.bytes as f64)
 }
 
-/// The share of answers with more bytes, at sizes that lie evenly on a logarithmic axis; without those that have none.
+/// Shares of responses with more bytes, at sizes that are evenly spaced on a logarithmic axis.
 fn complementary(sorted: &[SizeCount], responses: u64) -> Vec<(f64, f64)> {
     let (Some(first), Some(last)) = (sorted.first(), sorted.last()) else { return Vec::new() };
     let (least, most) = (first.bytes.max(1) as f64, last.bytes.max(1) as f64);
@@ -263,11 +263,11 @@ fn complementary(sorted: &[SizeCount], responses: u64) -> Vec<(f64, f64)> {
     points.filter(|(_, share)| *share > 0.0).collect()
 }
 
-/// The tail above the threshold that fits best; `None` where there are too few answers or no power law.
+/// The tail above the threshold with the best fit; `None` if there are too few responses or no power law.
 fn tail(sorted: &[SizeCount]) -> Option<Tail> {
     let found = thresholds(sorted).into_iter().filter_map(|at| Candidate::new(sorted, at));
     let best = found.min_by(|a, b| a.difference.total_cmp(&b.difference))?;
-    if best.difference > FAR_FROM_POWER {
+    if best.difference > MAX_POWER_LAW_DIFFERENCE {
         return None;
     }
     let half = 1.96 / (best.answers as f64).sqrt();
@@ -279,15 +279,15 @@ fn tail(sorted: &[SizeCount]) -> Option<Tail> {
     })
 }
 
-/// Indices into the sizes such that the answers above them lie evenly on a logarithmic axis, from all to the fewest.
+/// Indices of sizes to try as thresholds: the numbers of responses above them are evenly spaced on a logarithmic axis.
 fn thresholds(sorted: &[SizeCount]) -> Vec<usize> {
     let all: u64 = sorted.iter().map(|size| size.count).sum();
-    let ratio = (all as f64 / FEWEST_IN_TAIL as f64).max(1.0).powf(1.0 / THRESHOLDS as f64);
+    let ratio = (all as f64 / MIN_IN_TAIL as f64).max(1.0).powf(1.0 / THRESHOLDS as f64);
     let mut next = all as f64;
     let (mut above, mut chosen) = (all, Vec::new());
     for (index, size) in sorted.iter().enumerate() {
         above -= size.count;
-        if above as f64 <= next && size.bytes > 0 && above >= FEWEST_IN_TAIL {
+        if above as f64 <= next && size.bytes > 0 && above >= MIN_IN_TAIL {
             chosen.push(index);
             while next >= above as f64 {
                 next /= ratio.max(1.001);
@@ -301,16 +301,16 @@ struct Candidate {
     threshold: u64,
     answers: u64,
     index: f64,
-    /// The largest difference between the share of answers above a size and what the power law says.
+    /// The largest difference between the share of responses above a size and the power law.
     difference: f64,
 }
 
 impl Candidate {
-    /// The sizes after the one with this index, if they are enough.
+    /// The tail above `sorted[at]`, if it has enough sizes.
     fn new(sorted: &[SizeCount], at: usize) -> Option<Candidate> {
         let threshold = sorted.get(at)?.bytes;
         let tail = sorted.get(at + 1..)?;
-        if tail.len() < FEWEST_SIZES_IN_TAIL {
+        if tail.len() < MIN_SIZES_IN_TAIL {
             return None;
         }
         let times = |size: &SizeCount| size.bytes as f64 / threshold as f64;

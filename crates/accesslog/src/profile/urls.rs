@@ -1,15 +1,15 @@
-//! The URLs that are asked for most, by Space-Saving (Metwally, Agrawal & El Abbadi, *Efficient computation of frequent
-//! and top-k elements in data streams*, 2005).
+//! The most requested URLs, by Space-Saving (Metwally, Agrawal & El Abbadi, *Efficient computation of frequent and top-k
+//! elements in data streams*, 2005).
 //!
-//! So many URLs are counted; a new one takes the place of the one with the fewest requests, of several that of the
-//! first slot, and starts with these, as it may have had them before: that is its error. What is asked for more often
-//! than total ÷ capacity is always there, and no count is too low. Which has the fewest requests, a queue says: it has
-//! every URL's requests of some time ago, and is put right where a URL is given up, so that counting a known one does
-//! not touch it, and costs no allocation. A URL is path and query, at most [`LONGEST`] bytes of them; all together have
-//! a budget, and where they are long, fewer are kept.
+//! A limited number of URLs have counters. A new URL replaces the one with the fewest requests (of several, the first
+//! slot), and starts with its count: the new URL may have had as many requests before, which is its error. A URL with
+//! more requests than total ÷ capacity always has a counter, and no count is too low. A queue finds the URL with the
+//! fewest requests. It holds outdated counts, which are corrected only when a URL is replaced, so that counting a known
+//! URL neither touches the queue nor allocates. A URL is path and query, up to [`MAX_URL`] bytes. All URLs share a memory
+//! budget: if they are long, fewer are kept.
 //!
-//! URLs are told apart by all 64 bits of a hash whose key is random, not by their text: of 10⁹ requests, one is counted
-//! as another URL's with a probability of less than 10⁻⁶.
+//! URLs are identified by a 64-bit hash with a random key, not by their text. Among 10⁹ requests, the probability that
+//! one counts as another URL's is less than 10⁻⁶.
 
 mod index;
 
@@ -21,69 +21,69 @@ use std::collections::BinaryHeap;
 use std::hash::{BuildHasher, Hasher};
 use std::ops::Deref;
 
-/// The most bytes of a URL that are looked at.
-pub const LONGEST: usize = 2_048;
+/// Maximum length of a URL in bytes; the rest is ignored.
+pub const MAX_URL: usize = 2_048;
 
-/// Bytes per URL on average that there is room for.
+/// Mean length of a URL, in bytes, for which there is room.
 const MEAN_LENGTH: usize = 192;
-/// The most bytes of a method.
-const LONGEST_METHOD: usize = 16;
-/// The bits of a [`Place`] that have the slot.
+/// Maximum length of a method in bytes.
+const MAX_METHOD_BYTES: usize = 16;
+/// Number of bits of a [`Place`] that hold the slot.
 const SLOT_BITS: u32 = 24;
-/// Memory for a URL comes in steps of so many bytes, so that most of those that follow one another in a slot fit.
+/// Capacities of URL buffers are multiples of this, so that a slot's next URL usually fits.
 const TEXT_STEP: usize = 32;
 
-/// The most popular URLs.
+/// Counters of the most popular URLs.
 #[derive(Clone, Debug)]
 pub struct TopUrls {
     capacity: usize,
     hasher: RandomState,
-    /// Slots. Those in `free` have no URL, nor have those from `used` on.
+    /// All slots. Those in `free`, and those from `used` on, have no URL.
     urls: Vec<TopUrl>,
     used: usize,
     free: Vec<u32>,
-    /// Each slot that has a URL, once; the one with the fewest requests first, as they were known.
+    /// Each slot with a URL, once, with an outdated count; the fewest requests first.
     queue: BinaryHeap<Reverse<Place>>,
     index: Index,
-    /// Bytes of all URLs.
+    /// Total bytes of all URLs.
     length: usize,
-    /// The most requests that a URL had that was given up.
-    given_up: u64,
+    /// The highest count of a URL that was replaced.
+    highest_dropped: u64,
 }
 
-/// A URL. What counting touches is the first 64 bytes, so that they are one line of a cache.
+/// The counter of a URL. Counting touches the first 64 bytes only, one cache line.
 #[derive(Clone, Debug, Default)]
 #[repr(C, align(64))]
 pub struct TopUrl {
     hash: u64,
-    /// How often.
+    /// Number of requests, including the error.
     pub requests: u64,
-    /// Of all answers that were seen since it is counted.
+    /// Bytes of all responses since the URL has a counter.
     pub bytes: u64,
-    /// How many of these had a body.
+    /// Number of these responses with a body.
     pub bodies: u64,
-    /// Requests with this method less those with others (Boyer & Moore 1981).
+    /// Majority vote on the method (Boyer & Moore 1981): requests with it minus requests with others.
     votes: u32,
-    /// The method that it is mostly asked for with.
+    /// The most frequent method.
     pub method: Method,
-    /// It may have been as much less often.
+    /// `requests` may be too high by this many.
     pub requests_error: u64,
     /// Path and query.
     pub url: Vec<u8>,
 }
 
-/// A method; 16 bytes of it at most.
+/// A method, cut to 16 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Method {
-    bytes: [u8; LONGEST_METHOD],
+    bytes: [u8; MAX_METHOD_BYTES],
     length: u8,
 }
 
-/// Requests, up to a trillion, and slot: of as many requests, the first slot comes first.
+/// Requests (up to a trillion) and slot in one number: of equal counts, the first slot comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Place(u64);
 
-/// Path and query of what was asked for: without scheme and host, where a proxy was asked.
+/// Path and query of a target, without the scheme and host of a proxy request.
 pub(crate) fn url<'a>(target: &'a [u8]) -> &'a [u8] {
     let absolute = |target: &'a [u8]| {
         let rest = target.strip_prefix(b"http://").or_else(|| target.strip_prefix(b"https://"))?;
@@ -91,16 +91,16 @@ pub(crate) fn url<'a>(target: &'a [u8]) -> &'a [u8] {
         Some(path.and_then(|at| rest.get(at..)).unwrap_or(b"/"))
     };
     let url = if target.first() == Some(&b'h') { absolute(target).unwrap_or(target) } else { target };
-    url.get(..LONGEST).unwrap_or(url)
+    url.get(..MAX_URL).unwrap_or(url)
 }
 
 impl TopUrls {
-    /// With room for so many.
+    /// Counters for so many URLs.
     pub fn new(capacity: usize) -> TopUrls {
         TopUrls::with_hasher(capacity, RandomState::default())
     }
 
-    /// Several with the same hasher can share a hash.
+    /// Counters with a given hasher, so that several can share a hash.
     pub(crate) fn with_hasher(capacity: usize, hasher: RandomState) -> TopUrls {
         TopUrls {
             capacity: capacity.clamp(1, (1 << SLOT_BITS) - 1),
@@ -111,17 +111,17 @@ impl TopUrls {
             queue: BinaryHeap::new(),
             index: Index::default(),
             length: 0,
-            given_up: 0,
+            highest_dropped: 0,
         }
     }
 
-    /// A request; one without a URL is none of any.
+    /// Counts a request; a request without a URL is ignored.
     pub fn add(&mut self, entry: &Entry<'_>) {
         let url = url(entry.target);
-        self.add_hashed(hash(&self.hasher, url), url, entry);
+        self.add_hashed(hash_url(&self.hasher, url), url, entry);
     }
 
-    /// The same, when URL and hash are known. Whether the URL was not among those that are counted.
+    /// Counts a request whose URL and hash are known. Returns whether the URL got a new counter.
     pub(crate) fn add_hashed(&mut self, hash: u64, url: &[u8], entry: &Entry<'_>) -> bool {
         if url.is_empty() {
             return false;
@@ -132,26 +132,26 @@ impl TopUrls {
         found.is_none()
     }
 
-    /// Forgets all URLs, but not the memory that they had.
+    /// Removes all URLs, but keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.used = 0;
         self.free.clear();
         self.queue.clear();
         self.index.clear();
         self.length = 0;
-        self.given_up = 0;
+        self.highest_dropped = 0;
     }
 
-    /// Most requests first; of as many, in the order of the alphabet.
+    /// The URLs by number of requests, the most first; of equals, in alphabetical order.
     pub fn sorted(&self) -> Vec<&TopUrl> {
         let mut all: Vec<&TopUrl> = self.queue.iter().map(|Reverse(place)| &self.urls[place.slot()]).collect();
         all.sort_unstable_by(|a, b| b.requests.cmp(&a.requests).then_with(|| a.url.cmp(&b.url)));
         all
     }
 
-    /// Whether no URL was given up, so that every count is exact.
+    /// Whether no URL was replaced, so that all counts are exact.
     pub fn is_exact(&self) -> bool {
-        self.given_up == 0
+        self.highest_dropped == 0
     }
 
     #[inline]
@@ -159,23 +159,23 @@ impl TopUrls {
         self.index.find(hash, |slot| self.urls[slot].hash == hash)
     }
 
-    /// A URL that is not known.
+    /// Makes a counter for a new URL.
     fn insert(&mut self, hash: u64, url: &[u8]) -> usize {
-        while self.length + url.len() > LONGEST + self.capacity * MEAN_LENGTH && self.queue.len() > 1 {
-            self.give_up();
+        while self.length + url.len() > MAX_URL + self.capacity * MEAN_LENGTH && self.queue.len() > 1 {
+            self.drop_least();
         }
-        let slot = if self.queue.len() >= self.capacity { self.replaced() } else { self.added() };
+        let slot = if self.queue.len() >= self.capacity { self.replace_least() } else { self.new_slot() };
         let new = &mut self.urls[slot];
         rewrite(&mut new.url, url);
-        (new.requests, new.requests_error) = (self.given_up, self.given_up);
+        (new.requests, new.requests_error) = (self.highest_dropped, self.highest_dropped);
         (new.bytes, new.bodies, new.votes, new.hash) = (0, 0, 0, hash);
         self.length += url.len();
         self.index.insert(hash, slot);
         slot
     }
 
-    /// A slot for one more, which stands in the queue already.
-    fn added(&mut self) -> usize {
+    /// A free slot, which is also put into the queue.
+    fn new_slot(&mut self) -> usize {
         let slot = self.free.pop().map_or(self.used, |slot| slot as usize);
         if slot == self.used {
             self.used += 1;
@@ -183,36 +183,36 @@ impl TopUrls {
         if slot == self.urls.len() {
             self.urls.push(TopUrl::default());
         }
-        self.queue.push(Reverse(Place::new(self.given_up + 1, slot)));
+        self.queue.push(Reverse(Place::new(self.highest_dropped + 1, slot)));
         slot
     }
 
-    /// The slot of the URL with the fewest requests, which is given up, and stands in the queue for the new one.
-    fn replaced(&mut self) -> usize {
-        self.put_right();
-        let Some(mut first) = self.queue.peek_mut() else { return self.added() };
+    /// The slot of the URL with the fewest requests, which is removed. The slot stays in the queue for the new URL.
+    fn replace_least(&mut self) -> usize {
+        self.correct_queue_head();
+        let Some(mut first) = self.queue.peek_mut() else { return self.new_slot() };
         let slot = first.0.slot();
-        self.given_up = self.urls[slot].requests;
-        *first = Reverse(Place::new(self.given_up + 1, slot));
+        self.highest_dropped = self.urls[slot].requests;
+        *first = Reverse(Place::new(self.highest_dropped + 1, slot));
         drop(first);
-        self.forget(slot);
+        self.remove_from_index(slot);
         slot
     }
 
-    /// Gives up the URL with the fewest requests.
-    fn give_up(&mut self) {
-        self.put_right();
+    /// Removes the URL with the fewest requests.
+    fn drop_least(&mut self) {
+        self.correct_queue_head();
         let Some(Reverse(first)) = self.queue.pop() else { return };
         let slot = first.slot();
-        self.given_up = self.urls[slot].requests;
-        self.forget(slot);
+        self.highest_dropped = self.urls[slot].requests;
+        self.remove_from_index(slot);
         self.urls[slot].url = Vec::new();
         self.free.push(slot as u32);
     }
 
-    /// Makes the first of the queue the one with the fewest requests. Requests since a URL was last put right pay for
-    /// it.
-    fn put_right(&mut self) {
+    /// Corrects the head of the queue until it is the URL with the fewest requests. Each correction is paid for by a request
+    /// counted since the last one.
+    fn correct_queue_head(&mut self) {
         while let Some(mut first) = self.queue.peek_mut() {
             let slot = first.0.slot();
             let place = Reverse(Place::new(self.urls[slot].requests, slot));
@@ -223,8 +223,8 @@ impl TopUrls {
         }
     }
 
-    /// No longer finds a URL.
-    fn forget(&mut self, slot: usize) {
+    /// Removes a URL from the index.
+    fn remove_from_index(&mut self, slot: usize) {
         self.length -= self.urls[slot].url.len();
         self.index.remove(self.urls[slot].hash, slot);
     }
@@ -241,7 +241,7 @@ impl Place {
 }
 
 impl TopUrl {
-    /// Mean bytes of the answers that have a body; 0 where none has.
+    /// Mean bytes of the responses with a body; 0 if there is none.
     pub fn mean_bytes(&self) -> f64 {
         if self.bodies == 0 { 0.0 } else { self.bytes as f64 / self.bodies as f64 }
     }
@@ -252,7 +252,7 @@ impl TopUrl {
         self.requests += 1;
         self.bytes = self.bytes.saturating_add(bytes);
         self.bodies += u64::from(bytes > 0);
-        let method = entry.method.get(..LONGEST_METHOD).unwrap_or(entry.method);
+        let method = entry.method.get(..MAX_METHOD_BYTES).unwrap_or(entry.method);
         let same = is_same(&self.method, method);
         match self.votes.checked_sub(1) {
             _ if same => self.votes = self.votes.saturating_add(1),
@@ -264,9 +264,9 @@ impl TopUrl {
 
 impl Method {
     fn new(text: &[u8]) -> Method {
-        let mut bytes = [0; LONGEST_METHOD];
+        let mut bytes = [0; MAX_METHOD_BYTES];
         bytes.iter_mut().zip(text).for_each(|(byte, from)| *byte = *from);
-        Method { bytes, length: text.len().min(LONGEST_METHOD) as u8 }
+        Method { bytes, length: text.len().min(MAX_METHOD_BYTES) as u8 }
     }
 }
 
@@ -279,13 +279,13 @@ impl Deref for Method {
     }
 }
 
-/// What `==` says of short texts, without a call.
+/// Compares short texts without a call, unlike `==`.
 #[inline]
 pub(super) fn is_same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a == b)
 }
 
-/// Puts a text in the place of another, in its memory if that is neither too small nor much too large.
+/// Overwrites a text, in the same memory unless that is too small or much too large.
 fn rewrite(old: &mut Vec<u8>, text: &[u8]) {
     if !(text.len()..=2 * text.len() + TEXT_STEP).contains(&old.capacity()) {
         *old = Vec::with_capacity(text.len().next_multiple_of(TEXT_STEP));
@@ -294,8 +294,8 @@ fn rewrite(old: &mut Vec<u8>, text: &[u8]) {
     old.extend_from_slice(text);
 }
 
-/// What finds a URL.
-pub(crate) fn hash(hasher: &RandomState, url: &[u8]) -> u64 {
+/// The hash by which a URL is found.
+pub(crate) fn hash_url(hasher: &RandomState, url: &[u8]) -> u64 {
     let mut hasher = hasher.build_hasher();
     hasher.write(url);
     hasher.finish()

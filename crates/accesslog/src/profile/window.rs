@@ -1,100 +1,101 @@
-//! What is kept of the requests in one window of time, and which windows are kept.
+//! The requests in one window of time, and the choice of windows to keep.
 //!
-//! Which window is the busiest is only known at the end, so the one with the most requests so far is kept, and the
-//! three that were written last, as lines of a log are a little out of order. Windows begin at whole multiples of their
-//! length since 1970; but a log that is no longer than a window is one, whenever it begins. When one is written again
-//! after it was given up, it has only what came since; the calendar knows what it should have. The memory of what is
-//! given up is used again.
+//! The busiest window is known only at the end. So the window with the most requests so far is kept, and the three that
+//! were written last, as lines of a log are slightly out of order. Windows begin at whole multiples of their length since
+//! 1970; but a log that is no longer than a window is one window, whenever it begins. A window that is written again
+//! after it was dropped has only the requests since; the calendar knows how many it should have. The memory of dropped
+//! windows is reused.
 
 use super::calendar::{DAY_S, NS};
-use super::keys::OTHER;
+use super::options::OTHER;
 use super::sizes::SizeCounts;
 use super::urls::TopUrls;
 use crate::Entry;
 use foldhash::fast::RandomState;
 use std::collections::BTreeMap;
 
-/// Windows besides the busiest.
-const RECENT: usize = 3;
-/// URLs of a window, and of one key of it.
+/// Number of windows kept besides the busiest.
+const RECENT_WINDOWS: usize = 3;
+/// Maximum number of URLs to count in a window.
 const URLS: usize = 2_048;
+/// Maximum number of URLs to count for one class key.
 const URLS_OF_KEY: usize = 512;
-/// Keys of a window; the others are one.
-const KEYS: usize = 64;
-/// The longest window.
-const LONGEST_S: u64 = 366 * DAY_S as u64;
+/// Maximum number of class keys of a window; further keys are merged into one.
+const MAX_KEYS: usize = 64;
+/// Maximum length of a window in seconds.
+const MAX_WINDOW_S: u64 = 366 * DAY_S as u64;
 
 /// The requests of a window of time.
 #[derive(Clone, Debug)]
 pub struct Window {
-    /// When it begins, since 1970.
+    /// When it begins, in nanoseconds since 1970.
     pub from_ns: i64,
-    /// How long it is.
+    /// Its length in seconds.
     pub seconds: u64,
-    /// How many requests.
+    /// Number of requests.
     pub requests: u64,
-    /// Of all answers.
+    /// Bytes of all responses.
     pub bytes: u64,
-    /// Answers without a body.
+    /// Number of responses without a body.
     pub zero_length: u64,
-    /// Time that the server took for these together, in nanoseconds, and of how many of them that is.
+    /// Service times of these: their sum in nanoseconds, and how many are known.
     pub zero_service: (f64, u64),
-    /// Answers that have a body.
+    /// Sizes of responses with a body.
     pub sizes: SizeCounts,
-    /// What was asked for most.
+    /// The most requested URLs.
     pub urls: TopUrls,
-    /// By what classes are made of, unless that is the size; at most 64 and `other`.
-    pub keyed: BTreeMap<String, Keyed>,
+    /// Requests by class key, unless classes are made by size; at most 64 keys and `other`.
+    pub keyed: BTreeMap<String, KeyedRequests>,
     hasher: RandomState,
 }
 
-/// Requests of one key. Answers without a body have 0 bytes.
+/// Requests with one class key. A response without a body counts as 0 bytes.
 #[derive(Clone, Debug)]
-pub struct Keyed {
-    /// How many.
+pub struct KeyedRequests {
+    /// Number of requests.
     pub requests: u64,
-    /// Of all answers.
+    /// Bytes of all responses.
     pub bytes: u64,
     /// Sum of the squares of their bytes.
     pub bytes_squared: f64,
-    /// Bytes of the smallest answer.
+    /// Bytes of the smallest response.
     pub least: u64,
-    /// Bytes of the largest one.
+    /// Bytes of the largest response.
     pub most: u64,
-    /// Time that the server took for these together, in nanoseconds, and of how many of them that is.
+    /// Service times: their sum in nanoseconds, and how many are known.
     pub service: (f64, u64),
-    /// What was asked for most.
+    /// The most requested URLs.
     pub urls: TopUrls,
 }
 
 /// The windows that are kept.
 #[derive(Clone, Debug)]
 pub(super) struct Windows {
-    /// Their length, where they follow one another.
+    /// Length of a window in seconds, unless one is given.
     seconds: i64,
-    /// The only one, from when to when, in nanoseconds.
+    /// The only window, if the user gave one: from and to, in nanoseconds.
     given: Option<(i64, i64)>,
-    whole: Whole,
-    /// Answers of windows that were given up, and of requests that belong to none.
+    whole: WholeLog,
+    /// Sizes of responses in dropped windows, and outside the given window.
     sizes: SizeCounts,
     kept: Vec<(Window, u64)>,
-    /// The place of the one that was written last.
+    /// Index of the window that was written last.
     current: usize,
-    /// Counts changes from one window to another.
+    /// Counts switches from one window to another; each kept window has the count of its last use.
     clock: u64,
     hasher: RandomState,
 }
 
-/// All requests, as long as they fit into one window.
+/// A window of the whole log, as long as the log fits into one.
 #[derive(Clone, Debug)]
-enum Whole {
-    /// There was no request yet.
+enum WholeLog {
+    /// There is no request yet.
     Empty,
-    /// They are those of the only window that is kept; from when on they would be one.
+    /// All requests are in the only window that is kept. The number is when the whole window begins.
     Same(i64),
-    /// They are more than those.
+    /// A window of its own, once several windows are kept.
     Own(Box<Window>),
-    /// They do not fit, or are not asked for.
+    /// The log does not fit into one window, or the window is given.
     No,
 }
 
@@ -114,7 +115,7 @@ impl Window {
         }
     }
 
-    /// Forgets all requests, and begins at another time.
+    /// Removes all requests, and begins at another time.
     fn begin(&mut self, from_ns: i64) {
         self.from_ns = from_ns;
         (self.requests, self.bytes, self.zero_length, self.zero_service) = (0, 0, 0, (0.0, 0));
@@ -123,14 +124,14 @@ impl Window {
         self.keyed.clear();
     }
 
-    /// Whether a time is one of the window's, for certain: not where what it begins with is cut off.
+    /// Whether a time certainly lies in the window; false if the window's beginning is out of range.
     #[inline]
-    fn has(&self, time_ns: i64) -> bool {
+    fn contains(&self, time_ns: i64) -> bool {
         let length_ns = self.seconds.saturating_mul(NS.unsigned_abs());
         self.from_ns > i64::MIN && time_ns >= self.from_ns && time_ns.abs_diff(self.from_ns) < length_ns
     }
 
-    /// A request; `url` is its URL with its hash.
+    /// Adds a request; `url` is its URL with its hash.
     fn add(&mut self, entry: &Entry<'_>, key: Option<&str>, (url, hash): (&[u8], u64)) {
         let bytes = entry.bytes.unwrap_or(0);
         self.requests += 1;
@@ -148,20 +149,20 @@ impl Window {
     }
 
     fn add_keyed(&mut self, entry: &Entry<'_>, key: &str, bytes: u64, url: (&[u8], u64)) {
-        let key = if self.keyed.contains_key(key) || self.keyed.len() < KEYS { key } else { OTHER };
+        let key = if self.keyed.contains_key(key) || self.keyed.len() < MAX_KEYS { key } else { OTHER };
         if let Some(keyed) = self.keyed.get_mut(key) {
             return keyed.add(entry, bytes, url);
         }
-        let mut keyed = Keyed::new(self.hasher.clone());
+        let mut keyed = KeyedRequests::new(self.hasher.clone());
         keyed.add(entry, bytes, url);
         self.keyed.insert(key.to_owned(), keyed);
     }
 }
 
-impl Keyed {
-    fn new(hasher: RandomState) -> Keyed {
+impl KeyedRequests {
+    fn new(hasher: RandomState) -> KeyedRequests {
         let urls = TopUrls::with_hasher(URLS_OF_KEY, hasher);
-        Keyed { requests: 0, bytes: 0, bytes_squared: 0.0, least: u64::MAX, most: 0, service: (0.0, 0), urls }
+        KeyedRequests { requests: 0, bytes: 0, bytes_squared: 0.0, least: u64::MAX, most: 0, service: (0.0, 0), urls }
     }
 
     fn add(&mut self, entry: &Entry<'_>, bytes: u64, (url, hash): (&[u8], u64)) {
@@ -182,31 +183,31 @@ fn add_service(sum: &mut (f64, u64), entry: &Entry<'_>) {
 }
 
 impl Windows {
-    /// Windows of so many seconds, or the given one only, from when to when.
+    /// Windows of so many seconds, or the given window only.
     pub fn new(seconds: u64, given: Option<(i64, i64)>, hasher: RandomState) -> Windows {
-        let seconds = seconds.clamp(1, LONGEST_S) as i64;
-        let whole = if given.is_none() { Whole::Empty } else { Whole::No };
+        let seconds = seconds.clamp(1, MAX_WINDOW_S) as i64;
+        let whole = if given.is_none() { WholeLog::Empty } else { WholeLog::No };
         Windows { seconds, given, whole, sizes: SizeCounts::default(), kept: Vec::new(), current: 0, clock: 0, hasher }
     }
 
-    /// A request, unless it lies outside the given window; `url` is its URL with its hash.
+    /// Adds a request, unless it lies outside the given window; `url` is its URL with its hash.
     #[inline]
     pub fn add(&mut self, entry: &Entry<'_>, key: Option<&str>, url: (&[u8], u64)) {
         let is_current =
-            self.given.is_none() && self.kept.get(self.current).is_some_and(|kept| kept.0.has(entry.time_ns));
+            self.given.is_none() && self.kept.get(self.current).is_some_and(|kept| kept.0.contains(entry.time_ns));
         if !is_current {
-            let Some((from_ns, seconds)) = self.at(entry.time_ns) else {
+            let Some((from_ns, seconds)) = self.window_of(entry.time_ns) else {
                 if let Some(bytes) = entry.bytes.filter(|bytes| *bytes > 0) {
                     self.sizes.add(bytes, None);
                 }
                 return;
             };
             if self.kept.get(self.current).is_none_or(|(window, _)| window.from_ns != from_ns) {
-                self.part_whole();
-                self.change(from_ns, seconds);
+                self.split_off_whole();
+                self.switch_to(from_ns, seconds);
             }
         }
-        if !matches!(self.whole, Whole::No) {
+        if !matches!(self.whole, WholeLog::No) {
             self.add_to_whole(entry, key, url);
         }
         if let Some((window, _)) = self.kept.get_mut(self.current) {
@@ -214,19 +215,19 @@ impl Windows {
         }
     }
 
-    /// All answers that have a body, of all requests whatsoever.
+    /// Sizes of all responses with a body, in any window or none.
     pub fn sizes(&self) -> SizeCounts {
         let mut all = self.sizes.clone();
         self.kept.iter().for_each(|(window, _)| all.add_all(&window.sizes));
         all
     }
 
-    /// Takes out the one with the most requests, the first of several; the whole log, if that is no longer.
+    /// Removes and returns the window with the most requests (of several, the first), or the whole log if that is no longer.
     pub fn take_busiest(&mut self) -> Option<Window> {
-        let from_ns = match std::mem::replace(&mut self.whole, Whole::No) {
-            Whole::Own(whole) => return Some(*whole),
-            Whole::Same(from_ns) => Some(from_ns),
-            Whole::Empty | Whole::No => None,
+        let from_ns = match std::mem::replace(&mut self.whole, WholeLog::No) {
+            WholeLog::Own(whole) => return Some(*whole),
+            WholeLog::Same(from_ns) => Some(from_ns),
+            WholeLog::Empty | WholeLog::No => None,
         };
         let windows = self.kept.iter().map(|(window, _)| window).enumerate();
         let busiest = windows.max_by(|(_, a), (_, b)| a.requests.cmp(&b.requests).then(b.from_ns.cmp(&a.from_ns)));
@@ -236,32 +237,32 @@ impl Windows {
         Some(window)
     }
 
-    /// As long as there is a window of all requests. It begins a minute before the first one, as those of before may
-    /// come late, and ends with the first that does not fit.
+    /// Adds a request to the window of the whole log, if it still fits. That window begins a minute before the first request,
+    /// as earlier requests may come late.
     fn add_to_whole(&mut self, entry: &Entry<'_>, key: Option<&str>, url: (&[u8], u64)) {
         let length_ns = self.seconds * NS;
         let fits = |from_ns| entry.time_ns.checked_sub(from_ns).is_some_and(|since| (0..length_ns).contains(&since));
         match &mut self.whole {
-            Whole::Empty => {
+            WholeLog::Empty => {
                 let minute = 60 * NS;
                 let from_ns = (entry.time_ns.div_euclid(minute) - 1).saturating_mul(minute);
-                self.whole = if fits(from_ns) { Whole::Same(from_ns) } else { Whole::No };
+                self.whole = if fits(from_ns) { WholeLog::Same(from_ns) } else { WholeLog::No };
             }
-            Whole::Same(from_ns) if fits(*from_ns) => {}
-            Whole::Own(whole) if fits(whole.from_ns) => whole.add(entry, key, url),
-            _ => self.whole = Whole::No,
+            WholeLog::Same(from_ns) if fits(*from_ns) => {}
+            WholeLog::Own(whole) if fits(whole.from_ns) => whole.add(entry, key, url),
+            _ => self.whole = WholeLog::No,
         }
     }
 
-    /// Before a second window is kept: what all requests were so far becomes a window of its own.
-    fn part_whole(&mut self) {
-        if let (&Whole::Same(from_ns), Some((window, _))) = (&self.whole, self.kept.get(self.current)) {
-            self.whole = Whole::Own(Box::new(Window { from_ns, ..window.clone() }));
+    /// Gives the whole log a window of its own, before a second window is kept.
+    fn split_off_whole(&mut self) {
+        if let (&WholeLog::Same(from_ns), Some((window, _))) = (&self.whole, self.kept.get(self.current)) {
+            self.whole = WholeLog::Own(Box::new(Window { from_ns, ..window.clone() }));
         }
     }
 
-    /// Beginning and length of the window that a time belongs to.
-    fn at(&self, time_ns: i64) -> Option<(i64, u64)> {
+    /// Beginning and length of the window of a time.
+    fn window_of(&self, time_ns: i64) -> Option<(i64, u64)> {
         match self.given {
             Some((from, to)) => {
                 (from..to).contains(&time_ns).then(|| (from, (from.abs_diff(to)).div_ceil(NS as u64).max(1)))
@@ -273,12 +274,12 @@ impl Windows {
         }
     }
 
-    /// Goes on with another window.
-    fn change(&mut self, from_ns: i64, seconds: u64) {
+    /// Switches to another window.
+    fn switch_to(&mut self, from_ns: i64, seconds: u64) {
         self.clock += 1;
         let known = self.kept.iter().position(|(window, _)| window.from_ns == from_ns);
         self.current = known.unwrap_or_else(|| {
-            let place = if self.kept.len() > RECENT { self.given_up() } else { self.kept.len() };
+            let place = if self.kept.len() > RECENT_WINDOWS { self.least_recent() } else { self.kept.len() };
             match self.kept.get_mut(place) {
                 Some((window, _)) => {
                     self.sizes.add_all(&window.sizes);
@@ -293,8 +294,8 @@ impl Windows {
         }
     }
 
-    /// The place of the window that was not written for longest, but for the busiest.
-    fn given_up(&self) -> usize {
+    /// The least recently written window, except for the busiest.
+    fn least_recent(&self) -> usize {
         let requests = |place: &usize| self.kept.get(*place).map_or(0, |(window, _)| window.requests);
         let written = |place: &usize| self.kept.get(*place).map_or(0, |(_, written)| *written);
         let busiest = (0..self.kept.len()).max_by_key(requests);

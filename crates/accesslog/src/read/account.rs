@@ -1,101 +1,101 @@
-//! What becomes of each line: parsed, malformed or filtered, and never two of these.
+//! Counts the outcome of each line: parsed, malformed or filtered, exactly one of these.
 //!
-//! `read = parsed + malformed + filtered` after every line. Where for a while most lines of a log are malformed, what
-//! the next ones look like is found out, and they are read by that as well.
+//! `read = parsed + malformed + filtered` after every line. If most recent lines of a log are malformed, the formats of
+//! the lines that follow are detected and added.
 
-use super::{Kept, Read};
+use super::{Kept, ReadSummary};
 use crate::detect::Formats;
 use crate::source::sample;
 use crate::{Entry, Line, Malformed, Scratch};
 use brimful_core::profile::{Lines, MalformedLine, Source};
 use brimful_core::text;
 
-/// How much of a malformed line is kept, in characters.
-const SHOWN: usize = 80;
-/// After so many lines, and if that was to no avail, after twice as many, it is asked whether most are malformed.
-const WATCHED: u32 = 256;
-/// So many lines tell a new format.
-const LINES_TO_DETECT: usize = 500;
-/// And fewer than these do not.
-const LEAST_TO_DETECT: usize = 20;
+/// Maximum width of a malformed line in messages, in characters.
+const MAX_SHOWN_CHARS: usize = 80;
+/// Number of lines after which to check whether most are malformed; it doubles after each detection.
+const CHECK_INTERVAL_LINES: u32 = 256;
+/// Maximum number of lines from which to detect a new format.
+const MAX_LINES_TO_DETECT: usize = 500;
+/// Minimum number of lines from which to detect a new format.
+const MIN_LINES_TO_DETECT: usize = 20;
 const TOO_LONG: &str = "a line of at most 1 MiB";
 
-/// What an account is kept by.
+/// Settings of an account.
 pub(super) struct Settings {
-    /// Whether formats may be added to those given.
+    /// Whether detected formats may be added to the given ones.
     pub may_detect: bool,
-    /// How many malformed lines are kept to be shown.
-    pub most_malformed: usize,
-    /// Bytes of a line, without its end.
-    pub longest: usize,
+    /// Number of malformed lines to keep for display.
+    pub max_malformed: usize,
+    /// Maximum bytes of a line, without its end.
+    pub max_line_bytes: usize,
 }
 
-/// What became of the lines so far.
+/// The outcomes of the lines so far.
 pub(super) struct Account<'a, S> {
     formats: Formats,
     scratch: Scratch,
     pub lines: Lines,
     sources: Vec<Source>,
-    /// The log that is being read.
+    /// Index of the log that is being read.
     source: usize,
-    ended: usize,
-    /// Whether reading ended before the logs did, because nothing more was wanted.
+    ended_sources: usize,
+    /// Whether reading was stopped before the end of the logs.
     pub enough: bool,
-    /// The last parsed request's stamp.
+    /// The stamp of the last parsed request.
     last_ns: i64,
-    watch: Watch,
+    watch: MalformedWatch,
     may_detect: bool,
-    most_malformed: usize,
-    longest: usize,
+    max_malformed: usize,
+    max_line_bytes: usize,
     sink: &'a mut S,
 }
 
 impl<'a, S: FnMut(&Entry<'_>) -> Kept> Account<'a, S> {
     pub fn new(formats: Formats, sources: Vec<Source>, settings: Settings, sink: &'a mut S) -> Account<'a, S> {
-        let Settings { may_detect, most_malformed, longest } = settings;
+        let Settings { may_detect, max_malformed, max_line_bytes } = settings;
         Account {
             formats,
             scratch: Scratch::default(),
             lines: Lines::default(),
             sources,
             source: 0,
-            ended: 0,
+            ended_sources: 0,
             enough: false,
             last_ns: i64::MIN,
-            watch: Watch::default(),
+            watch: MalformedWatch::default(),
             may_detect,
-            most_malformed,
-            longest,
+            max_malformed,
+            max_line_bytes,
             sink,
         }
     }
 
-    pub fn go_to(&mut self, source: usize) {
+    pub fn switch_to(&mut self, source: usize) {
         if source != self.source {
             self.source = source;
-            self.watch = Watch::default();
+            self.watch = MalformedWatch::default();
         }
     }
 
-    pub fn take_lines(&mut self, block: &[u8]) {
+    pub fn read_lines(&mut self, block: &[u8]) {
         let mut start = 0;
         for end in memchr::memchr_iter(b'\n', block) {
-            self.take_line(block.get(start..end).unwrap_or_default());
+            self.read_line(block.get(start..end).unwrap_or_default());
             start = end + 1;
             if self.watch.is_due() {
-                self.look_again(block.get(start..).unwrap_or_default());
+                self.detect_again(block.get(start..).unwrap_or_default());
             }
         }
         if let Some(last) = block.get(start..)
             && !last.is_empty()
         {
-            self.take_line(last);
+            self.read_line(last);
         }
     }
 
-    fn take_line(&mut self, line: &[u8]) {
-        if line.len() > self.longest {
-            return self.take_too_long(line);
+    fn read_line(&mut self, line: &[u8]) {
+        if line.len() > self.max_line_bytes {
+            return self.count_too_long(line);
         }
         self.count_line();
         let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -110,14 +110,14 @@ impl<'a, S: FnMut(&Entry<'_>) -> Kept> Account<'a, S> {
                 self.last_ns = entry.time_ns;
             }
             Ok(Line::Entry(_) | Line::Other) => self.lines.filtered += 1,
-            Err(why) => self.take_malformed(line, &why),
+            Err(why) => self.count_malformed(line, &why),
         }
     }
 
-    /// The beginning of a line that nobody wants to see the rest of.
-    pub fn take_too_long(&mut self, line: &[u8]) {
+    /// Counts a line that exceeds the limit; `line` is its beginning.
+    pub fn count_too_long(&mut self, line: &[u8]) {
         self.count_line();
-        self.take_malformed(line, &Malformed::at(self.longest, TOO_LONG));
+        self.count_malformed(line, &Malformed::at_byte(self.max_line_bytes, TOO_LONG));
     }
 
     fn count_line(&mut self) {
@@ -128,10 +128,10 @@ impl<'a, S: FnMut(&Entry<'_>) -> Kept> Account<'a, S> {
         }
     }
 
-    fn take_malformed(&mut self, line: &[u8], why: &Malformed) {
+    fn count_malformed(&mut self, line: &[u8], why: &Malformed) {
         self.lines.malformed += 1;
         self.watch.malformed += 1;
-        if self.lines.first_malformed.len() < self.most_malformed
+        if self.lines.first_malformed.len() < self.max_malformed
             && let Some(source) = self.sources.get(self.source)
         {
             self.lines.first_malformed.push(MalformedLine {
@@ -144,16 +144,16 @@ impl<'a, S: FnMut(&Entry<'_>) -> Kept> Account<'a, S> {
         }
     }
 
-    /// Finds out what the next lines look like, as those before them were malformed.
-    fn look_again(&mut self, next: &[u8]) {
-        if !self.watch.is_alarming() || !self.may_detect {
-            return self.watch.restart(WATCHED);
+    /// Detects the format of the next lines, if most lines before them were malformed.
+    fn detect_again(&mut self, next: &[u8]) {
+        if !self.watch.is_mostly_malformed() || !self.may_detect {
+            return self.watch.restart(CHECK_INTERVAL_LINES);
         }
         let lines = next.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
-        let lines: Vec<&[u8]> = lines.filter(|line| !line.is_empty()).take(LINES_TO_DETECT).collect();
+        let lines: Vec<&[u8]> = lines.filter(|line| !line.is_empty()).take(MAX_LINES_TO_DETECT).collect();
         // The block is about to end.
-        if lines.len() < LEAST_TO_DETECT {
-            return self.watch.restart(WATCHED);
+        if lines.len() < MIN_LINES_TO_DETECT {
+            return self.watch.restart(CHECK_INTERVAL_LINES);
         }
         if !sample::reads_half(&self.formats, &lines)
             && let Ok(formats) = Formats::detect(&lines)
@@ -168,60 +168,60 @@ impl<'a, S: FnMut(&Entry<'_>) -> Kept> Account<'a, S> {
             source.bytes = bytes;
             source.cut_short = cut_short;
         }
-        self.ended = self.source + 1;
+        self.ended_sources = self.source + 1;
     }
 
-    pub fn finish(mut self) -> Read {
-        // Without having been told to, only a damaged log that takes the decoder down with it leaves some unread.
+    pub fn finish(mut self) -> ReadSummary {
+        // If reading was not stopped, only a decoder that failed on a damaged log leaves logs unread.
         let why = if self.enough { "nothing more was wanted" } else { "what decompresses it failed" };
-        for source in self.sources.iter_mut().skip(self.ended) {
+        for source in self.sources.iter_mut().skip(self.ended_sources) {
             source.cut_short = Some(why.to_owned());
         }
         let Lines { read, parsed, malformed, filtered, .. } = self.lines;
         debug_assert_eq!(read, parsed + malformed + filtered);
         debug_assert_eq!(read, self.sources.iter().map(|source| source.lines).sum::<u64>());
-        Read { lines: self.lines, sources: self.sources, formats: self.formats }
+        ReadSummary { lines: self.lines, sources: self.sources, formats: self.formats }
     }
 }
 
-/// Whether the lines of late were malformed.
-struct Watch {
+/// Counts recent malformed lines.
+struct MalformedWatch {
     lines: u32,
     malformed: u32,
     until: u32,
 }
 
-impl Default for Watch {
-    fn default() -> Watch {
-        Watch { lines: 0, malformed: 0, until: WATCHED }
+impl Default for MalformedWatch {
+    fn default() -> MalformedWatch {
+        MalformedWatch { lines: 0, malformed: 0, until: CHECK_INTERVAL_LINES }
     }
 }
 
-impl Watch {
+impl MalformedWatch {
     fn is_due(&self) -> bool {
         self.lines >= self.until
     }
 
-    fn is_alarming(&self) -> bool {
+    fn is_mostly_malformed(&self) -> bool {
         self.malformed > self.lines / 2
     }
 
     fn restart(&mut self, until: u32) {
-        *self = Watch { lines: 0, malformed: 0, until };
+        *self = MalformedWatch { lines: 0, malformed: 0, until };
     }
 }
 
-/// The beginning of a line, with what a terminal would obey escaped, in as many characters as are shown of it.
+/// The beginning of a line for display, with control characters escaped.
 fn shown(line: &[u8]) -> String {
-    // No character has more bytes than four.
-    let start = line.get(..SHOWN * 4).unwrap_or(line);
+    // A character has at most four bytes.
+    let start = line.get(..MAX_SHOWN_CHARS * 4).unwrap_or(line);
     let mut shown = String::new();
     let mut width = 0;
     for c in String::from_utf8_lossy(start).chars() {
         let mut bytes = [0; 4];
         let c = text::one_line(c.encode_utf8(&mut bytes)).into_owned();
         width += c.chars().count();
-        if width > SHOWN {
+        if width > MAX_SHOWN_CHARS {
             break;
         }
         shown.push_str(&c);

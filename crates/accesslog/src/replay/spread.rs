@@ -1,10 +1,10 @@
-//! Where in its second a request came whose stamp is a whole second.
+//! Chooses times within a second for requests whose stamps are whole seconds.
 //!
-//! Where other lines of the same logs are finer, those of another server or of another format, requests of whole
-//! seconds come as these do: the gaps between the fine ones of the last minute, one after another as they were, are
-//! laid into the second and stretched until they fill it. Which of them is the first, the second's number says, so the
-//! same logs are replayed alike. Of a Poisson process that makes a Poisson process again; bunches stay bunches. Where
-//! there are fewer than [`LEAST_FINE`] fine ones, requests of a second are at equal distances, in the log's order.
+//! If other lines of the same logs have finer stamps (another server's, or in another format), requests are spread like
+//! those: the gaps between the fine stamps of the last minute, in their order, are laid into the second and stretched to
+//! fill it. The second's number selects the first gap, so that a replay is reproducible. A Poisson process yields a
+//! Poisson process again, and bunches stay bunches. With fewer than [`MIN_FINE`] fine stamps, the requests of a second
+//! are spread at equal distances, in the order of the log.
 //!
 //! Memory: 32 KiB.
 
@@ -12,42 +12,42 @@ use super::SECOND_NS;
 use crate::profile::mix;
 use std::collections::VecDeque;
 
-/// Fewer say little about how requests come.
-pub const LEAST_FINE: usize = 16;
-/// More than these are not remembered.
-const MOST_FINE: usize = 4_096;
-/// For how long they are.
-const REMEMBERED_NS: i64 = 60 * SECOND_NS;
+/// Minimum number of fine stamps to imitate.
+pub const MIN_FINE: usize = 16;
+/// Maximum number of fine stamps to remember.
+const MAX_FINE: usize = 4_096;
+/// How long fine stamps are remembered.
+const FINE_MEMORY_NS: i64 = 60 * SECOND_NS;
 
-/// When fine requests came of late.
+/// Recent fine stamps, to be imitated.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Spread {
-    /// In order.
+    /// In the order of time.
     recent: VecDeque<i64>,
 }
 
 impl Spread {
-    /// A fine request, later than those before.
+    /// Remembers a fine stamp, which must not be earlier than the previous ones.
     pub fn learn(&mut self, time_ns: i64) {
         if self.recent.back().is_some_and(|last| *last > time_ns) {
             return;
         }
-        if self.recent.len() >= MOST_FINE {
+        if self.recent.len() >= MAX_FINE {
             self.recent.pop_front();
         }
         self.recent.push_back(time_ns);
     }
 
-    /// In nanoseconds after the beginning of the second, when each of so many requests came.
+    /// Times of `count` requests, in nanoseconds after the beginning of the second.
     pub fn places(&mut self, second_ns: i64, count: usize) -> Vec<i64> {
-        while self.recent.front().is_some_and(|first| *first < second_ns.saturating_sub(REMEMBERED_NS)) {
+        while self.recent.front().is_some_and(|first| *first < second_ns.saturating_sub(FINE_MEMORY_NS)) {
             self.recent.pop_front();
         }
         self.as_the_fine_ones(second_ns, count).unwrap_or_else(|| equally(count))
     }
 
     fn as_the_fine_ones(&self, second_ns: i64, count: usize) -> Option<Vec<i64>> {
-        if self.recent.len() < LEAST_FINE {
+        if self.recent.len() < MIN_FINE {
             return None;
         }
         let gaps = || self.recent.iter().zip(self.recent.iter().skip(1)).map(|(from, to)| to.saturating_sub(*from));
@@ -67,7 +67,7 @@ impl Spread {
     }
 }
 
-/// The middles of as many equal parts of the second.
+/// The midpoints of `count` equal parts of the second.
 fn equally(count: usize) -> Vec<i64> {
     let parts = i64::try_from(count).unwrap_or(i64::MAX).max(1);
     (0..parts)
@@ -94,7 +94,7 @@ mod tests {
     fn without_fine_ones_distances_are_equal() {
         assert_eq!(Spread::default().places(7 * SECOND_NS, 2), [250 * MS, 750 * MS]);
         assert_eq!(Spread::default().places(7 * SECOND_NS, 0), [0; 0]);
-        let mut few = learnt((0..LEAST_FINE as i64 - 1).map(|i| i * MS));
+        let mut few = learnt((0..MIN_FINE as i64 - 1).map(|i| i * MS));
         assert_eq!(few.places(SECOND_NS, 1), [500 * MS]);
         let mut old = learnt((0..1_000).map(|i| i * MS));
         assert_eq!(old.places(100 * SECOND_NS, 1), [500 * MS], "those were there long ago");

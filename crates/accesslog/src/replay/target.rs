@@ -1,9 +1,9 @@
-//! What a log says was asked for, made fit to be asked for again. Whoever was logged chose these bytes: none of them
-//! ends a line of a request, or its path.
+//! Makes a logged target fit to be requested again. Clients chose these bytes, so none of them may end the request line
+//! or its path.
 
 use std::str::FromStr;
 
-/// A path that begins with `from` begins with `to` instead.
+/// Replaces the beginning `from` of a path by `to`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MapRule {
     from: String,
@@ -11,7 +11,7 @@ pub struct MapRule {
 }
 
 impl MapRule {
-    /// By the first rule that fits, if one does.
+    /// Applies the first rule that matches, if any.
     pub fn apply(rules: &[MapRule], path: String) -> String {
         let fits = |rule: &MapRule| path.strip_prefix(rule.from.as_str()).map(|rest| rule.to.clone() + rest);
         rules.iter().find_map(fits).unwrap_or(path)
@@ -31,8 +31,8 @@ impl FromStr for MapRule {
     }
 }
 
-/// Path and query, with everything percent-encoded that may not stand in a request; `None` where there is none. A whole
-/// URL, as proxies log it, is one of its path.
+/// The path and query of a target, percent-encoded where necessary; `None` if there is no path. For a whole URL, as
+/// proxies log it, this is the URL's path.
 pub fn requestable(target: &[u8]) -> Option<String> {
     let target = unescaped(target);
     let target = path_of(&target)?;
@@ -58,7 +58,7 @@ fn path_of(target: &[u8]) -> Option<&[u8]> {
     Some(&rest[slash..])
 }
 
-/// Without the escapes that nginx and Apache write for what is not plain: `\x22`, `\"`, `\\`.
+/// Undoes the escapes that nginx and Apache write: `\x22`, `\"`, `\\`.
 fn unescaped(text: &[u8]) -> Vec<u8> {
     let hex =
         |byte: Option<&u8>| byte.and_then(|byte| char::from(*byte).to_digit(16)).and_then(|n| u8::try_from(n).ok());

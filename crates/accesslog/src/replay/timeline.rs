@@ -1,28 +1,28 @@
-//! Which stamps of a log are its course, and which stand far from the lines around them.
+//! Separates the regular course of a log's stamps from stamps far away from the lines around them.
 //!
 //! A server that stamps the start of a request (Apache) writes an early stamp below later ones when a long download
-//! ends. A clock that was wrong for a moment leaves a stamp years ahead. Neither may hold up a replay, so each stamp is
-//! judged when the [`LOOK_AHEAD`] requests after it in the log are known:
+//! ends. A clock that was wrong for a moment leaves a stamp years ahead. Neither may delay a replay, so each stamp is
+//! judged once the [`LOOK_AHEAD`] requests after it are known:
 //!
-//! - Behind the newest stamp by more than the window, where nothing is left to sort it into: [`Place::Behind`].
-//! - Ahead of the newest by more than [`LEAP_NS`], while most of the lines after it are not: [`Place::Ahead`].
-//! - Where nearly all lines after it go on from an earlier time, the clock was set back (the end of daylight saving
-//!   time, logs joined in the wrong order): the course goes on without a pause.
+//! - [`Place::Behind`]: more than the window behind the newest stamp, so that it can no longer be sorted.
+//! - [`Place::Ahead`]: more than [`LEAP_NS`] ahead of the newest stamp, while most of the lines after it are not.
+//! - If nearly all lines after it continue from an earlier time, the clock was set back (the end of daylight saving
+//!   time, or logs joined in the wrong order): the course continues without a pause.
 //!
 //! The course begins at the first stamp that is not far before all others: [`first_of_course`].
 
 use super::SECOND_NS;
 
-/// Requests that are known beyond the one that is judged.
+/// Number of requests that are known beyond the one that is judged.
 pub(super) const LOOK_AHEAD: usize = 64;
-/// A stamp this far ahead may be wrong; shorter pauses are never worth a doubt.
+/// A stamp further ahead than this may be wrong; shorter pauses are always accepted.
 const LEAP_NS: i64 = 60 * SECOND_NS;
-/// With fewer stamps to compare with, a gap at the beginning or end of a log is taken as it is.
-const LEAST_COMPARED: usize = 16;
-/// A gap at the beginning or end of a log is a stray one if it is this many times as long as the longest of the others.
-const MUCH_LONGER: i64 = 10;
-/// Fewer lines than this at the end of a log do not show that its time went on so far.
-const FEW: usize = 8;
+/// Minimum number of stamps to compare with before a gap at the beginning or end of a log is suspected.
+const MIN_COMPARED: usize = 16;
+/// A gap at the beginning or end of a log is suspected if it is this many times as long as the longest other gap.
+const MIN_GAP_RATIO: i64 = 10;
+/// Fewer lines than this at the end of a log do not confirm that its time really leapt ahead.
+const MIN_CONFIRMING_LINES: usize = 8;
 const DAY_NS: i64 = 86_400 * SECOND_NS;
 
 /// Where a request belongs.
@@ -42,7 +42,7 @@ pub(super) struct Timeline {
     window_ns: i64,
     /// The latest stamp of the course, with `shift_ns`.
     newest_ns: Option<i64>,
-    /// What stamps are moved by since the clock was set back.
+    /// What is added to stamps since the clock was set back.
     shift_ns: i64,
     /// The last stamps of the course, with `shift_ns`, in the order of the log.
     recent: Recent,
@@ -97,7 +97,7 @@ impl Timeline {
         Place::Course(time_ns)
     }
 
-    /// Whether the lines that follow a leap deny it; at the end of a log, whether it is too long for so few lines.
+    /// Whether the lines after a leap contradict it; at the end of a log, whether it is too long for so few lines.
     fn is_ahead(&self, time_ns: i64, newest_ns: i64, following: impl ExactSizeIterator<Item = i64>) -> bool {
         let count = following.len();
         let agreeing = following.filter(|next_ns| *next_ns >= time_ns.saturating_sub(self.window_ns)).count();
@@ -107,15 +107,15 @@ impl Timeline {
         let least_ns = if count == 0 { LEAP_NS } else { DAY_NS };
         let leap_ns = time_ns.saturating_sub(newest_ns);
         let longest_ns = self.recent.longest_gap_ns();
-        count < FEW
+        count < MIN_CONFIRMING_LINES
             && leap_ns > least_ns
-            && longest_ns.is_some_and(|longest_ns| leap_ns > longest_ns.saturating_mul(MUCH_LONGER))
+            && longest_ns.is_some_and(|longest_ns| leap_ns > longest_ns.saturating_mul(MIN_GAP_RATIO))
     }
 
-    /// Whether seven of eight lines that follow go on in order from an earlier time.
+    /// Whether seven of eight lines that follow continue in order from an earlier time.
     fn is_set_back(&self, time_ns: i64, newest_ns: i64, following: impl ExactSizeIterator<Item = i64>) -> bool {
         let count = following.len();
-        if count < LEAST_COMPARED {
+        if count < MIN_COMPARED {
             return false;
         }
         let mut goes_on = 0;
@@ -132,16 +132,16 @@ impl Timeline {
     }
 }
 
-/// The first stamp of a log's course: the earliest, but for up to one in eight that are so far before all others that
-/// the gap is more than the window and much longer than any gap between the others.
+/// The first stamp of a log's course: the earliest stamp, except for up to one in eight that lie before a gap which is
+/// longer than the window and much longer than any gap between the others.
 fn first_of_course(stamps: impl Iterator<Item = i64>, window_ns: i64) -> i64 {
     let mut sorted: Vec<i64> = stamps.collect();
     sorted.sort_unstable();
     let first_ns = sorted.first().copied().unwrap_or(0);
-    // As many at the other end may be wrong as well.
+    // As many stamps at the other end may be wrong as well.
     let most = sorted.len() / 8;
     let core_end = sorted.len() - most;
-    if core_end < LEAST_COMPARED + most {
+    if core_end < MIN_COMPARED + most {
         return first_ns;
     }
     let gap_before =
@@ -150,10 +150,10 @@ fn first_of_course(stamps: impl Iterator<Item = i64>, window_ns: i64) -> i64 {
             _ => 0,
         };
     let mut longest_ns = (most + 1..core_end).map(gap_before).max().unwrap_or(0);
-    // From the latest candidate to the earliest: each gap passed over belongs to the course.
+    // From the latest candidate to the earliest: each gap that is rejected belongs to the course.
     for index in (1..=most).rev() {
         let gap_ns = gap_before(index);
-        if gap_ns > window_ns.max(SECOND_NS) && gap_ns > longest_ns.saturating_mul(MUCH_LONGER) {
+        if gap_ns > window_ns.max(SECOND_NS) && gap_ns > longest_ns.saturating_mul(MIN_GAP_RATIO) {
             return sorted.get(index).copied().unwrap_or(first_ns);
         }
         longest_ns = longest_ns.max(gap_ns);
@@ -177,9 +177,9 @@ impl Recent {
         self.next = (self.next + 1) % LOOK_AHEAD;
     }
 
-    /// The longest gap between two of them; none where they are too few.
+    /// The longest gap between two of them; `None` if there are too few.
     fn longest_gap_ns(&self) -> Option<i64> {
-        if self.stamps.len() < LEAST_COMPARED {
+        if self.stamps.len() < MIN_COMPARED {
             return None;
         }
         let mut sorted = self.stamps.clone();

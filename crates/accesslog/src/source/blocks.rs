@@ -1,19 +1,18 @@
-//! Blocks of whole lines, so that lines can be found in place and blocks can go from one thread to another.
+//! Blocks of whole lines, which another thread can parse in place.
 //!
-//! A line that two blocks would share goes to the second one: that is the only copy. A line that is longer than any
-//! line may be costs the memory of the longest that may be, however long it is: the rest of it is dropped while it is
-//! read.
+//! A line that two blocks would share is copied to the second one; no other bytes are copied. A line longer than the
+//! limit costs no more memory than the limit: its rest is dropped while it is read.
 
 use super::decode::Decoder;
 use brimful_core::text::bytes_without_mark;
 use std::io::{ErrorKind, Read};
 
-/// How much is read at once, and how long a line may be, in bytes.
+/// Sizes in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// Fits a core's second cache.
+    /// Bytes per read. The default fits the second-level cache of a core.
     pub block: usize,
-    /// Without its end.
+    /// Maximum length of a line, without its end.
     pub line: usize,
 }
 
@@ -23,12 +22,12 @@ impl Default for Limits {
     }
 }
 
-/// At least what a byte order mark takes.
-const LEAST_BLOCK: usize = 16;
-/// How much is kept of a line that is too long.
-const KEPT_OF_LONG: usize = 4096;
+/// Minimum size of a block; a byte order mark must fit.
+const MIN_BLOCK: usize = 16;
+/// Bytes that are kept of a line that is too long.
+const KEPT_OF_LONG_LINE: usize = 4096;
 
-/// Some bytes of a log. Its memory is used again.
+/// Some bytes of a log. Its memory is reused.
 #[derive(Default)]
 pub(crate) struct Block {
     bytes: Vec<u8>,
@@ -36,19 +35,18 @@ pub(crate) struct Block {
     to: usize,
 }
 
-/// What a block holds.
+/// The content of a block.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Piece {
-    /// Whole lines with their ends; the last one of a log may have none.
+pub(crate) enum BlockContent {
+    /// Whole lines with their ends; the last line of a log may have none.
     Lines,
-    /// The beginning of a line that is too long.
+    /// The beginning of a line that exceeds the limit.
     TooLong,
-    /// Nothing, as there is nothing left.
+    /// Nothing: the log has ended.
     End,
 }
 
 impl Block {
-    /// What it holds.
     pub fn bytes(&self) -> &[u8] {
         self.bytes.get(self.from..self.to).unwrap_or_default()
     }
@@ -57,7 +55,7 @@ impl Block {
         self.to - self.from
     }
 
-    fn set(&mut self, bytes: &[u8]) {
+    fn replace_content(&mut self, bytes: &[u8]) {
         if self.bytes.len() < bytes.len() {
             self.bytes.resize(bytes.len(), 0);
         }
@@ -76,11 +74,11 @@ impl Block {
     }
 }
 
-/// A log, block by block.
+/// Reads a log block by block.
 pub(crate) struct Blocks {
     decoder: Decoder,
     limits: Limits,
-    /// What the last block did not give.
+    /// Bytes after the last whole line of the previous block.
     carry: Vec<u8>,
     decoded: u64,
     is_at_start: bool,
@@ -90,11 +88,11 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
-    /// `head` was decoded already.
+    /// Reads `head`, which is already decoded, then the rest from `decoder`.
     pub fn new(decoder: Decoder, head: Vec<u8>, limits: Limits) -> Blocks {
         Blocks {
             decoder,
-            limits: Limits { block: limits.block.max(LEAST_BLOCK), line: limits.line },
+            limits: Limits { block: limits.block.max(MIN_BLOCK), line: limits.line },
             decoded: head.len() as u64,
             carry: head,
             is_at_start: true,
@@ -104,13 +102,13 @@ impl Blocks {
         }
     }
 
-    /// Nothing can be decoded but what was already.
+    /// Ends the log after what is already decoded.
     pub fn end(&mut self, why: String) {
         self.has_ended = true;
         self.cut_short = Some(why);
     }
 
-    /// Bytes taken of what is stored.
+    /// Bytes read, as stored.
     pub fn taken(&self) -> u64 {
         self.decoder.taken()
     }
@@ -120,16 +118,16 @@ impl Blocks {
         self.decoded
     }
 
-    /// Why the log was not read to its end, if it was not; known at its end.
+    /// Why the log was not read to its end, if so; known at its end.
     pub fn cut_short(&mut self) -> Option<String> {
         self.cut_short.take()
     }
 
-    /// Puts what comes next into a block, whose former content is of no interest.
-    pub fn next(&mut self, block: &mut Block) -> Piece {
-        block.set(&self.carry);
+    /// Replaces the block's content with the next lines.
+    pub fn next(&mut self, block: &mut Block) -> BlockContent {
+        block.replace_content(&self.carry);
         self.carry.clear();
-        // So many bytes of the block have no end of a line in them.
+        // Number of bytes of the block without an end of line.
         let mut searched = 0;
         loop {
             self.fill(block);
@@ -139,7 +137,7 @@ impl Blocks {
                         block.drop_first(end + 1);
                         self.is_in_long_line = false;
                     }
-                    None => block.set(&[]),
+                    None => block.replace_content(&[]),
                 }
             }
             let last_end = memchr::memrchr(b'\n', block.bytes().get(searched..).unwrap_or_default());
@@ -147,21 +145,21 @@ impl Blocks {
                 let whole = searched + end + 1;
                 self.carry.extend_from_slice(block.bytes().get(whole..).unwrap_or_default());
                 block.keep_first(whole);
-                return Piece::Lines;
+                return BlockContent::Lines;
             }
             if self.has_ended {
-                return if block.len() == 0 { Piece::End } else { Piece::Lines };
+                return if block.len() == 0 { BlockContent::End } else { BlockContent::Lines };
             }
             if block.len() > self.limits.line {
-                block.keep_first(KEPT_OF_LONG);
+                block.keep_first(KEPT_OF_LONG_LINE);
                 self.is_in_long_line = true;
-                return Piece::TooLong;
+                return BlockContent::TooLong;
             }
             searched = block.len();
         }
     }
 
-    /// Reads as much as a block takes, behind what is in it, or what is left.
+    /// Appends to the block until it is full or the log ends.
     fn fill(&mut self, block: &mut Block) {
         let to = block.to + self.limits.block;
         if block.bytes.len() < to {
@@ -207,9 +205,9 @@ mod tests {
         let mut lines = Vec::new();
         loop {
             match blocks.next(&mut block) {
-                Piece::End => break,
-                Piece::TooLong => lines.push(None),
-                Piece::Lines => {
+                BlockContent::End => break,
+                BlockContent::TooLong => lines.push(None),
+                BlockContent::Lines => {
                     let bytes = block.bytes().strip_suffix(b"\n").unwrap_or(block.bytes());
                     lines.extend(bytes.split(|&byte| byte == b'\n').map(|line| {
                         // What came as a whole may be too long too.
@@ -261,10 +259,10 @@ mod tests {
         let mut blocks = Blocks::new(Decoder::new(Input::new(Box::new(Cursor::new(log)), None)), Vec::new(), limits);
         let mut block = Block::default();
         let mut pieces = Vec::new();
-        while pieces.last() != Some(&Piece::End) {
+        while pieces.last() != Some(&BlockContent::End) {
             pieces.push(blocks.next(&mut block));
             assert!(block.bytes.len() <= limits.line + 2 * limits.block && blocks.carry.len() <= limits.block);
         }
-        assert_eq!(pieces, [Piece::Lines, Piece::TooLong, Piece::Lines, Piece::End]);
+        assert_eq!(pieces, [BlockContent::Lines, BlockContent::TooLong, BlockContent::Lines, BlockContent::End]);
     }
 }

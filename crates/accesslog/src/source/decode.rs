@@ -1,11 +1,11 @@
-//! Decompression by magic bytes: gzip (RFC 1952), zstd (RFC 8878), bzip2, or none.
+//! Decompression, chosen by magic bytes: gzip (RFC 1952), zstd (RFC 8878), bzip2, or none.
 //!
-//! A compressed log is any number of members after one another, as `cat a.gz b.gz` makes them and parallel compressors
-//! do; they need not be of one kind. Zeros may follow the last one, as on tapes. Anything else that follows is an
-//! error: up to there, everything was read.
+//! A compressed log is a sequence of members, as `cat a.gz b.gz` and parallel compressors create them; their formats may
+//! differ. Zeros may follow the last member, as on tapes. Anything else after a member is an error; everything before it
+//! has been read.
 //!
-//! Memory is that of the stream's window: 32 KiB for gzip, 4 MB for bzip2, and for zstd what it was compressed with: 8
-//! MiB at most unless that was with `--long` or `--ultra`, and never more than 128 MiB.
+//! Memory is that of the compression window: 32 KiB for gzip, 4 MB for bzip2. For zstd it is usually at most 8 MiB, with
+//! `--long` or `--ultra` more, and never more than 128 MiB.
 
 use super::input::Input;
 use brimful_core::quantity;
@@ -15,18 +15,18 @@ use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use std::io::{self, BufRead, ErrorKind, Read};
 use std::mem;
 
-/// As many bytes as tell what follows.
+/// Number of bytes that identify the format of a member.
 const MAGIC_BYTES: usize = 5;
 
-/// An empty block that ends a zstd frame, with room for a checksum.
+/// An empty last block of a zstd frame, with room for a checksum.
 const LAST_BLOCK: &[u8] = &[1, 0, 0, 0, 0, 0, 0];
 
-/// A log's bytes as they were before somebody compressed them.
+/// Decompresses a log.
 pub(crate) struct Decoder {
     state: State,
-    /// Buffers of the last zstd frame, for the next one.
+    /// The buffers of the last zstd frame, for reuse.
     frame: Option<Box<FrameDecoder>>,
-    /// Why a zstd frame ends, of which there is still something to be read.
+    /// An error in a zstd frame that will be returned after the data before it.
     failed: Option<io::Error>,
     compression: Option<Compression>,
 }
@@ -36,7 +36,7 @@ enum State {
     Gzip(Box<GzDecoder<Input>>),
     Bzip2(Box<BzDecoder<Input>>),
     Zstd(Input, Box<FrameDecoder>),
-    /// Before the first member, or after one.
+    /// Before the first member or after one.
     Between(Input),
     Over(Option<Input>),
 }
@@ -46,7 +46,7 @@ enum Compression {
     Gzip,
     Bzip2,
     Zstd,
-    /// A part of a zstd stream that is not data.
+    /// A zstd frame without data.
     Skippable,
 }
 
@@ -55,12 +55,12 @@ impl Decoder {
         Decoder { state: State::Between(input), frame: None, failed: None, compression: None }
     }
 
-    /// Bytes taken of what is stored.
+    /// Bytes read, as stored.
     pub fn taken(&self) -> u64 {
         self.input().map_or(0, Input::taken)
     }
 
-    /// Why what was read so far is all that can be.
+    /// Describes why the log ends early.
     pub fn cut_short(&self, error: &io::Error) -> String {
         let bytes = quantity::count(self.taken());
         let kind = self.compression.map_or("", Compression::name);
@@ -72,7 +72,7 @@ impl Decoder {
         }
     }
 
-    /// Why a log that ended without an error is not whole, if so.
+    /// Describes how much of the file is missing, if it became shorter while it was read.
     pub fn shortened(&self) -> Option<String> {
         let missing = self.input().map_or(0, Input::missing);
         let (read, all) = (quantity::count(self.taken()), quantity::count(self.taken() + missing));
@@ -88,24 +88,24 @@ impl Decoder {
         }
     }
 
-    /// Goes on to what follows, if anything does.
-    fn begin(&mut self) -> io::Result<()> {
+    /// Begins the next member, if there is one.
+    fn begin_member(&mut self) -> io::Result<()> {
         let State::Between(mut input) = mem::replace(&mut self.state, State::Over(None)) else {
             return Ok(());
         };
-        let begun = self.begun(&mut input);
-        self.state = match begun {
-            Ok(Some(Begun::Plain)) => State::Plain(input),
-            Ok(Some(Begun::Gzip)) => State::Gzip(Box::new(GzDecoder::new(input))),
-            Ok(Some(Begun::Bzip2)) => State::Bzip2(Box::new(BzDecoder::new(input))),
-            Ok(Some(Begun::Zstd(frame))) => State::Zstd(input, frame),
-            Ok(Some(Begun::Nothing)) => State::Between(input),
+        let next_member = self.next_member(&mut input);
+        self.state = match next_member {
+            Ok(Some(NextMember::Plain)) => State::Plain(input),
+            Ok(Some(NextMember::Gzip)) => State::Gzip(Box::new(GzDecoder::new(input))),
+            Ok(Some(NextMember::Bzip2)) => State::Bzip2(Box::new(BzDecoder::new(input))),
+            Ok(Some(NextMember::Zstd(frame))) => State::Zstd(input, frame),
+            Ok(Some(NextMember::Nothing)) => State::Between(input),
             Ok(None) => State::Over(Some(input)),
-            Err(Failed::Inside(error, frame)) => {
+            Err(MemberError::Inside(error, frame)) => {
                 self.state = State::Zstd(input, frame);
                 return Err(error);
             }
-            Err(Failed::Between(error)) => {
+            Err(MemberError::Between(error)) => {
                 self.state = State::Over(Some(input));
                 return Err(error);
             }
@@ -113,27 +113,29 @@ impl Decoder {
         Ok(())
     }
 
-    fn begun(&mut self, input: &mut Input) -> Result<Option<Begun>, Failed> {
-        let found = Compression::of(input.peek(MAGIC_BYTES)?);
+    fn next_member(&mut self, input: &mut Input) -> Result<Option<NextMember>, MemberError> {
+        let found = Compression::from_magic(input.peek(MAGIC_BYTES)?);
         let is_first = self.compression.is_none();
         self.compression = found.or(self.compression);
         match found {
-            None if is_first => Ok(Some(Begun::Plain)),
+            None if is_first => Ok(Some(NextMember::Plain)),
             None => {
                 if only_zeros_follow(input)? {
                     return Ok(None);
                 }
                 let error = "what follows is not compressed and was not read";
-                Err(Failed::Between(io::Error::new(ErrorKind::InvalidData, error)))
+                Err(MemberError::Between(io::Error::new(ErrorKind::InvalidData, error)))
             }
-            Some(Compression::Gzip) => Ok(Some(Begun::Gzip)),
-            Some(Compression::Bzip2) => Ok(Some(Begun::Bzip2)),
-            Some(Compression::Skippable) => skip(input).map(|()| Some(Begun::Nothing)).map_err(Failed::Between),
+            Some(Compression::Gzip) => Ok(Some(NextMember::Gzip)),
+            Some(Compression::Bzip2) => Ok(Some(NextMember::Bzip2)),
+            Some(Compression::Skippable) => {
+                skip(input).map(|()| Some(NextMember::Nothing)).map_err(MemberError::Between)
+            }
             Some(Compression::Zstd) => {
                 let mut frame = self.frame.take().unwrap_or_else(|| Box::new(FrameDecoder::new()));
                 match frame.reset(&mut *input) {
-                    Ok(()) => Ok(Some(Begun::Zstd(frame))),
-                    Err(error) => Err(Failed::Inside(io::Error::other(error), frame)),
+                    Ok(()) => Ok(Some(NextMember::Zstd(frame))),
+                    Err(error) => Err(MemberError::Inside(io::Error::other(error), frame)),
                 }
             }
         }
@@ -160,7 +162,7 @@ impl Read for Decoder {
                 State::Plain(input) => return input.read(into),
                 State::Over(_) => return Ok(0),
                 State::Between(_) => {
-                    self.begin()?;
+                    self.begin_member()?;
                     continue;
                 }
                 State::Gzip(decoder) => decoder.read(into)?,
@@ -176,33 +178,33 @@ impl Read for Decoder {
     }
 }
 
-/// What comes next.
-enum Begun {
+/// The next member.
+enum NextMember {
     Plain,
     Gzip,
     Bzip2,
     Zstd(Box<FrameDecoder>),
-    /// Something without data.
+    /// A skippable frame.
     Nothing,
 }
 
-/// Where a member could not be begun: at its first bytes, or before.
-enum Failed {
+/// Where a member failed to begin: inside its header, or before it.
+enum MemberError {
     Inside(io::Error, Box<FrameDecoder>),
     Between(io::Error),
 }
 
-impl From<io::Error> for Failed {
-    fn from(error: io::Error) -> Failed {
-        Failed::Between(error)
+impl From<io::Error> for MemberError {
+    fn from(error: io::Error) -> MemberError {
+        MemberError::Between(error)
     }
 }
 
 impl Compression {
-    fn of(start: &[u8]) -> Option<Compression> {
+    fn from_magic(start: &[u8]) -> Option<Compression> {
         match start {
             [0x1f, 0x8b, ..] => Some(Compression::Gzip),
-            // The fifth byte begins a block, or the end.
+            // The fifth byte begins a block or the end of the stream.
             [b'B', b'Z', b'h', b'1'..=b'9', 0x31 | 0x17, ..] => Some(Compression::Bzip2),
             [0x28, 0xb5, 0x2f, 0xfd, ..] => Some(Compression::Zstd),
             [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Some(Compression::Skippable),
@@ -219,7 +221,7 @@ impl Compression {
     }
 }
 
-/// Nothing means the end of the frame.
+/// Reads from a zstd frame; 0 bytes mean its end.
 fn read_frame(
     input: &mut Input,
     frame: &mut FrameDecoder,
@@ -228,7 +230,7 @@ fn read_frame(
 ) -> io::Result<usize> {
     while frame.can_collect() == 0 && !frame.is_finished() {
         if let Err(error) = frame.decode_blocks(&mut *input, BlockDecodingStrategy::UptoBlocks(1)) {
-            // What later blocks may refer to is held back: up to a window of it, some MiB. There are none.
+            // The decoder holds back up to a window of data, some MiB, for later blocks to refer to. End the frame to get it.
             frame.decode_blocks(LAST_BLOCK, BlockDecodingStrategy::UptoBlocks(1)).map_err(io::Error::other)?;
             *failed = Some(io::Error::other(error));
         }
@@ -240,7 +242,7 @@ fn read_frame(
     }
 }
 
-/// Passes over a skippable frame: its magic number, its length, and so many bytes.
+/// Skips a skippable frame: its magic number, its length, and that many bytes.
 fn skip(input: &mut Input) -> io::Result<()> {
     let mut head = [0; 8];
     input.read_exact(&mut head)?;

@@ -1,7 +1,7 @@
-//! The bytes of a log as they are stored, with an account of them.
+//! The bytes of a log as they are stored.
 //!
-//! At most so many bytes are taken as it had when it was found: what a server writes meanwhile would make the end of a
-//! profile depend on how long it took to read.
+//! A file is read up to the size it had when it was found. Otherwise, the lines that a server writes meanwhile would make
+//! the end of a profile depend on how long reading took.
 
 use std::io::{self, BufRead, ErrorKind, Read};
 
@@ -10,11 +10,11 @@ const BUFFER_BYTES: usize = 64 * 1024;
 pub(crate) struct Input {
     source: Box<dyn Read + Send>,
     buffer: Vec<u8>,
-    /// What is in the buffer and not yet taken.
+    /// The unread part of the buffer.
     from: usize,
     to: usize,
     taken: u64,
-    /// How many bytes may still come, where that is known.
+    /// Bytes that may still be read from the source, if limited.
     left: Option<u64>,
     ended: bool,
     broken: bool,
@@ -26,27 +26,27 @@ impl Input {
         Input { source, buffer, from: 0, to: 0, taken: 0, left: limit, ended: false, broken: false }
     }
 
-    /// How many bytes were taken.
+    /// Bytes handed out so far.
     pub fn taken(&self) -> u64 {
         self.taken
     }
 
-    /// Whether more was asked for than there is.
+    /// Whether the end was reached.
     pub fn has_ended(&self) -> bool {
         self.ended
     }
 
-    /// Whether the system could not read on.
+    /// Whether a read failed.
     pub fn is_broken(&self) -> bool {
         self.broken
     }
 
-    /// By how many bytes it is shorter than it was when it was found.
+    /// Number of bytes by which the file is shorter than when it was found.
     pub fn missing(&self) -> u64 {
         if self.ended { self.left.unwrap_or(0) } else { 0 }
     }
 
-    /// What comes next, without taking it: at least so many bytes, unless there are fewer; 64 KiB at most.
+    /// The next bytes without consuming them: at least `least`, unless the input ends; at most 64 KiB.
     pub fn peek(&mut self, least: usize) -> io::Result<&[u8]> {
         while self.to - self.from < least.min(BUFFER_BYTES) && !self.ended {
             self.fill()?;
@@ -54,7 +54,7 @@ impl Input {
         Ok(self.buffer.get(self.from..self.to).unwrap_or_default())
     }
 
-    /// Reads once into what is free of the buffer, of which there must be some.
+    /// Reads once into the free part of the buffer, which must not be empty.
     fn fill(&mut self) -> io::Result<()> {
         if self.from > 0 {
             self.buffer.copy_within(self.from..self.to, 0);
@@ -69,7 +69,7 @@ impl Input {
     }
 }
 
-/// How many bytes came, and whether that was the end.
+/// Reads once: the number of bytes, and whether the input ended.
 fn read_once(source: &mut dyn Read, left: &mut Option<u64>, into: &mut [u8]) -> io::Result<(usize, bool)> {
     let most = left.map_or(into.len(), |left| usize::try_from(left).unwrap_or(usize::MAX).min(into.len()));
     let into = into.get_mut(..most).unwrap_or_default();
@@ -95,7 +95,7 @@ impl Read for Input {
         if into.is_empty() {
             return Ok(0);
         }
-        // Large reads are not copied.
+        // Large reads bypass the buffer.
         if self.from == self.to && into.len() >= BUFFER_BYTES {
             let read = read_once(&mut *self.source, &mut self.left, into).inspect_err(|_| self.broken = true)?;
             self.ended |= read.1;

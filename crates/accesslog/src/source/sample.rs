@@ -1,8 +1,8 @@
-//! How logs begin: what their formats are, and in what order their requests came.
+//! The beginnings of logs: their formats, and the order of the logs in time.
 //!
-//! Formats are found by the first lines of all logs together; where nothing reads most of these, by those of the logs
-//! whose own lines are known. Rotated sets are put in order by each log's first request, since their names tell it in
-//! many ways, of which half are upside down.
+//! Formats are detected from the first lines of all logs together. If no format reads most of these, only logs whose own
+//! lines are recognized are used. Rotated sets are sorted by each log's first request, not by name: naming schemes
+//! differ, and in half of them the highest number is the oldest log.
 
 use super::blocks::{Blocks, Limits};
 use super::decode::Decoder;
@@ -13,75 +13,75 @@ use brimful_core::text::bytes_without_mark;
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read};
 
-/// So many lines are looked at, over all logs.
+/// Maximum number of lines to inspect, over all logs.
 const LINES: usize = 500;
-/// And at least so many of each.
-const LEAST_LINES: usize = 20;
+/// Minimum number of lines to inspect of each log.
+const MIN_LINES: usize = 20;
 /// Number of requests at a log's head whose median stamp decides whether the first stamp is believed.
 const COMPARED: usize = 15;
 const LEAP_NS: i64 = 60_000_000_000;
-/// So many bytes are decoded beforehand, over all logs, but for each within the range.
+/// Bytes to decode in advance, over all logs.
 const BYTES: usize = 4 * 1024 * 1024;
 const BYTES_OF_ONE: std::ops::RangeInclusive<usize> = 8 * 1024..=256 * 1024;
 
-/// A log whose beginning is known.
-pub(crate) struct Begun {
+/// A log with its first bytes already read.
+pub(crate) struct OpenedLog {
     pub log: Log,
-    /// What it begins with, decompressed.
+    /// The first bytes, decompressed.
     head: Vec<u8>,
-    /// Whether that is all.
+    /// Whether `head` is the whole log.
     is_whole: bool,
-    /// Why it is no more, if that is an error.
+    /// Why `head` is the whole log, if an error ended it.
     pub cut_short: Option<String>,
-    /// What comes after the head, of a log that can be read only once.
+    /// The rest of a stream.
     rest: Option<Decoder>,
-    /// When the first request came that is found in the head; known once they are in order.
+    /// Time of the first request in `head`; set when the logs are sorted.
     pub first_ns: Option<i64>,
 }
 
-/// Opens logs, and reads how each begins.
+/// Opens logs and reads their first bytes.
 ///
 /// # Errors
 ///
-/// A log that cannot be read, or is none.
-pub(crate) fn begin(logs: Vec<Log>, follow_growth: bool) -> Result<Vec<Begun>, LogError> {
+/// Returns an error if a log cannot be read or is no log.
+pub(crate) fn open_all(logs: Vec<Log>, follow_growth: bool) -> Result<Vec<OpenedLog>, LogError> {
     let bytes = (BYTES / logs.len().max(1)).clamp(*BYTES_OF_ONE.start(), *BYTES_OF_ONE.end());
-    logs.into_iter().map(|log| Begun::new(log, follow_growth, bytes)).collect()
+    logs.into_iter().map(|log| OpenedLog::new(log, follow_growth, bytes)).collect()
 }
 
-/// The formats that the logs have, by their first lines.
+/// Detects the formats of logs from their first lines.
 ///
 /// # Errors
 ///
-/// Nothing that is known looks like any of them.
-pub(crate) fn detect(logs: &[Begun]) -> Result<Formats, LogError> {
+/// Returns an error if no known format reads the lines of any log.
+pub(crate) fn detect(logs: &[OpenedLog]) -> Result<Formats, LogError> {
     let with_lines = logs.iter().filter(|log| log.lines().next().is_some()).count().max(1);
-    let each = (LINES / with_lines).max(LEAST_LINES);
-    let sample = |log| Begun::lines(log).take(each).collect::<Vec<_>>();
+    let each = (LINES / with_lines).max(MIN_LINES);
+    let sample = |log| OpenedLog::lines(log).take(each).collect::<Vec<_>>();
     let samples: Vec<Vec<&[u8]>> = logs.iter().map(sample).collect();
     Formats::detect(&samples.concat()).or_else(|error| {
-        // One that nothing reads may well be among others: its lines are malformed, and counted.
+        // One unknown log may be among others; its lines will count as malformed.
         let known = samples.iter().filter(|lines| !lines.is_empty() && Formats::detect(lines).is_ok());
         let known = known.flatten().copied().collect::<Vec<&[u8]>>();
         if known.is_empty() { Err(error) } else { Formats::detect(&known) }
     })
 }
 
-/// Sorts logs by the time of their first request. Those that have none keep their order, and come last.
-pub(crate) fn put_in_order(logs: &mut [Begun], formats: &Formats) {
+/// Sorts logs by the time of their first request. Logs without a request keep their order and come last.
+pub(crate) fn put_in_order(logs: &mut [OpenedLog], formats: &Formats) {
     for log in &mut *logs {
         log.first_ns = log.first_request_ns(&mut formats.clone());
     }
     logs.sort_by_key(|log| (log.first_ns.is_none(), log.first_ns));
 }
 
-/// How far from UTC most of the first requests' stamps are written, in seconds, where any say so.
-pub(crate) fn offset_s(logs: &[Begun], formats: &Formats) -> Option<i32> {
+/// The most common offset from UTC in the first stamps, in seconds east, if any states one.
+pub(crate) fn offset_s(logs: &[OpenedLog], formats: &Formats) -> Option<i32> {
     let mut counts = BTreeMap::<i32, usize>::new();
     let mut scratch = Scratch::default();
     for log in logs {
         let mut formats = formats.clone();
-        for line in log.lines().take((LINES / logs.len().max(1)).max(LEAST_LINES)) {
+        for line in log.lines().take((LINES / logs.len().max(1)).max(MIN_LINES)) {
             if let Ok(Line::Entry(entry)) = formats.read(line, &mut scratch)
                 && let Some(offset_s) = entry.offset_s
             {
@@ -92,9 +92,9 @@ pub(crate) fn offset_s(logs: &[Begun], formats: &Formats) -> Option<i32> {
     counts.into_iter().max_by_key(|(_, count)| *count).map(|(offset_s, _)| offset_s)
 }
 
-/// A log of which no line can be read, and which has bytes that no text has, is an error: a wrong file was named.
-pub(crate) fn refuse_binary(logs: &[Begun], formats: Option<&Formats>) -> Result<(), LogError> {
-    let is_read = |log: &Begun, formats: &Formats| {
+/// Returns an error if a log has NUL bytes and no readable line: the user named a wrong file.
+pub(crate) fn refuse_binary(logs: &[OpenedLog], formats: Option<&Formats>) -> Result<(), LogError> {
+    let is_read = |log: &OpenedLog, formats: &Formats| {
         let mut formats = formats.clone();
         log.lines().take(LINES).any(|line| reads(&mut formats, line))
     };
@@ -108,7 +108,7 @@ pub(crate) fn refuse_binary(logs: &[Begun], formats: Option<&Formats>) -> Result
     Ok(())
 }
 
-/// Whether as many of the lines can be read as cannot.
+/// Whether at least half of the lines can be read.
 pub(crate) fn reads_half(formats: &Formats, lines: &[&[u8]]) -> bool {
     let mut formats = formats.clone();
     lines.iter().filter(|line| reads(&mut formats, line)).count() * 2 >= lines.len()
@@ -118,8 +118,8 @@ fn reads(formats: &mut Formats, line: &[u8]) -> bool {
     formats.read(line, &mut Scratch::default()).is_ok()
 }
 
-impl Begun {
-    fn new(mut log: Log, follow_growth: bool, bytes: usize) -> Result<Begun, LogError> {
+impl OpenedLog {
+    fn new(mut log: Log, follow_growth: bool, bytes: usize) -> Result<OpenedLog, LogError> {
         let input = log.open(follow_growth).map_err(|error| unreadable(log.path(), error))?;
         let mut decoder = Decoder::new(input);
         let mut head = vec![0; bytes];
@@ -139,19 +139,18 @@ impl Begun {
         }
         head.truncate(read);
         head.shrink_to_fit();
-        if let Some(kind) = other_kind(&head) {
-            return Err(LogError::UnknownFormat(kind.of(log.path())));
+        if let Some(kind) = recognize_other_file(&head) {
+            return Err(LogError::UnknownFormat(kind.refusal(log.path())));
         }
         let rest = log.is_stream().then_some(decoder);
-        Ok(Begun { log, head, is_whole, cut_short, rest, first_ns: None })
+        Ok(OpenedLog { log, head, is_whole, cut_short, rest, first_ns: None })
     }
 
-    /// Whether there is nothing in it.
     pub fn is_empty(&self) -> bool {
         self.head.is_empty()
     }
 
-    /// All of it.
+    /// The whole log, in blocks.
     pub fn into_blocks(mut self, follow_growth: bool, limits: Limits) -> io::Result<Blocks> {
         if let Some(rest) = self.rest {
             let mut blocks = Blocks::new(rest, self.head, limits);
@@ -160,15 +159,15 @@ impl Begun {
             }
             return Ok(blocks);
         }
-        // The head has served, and would stay for as long as the log is read.
+        // Free the head now: it would stay in memory while the log is read.
         drop(self.head);
         Ok(Blocks::new(Decoder::new(self.log.open(follow_growth)?), Vec::new(), limits))
     }
 
-    /// The whole lines of the head that are not empty.
+    /// The lines of the head that are whole and not empty.
     fn lines(&self) -> impl Iterator<Item = &[u8]> {
         let end = if self.is_whole { Some(self.head.len()) } else { memchr::memrchr(b'\n', &self.head) };
-        // Of a line that is longer than the head, its beginning has to do.
+        // If a line is longer than the head, use its beginning.
         let lines = self.head.get(..end.unwrap_or(self.head.len())).unwrap_or_default();
         let lines = bytes_without_mark(lines);
         lines
@@ -177,8 +176,8 @@ impl Begun {
             .filter(|line| !line.is_empty())
     }
 
-    /// When its first request came. A stamp that is far ahead of the others at the head would put the log behind all
-    /// others, so the first one that is not is taken.
+    /// The stamp of the first request. A wrong stamp far ahead of the others would put the log behind all others, so the
+    /// first stamp that is close to the median is used.
     fn first_request_ns(&self, formats: &mut Formats) -> Option<i64> {
         let mut scratch = Scratch::default();
         let mut stamps = Vec::new();
@@ -197,39 +196,39 @@ impl Begun {
     }
 }
 
-/// What a file is that is certainly no log.
-enum OtherKind {
+/// A kind of file that is not a log.
+enum NotALog {
     Utf16,
     Tar,
-    /// With what unpacks it to standard output.
+    /// The compression format, and the command that decompresses to standard output.
     Packed(&'static str, &'static str),
 }
 
-fn other_kind(head: &[u8]) -> Option<OtherKind> {
+fn recognize_other_file(head: &[u8]) -> Option<NotALog> {
     match head {
-        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Some(OtherKind::Utf16),
-        [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some(OtherKind::Packed("xz", "xz -dc")),
-        [0x5d, 0, 0, ..] => Some(OtherKind::Packed("lzma", "xz -dc")),
-        [b'P', b'K', 3, 4, ..] => Some(OtherKind::Packed("zip", "unzip -p")),
-        [0x04, 0x22, 0x4d, 0x18, ..] => Some(OtherKind::Packed("lz4", "lz4 -dc")),
-        [0x1f, 0x9d, ..] => Some(OtherKind::Packed("compress", "gzip -dc")),
-        [b'7', b'z', 0xbc, 0xaf, ..] => Some(OtherKind::Packed("7z", "7z x -so")),
-        [b'L', b'Z', b'I', b'P', 1, ..] => Some(OtherKind::Packed("lzip", "lzip -dc")),
-        _ if head.get(257..262) == Some(b"ustar") => Some(OtherKind::Tar),
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Some(NotALog::Utf16),
+        [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some(NotALog::Packed("xz", "xz -dc")),
+        [0x5d, 0, 0, ..] => Some(NotALog::Packed("lzma", "xz -dc")),
+        [b'P', b'K', 3, 4, ..] => Some(NotALog::Packed("zip", "unzip -p")),
+        [0x04, 0x22, 0x4d, 0x18, ..] => Some(NotALog::Packed("lz4", "lz4 -dc")),
+        [0x1f, 0x9d, ..] => Some(NotALog::Packed("compress", "gzip -dc")),
+        [b'7', b'z', 0xbc, 0xaf, ..] => Some(NotALog::Packed("7z", "7z x -so")),
+        [b'L', b'Z', b'I', b'P', 1, ..] => Some(NotALog::Packed("lzip", "lzip -dc")),
+        _ if head.get(257..262) == Some(b"ustar") => Some(NotALog::Tar),
         _ => None,
     }
 }
 
-impl OtherKind {
-    /// Says it of a file, with what to do.
-    fn of(&self, path: &str) -> String {
+impl NotALog {
+    /// The error message about a file of this kind, with advice.
+    fn refusal(&self, path: &str) -> String {
         let (what, command) = match self {
-            OtherKind::Utf16 => ("text in UTF-16; logs are read as UTF-8 or ASCII", "iconv -f UTF-16 -t UTF-8"),
-            OtherKind::Tar => ("an archive", "tar -xOf"),
-            OtherKind::Packed(_, command) => ("", *command),
+            NotALog::Utf16 => ("text in UTF-16; logs are read as UTF-8 or ASCII", "iconv -f UTF-16 -t UTF-8"),
+            NotALog::Tar => ("an archive", "tar -xOf"),
+            NotALog::Packed(_, command) => ("", *command),
         };
         let what = match self {
-            OtherKind::Packed(name, _) => {
+            NotALog::Packed(name, _) => {
                 format!("compressed with {name}; gzip, bzip2 and zstd are undone without help")
             }
             _ => what.to_owned(),
@@ -247,23 +246,23 @@ mod tests {
     const JSON: &str =
         r#"{"time":"2000-10-11T00:00:00Z","method":"GET","uri":"/","status":200,"size":5,"remote_addr":"10.0.0.1"}"#;
 
-    fn begun(logs: &[(&str, Vec<u8>)]) -> Result<Vec<Begun>, LogError> {
+    fn opened(logs: &[(&str, Vec<u8>)]) -> Result<Vec<OpenedLog>, LogError> {
         let logs = logs.iter().map(|(name, bytes)| Log::stream(name, io::Cursor::new(bytes.clone()))).collect();
-        begin(logs, false)
+        open_all(logs, false)
     }
 
     fn on_day(day: u8) -> Vec<u8> {
         COMBINED.replace("10/Oct", &format!("{day:02}/Oct")).into_bytes()
     }
 
-    fn paths(logs: &[Begun]) -> Vec<&str> {
+    fn paths(logs: &[OpenedLog]) -> Vec<&str> {
         logs.iter().map(|log| log.log.path()).collect()
     }
 
     #[test]
     fn logs_come_in_the_order_of_their_first_request() {
         let logs = [("today", on_day(12)), ("empty", vec![]), ("oldest", gzip(&on_day(9))), ("old", zstd(&on_day(11)))];
-        let mut logs = begun(&logs).unwrap();
+        let mut logs = opened(&logs).unwrap();
         let formats = detect(&logs).unwrap();
         put_in_order(&mut logs, &formats);
         assert_eq!(paths(&logs), ["oldest", "old", "today", "empty"]);
@@ -272,7 +271,7 @@ mod tests {
     #[test]
     fn the_first_request_need_not_be_in_the_first_line() {
         let late = [b"\xef\xbb\xbf\r\n\nnonsense\n".to_vec(), on_day(8)].concat();
-        let mut logs = begun(&[("a", on_day(9)), ("b", late)]).unwrap();
+        let mut logs = opened(&[("a", on_day(9)), ("b", late)]).unwrap();
         let formats = detect(&logs).unwrap();
         put_in_order(&mut logs, &formats);
         assert_eq!(paths(&logs), ["b", "a"]);
@@ -282,7 +281,7 @@ mod tests {
     fn one_stamp_of_2038_at_the_head_does_not_put_a_log_last() {
         let wrong = String::from_utf8(on_day(8)).unwrap().replace("/2000", "/2038").into_bytes();
         let mut logs =
-            begun(&[("a", on_day(9)), ("b", [wrong, b"\n".to_vec(), on_day(8), b"\n".to_vec(), on_day(8)].concat())])
+            opened(&[("a", on_day(9)), ("b", [wrong, b"\n".to_vec(), on_day(8), b"\n".to_vec(), on_day(8)].concat())])
                 .unwrap();
         let formats = detect(&logs).unwrap();
         put_in_order(&mut logs, &formats);
@@ -293,7 +292,7 @@ mod tests {
     fn logs_of_different_formats_are_read_together() {
         let many = |line: &str| format!("{line}\n").repeat(40).into_bytes();
         let ltsv = "time:10/Oct/2000:13:55:36 +0000\thost:10.0.0.1\treq:GET / HTTP/1.1\tstatus:200\tsize:5";
-        let logs = begun(&[("a", many(COMBINED)), ("b", many(JSON)), ("c", many(ltsv))]).unwrap();
+        let logs = opened(&[("a", many(COMBINED)), ("b", many(JSON)), ("c", many(ltsv))]).unwrap();
         let formats = detect(&logs).unwrap();
         for log in &logs {
             assert!(reads_half(&formats, &log.lines().collect::<Vec<_>>()), "{}", log.log.path());
@@ -302,25 +301,25 @@ mod tests {
 
     #[test]
     fn what_is_no_log_is_refused_and_said() {
-        let said = |bytes: &[u8]| begun(&[("f", bytes.to_vec())]).err().map(|error| error.to_string()).unwrap();
+        let said = |bytes: &[u8]| opened(&[("f", bytes.to_vec())]).err().map(|error| error.to_string()).unwrap();
         assert!(said(b"\xff\xfea\0b\0").contains("UTF-16"));
         assert!(said(b"\xfd7zXZ\0...").contains("xz -dc f | brimful"));
         let mut tar = vec![b'x'; 512];
         tar[257..262].copy_from_slice(b"ustar");
         assert!(said(&gzip(&tar)).contains("archive"));
 
-        let binary = begun(&[("f", b"\x7fELF\x02\x01\0\0\nx".to_vec())]).unwrap();
+        let binary = opened(&[("f", b"\x7fELF\x02\x01\0\0\nx".to_vec())]).unwrap();
         let why = refuse_binary(&binary, detect(&binary).ok().as_ref()).unwrap_err().to_string();
         assert!(why.contains("f is no log, but binary data"), "{why}");
         // What a crash leaves in a log is no reason to refuse it.
         let zeros = [vec![0; 100], b"\n".to_vec(), on_day(1), b"\n".to_vec(), on_day(1)].concat();
-        let zeros = begun(&[("f", zeros)]).unwrap();
+        let zeros = opened(&[("f", zeros)]).unwrap();
         refuse_binary(&zeros, Some(&detect(&zeros).unwrap())).unwrap();
     }
 
     #[test]
     fn a_log_that_is_damaged_from_the_beginning_is_an_empty_one() {
-        let logs = begun(&[("f", gzip(b"text")[..9].to_vec())]).unwrap();
+        let logs = opened(&[("f", gzip(b"text")[..9].to_vec())]).unwrap();
         assert!(logs[0].is_empty());
         assert!(logs[0].cut_short.as_deref().unwrap().contains("gzip"));
     }

@@ -1,31 +1,31 @@
-//! Which arrival process has the bursts of a log: judged by the index of dispersion at all lengths of the epoch.
+//! Fits an arrival process to the bursts of a log, by the index of dispersion for counts at all epoch lengths.
 //!
-//! Poisson arrivals have 1 at each. Where the log is not so, two processes are fitted, and the one is taken whose
-//! indices are less far off (squares of logarithms): bursts at random times, MMPP(2), with I(t) = 1 + 2σ²τ/m · (1 −
-//! τ/t·(1 − e^(−t/τ))) for a rate of mean m and variance σ² that is forgotten after τ (Fischer & Meier-Hellstern 1993),
-//! and, where the Hurst parameter is known to be above one half, the self-similar noise that `selfsimilar:H` makes,
-//! with I(t) = 1 + m·c²·t·(t/t₀)^(2H−2), whose rate over t₀ = 100 ms varies by c = 30 %.
+//! Poisson arrivals have an index of 1 at every length. Otherwise two processes are fitted, and the one whose indices are
+//! closer (in squared logarithms) is chosen: bursts at random times, MMPP(2), with I(t) = 1 + 2σ²τ/m · (1 −
+//! τ/t·(1 − e^(−t/τ))) for a rate of mean m, variance σ² and correlation time τ (Fischer & Meier-Hellstern 1993);
+//! and, if the Hurst parameter is significantly above one half, the self-similar noise of `selfsimilar:H`, with I(t) =
+//! 1 + m·c²·t·(t/t₀)^(2H−2), whose rate over t₀ = 100 ms has a coefficient of variation of c = 30 %.
 
 use brimful_core::profile::{Dispersion, Profile};
 use brimful_core::quantity::number;
 
-/// How calls come, as `--arrivals` writes it, and why.
+/// A fitted arrival process, and the reason for it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fitted {
-    /// Like `mmpp:4,10%,2s`.
+    /// The process in the notation of `--arrivals`, such as `mmpp:4,10%,2s`.
     pub arrivals: String,
-    /// A sentence.
+    /// The reason, as a sentence.
     pub why: String,
 }
 
-/// An index this close to 1 is as good as Poisson's, however well it is known.
+/// An index this close to 1 counts as Poisson, even if it differs significantly.
 const NEAR_POISSON: f64 = 0.15;
-/// What `selfsimilar:H` makes: the rate's coefficient of variation over steps of this length, in seconds.
+/// Coefficient of variation of the rate of `selfsimilar:H` over steps of [`NOISE_STEP_S`] seconds.
 const NOISE: f64 = 0.3;
 const NOISE_STEP_S: f64 = 0.1;
-/// Bursts that take less or more of the time than this are none.
+/// Bounds of the share of time that bursts take.
 const SHARES: [f64; 2] = [0.02, 0.5];
-/// Lengths of bursts that are tried, in seconds: from this one, by this factor, and up to so many times the longest
+/// Burst lengths to try, in seconds: from the first number, multiplied by the second, up to the third times the longest
 /// epoch.
 const LENGTHS: (f64, f64, f64) = (0.05, 1.25, 4.0);
 
@@ -75,28 +75,28 @@ pub fn fit(profile: &Profile) -> Fitted {
     }
 }
 
-/// Two rates, switched at random.
+/// A process that switches at random between two rates.
 struct Bursts {
-    /// The rate in bursts over the mean.
+    /// The rate in bursts over the mean rate.
     ratio: f64,
-    /// The share of the time that they take.
+    /// The share of time that bursts take.
     share: f64,
-    /// How long they last on average, in seconds.
+    /// Mean length of a burst, in seconds.
     length_s: f64,
     error: f64,
 }
 
 impl Bursts {
-    /// By the curve alone, but for the share of the time, which it says nothing of.
+    /// Fits to the curve, for a given share of time in bursts, which the curve does not determine.
     fn fit(curve: &[Dispersion], rate: f64, share: Option<f64>) -> Bursts {
         let share = share.unwrap_or(0.2).clamp(SHARES[0], SHARES[1]);
         let (from, factor, beyond) = LENGTHS;
         let longest = beyond * curve.iter().map(|at| at.epoch_s).fold(0.0, f64::max);
         let lengths = (0..100).map(|i| from * factor.powi(i)).take_while(|length_s| *length_s <= longest);
         let tried = lengths.map(|length_s| {
-            // The rate is forgotten at the sum of the rates at which bursts begin and end.
+            // The correlation time is the reciprocal of the sum of the rates at which bursts begin and end.
             let tau = length_s * (1.0 - share);
-            // Least squares of the excess over 1, relative to the index; then its error in logarithms.
+            // Least squares of the index's excess over 1, relative to the index.
             let shape = |t: f64| 2.0 * tau / rate * (1.0 - tau / t * (1.0 - (-t / tau).exp()));
             let weigh = |at: &Dispersion| (shape(at.epoch_s) / at.index, (at.index - 1.0) / at.index);
             let (products, squares) = curve.iter().map(weigh).fold((0.0, 0.0), |(p, s), (x, y)| (p + x * y, s + x * x));
@@ -118,12 +118,12 @@ impl std::fmt::Display for Bursts {
     }
 }
 
-/// What `selfsimilar:H` has in epochs of length t: the variance of its rate over them falls like t^(2H−2).
+/// Index of dispersion of `selfsimilar:H` in epochs of length t: the variance of its rate falls like t^(2H−2).
 fn noise_index(rate: f64, h: f64, t: f64) -> f64 {
     1.0 + rate * NOISE.powi(2) * t * (t / NOISE_STEP_S).powf(2.0 * h - 2.0)
 }
 
-/// Squared distance of logarithms from the curve.
+/// Squared distance of an index from the curve, in logarithms.
 fn off(curve: &[Dispersion], index: impl Fn(f64) -> f64) -> f64 {
     curve.iter().map(|at| (index(at.epoch_s) / at.index.max(1e-6)).ln().powi(2)).sum()
 }

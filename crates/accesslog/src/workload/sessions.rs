@@ -1,33 +1,32 @@
-//! The sessions of a profile as a load: new ones come like those of users who know nothing of one another, as Poisson
-//! arrivals (Paxson & Floyd 1995, §3), and each has its bursts of calls and its think times. How calls of all sessions
-//! together come follows from that.
+//! Turns the sessions of a profile into a load. New sessions arrive like those of independent users, as Poisson arrivals
+//! (Paxson & Floyd 1995, §3), and each has its bursts of calls and its think times.
 //!
-//! Distributions are the profile's own percentiles, with straight lines between them that have the profile's mean.
+//! Distributions have the profile's percentiles and mean, with linear interpolation between the percentiles.
 
 use brimful_core::Rate;
 use brimful_core::profile::{Profile, Times};
 use brimful_core::quantity::{count, number};
 use brimful_core::workload::{BetweenBursts, SessionArrivals, Sessions, Spread};
 
-/// From so many sessions on a log says how long they are.
-const ENOUGH: u64 = 100;
-/// With fewer requests than this on average a session is no more than a request.
-const LEAST_REQUESTS: f64 = 1.2;
-/// Where half of all think times are longer, connections are closed before the user is back: Apache's
-/// `KeepAliveTimeout`.
-const KEPT_OPEN_S: f64 = 5.0;
-/// As many connections to one server as browsers open.
+/// Minimum number of sessions that show how long sessions are.
+const MIN_SESSIONS: u64 = 100;
+/// With fewer requests per session on average, sessions are no more than requests.
+const MIN_REQUESTS: f64 = 1.2;
+/// If the median think time exceeds this, in seconds, servers close connections before the user is back: Apache's
+/// default `KeepAliveTimeout`.
+const KEEP_ALIVE_S: f64 = 5.0;
+/// Number of connections that browsers open to one server.
 const CONNECTIONS: u32 = 6;
-/// Probability of the one quantile that is not the log's own: it is set so that the mean is.
-const RARE: f64 = 0.999;
+/// Probability of the one quantile that is not the log's own; it is chosen so that the mean holds.
+const FITTED_QUANTILE: f64 = 0.999;
 
-/// The sessions of the peak window, and why; or why there are none.
+/// The sessions of the peak window and the reason for them; the error is why there are none.
 pub fn sessions(profile: &Profile) -> Result<(Sessions, String), String> {
     let Some(found) = &profile.sessions else { return Err("sessions were not looked for".to_owned()) };
-    if found.sessions < ENOUGH {
+    if found.sessions < MIN_SESSIONS {
         return Err(format!("{} sessions are too few to know their length by", count(found.sessions)));
     }
-    if found.requests.mean < LEAST_REQUESTS {
+    if found.requests.mean < MIN_REQUESTS {
         return Err(format!("sessions have {} requests on average", number(found.requests.mean)));
     }
     if found.cut_short > found.sessions / 100 {
@@ -44,7 +43,7 @@ pub fn sessions(profile: &Profile) -> Result<(Sessions, String), String> {
         calls_per_burst: spread(&found.requests_per_burst, 1.0),
         think_s: spread(&found.think_s, found.burst_gap_s),
         connections: CONNECTIONS,
-        between_bursts: if median > KEPT_OPEN_S { BetweenBursts::Close } else { BetweenBursts::Keep },
+        between_bursts: if median > KEEP_ALIVE_S { BetweenBursts::Close } else { BetweenBursts::Keep },
         in_progress: true,
         ..Sessions::coming(comes)
     };
@@ -57,7 +56,7 @@ pub fn sessions(profile: &Profile) -> Result<(Sessions, String), String> {
     Ok((sessions, why))
 }
 
-/// The distribution that has these percentiles and this mean; nothing is below `least`.
+/// The distribution with these percentiles and this mean; no value is below `least`.
 fn spread(times: &Times, least: f64) -> Spread {
     let mean = times.mean.max(least);
     if times.samples == 0 || times.max <= least {
@@ -65,25 +64,25 @@ fn spread(times: &Times, least: f64) -> Spread {
     }
     let mut points = vec![[0.0, least]];
     let known = times.percentiles.iter().filter_map(|(name, value)| Some([name.parse::<f64>().ok()? / 100.0, *value]));
-    let mut known: Vec<[f64; 2]> = known.filter(|[share, _]| *share > 0.0 && *share < RARE).collect();
+    let mut known: Vec<[f64; 2]> = known.filter(|[share, _]| *share > 0.0 && *share < FITTED_QUANTILE).collect();
     known.sort_by(|a, b| a[0].total_cmp(&b[0]));
     for [share, value] in known {
         let before = points[points.len() - 1][1];
         points.push([share, value.clamp(before, times.max.max(before))]);
     }
     let [from, low] = points[points.len() - 1];
-    // What the rare ones must be for the mean to hold: half of what lies around them on either side is theirs.
+    // The rare values that preserve the mean. Each quantile carries half of the probability between it and its neighbours.
     let most = times.max.max(low);
-    let rest = mean - mean_of(&points) - (RARE - from) * low / 2.0 - (1.0 - RARE) * most / 2.0;
+    let rest = mean - mean_of(&points) - (FITTED_QUANTILE - from) * low / 2.0 - (1.0 - FITTED_QUANTILE) * most / 2.0;
     let rare = (2.0 * rest / (1.0 - from)).clamp(low, most);
-    points.extend([[RARE, rare], [1.0, most]]);
-    // Straight lines may miss the mean nevertheless, where the percentiles are far apart.
+    points.extend([[FITTED_QUANTILE, rare], [1.0, most]]);
+    // If the percentiles are far apart, interpolation may still miss the mean.
     let factor = (mean - least) / (mean_of(&points) - least);
     points.iter_mut().for_each(|point| point[1] = least + (point[1] - least) * factor);
     Spread::Quantiles(points)
 }
 
-/// Of straight lines between quantiles, weighed by their probability.
+/// The mean of a piecewise linear quantile function.
 fn mean_of(points: &[[f64; 2]]) -> f64 {
     points.windows(2).map(|pair| (pair[1][0] - pair[0][0]) * (pair[0][1] + pair[1][1]) / 2.0).sum()
 }

@@ -1,7 +1,7 @@
 //! Logs of several servers, merged by time.
 
 use brimful_accesslog::logs::Logs;
-use brimful_accesslog::read::{Kept, Progress, Read, ReadOptions};
+use brimful_accesslog::read::{Kept, Progress, ReadOptions, ReadSummary};
 use brimful_accesslog::{Entry, LogError};
 use proptest::prelude::*;
 use std::fs;
@@ -37,7 +37,7 @@ fn directory(files: &[(&str, Vec<u8>)]) -> TempDir {
 }
 
 /// What is read of the files, and each request's time in milliseconds with its path.
-fn merged(files: &[(&str, Vec<u8>)]) -> Result<(Read, Vec<(i64, String)>), LogError> {
+fn merged(files: &[(&str, Vec<u8>)]) -> Result<(ReadSummary, Vec<(i64, String)>), LogError> {
     let directory = directory(files);
     let paths: Vec<String> =
         files.iter().map(|(name, _)| directory.path().join(name).to_string_lossy().into_owned()).collect();

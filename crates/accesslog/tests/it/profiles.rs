@@ -2,7 +2,7 @@
 
 use brimful_accesslog::detect::Formats;
 use brimful_accesslog::profile::{ClassBy, Options, Profiler, Robots};
-use brimful_accesslog::read::{Kept, Read, ReadOptions, read};
+use brimful_accesslog::read::{Kept, ReadOptions, ReadSummary, read};
 use brimful_accesslog::{Entry, LogError};
 use brimful_core::profile::{Lines, Profile};
 use jiff::tz::TimeZone;
@@ -47,9 +47,9 @@ impl Request {
 }
 
 /// As if they had been read.
-fn read_of(parsed: u64, filtered: u64) -> Read {
+fn read_of(parsed: u64, filtered: u64) -> ReadSummary {
     let lines = Lines { read: parsed + filtered, parsed, filtered, ..Lines::default() };
-    Read { lines, sources: Vec::new(), formats: Formats::given(Vec::new()) }
+    ReadSummary { lines, sources: Vec::new(), formats: Formats::given(Vec::new()) }
 }
 
 fn try_profile<'a>(entries: impl IntoIterator<Item = Entry<'a>>, options: Options) -> Result<Profile, LogError> {

@@ -1,6 +1,6 @@
 //! Files, sets of them and streams, read from beginning to end.
 
-use brimful_accesslog::read::{Kept, Progress, Read, ReadOptions, read, read_stream};
+use brimful_accesslog::read::{Kept, Progress, ReadOptions, ReadSummary, read, read_stream};
 use brimful_accesslog::{Entry, LogError};
 use proptest::prelude::*;
 use std::fs::{self, File};
@@ -37,7 +37,7 @@ fn logs(files: &[(&str, Vec<u8>)]) -> TempDir {
 }
 
 /// What is read of some files in a directory, the stamps in their order, and every progress that was told.
-fn read_in(directory: &Path, paths: &[&str]) -> Result<(Read, Vec<i64>, Vec<Progress>), LogError> {
+fn read_in(directory: &Path, paths: &[&str]) -> Result<(ReadSummary, Vec<i64>, Vec<Progress>), LogError> {
     let paths: Vec<_> = paths.iter().map(|path| directory.join(path).to_string_lossy().into_owned()).collect();
     let mut stamps = Vec::new();
     let mut progress = Vec::new();
@@ -49,7 +49,7 @@ fn read_in(directory: &Path, paths: &[&str]) -> Result<(Read, Vec<i64>, Vec<Prog
     Ok((read, stamps, progress))
 }
 
-fn names(read: &Read) -> Vec<&str> {
+fn names(read: &ReadSummary) -> Vec<&str> {
     read.sources.iter().map(|source| source.path.rsplit('/').next().unwrap()).collect()
 }
 

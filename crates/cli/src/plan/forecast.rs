@@ -12,7 +12,7 @@ use brimful_accesslog::read::ReadOptions;
 use brimful_core::model::Model;
 use brimful_core::slo::{Measure, Slo};
 use brimful_forecast::MONTH_S;
-use brimful_forecast::cost::{Configuration, CostTable, Sized, cost_table, parse_configurations};
+use brimful_forecast::cost::{Configuration, CostTable, SizedConfiguration, cost_table, parse_configurations};
 use brimful_forecast::{Forecast, ForecastOptions, Series, Unit, crossing, forecast};
 use brimful_model::{Change, Method, ModelError, Scenario, Until, headroom, saturation_rate};
 use brimful_report::plan::forecast::{Forecasted, Limit, text};
@@ -135,7 +135,7 @@ fn cost(args: &ForecastArgs, model: Option<&Model>, forecast: &Forecast) -> anyh
         let changes = configuration.set.iter().map(|change| change.parse()).collect::<Result<Vec<Change>, _>>()?;
         let changed = Scenario { changes, ..Scenario::default() }.apply(model)?;
         let (capacity, _) = capacity(args, &changed)?;
-        Ok::<_, ModelError>(Sized { configuration, capacity })
+        Ok::<_, ModelError>(SizedConfiguration { configuration, capacity })
     };
     let sized = configurations.into_iter().map(size).collect::<Result<Vec<_>, _>>().with_context(name)?;
     let months = args.months.unwrap_or_else(|| args.horizon.as_secs_f64() / MONTH_S);

@@ -9,7 +9,7 @@ use crate::exit::UsageError;
 use crate::output::say;
 use brimful_accesslog::Entry;
 use brimful_accesslog::logs::Logs;
-use brimful_accesslog::read::{Kept, Progress, Read, first_malformed};
+use brimful_accesslog::read::{Kept, Progress, ReadSummary, first_malformed};
 use brimful_accesslog::readout::in_words;
 use brimful_accesslog::replay::{Call, Options, Replayer, Summary};
 use brimful_core::Nanos;
@@ -174,7 +174,7 @@ pub(super) fn lasting(time: Nanos) -> String {
 }
 
 /// Why no call comes of what was read.
-pub(super) fn no_call(read: &Read, summary: &Summary) -> String {
+pub(super) fn no_call(read: &ReadSummary, summary: &Summary) -> String {
     let not_sent = left_out(summary).map_or(String::new(), |left_out| format!("; not sent: {left_out}"));
     format!(
         "there is no call to make in what was read: {}{not_sent}{}",

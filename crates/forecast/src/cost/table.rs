@@ -1,4 +1,4 @@
-//! Configurations from TOML or CSV, and the cost table as CSV.
+//! Parses configurations from TOML or CSV, and writes the cost table as CSV.
 
 use super::{Configuration, CostRow, CostTable};
 use crate::ForecastError;
@@ -8,8 +8,9 @@ use brimful_core::number::non_negative;
 use serde::Deserialize;
 use std::collections::HashSet;
 
-/// Reads configurations: TOML (`[[configuration]]` with `name`, `price_per_month` and `set = ["cpu.servers=4"]`) or CSV
-/// with the header `name,price_per_month,set`, whose changes are separated by white space. In both `price` will do.
+/// Parses configurations: TOML (`[[configuration]]` with `name`, `price_per_month` and `set = ["cpu.servers=4"]`) or CSV
+/// with the header `name,price_per_month,set`, whose changes are separated by white space. Both accept `price` for
+/// `price_per_month`.
 pub fn parse_configurations(text: &str) -> Result<Vec<Configuration>, ForecastError> {
     let text = brimful_core::text::without_mark(text);
     let first = text.lines().map(str::trim).find(|l| !l.is_empty() && !l.starts_with('#')).unwrap_or("");
@@ -19,7 +20,7 @@ pub fn parse_configurations(text: &str) -> Result<Vec<Configuration>, ForecastEr
     Ok(configurations)
 }
 
-/// There are some, each with a name of its own and a price.
+/// Checks that there is at least one configuration, and that each has a unique name and a valid price.
 pub(super) fn check<'a>(configurations: impl Iterator<Item = &'a Configuration>) -> Result<(), ForecastError> {
     let mut names = HashSet::new();
     for c in configurations {
@@ -77,7 +78,7 @@ fn read_csv(text: &str) -> Result<Vec<Configuration>, ForecastError> {
 }
 
 impl CostTable {
-    /// The table as CSV; what is absent is an empty field.
+    /// The table as CSV; absent values are empty fields.
     pub fn to_csv(&self) -> String {
         let header = [
             "name",

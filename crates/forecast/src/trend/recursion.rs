@@ -1,12 +1,12 @@
-//! One recursion for all trends, in innovations form: y = l + φb + v + e; then l ← l + φb + αe, b ← φb + βe,
+//! The recursion behind all trends, in innovations form: y = l + φb + v + e; then l ← l + φb + αe, b ← φb + βe,
 //! v ← ρ(v + e).
 //!
-//! Level l, slope b, a deviation v that fades, the error e of the forecast one step ahead (Hyndman, Koehler, Ord &
-//! Snyder, *Forecasting with Exponential Smoothing*, 2008, ch. 2–3). With α = β = 0 it is a regression line, with ρ > 0
-//! one with autoregressive errors; φ = 0 is without a slope. Whatever α, β, φ and ρ, the errors are linear in the first
-//! level and slope, which least squares therefore finds exactly.
+//! Level l, slope b, damped deviation v, and the error e of the forecast one step ahead (Hyndman, Koehler, Ord & Snyder,
+//! *Forecasting with Exponential Smoothing*, 2008, ch. 2–3). α = β = 0 gives a regression line, with autoregressive
+//! errors if ρ > 0; φ = 0 removes the slope. For any α, β, φ and ρ, the errors are linear in the initial level and slope,
+//! so least squares finds these exactly.
 
-/// How errors move the state.
+/// Parameters of the recursion.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Smoothing {
     pub alpha: f64,
@@ -15,7 +15,7 @@ pub(super) struct Smoothing {
     pub rho: f64,
 }
 
-/// Where a trend is.
+/// The state of a trend.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct State {
     pub level: f64,
@@ -24,8 +24,8 @@ pub(super) struct State {
 }
 
 impl State {
-    /// Takes in a value; returns its error.
-    pub(super) fn see(&mut self, y: f64, Smoothing { alpha, beta, phi, rho }: Smoothing) -> f64 {
+    /// Updates the state with a value, and returns the forecast error.
+    pub(super) fn update(&mut self, y: f64, Smoothing { alpha, beta, phi, rho }: Smoothing) -> f64 {
         let slope = phi * self.slope;
         let level = self.level + slope;
         let error = y - level - self.deviation;
@@ -38,10 +38,10 @@ impl State {
     }
 }
 
-/// The recursion run on a series from nothing, and on zeros from a level of 1 and from a slope of 1: from any first
-/// level and slope it is a combination of these three.
+/// Three runs of the recursion: on the series from a state of zero, and on zeros from a level of 1 and from a slope of 1.
+/// The run from any initial level and slope is a linear combination of these.
 pub(super) struct Pass {
-    /// Where the three end.
+    /// The end states of the three runs.
     states: [State; 3],
     /// Sums of products of their errors; the upper triangle.
     products: [[f64; 3]; 3],
@@ -55,7 +55,8 @@ impl Pass {
         let mut states = [State::default(), level, slope];
         let mut products = [[0.0; 3]; 3];
         for y in y {
-            let e = [states[0].see(*y, smoothing), states[1].see(0.0, smoothing), states[2].see(0.0, smoothing)];
+            let e =
+                [states[0].update(*y, smoothing), states[1].update(0.0, smoothing), states[2].update(0.0, smoothing)];
             for i in 0..3 {
                 for j in i..3 {
                     products[i][j] += e[i] * e[j];
@@ -65,14 +66,14 @@ impl Pass {
         Self { states, products, sloped: smoothing.phi > 0.0 }
     }
 
-    /// The first level and slope that leave the least squares.
+    /// The initial level and slope with the smallest sum of squares.
     pub(super) fn first(&self) -> State {
         let [_, by_level, by_slope] = self.products[0];
         let [level, slope] = self.covariance().map(|row| -(row[0] * by_level + row[1] * by_slope));
         State { level, slope, deviation: 0.0 }
     }
 
-    /// The sum of the squares that they leave.
+    /// The smallest sum of squares.
     pub(super) fn squares(&self) -> f64 {
         let [nothing, by_level, by_slope] = self.products[0];
         let first = self.first();
@@ -80,8 +81,8 @@ impl Pass {
         if squares.is_finite() { squares.max(0.0) } else { f64::INFINITY }
     }
 
-    /// Covariance of the first level and slope, over the variance of the errors. Without a slope, or where none can be
-    /// told from the level, that of the level alone.
+    /// Covariance of the initial level and slope, over the variance of the errors. Without a slope, or if it cannot be
+    /// separated from the level, the slope's entries are 0.
     pub(super) fn covariance(&self) -> [[f64; 2]; 2] {
         let [_, [_, level, both], [_, _, slope]] = self.products;
         let determinant = level * slope - both * both;
@@ -91,8 +92,8 @@ impl Pass {
         [[1.0 / level.max(f64::MIN_POSITIVE), 0.0], [0.0, 0.0]]
     }
 
-    /// How the end depends on the first level and slope.
-    pub(super) fn owed(&self) -> [State; 2] {
+    /// Derivatives of the end state with respect to the initial level and slope.
+    pub(super) fn end_derivatives(&self) -> [State; 2] {
         [self.states[1], self.states[2]]
     }
 }

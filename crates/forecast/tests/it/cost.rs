@@ -2,8 +2,8 @@
 
 use brimful_forecast::ForecastError;
 use brimful_forecast::{
-    Configuration, CostTable, Forecast, ForecastMethod, ForecastOptions, Series, Sized, Timestamp, cost_table,
-    forecast, parse_configurations,
+    Configuration, CostTable, Forecast, ForecastMethod, ForecastOptions, Series, SizedConfiguration, Timestamp,
+    cost_table, forecast, parse_configurations,
 };
 use brimful_forecast::{MONTH_S, PeakBasis};
 use proptest::prelude::*;
@@ -25,9 +25,9 @@ fn growing() -> Forecast {
     forecast
 }
 
-fn sized(name: &str, price_per_month: f64, capacity: Option<f64>) -> Sized {
+fn sized(name: &str, price_per_month: f64, capacity: Option<f64>) -> SizedConfiguration {
     let set = vec![format!("{name}.servers=2"), "cpu.speed=1.5x".to_owned()];
-    Sized { configuration: Configuration { name: name.into(), price_per_month, set }, capacity }
+    SizedConfiguration { configuration: Configuration { name: name.into(), price_per_month, set }, capacity }
 }
 
 fn table() -> CostTable {
@@ -87,7 +87,7 @@ fn more_months_ask_for_more() {
 fn comparisons_that_cannot_be_are_refused() {
     let forecast = growing();
     let good = sized("a", 1.0, Some(500.0));
-    let refused = |sized: &[Sized], months: f64, expected: &str| {
+    let refused = |sized: &[SizedConfiguration], months: f64, expected: &str| {
         let error = cost_table(sized, &forecast, months).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
     };
@@ -177,7 +177,7 @@ proptest! {
     ) {
         let forecast = growing();
         for rows in [rows, sound] {
-            let all: Vec<Sized> =
+            let all: Vec<SizedConfiguration> =
                 rows.iter().enumerate().map(|(i, (price, capacity))| sized(&i.to_string(), *price, *capacity)).collect();
             match cost_table(&all, &forecast, months) {
                 Ok(table) => {

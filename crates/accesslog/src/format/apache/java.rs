@@ -1,7 +1,7 @@
-//! Patterns of Java's `SimpleDateFormat`, which Tomcat takes where Apache has those of `strftime`.
+//! Patterns of Java's `SimpleDateFormat`, which Tomcat accepts where Apache expects `strftime`.
 
-/// The directives that mean the same as a pattern: `yyyy-MM-dd HH:mm` → `%{%Y-%m-%d %H:%M}t`. `None` where the text is no
-/// such pattern.
+/// Translates a pattern to Apache directives: `yyyy-MM-dd HH:mm` → `%{%Y-%m-%d %H:%M}t`. Returns `None` if the text is
+/// not such a pattern.
 pub(super) fn as_strftime(pattern: &str) -> Option<String> {
     if pattern.contains('%') || !["yy", "MM", "dd", "HH", "hh", "mm", "ss"].iter().any(|field| pattern.contains(field))
     {
@@ -20,7 +20,7 @@ pub(super) fn as_strftime(pattern: &str) -> Option<String> {
                 rest = after;
             }
             'S' => directives.push_alone("msec_frac"),
-            // Apache's zone has no colon, and stands for itself after a fraction.
+            // Apache's zone has no colon. After a fraction it needs a directive of its own.
             'Z' | 'X' | 'x' => directives.open_strftime("%z"),
             _ => directives.open_strftime(strftime(first, run)),
         }
@@ -47,7 +47,7 @@ fn strftime(letter: char, run: &str) -> &str {
     }
 }
 
-/// Directives side by side: those of `strftime` in one, Apache's own words each in one of its own.
+/// A sequence of directives: adjacent `strftime` fields share one, each of Apache's own words has its own.
 #[derive(Default)]
 struct Directives {
     text: String,
@@ -71,7 +71,7 @@ impl Directives {
         self.text.push_str("}t");
     }
 
-    /// Ends what is open: a point or comma at its end goes behind it.
+    /// Closes the open directive, and returns the point or comma at its end, which must stand outside.
     fn close(&mut self) -> String {
         if !self.is_open {
             return String::new();

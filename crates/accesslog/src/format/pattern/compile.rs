@@ -1,9 +1,9 @@
-//! From the pieces of a format to fields, each with what follows it.
+//! Compiles the pieces of a format into fields, each with the text that follows it.
 
-use super::{Field, Kind, Piece, Tail, Traits};
+use super::{Field, FieldKind, Piece, Tail, Traits};
 
-/// With literals in one piece, and fields that stand side by side as one where that is possible.
-pub(super) fn joined(pieces: Vec<Piece>) -> Result<Vec<Piece>, String> {
+/// Joins adjacent literals, and adjacent fields where their values can be read as one.
+pub(super) fn join_adjacent(pieces: Vec<Piece>) -> Result<Vec<Piece>, String> {
     let mut joined: Vec<Piece> = Vec::with_capacity(pieces.len());
     for piece in pieces {
         match (joined.last_mut(), piece) {
@@ -12,7 +12,7 @@ pub(super) fn joined(pieces: Vec<Piece>) -> Result<Vec<Piece>, String> {
             (Some(Piece::Field { kind: before, name: first, .. }), Piece::Field { kind, rank, name }) => {
                 if before.ends_itself() {
                     joined.push(Piece::Field { kind, rank, name });
-                } else if let Some(both) = both(*before, kind) {
+                } else if let Some(both) = merged_kind(*before, kind) {
                     *before = both;
                 } else {
                     return Err(format!(
@@ -26,19 +26,21 @@ pub(super) fn joined(pieces: Vec<Piece>) -> Result<Vec<Piece>, String> {
     Ok(joined)
 }
 
-/// Two fields without anything between them.
-fn both(first: Kind, second: Kind) -> Option<Kind> {
+/// The field that two adjacent fields form.
+fn merged_kind(first: FieldKind, second: FieldKind) -> Option<FieldKind> {
     match (first, second) {
-        (Kind::Path | Kind::Target, Kind::Query) => Some(Kind::Target),
-        (Kind::Query, Kind::Query) => Some(Kind::Query),
-        (Kind::Host, Kind::Path | Kind::Target) | (Kind::HostTarget, Kind::Query) => Some(Kind::HostTarget),
-        (Kind::Skip, Kind::Skip) => Some(Kind::Skip),
+        (FieldKind::Path | FieldKind::Target, FieldKind::Query) => Some(FieldKind::Target),
+        (FieldKind::Query, FieldKind::Query) => Some(FieldKind::Query),
+        (FieldKind::Host, FieldKind::Path | FieldKind::Target) | (FieldKind::HostTarget, FieldKind::Query) => {
+            Some(FieldKind::HostTarget)
+        }
+        (FieldKind::Skip, FieldKind::Skip) => Some(FieldKind::Skip),
         _ => None,
     }
 }
 
-/// Leaves one field for each purpose, and no part of the request beside the whole.
-pub(super) fn keep_the_best(pieces: &mut [Piece]) {
+/// Skips all but the best field of each purpose, and parts of the request if the whole request line is there.
+pub(super) fn keep_best_ranked(pieces: &mut [Piece]) {
     let ranks: Vec<(usize, &'static str, u8)> = pieces
         .iter()
         .enumerate()
@@ -52,21 +54,22 @@ pub(super) fn keep_the_best(pieces: &mut [Piece]) {
     best.sort_by_key(|(index, purpose, rank)| (*purpose, *rank, *index));
     best.dedup_by_key(|(_, purpose, _)| *purpose);
     let kind_of = |index: usize| pieces.get(index).and_then(Piece::kind);
-    let whole_target = best.iter().any(|(at, _, _)| matches!(kind_of(*at), Some(Kind::Target | Kind::HostTarget)));
+    let whole_target =
+        best.iter().any(|(at, _, _)| matches!(kind_of(*at), Some(FieldKind::Target | FieldKind::HostTarget)));
     for (index, purpose, _) in ranks {
         let is_best = best.iter().any(|(best, _, _)| *best == index);
         let is_part = has_request && matches!(purpose, "method" | "target" | "query" | "protocol");
         let is_known = whole_target && purpose == "query";
         if let Some(Piece::Field { kind, .. }) = pieces.get_mut(index)
-            && (!is_best || is_part || is_known || (has_request && *kind == Kind::HostTarget))
+            && (!is_best || is_part || is_known || (has_request && *kind == FieldKind::HostTarget))
         {
             *kind = kind.skipped();
         }
     }
 }
 
-/// What lines begin with, and the fields.
-pub(super) fn fields(pieces: Vec<Piece>, traits: Traits) -> (Box<[u8]>, Vec<Field>) {
+/// The text that lines begin with, and the fields.
+pub(super) fn compile_fields(pieces: Vec<Piece>, traits: Traits) -> (Box<[u8]>, Vec<Field>) {
     let mut head: Box<[u8]> = Box::default();
     let mut fields: Vec<Field> = Vec::new();
     let mut before: Vec<u8> = Vec::new();

@@ -1,20 +1,20 @@
-//! The fields after those of a format, each after a space: `rt=0.012 "-" 0.004, 0.003`.
+//! Fields after those of a format, each after a space: `rt=0.012 "-" 0.004, 0.003`.
 
 use super::is_escaped;
 use crate::entry::Malformed;
-use crate::format::number::{self, Unit};
+use crate::format::number::{self, TimeUnit};
 use memchr::memchr;
 
-/// A field.
+/// A field after those of the format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TailField<'a> {
-    /// Of `rt=0.012`, what stands before the equals sign.
+    /// What precedes the equals sign, as in `rt=0.012`.
     pub label: &'a [u8],
     pub value: &'a [u8],
     pub is_quoted: bool,
 }
 
-/// The fields of a line from a place on; after one that is malformed there is no other.
+/// Iterates over the fields from a position on, up to the first malformed one.
 pub(crate) struct TailFields<'a> {
     line: &'a [u8],
     at: usize,
@@ -27,7 +27,7 @@ impl<'a> TailFields<'a> {
 
     fn read(&mut self) -> Result<TailField<'a>, Malformed> {
         let rest = self.line.get(self.at..).unwrap_or_default();
-        let Some(rest) = rest.strip_prefix(b" ") else { return Err(Malformed::at(self.at, "a space")) };
+        let Some(rest) = rest.strip_prefix(b" ") else { return Err(Malformed::at_byte(self.at, "a space")) };
         let equals = rest.iter().take(24).position(|byte| !(byte.is_ascii_alphanumeric() || *byte == b'_'));
         let equals = equals.filter(|equals| *equals > 0 && rest.get(*equals) == Some(&b'='));
         let label = equals.and_then(|equals| rest.get(..equals)).unwrap_or_default();
@@ -36,12 +36,13 @@ impl<'a> TailFields<'a> {
         let quoted = value.strip_prefix(b"\"");
         let (value, length) = match quoted {
             Some(quoted) => {
-                let end = closing_quote(quoted).ok_or_else(|| Malformed::at(self.line.len(), "a closing quote"))?;
+                let end =
+                    closing_quote(quoted).ok_or_else(|| Malformed::at_byte(self.line.len(), "a closing quote"))?;
                 (quoted.get(..end).unwrap_or_default(), end + 2)
             }
             None => {
-                // A list of durations has spaces of its own.
-                let list = number::durations(value, Unit::Seconds).map_or(0, |(_, length)| length);
+                // A list of durations contains spaces.
+                let list = number::durations(value, TimeUnit::Seconds).map_or(0, |(_, length)| length);
                 let end = value.get(list..).and_then(|rest| memchr(b' ', rest)).map_or(value.len(), |end| list + end);
                 (value.get(..end).unwrap_or_default(), end)
             }

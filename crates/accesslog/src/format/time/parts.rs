@@ -1,16 +1,16 @@
-//! Times in pieces, as Apache's `%{format}t` and `strftime` write them.
+//! Times in parts, as Apache's `%{format}t` and `strftime` write them.
 
-use super::{Stamp, epoch, midnight, month, nanoseconds, pair, stamp, zone};
-use crate::format::number::whole;
+use super::{Stamp, epoch, midnight, month_number, nanoseconds, stamp_from_seconds, two_digits, zone_offset};
+use crate::format::number::whole_number;
 
-/// A piece of a time, as `strftime` writes it.
+/// A part of a time, as `strftime` writes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     Year,
     YearOfCentury,
     Month,
     MonthName,
-    /// With a zero or a space before it.
+    /// Two digits, or a space and a digit.
     Day,
     Hour,
     HourOfTwelve,
@@ -18,17 +18,17 @@ pub(crate) enum Part {
     HalfDay,
     Minute,
     Second,
-    /// Digits after the point.
+    /// Digits after the decimal point.
     Fraction,
     Zone,
     Epoch,
-    /// Digits that say nothing new, like the day of the year.
+    /// Redundant digits, such as the day of the year.
     Digits,
-    /// A word that says nothing new, like the weekday.
+    /// A redundant word, such as the weekday.
     Word,
 }
 
-/// The pieces of a time.
+/// The parts of a time that have been read.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Parts {
     year: i64,
@@ -44,27 +44,27 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// Reads one: how many bytes it takes.
+    /// Reads one part, and returns its length.
     pub(crate) fn read(&mut self, part: Part, text: &[u8]) -> Option<usize> {
-        let two = || text.first_chunk::<2>().and_then(|&[tens, ones]| pair(tens, ones));
+        let two = || text.first_chunk::<2>().and_then(|&[tens, ones]| two_digits(tens, ones));
         match part {
             Part::Year => {
                 let &[y1, y2, y3, y4] = text.first_chunk::<4>()?;
-                self.year = pair(y1, y2)? * 100 + pair(y3, y4)?;
+                self.year = two_digits(y1, y2)? * 100 + two_digits(y3, y4)?;
                 return Some(4);
             }
-            // As POSIX has it, 69 to 99 are of the last century; there is no time before 1970.
+            // POSIX: 69 to 99 are years of the last century.
             Part::YearOfCentury => self.year = two().map(|year| if year < 69 { 2000 + year } else { 1900 + year })?,
             Part::Month => self.month = two()?,
             Part::Day => {
                 let &[tens, ones] = text.first_chunk::<2>()?;
-                self.day = pair(if tens == b' ' { b'0' } else { tens }, ones)?;
+                self.day = two_digits(if tens == b' ' { b'0' } else { tens }, ones)?;
             }
             Part::Hour | Part::HourOfTwelve => self.hour = two()?,
             Part::Minute => self.minute = two()?,
             Part::Second => self.second = two()?,
             Part::MonthName => {
-                self.month = month(text.first_chunk()?)?;
+                self.month = month_number(text.first_chunk()?)?;
                 return Some(letters(text));
             }
             Part::HalfDay => {
@@ -79,13 +79,13 @@ impl Parts {
                 return (length > 0).then_some(length);
             }
             Part::Zone => {
-                let (offset_s, length) = zone(text)?;
+                let (offset_s, length) = zone_offset(text)?;
                 self.offset_s = Some(offset_s);
                 return Some(length);
             }
             Part::Epoch => {
-                // A fraction is a part of its own.
-                let (_, length) = whole(text)?;
+                // The fraction is a part of its own.
+                let (_, length) = whole_number(text)?;
                 let (stamp, _) = epoch(text.get(..length)?)?;
                 self.epoch = Some(stamp);
                 return Some(length);
@@ -99,7 +99,7 @@ impl Parts {
         Some(2)
     }
 
-    /// What they say together; none if that is no time.
+    /// The time that the parts form; `None` if there is no such time.
     pub(crate) fn stamp(&self) -> Option<Stamp> {
         if let Some(epoch) = self.epoch {
             return Some(self.with_fraction(epoch));
@@ -110,11 +110,11 @@ impl Parts {
         }
         let local_s = midnight(self.year, self.month, self.day)? + hour * 3600 + self.minute * 60 + self.second;
         let offset_s = self.offset_s.and_then(|offset_s| i32::try_from(offset_s).ok());
-        let stamp = stamp(local_s - self.offset_s.unwrap_or(0), 0, false)?;
+        let stamp = stamp_from_seconds(local_s - self.offset_s.unwrap_or(0), 0, false)?;
         Some(self.with_fraction(Stamp { offset_s, ..stamp }))
     }
 
-    /// A stamp to the second, with the fraction that stands elsewhere.
+    /// Adds the fraction that was read as a part to a stamp in whole seconds.
     pub(crate) fn with_fraction(&self, stamp: Stamp) -> Stamp {
         match self.fraction_ns {
             Some(nanos) if !stamp.is_fine => Stamp { ns: stamp.ns.saturating_add(nanos), is_fine: true, ..stamp },

@@ -1,34 +1,34 @@
-//! The few requests at the ends of a log that lie further from all others than these reach.
+//! Stray requests: the few at the ends of a log that are further from all others than the others reach.
 //!
-//! A download that began long before the log did, or a clock that was wrong for a moment, leaves such stamps. They would
-//! stretch the span, and thin the rates out. At most one request in a hundred is left out, and only where the gap is
-//! longer than the whole rest and ten times as long as any gap in it, so that a quiet night is none.
+//! A download that began long before the log, or a clock that was wrong for a moment, leaves such stamps. They would
+//! extend the span and lower the rates. At most one request in a hundred is left out at each end, and only if the gap is
+//! longer than the whole rest and ten times as long as any gap in it. A quiet night is no such gap.
 
-/// With fewer requests, each of them counts.
-const LEAST_REQUESTS: u64 = 20;
-/// Stray requests are at most this part of all, at each end; one may always be.
-const ONE_IN: u64 = 100;
-/// A gap is a stray one if it is this many times as long as the longest of the others.
-const MUCH_LONGER: i64 = 10;
-/// A shorter gap, in seconds, stretches no span that matters.
-const LEAST_GAP_S: i64 = 300;
+/// With fewer requests, none is left out.
+const MIN_REQUESTS: u64 = 20;
+/// At each end, at most one in this many requests is stray, but one always may be.
+const STRAY_ONE_IN: u64 = 100;
+/// A gap is suspected if it is this many times as long as the longest other gap.
+const MIN_GAP_RATIO: i64 = 10;
+/// Minimum length of a gap, in seconds; shorter ones hardly extend the span.
+const MIN_GAP_S: i64 = 300;
 const MINUTE_S: i64 = 60;
 
-/// What is left without them.
+/// The log without stray requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Core {
-    /// First and last minute, by their first second.
+    /// First and last minute, by their first seconds.
     pub first_s: i64,
     pub last_s: i64,
     pub requests: u64,
 }
 
-/// The core of a log whose minutes, in order, have these requests; none if it is all of it.
+/// The log without stray requests, from its minutes in order with their requests; `None` if there are no stray ones.
 pub(super) fn core<I: DoubleEndedIterator<Item = (i64, u64)>>(minutes: impl Fn() -> I, requests: u64) -> Option<Core> {
-    if requests < LEAST_REQUESTS {
+    if requests < MIN_REQUESTS {
         return None;
     }
-    let most = (requests / ONE_IN).max(1);
+    let most = (requests / STRAY_ONE_IN).max(1);
     let head = widest_gap(minutes(), most);
     let tail = widest_gap(minutes().rev(), most);
     let (all_first_s, all_last_s) = (minutes().next()?.0, minutes().next_back()?.0);
@@ -45,7 +45,7 @@ pub(super) fn core<I: DoubleEndedIterator<Item = (i64, u64)>>(minutes: impl Fn()
     }
     let length_s = last_s - first_s + MINUTE_S;
     let is_stray = |gap: &Gap| {
-        gap.length_s > length_s && gap.length_s >= longest_s.saturating_mul(MUCH_LONGER) && gap.length_s >= LEAST_GAP_S
+        gap.length_s > length_s && gap.length_s >= longest_s.saturating_mul(MIN_GAP_RATIO) && gap.length_s >= MIN_GAP_S
     };
     let head = head.filter(is_stray);
     let tail = tail.filter(is_stray);
@@ -60,7 +60,7 @@ pub(super) fn core<I: DoubleEndedIterator<Item = (i64, u64)>>(minutes: impl Fn()
     })
 }
 
-/// A gap near one end.
+/// A gap near one end of the log.
 #[derive(Clone, Copy)]
 struct Gap {
     length_s: i64,
@@ -70,7 +70,7 @@ struct Gap {
     outside: u64,
 }
 
-/// The widest gap with at most `most` requests on its outer side, the side at which `minutes` begin.
+/// The widest gap with at most `most` requests on its outer side, where `minutes` begin.
 fn widest_gap(minutes: impl Iterator<Item = (i64, u64)>, most: u64) -> Option<Gap> {
     let mut widest: Option<Gap> = None;
     let mut outside = 0;

@@ -34,7 +34,7 @@ fn counts_are_those_of_a_map_in_whatever_order_stamps_come() {
     assert_eq!(calendar.seconds(range), Some(expected));
     let mut windows = BTreeMap::<i64, u64>::new();
     minutes.iter().for_each(|(minute, count)| *windows.entry(minute.div_euclid(7_200) * 7_200).or_default() += count);
-    let (from, requests) = calendar.busiest(7_200).unwrap();
+    let (from, requests) = calendar.busiest_window(7_200).unwrap();
     assert_eq!((requests, windows[&from]), (*windows.values().max().unwrap(), requests));
     let span = calendar.span().unwrap();
     let (first, last) = (times.iter().min().unwrap() * NS, times.iter().max().unwrap() * NS);
@@ -114,15 +114,15 @@ fn memory_has_a_bound_and_what_is_not_known_is_not_said() {
         let second = MONDAY + rng.random_range(-5_000..5_000) * DAY_S;
         calendar.add(second * NS, second);
     }
-    assert_eq!((calendar.days.len(), calendar.hours.len()), (MOST_DAYS, MOST_HOURS));
-    assert_eq!(calendar.hour_places.len(), MOST_HOURS);
+    assert_eq!((calendar.days.len(), calendar.hours.len()), (MAX_DAYS, MAX_HOURS));
+    assert_eq!(calendar.hour_places.len(), MAX_HOURS);
     let counted: u64 = calendar.days.iter().map(|day| day.requests).sum();
     assert!(calendar.left_out > 0 && counted + calendar.left_out == 20_000);
     let known = calendar.days.iter().filter(|day| {
         let from = day.number * DAY_S;
         calendar.seconds(from..from + 3_600).is_some_and(|seconds| seconds.iter().sum::<u64>() == day.requests)
     });
-    assert!((1..=MOST_HOURS).contains(&known.count()));
+    assert!((1..=MAX_HOURS).contains(&known.count()));
     for extreme in [i64::MIN, i64::MAX, 0, -1] {
         let mut calendar = Calendar::default();
         calendar.add(extreme, extreme.div_euclid(NS));

@@ -1,4 +1,4 @@
-use super::super::steps::bounds;
+use super::super::histogram::bounds;
 use super::*;
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, Exp, LogNormal, Pareto};

@@ -1,17 +1,18 @@
-//! Finds a slot by a hash: a table with linear probing, at most half full.
+//! Finds slots by hash: a hash table with linear probing, at most half full.
 //!
-//! A cell is empty, 0, or has the upper half of a hash, by whose lower bits it has its place, and slot + 1.
+//! A cell is 0 (empty), or has the upper half of a hash and the slot + 1. The place of a cell is chosen by the lower bits
+//! of that upper half.
 
-/// The table. Hashes are good in their upper half.
+/// The hash table. The upper half of each hash must be well mixed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Index {
-    /// None, or a power of two.
+    /// Empty, or of a length that is a power of two.
     cells: Vec<u64>,
     used: usize,
 }
 
 impl Index {
-    /// The slot with this hash that it is; most others are told by the hash, without a look at them.
+    /// The slot with this hash for which `is_it` returns true; different hashes are mostly rejected without calling it.
     pub fn find(&self, hash: u64, is_it: impl Fn(usize) -> bool) -> Option<usize> {
         let mask = self.cells.len().checked_sub(1)?;
         let mut at = home(hash, mask);
@@ -24,7 +25,7 @@ impl Index {
         }
     }
 
-    /// A slot that is not in it.
+    /// Inserts a slot that is not in the table.
     pub fn insert(&mut self, hash: u64, slot: usize) {
         self.used += 1;
         if self.cells.len() < 2 * self.used {
@@ -35,7 +36,7 @@ impl Index {
         self.place((hash >> 32 << 32) | (slot as u64 + 1));
     }
 
-    /// A slot that is in it. What was put further on because of it moves back.
+    /// Removes a slot that is in the table. Moves back cells that were displaced by it.
     pub fn remove(&mut self, hash: u64, slot: usize) {
         self.used -= 1;
         let mask = self.cells.len() - 1;
@@ -55,7 +56,7 @@ impl Index {
         self.cells[hole] = 0;
     }
 
-    /// Takes everything out, in no more time than it took to come in.
+    /// Removes all slots, in time proportional to their number.
     pub fn clear(&mut self) {
         if self.cells.len() > 32 * self.used {
             self.cells = Vec::new();
@@ -65,7 +66,7 @@ impl Index {
         self.used = 0;
     }
 
-    /// How many slots are in it.
+    /// Number of slots.
     #[cfg(test)]
     pub fn len(&self) -> usize {
         assert!(self.cells.len() >= 2 * self.used);
@@ -83,7 +84,7 @@ impl Index {
     }
 }
 
-/// Where a hash, or a cell with it, belongs.
+/// The preferred place of a hash or of a cell.
 fn home(hash: u64, mask: usize) -> usize {
     (hash >> 32) as usize & mask
 }

@@ -1,4 +1,4 @@
-use super::super::urls::{hash, url};
+use super::super::urls::{hash_url, url};
 use super::*;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
@@ -8,7 +8,7 @@ const HOUR: i64 = 3_600 * NS;
 fn add(windows: &mut Windows, time_ns: i64, target: &str, bytes: u64) {
     let entry = Entry { time_ns, method: b"GET", target: target.as_bytes(), bytes: Some(bytes), ..Entry::default() };
     let url = url(entry.target);
-    let hash = hash(&windows.hasher, url);
+    let hash = hash_url(&windows.hasher, url);
     windows.add(&entry, Some(target), (url, hash));
 }
 
@@ -32,7 +32,7 @@ fn the_busiest_of_many_hours_is_whole() {
             add(&mut windows, time, &format!("/{}", i % 7), (i % 5) as u64);
         }
     }
-    assert!(windows.kept.len() <= RECENT + 1);
+    assert!(windows.kept.len() <= RECENT_WINDOWS + 1);
     let busiest = windows.clone().take_busiest().unwrap();
     assert_eq!(busiest.from_ns, 41 * HOUR);
     let all: u64 = windows.sizes().sorted().iter().map(|size| size.count).sum();
@@ -118,7 +118,7 @@ fn keys_are_bounded() {
         add(&mut windows, 0, &format!("/{i}"), i);
     }
     let window = windows.take_busiest().unwrap();
-    assert_eq!((window.keyed.len(), window.keyed[OTHER].requests), (KEYS + 1, 936));
+    assert_eq!((window.keyed.len(), window.keyed[OTHER].requests), (MAX_KEYS + 1, 936));
     let other = &window.keyed[OTHER];
     assert_eq!((other.least, other.most, other.bytes), (64, 999, (64..1_000).sum()));
     assert_eq!(other.bytes_squared, (64..1_000u64).map(|i| (i * i) as f64).sum::<f64>());

@@ -3,11 +3,11 @@
 use crate::characterize::failed;
 use crate::plan::utilization::Utilization;
 use crate::replay::lines;
+use brimful_accesslog::Entry;
 use brimful_accesslog::detect::Formats;
 use brimful_accesslog::format::Format;
-use brimful_accesslog::profile::{Options, Profiler};
+use brimful_accesslog::profile::{Options, Profiler, classes};
 use brimful_accesslog::read::{Kept, ReadOptions, read};
-use brimful_accesslog::{Entry, classes};
 use brimful_core::profile::Profile;
 use jiff::tz::{Offset, TimeZone};
 use std::fs::File;

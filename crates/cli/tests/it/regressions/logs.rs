@@ -206,7 +206,7 @@ fn a_format_that_reads_no_line_says_why() {
     let tomcat = "%h %l %u %{yyyy-MM-dd HH:mm:ss}t \"%r\" %s %b";
     let done = run(&["characterize", &log, "--format", tomcat]);
     let said = words(&done.stderr);
-    assert!(said.contains("Java's SimpleDateFormat, as Tomcat takes it"), "{said}");
+    assert!(said.contains("Java's SimpleDateFormat, which Tomcat accepts"), "{said}");
     assert!(said.contains("write %{%Y-%m-%d %H:%M:%S}t in its place"), "{said}");
     assert_eq!(done.code, 2);
 }

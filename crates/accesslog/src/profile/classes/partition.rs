@@ -1,21 +1,23 @@
-//! Neighbouring clusters put together to so many classes, such that the logarithms of sizes differ least within them:
-//! the optimal partition of points on a line (Fisher 1958), found by dynamic programming over all places to cut.
+//! Joins neighbouring clusters into classes so that the logarithms of sizes vary least within each class: the optimal
+//! partition of points on a line (Fisher 1958), by dynamic programming over all places to cut.
 
 use std::ops::Range;
 
-/// Sizes that stay together.
+/// Sizes that are never separated.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Atom {
-    /// The cluster of the spanning tree that it is, or is a part of.
+    /// Index of the cluster of the spanning tree that it belongs to.
     pub cluster: usize,
-    /// Whether its cluster is divided, and this is not its beginning.
+    /// Whether its cluster was divided and this is not the first part.
     pub is_remainder: bool,
     /// Indices of its first and last size.
     pub first: usize,
     pub last: usize,
-    /// Requests, and of the logarithms of their sizes the sum and the sum of squares.
+    /// Number of requests.
     pub count: u64,
+    /// Sum of the logarithms of their sizes.
     sum: f64,
+    /// Sum of the squared logarithms.
     squares: f64,
 }
 
@@ -33,11 +35,11 @@ impl Atom {
     }
 }
 
-/// `k` ranges of atoms in order, none of them empty. `k` is at least 1 and at most as many as there are atoms.
+/// Returns `k` non-empty ranges of atoms in order, for `k` from 1 to the number of atoms.
 pub(super) fn partition(atoms: &[Atom], k: usize) -> Vec<Range<usize>> {
     let n = atoms.len();
-    let spread = Spread::of(atoms);
-    // The least spread of the first `i` atoms in so many parts, and where the last of these begins.
+    let spread = Spread::new(atoms);
+    // For each number of parts and each `i`: the least spread of the first `i` atoms, and where the last part begins.
     let mut best: Vec<Vec<(f64, usize)>> = vec![(0..=n).map(|i| (spread.within(0, i), 0)).collect()];
     for parts in 1..k {
         let before = &best[parts - 1];
@@ -59,19 +61,19 @@ pub(super) fn partition(atoms: &[Atom], k: usize) -> Vec<Range<usize>> {
     ranges
 }
 
-/// The share of the variance that lies between the parts; 1 where there is none.
+/// The share of the variance that lies between the parts; 1 if there is no variance.
 pub(super) fn explained(atoms: &[Atom], parts: &[Range<usize>]) -> f64 {
-    let spread = Spread::of(atoms);
+    let spread = Spread::new(atoms);
     let all = spread.within(0, atoms.len());
     let within: f64 = parts.iter().map(|part| spread.within(part.start, part.end)).sum();
     if all > 1e-9 { 1.0 - within / all } else { 1.0 }
 }
 
-/// Sums over the first so many atoms: of counts, logarithms and their squares.
+/// Prefix sums over the atoms: of counts, of logarithms and of their squares.
 struct Spread(Vec<(f64, f64, f64)>);
 
 impl Spread {
-    fn of(atoms: &[Atom]) -> Spread {
+    fn new(atoms: &[Atom]) -> Spread {
         let mut sums = vec![(0.0, 0.0, 0.0)];
         let mut sum = (0.0, 0.0, 0.0);
         for atom in atoms {
@@ -81,7 +83,7 @@ impl Spread {
         Spread(sums)
     }
 
-    /// Of the atoms `from..to`: squared distances from their mean.
+    /// The sum of squared distances from the mean, within the atoms `from..to`.
     fn within(&self, from: usize, to: usize) -> f64 {
         let (a, b) = (self.0[from], self.0[to]);
         let (n, sum, squares) = (b.0 - a.0, b.1 - a.1, b.2 - a.2);
@@ -116,7 +118,7 @@ mod tests {
     #[test]
     fn no_other_partition_is_better() {
         let found = atoms(&[(10, 3), (15, 1), (40, 8), (90, 2), (91, 7), (300, 1), (320, 1), (5000, 4)]);
-        let spread = Spread::of(&found);
+        let spread = Spread::new(&found);
         let within = |ranges: &[Range<usize>]| ranges.iter().map(|r| spread.within(r.start, r.end)).sum::<f64>();
         let best = within(&partition(&found, 3));
         for first in 1..7 {

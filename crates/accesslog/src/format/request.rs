@@ -1,22 +1,22 @@
-//! What a reader has found in a line, on its way to an [`Entry`]: most of it is the entry already; a text that the line
-//! has in pieces or escaped is put together elsewhere.
+//! A request while its line is being read. Most of it already is an [`Entry`]; texts that the line has in pieces or
+//! escaped are completed at the end.
 
 use crate::entry::Entry;
 use std::net::IpAddr;
 
-/// A line that a reader understands.
+/// The outcome of reading a line that is not malformed.
 #[expect(clippy::large_enum_variant, reason = "nearly all lines are requests, and nothing is kept")]
 pub(crate) enum Parsed<'a> {
-    Found(Found<'a>),
-    /// It belongs to the log, but is no request.
+    Request(RawRequest<'a>),
+    /// A line of the log that is not a request.
     Other,
 }
 
-/// The texts that may be escaped: bits of [`Found::escaped`].
+/// Texts that may be escaped; each is a bit of [`RawRequest::escaped`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Slot {
     Method,
-    /// While it is not split, the request line.
+    /// The whole request line, until it is split.
     Target,
     Protocol,
     Host,
@@ -26,27 +26,27 @@ pub(crate) enum Slot {
     Query,
 }
 
-/// A request as its line has it.
+/// A request with its texts as they are in the line.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Found<'a> {
+pub(crate) struct RawRequest<'a> {
     pub entry: Entry<'a>,
-    /// What belongs to the target after a `?`, where it stands elsewhere in the line.
+    /// The query, if the line has it in a field of its own.
     pub query: &'a [u8],
-    /// [`Slot`]s whose texts have JSON's escapes, as bits.
+    /// Bits of [`Slot`]s whose texts have JSON escapes.
     pub escaped: u8,
-    /// Those whose texts have quotes that are written twice, as bits.
+    /// Bits of [`Slot`]s whose texts have doubled quotes.
     pub doubled: u8,
-    /// Whether the target is still the whole request line.
+    /// Whether the target holds the whole request line.
     pub is_request_line: bool,
-    /// Whether a URL with scheme and host is one as a whole: the host and what is asked of it.
+    /// Whether a target with scheme and host is split into host and path.
     pub may_be_absolute: bool,
 }
 
-impl<'a> Found<'a> {
+impl<'a> RawRequest<'a> {
     #[inline]
-    pub(crate) fn entry(&self, place: &'a mut Vec<u8>) -> Entry<'a> {
-        let needs_place = self.escaped != 0 || self.doubled != 0 || !self.query.is_empty();
-        let mut entry = if needs_place { self.in_one_piece(place) } else { self.entry };
+    pub(crate) fn to_entry(&self, buffer: &'a mut Vec<u8>) -> Entry<'a> {
+        let needs_buffer = self.escaped != 0 || self.doubled != 0 || !self.query.is_empty();
+        let mut entry = if needs_buffer { self.copy_texts(buffer) } else { self.entry };
         if self.is_request_line {
             (entry.method, entry.target, entry.protocol) = split_request(entry.target);
         }
@@ -61,9 +61,9 @@ impl<'a> Found<'a> {
         entry
     }
 
-    /// With escapes undone and the query at its place.
+    /// Copies all texts into `bytes`, with escapes undone and the query appended to the target.
     #[cold]
-    fn in_one_piece(&self, bytes: &'a mut Vec<u8>) -> Entry<'a> {
+    fn copy_texts(&self, bytes: &'a mut Vec<u8>) -> Entry<'a> {
         let Entry { method, target, protocol, host, client, agent, referer, .. } = self.entry;
         let texts = [method, target, protocol, host, client, agent, referer];
         bytes.clear();
@@ -74,8 +74,8 @@ impl<'a> Found<'a> {
         };
         let ends = std::array::from_fn::<usize, 7, _>(|slot| {
             write(slot, texts.get(slot).copied().unwrap_or_default(), bytes);
-            let is_asked = slot == Slot::Target as usize && !self.query.is_empty() && !target.contains(&b'?');
-            if is_asked {
+            let has_query = slot == Slot::Target as usize && !self.query.is_empty() && !target.contains(&b'?');
+            if has_query {
                 bytes.push(b'?');
                 write(Slot::Query as usize, self.query, bytes);
             }
@@ -92,23 +92,24 @@ impl<'a> Found<'a> {
     }
 }
 
-/// `-` stands for nothing.
+/// Returns nothing for `-`, which stands for an absent value.
 #[inline]
-pub(crate) fn text(text: &[u8]) -> &[u8] {
-    // Not `==`, which would be a call.
+pub(crate) fn without_dash(text: &[u8]) -> &[u8] {
+    // `==` would compile to a call.
     if let [b'-'] = text { &[] } else { text }
 }
 
-/// Method, target and protocol. What is no request, like a greeting of TLS, is all target.
+/// Splits a request line into method, target and protocol. Text that is no request, such as a TLS greeting, becomes the
+/// target.
 #[inline]
 pub(crate) fn split_request(line: &[u8]) -> (&[u8], &[u8], &[u8]) {
-    let line = text(line);
+    let line = without_dash(line);
     let Some(space) = memchr::memchr(b' ', line.get(..32).unwrap_or(line)) else { return (&[], line, &[]) };
     let (method, rest) = (line.get(..space).unwrap_or_default(), line.get(space + 1..).unwrap_or_default());
     if method.is_empty() || !method.iter().all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'-' | b'_')) {
         return (&[], line, &[]);
     }
-    // `HTTP/1.1`, as nearly all have it.
+    // The usual ending, ` HTTP/1.1`.
     if let Some((target, protocol)) = rest.split_last_chunk::<9>()
         && protocol.starts_with(b" HTTP/")
     {
@@ -122,7 +123,7 @@ pub(crate) fn split_request(line: &[u8]) -> (&[u8], &[u8], &[u8]) {
     }
 }
 
-/// Host and target of `https://example.com:443/path`; the port that the scheme has anyway is left out.
+/// Host and target of `https://example.com:443/path`, without the default port of the scheme.
 fn split_url(url: &[u8]) -> Option<(&[u8], &[u8])> {
     let (rest, port) = match url.strip_prefix(b"http://") {
         Some(rest) => (rest, b":80".as_slice()),
@@ -133,7 +134,7 @@ fn split_url(url: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((host.strip_suffix(port).unwrap_or(host), if target.is_empty() { b"/".as_slice() } else { target }))
 }
 
-/// Without the port of `192.0.2.1:2817` and `[2001:db8::1]:2817`.
+/// Strips the port of `192.0.2.1:2817` and `[2001:db8::1]:2817`.
 pub(crate) fn without_port(client: &[u8]) -> &[u8] {
     let host = match memchr::memrchr(b':', client).and_then(|colon| client.split_at_checked(colon)) {
         Some((host, port)) if port.len() > 1 && port.get(1..).is_some_and(|p| p.iter().all(u8::is_ascii_digit)) => host,
@@ -142,40 +143,45 @@ pub(crate) fn without_port(client: &[u8]) -> &[u8] {
     host.strip_prefix(b"[").and_then(|host| host.strip_suffix(b"]")).unwrap_or(host)
 }
 
-/// The client of a field that has its address or name, perhaps with a port, or a list `client, proxy, proxy`.
+/// The client of a field with an address or name, which may have a port, or with a list `client, proxy, proxy`.
 #[inline]
-pub(crate) fn client(field: &[u8]) -> &[u8] {
-    if memchr::memchr3(b',', b':', b'"', field).is_none() { text(field) } else { client_of_list(field) }
+pub(crate) fn client_address(field: &[u8]) -> &[u8] {
+    if memchr::memchr3(b',', b':', b'"', field).is_none() { without_dash(field) } else { client_of_list(field) }
 }
 
-/// What has no address in it is no list of clients, but whatever the server calls one.
+/// The client of a list of addresses. Text without any address is returned unchanged.
 #[cold]
 fn client_of_list(field: &[u8]) -> &[u8] {
-    if elements(field).any(|element| ip(element).is_some()) { first_address(field) } else { text(field) }
+    if list_elements(field).any(|element| parse_ip(element).is_some()) {
+        first_address(field)
+    } else {
+        without_dash(field)
+    }
 }
 
 /// The client of `X-Forwarded-For: client, proxy` and of `Forwarded: for=client;by=proxy, for=proxy`: the first element
-/// that is an address or a host's name; nothing where all stand for hidden ones.
+/// that is an address or a host name. Empty if all elements are hidden.
 pub(crate) fn first_address(list: &[u8]) -> &[u8] {
-    let is_named = |element: &&[u8]| !stands_for_nobody(element);
-    let address = elements(list).map(address_of).find(|element| ip(element).is_some() || is_host_name(element));
-    address.or_else(|| elements(list).find(is_named).map(address_of)).unwrap_or_default()
+    let is_named = |element: &&[u8]| !is_hidden(element);
+    let address =
+        list_elements(list).map(strip_any_port).find(|element| parse_ip(element).is_some() || is_host_name(element));
+    address.or_else(|| list_elements(list).find(is_named).map(strip_any_port)).unwrap_or_default()
 }
 
-/// Whether a list has nothing but addresses and what stands for hidden ones, and at least one of these.
+/// Whether every element of a list is an address or a hidden one, and the list is not empty.
 pub(crate) fn is_address_list(list: &[u8]) -> bool {
-    !list.is_empty() && elements(list).all(|element| stands_for_nobody(element) || ip(element).is_some())
+    !list.is_empty() && list_elements(list).all(|element| is_hidden(element) || parse_ip(element).is_some())
 }
 
-/// The address of a text that is one, perhaps with a port.
-pub(crate) fn ip(text: &[u8]) -> Option<IpAddr> {
-    let address = address_of(text);
+/// Parses an IP address, which may have a port.
+pub(crate) fn parse_ip(text: &[u8]) -> Option<IpAddr> {
+    let address = strip_any_port(text);
     let without_zone = address.get(..memchr::memchr(b'%', address).unwrap_or(address.len())).unwrap_or_default();
     std::str::from_utf8(without_zone).ok()?.parse().ok()
 }
 
-/// The elements of a list, without spaces (IIS writes `+`), quotes and `for=`.
-fn elements(list: &[u8]) -> impl Iterator<Item = &[u8]> {
+/// The elements of a list without padding (IIS writes spaces as `+`), quotes and `for=`.
+fn list_elements(list: &[u8]) -> impl Iterator<Item = &[u8]> {
     let is_padding = |byte: &u8| matches!(byte, b' ' | b'+' | b'"' | b'\t');
     list.split(|byte| *byte == b',').map(move |element| {
         let start = element.iter().position(|byte| !is_padding(byte)).unwrap_or(element.len());
@@ -193,28 +199,27 @@ fn elements(list: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// `-`, `unknown`, a socket without an address, and what RFC 7239 (section 6.3) calls obfuscated.
-fn stands_for_nobody(element: &[u8]) -> bool {
+/// Whether a proxy hides the address: `-`, `unknown`, a Unix socket, or an obfuscated name (RFC 7239, section 6.3).
+fn is_hidden(element: &[u8]) -> bool {
     matches!(element, b"" | b"-" | b"unix:") || element.eq_ignore_ascii_case(b"unknown") || element.starts_with(b"_")
 }
 
-/// Without the port of `192.0.2.1:443`, `[2001:db8::1]:443` and `name:443`, and without brackets; not without the last
-/// group of an IPv6 address.
-fn address_of(element: &[u8]) -> &[u8] {
+/// Strips the port of `192.0.2.1:443`, `[2001:db8::1]:443` and `name:443`, and the brackets. Keeps the last group of an
+/// IPv6 address.
+fn strip_any_port(element: &[u8]) -> &[u8] {
     let has_port = element.starts_with(b"[") || element.iter().filter(|byte| **byte == b':').count() == 1;
     if has_port { without_port(element) } else { element }
 }
 
-/// `crawler.example.com`
+/// Whether a text looks like `crawler.example.com`.
 fn is_host_name(text: &[u8]) -> bool {
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-');
     text.contains(&b'.') && text.iter().all(is_part)
 }
 
-/// Where the stamp is that of the request's end, the time that the server took goes off it; not off whole seconds,
-/// whose error is larger than what would be mended.
+/// Moves a stamp of the request's end to its beginning. Whole seconds stay, as their error exceeds the correction.
 #[inline]
-pub(crate) fn begun(entry: &mut Entry<'_>, is_end: bool) {
+pub(crate) fn move_to_start(entry: &mut Entry<'_>, is_end: bool) {
     if is_end
         && entry.is_fine
         && let Some(begun_ns) = entry.service_ns.and_then(|ns| entry.time_ns.checked_sub(i64::try_from(ns).ok()?))
@@ -224,7 +229,7 @@ pub(crate) fn begun(entry: &mut Entry<'_>, is_end: bool) {
     }
 }
 
-/// Writes each quote that is written twice once.
+/// Replaces each doubled quote by one.
 fn undouble(text: &[u8], bytes: &mut Vec<u8>) {
     let mut was_quote = false;
     for byte in text {
@@ -235,7 +240,7 @@ fn undouble(text: &[u8], bytes: &mut Vec<u8>) {
     }
 }
 
-/// Undoes JSON's escapes, and `\xHH` as nginx writes it.
+/// Undoes JSON escapes, and `\xHH` as nginx writes it.
 pub(crate) fn unescape(mut text: &[u8], bytes: &mut Vec<u8>) {
     while let Some(at) = memchr::memchr(b'\\', text) {
         let (plain, escape) = text.split_at_checked(at).unwrap_or((text, &[]));
@@ -252,7 +257,7 @@ pub(crate) fn unescape(mut text: &[u8], bytes: &mut Vec<u8>) {
                 text = escape.get(4..).unwrap_or_default();
                 continue;
             }
-            // `\"`, `\\`, `\/`, and what is no escape: the byte itself, whatever it is.
+            // `\"`, `\\`, `\/`, and invalid escapes: keep the escaped byte.
             _ => {
                 bytes.extend(escape.get(1));
                 text = escape.get(2..).unwrap_or_default();
@@ -265,7 +270,7 @@ pub(crate) fn unescape(mut text: &[u8], bytes: &mut Vec<u8>) {
     bytes.extend_from_slice(text);
 }
 
-/// The character of `\u00e9`, or of two halves of one, and their length.
+/// The character of `\u00e9` or of a surrogate pair, and the length of the escape.
 fn unicode(escape: &[u8]) -> (usize, char) {
     let Some(unit) = hex(escape.get(2..6)) else { return (2, char::REPLACEMENT_CHARACTER) };
     let low = escape.get(6..8).filter(|start| *start == b"\\u").and_then(|_| hex(escape.get(8..12)));
@@ -342,7 +347,7 @@ mod tests {
             ("crawler.example.com, 198.51.100.9", "crawler.example.com"),
             ("' or 1=1, 203.0.113.7", "203.0.113.7"),
         ] {
-            assert_eq!(client(list.as_bytes()), first.as_bytes(), "{list}");
+            assert_eq!(client_address(list.as_bytes()), first.as_bytes(), "{list}");
             assert_eq!(first_address(list.as_bytes()), first.as_bytes(), "{list}");
         }
         // As a client on its own, what stands for nobody is still told from others; as a header, it says nothing.
@@ -353,7 +358,7 @@ mod tests {
             ("-", ""),
             ("2001:db8::17", "2001:db8::17"),
         ] {
-            assert_eq!(client(field.as_bytes()), itself.as_bytes(), "{field}");
+            assert_eq!(client_address(field.as_bytes()), itself.as_bytes(), "{field}");
         }
         assert_eq!(
             (first_address(b"unknown"), first_address(b"unix:"), first_address(b"_x, -")),
@@ -370,9 +375,9 @@ mod tests {
             ..Entry::default()
         };
         let escaped = (1 << Slot::Target as u8) | (1 << Slot::Agent as u8);
-        let found = Found { entry, query: b"a=1", escaped, ..Found::default() };
+        let raw = RawRequest { entry, query: b"a=1", escaped, ..RawRequest::default() };
         let mut place = b"old".to_vec();
-        let read = found.entry(&mut place);
+        let read = raw.to_entry(&mut place);
         assert_eq!(read.target, "/café/😀?a=1".as_bytes());
         assert_eq!((read.agent, read.client), (br#"a "b" A"#.as_slice(), b"::1".as_slice()));
     }
@@ -384,7 +389,7 @@ mod tests {
                 let mut bytes = Vec::new();
                 unescape(text, &mut bytes);
                 prop_assert!(bytes.len() <= 2 * text.len());
-                let _ = (split_request(text), split_url(text), without_port(text), client(text), is_address_list(text));
+                let _ = (split_request(text), split_url(text), without_port(text), client_address(text), is_address_list(text));
             }
         }
     }

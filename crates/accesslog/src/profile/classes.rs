@@ -1,15 +1,18 @@
-//! Classes of request, as Menascé, Almeida & Dowdy (1999, §3.3) made them: answers without a body first, then the
-//! others by their size. Or by URL, status or virtual host, where that is asked for.
+//! Classes of requests after Menascé, Almeida & Dowdy (1999, §3.3): responses without a body first, then the others by
+//! size. On request, classes by URL, status or virtual host instead.
 //!
-//! Sizes are clustered along a minimum spanning tree; in one dimension that is the sorted line of sizes, of which the
-//! longest edges are cut. Lengths of edges are ratios of sizes: in bytes, a few large files would be clusters of their
-//! own and all others one ([`cluster_sizes`], given logarithms). Clusters with more than a twentieth of the requests
-//! are divided ("remainder of cluster 0" in the paper's Table 1), and what there is then is put together, in the order
-//! of size, such that sizes differ least within a class (`partition`).
+//! Sizes are clustered along a minimum spanning tree. In one dimension, that is the sorted line of sizes, cut at its
+//! longest edges. The length of an edge is the ratio of two sizes: in bytes, a few large files would be clusters of their
+//! own and all others one cluster ([`cluster_sizes`], given logarithms). Clusters with more than a twentieth of the
+//! requests are divided ("remainder of cluster 0" in the paper's Table 1). The parts are then joined, in the order of
+//! size, so that sizes vary least within a class (`partition`).
 
 mod partition;
 
-use crate::profile::{ClassBy, Keyed, Options, SizeCount, TopUrl, Window};
+use super::options::{ClassBy, Options};
+use super::sizes::SizeCount;
+use super::urls::TopUrl;
+use super::window::{KeyedRequests, Window};
 use brimful_core::profile::{LogClass, PopularUrl};
 use brimful_core::quantity::{count, grouped, percent};
 use brimful_estimate::cluster_sizes;
@@ -18,18 +21,18 @@ use std::iter::repeat_n;
 
 /// Clusters of the spanning tree, as in the paper.
 const CLUSTERS: usize = 150;
-/// A cluster with more of the requests than this is divided.
-const LARGE: f64 = 0.05;
-/// Without being told how many, there are as many classes of answers with a body as explain this share of the variance
-/// of the logarithm of the size, or the most.
+/// A cluster with more than this share of the requests is divided.
+const LARGE_CLUSTER: f64 = 0.05;
+/// Unless the user chose a number, there are as many classes with a body as explain this share of the variance of the
+/// logarithm of the size, up to a limit.
 const EXPLAINED: f64 = 0.9;
-const MOST: usize = 5;
+const MAX_CLASSES: usize = 5;
 /// The name of the class of answers without a body.
 pub const EMPTY: &str = "empty";
-/// URLs that are shown of a class.
+/// Maximum number of URLs to list for a class.
 const URLS: usize = 200;
 
-/// The classes of what was requested in the window, and how they were made.
+/// The classes of the window's requests, and how they were formed.
 pub fn classes(window: &Window, options: &Options) -> (Vec<LogClass>, String) {
     match options.class_by {
         ClassBy::Size => by_size(window, options.classes),
@@ -44,8 +47,9 @@ fn by_size(window: &Window, wanted: Option<usize>) -> (Vec<LogClass>, String) {
     let atoms = atoms(&sizes);
     let empty = usize::from(window.zero_length > 0);
     let most = atoms.len().max(1);
-    let enough = || (1..=most.min(MOST)).find(|k| explained(&atoms, &partition(&atoms, *k)) >= EXPLAINED);
-    let number = wanted.map_or_else(|| enough().unwrap_or(most.min(MOST)), |k| k.saturating_sub(empty).clamp(1, most));
+    let enough = || (1..=most.min(MAX_CLASSES)).find(|k| explained(&atoms, &partition(&atoms, *k)) >= EXPLAINED);
+    let number =
+        wanted.map_or_else(|| enough().unwrap_or(most.min(MAX_CLASSES)), |k| k.saturating_sub(empty).clamp(1, most));
     let parts = if atoms.is_empty() { Vec::new() } else { partition(&atoms, number) };
     let why = match wanted {
         Some(k) => format!("{k} were asked for"),
@@ -64,21 +68,20 @@ fn by_size(window: &Window, wanted: Option<usize>) -> (Vec<LogClass>, String) {
     (found, format!("by size, from {} clusters of the spanning tree: {why}", clusters(&atoms)))
 }
 
-/// How many clusters the atoms are of.
 fn clusters(atoms: &[Atom]) -> usize {
     atoms.last().map_or(0, |atom| atom.cluster + 1)
 }
 
-/// Clusters by the longest edges, the large ones divided.
+/// Clusters cut at the longest edges, with the large clusters divided.
 fn atoms(sizes: &[SizeCount]) -> Vec<Atom> {
     let all: u64 = sizes.iter().map(|size| size.count).sum();
     let logarithms: Vec<f64> = sizes.iter().map(|size| (size.bytes.max(1) as f64).ln()).collect();
-    // Neither nothing nor negative sizes are among them, so there are clusters.
+    // All sizes are positive, so clustering succeeds.
     let tree = cluster_sizes(&logarithms, CLUSTERS).unwrap_or_default();
     let cluster_of = tree.iter().enumerate().flat_map(|(number, cluster)| repeat_n(number, cluster.count));
     let mut atoms: Vec<Atom> = Vec::new();
     for ((index, size), cluster) in sizes.iter().enumerate().zip(cluster_of) {
-        let full = |atom: &Atom| atom.count as f64 > LARGE * all as f64;
+        let full = |atom: &Atom| atom.count as f64 > LARGE_CLUSTER * all as f64;
         let (begins, is_full) = atoms.last().map_or((true, false), |atom| (atom.cluster != cluster, full(atom)));
         if begins || is_full {
             atoms.push(Atom::new(cluster, !begins, index));
@@ -91,7 +94,7 @@ fn atoms(sizes: &[SizeCount]) -> Vec<Atom> {
 }
 
 fn empty_class(window: &Window, all: &[&TopUrl]) -> LogClass {
-    // What was counted before the URL was listed is of others.
+    // Requests counted before the URL was listed belong to other URLs.
     let weigh = |url: &TopUrl| url.requests.saturating_sub(url.requests_error + url.bodies);
     let (service, timed) = window.zero_service;
     LogClass {
@@ -153,7 +156,7 @@ fn by_key(window: &Window, how: &str) -> (Vec<LogClass>, String) {
     (found, how.to_owned())
 }
 
-fn key_class(window: &Window, key: &str, keyed: &Keyed) -> LogClass {
+fn key_class(window: &Window, key: &str, keyed: &KeyedRequests) -> LogClass {
     let mean = keyed.bytes as f64 / (keyed.requests.max(1)) as f64;
     let moment = keyed.bytes_squared / keyed.requests.max(1) as f64;
     let urls = keyed.urls.sorted();
@@ -174,7 +177,7 @@ fn key_class(window: &Window, key: &str, keyed: &Keyed) -> LogClass {
     }
 }
 
-/// The most popular, each with how many requests and mean bytes.
+/// The most popular of the given URLs, each with its number of requests and mean bytes.
 fn popular<'a>(urls: impl Iterator<Item = (&'a TopUrl, u64, f64)>) -> Vec<PopularUrl> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let mut found: Vec<PopularUrl> = urls

@@ -1,57 +1,59 @@
-//! Sessions: what one client asks for without a long pause. Within one, requests with short pauses are a burst, a page
-//! and what it embeds; the time from one burst to the next is the think time.
+//! Sessions: the requests of one client without a long pause. Inside a session, requests with short pauses form a burst,
+//! such as a page and its embedded files; the time from one burst to the next is the think time.
 //!
-//! A client is an address with a `User-Agent`: those behind one proxy with the same browser are one, and who changes
-//! the agent is several. At most [`MOST_OPEN`] sessions are open at once, 14 MiB; when there are more, the one that has
-//! been idle for longest ends early. What comes from earlier than the request before it goes on with the burst.
+//! A client is an address with a `User-Agent`: users with the same browser behind one proxy count as one client, and a
+//! user who changes browsers counts as several. At most [`MAX_OPEN`] sessions are open at once, 14 MiB; when there are
+//! more, the session that has been idle longest is ended early. A request with an earlier stamp than the one before it
+//! belongs to the same burst.
 
+use super::distinct::{Distinct, fixed_hash, mix};
+use super::histogram::Histogram;
 use crate::Entry;
-use crate::profile::{Distinct, Histogram, fixed_hash, mix};
 use brimful_core::profile;
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
 
-/// Sessions that are open at once.
-pub const MOST_OPEN: usize = 200_000;
-/// No session.
-const NONE: u32 = u32::MAX;
+/// Maximum number of open sessions.
+pub const MAX_OPEN: usize = 200_000;
+/// The index of no slot.
+const NO_SLOT: u32 = u32::MAX;
 const SECOND_NS: f64 = 1e9;
 
-/// What is kept of sessions.
+/// Collects sessions from requests.
 #[derive(Clone, Debug)]
 pub struct Sessions {
     gap_ns: u64,
     burst_gap_ns: u64,
     most_open: usize,
-    /// Slots of open sessions, by client.
-    places: HashMap<u64, u32, RandomState>,
-    slots: Vec<Open>,
+    /// Slots of open sessions, by hashed client.
+    slots_by_client: HashMap<u64, u32, RandomState>,
+    slots: Vec<OpenSession>,
     free: Vec<u32>,
-    /// The one that has been idle for longest, and the one that was written last.
+    /// The least and the most recently used slot.
     first: u32,
     last: u32,
     clients: Distinct,
-    ended: Ended,
+    ended: EndedSessions,
 }
 
-/// A session that goes on.
+/// An open session.
 #[derive(Clone, Copy, Debug)]
-struct Open {
+struct OpenSession {
     client: u64,
     first_ns: i64,
     last_ns: i64,
     requests: u32,
     bursts: u32,
-    /// Requests of the burst that goes on.
+    /// Requests in the current burst.
     in_burst: u32,
-    /// Slots of those that were written before and after it.
+    /// The slots used before and after this one.
     before: u32,
     after: u32,
 }
 
-/// Figures of what has ended.
+/// Statistics of ended sessions.
 #[derive(Clone, Debug, Default)]
-struct Ended {
+struct EndedSessions {
     sessions: u64,
     cut_short: u64,
     requests: Histogram,
@@ -62,53 +64,53 @@ struct Ended {
 }
 
 impl Sessions {
-    /// Sessions that end with a pause of `gap_s`; a burst goes on after one of at most `burst_gap_s`.
+    /// Sessions end with a pause of `gap_s`; a burst continues after a pause of at most `burst_gap_s`.
     pub fn new(gap_s: f64, burst_gap_s: f64) -> Sessions {
-        Sessions::with_most_open(gap_s, burst_gap_s, MOST_OPEN)
+        Sessions::with_most_open(gap_s, burst_gap_s, MAX_OPEN)
     }
 
     fn with_most_open(gap_s: f64, burst_gap_s: f64, most_open: usize) -> Sessions {
-        // What is negative or not a number becomes 0.
+        // The cast turns negative numbers and NaN into 0.
         let ns = |seconds: f64| (seconds * SECOND_NS).round() as u64;
         Sessions {
             gap_ns: ns(gap_s),
             burst_gap_ns: ns(burst_gap_s),
             most_open: most_open.max(1),
-            places: HashMap::default(),
+            slots_by_client: HashMap::default(),
             slots: Vec::new(),
             free: Vec::new(),
-            first: NONE,
-            last: NONE,
+            first: NO_SLOT,
+            last: NO_SLOT,
             clients: Distinct::default(),
-            ended: Ended::default(),
+            ended: EndedSessions::default(),
         }
     }
 
-    /// A request. Without a client it is of no session.
+    /// Adds a request. Without a client, it belongs to no session.
     pub fn add(&mut self, entry: &Entry<'_>) {
         if !entry.client.is_empty() {
             self.add_hashed(fixed_hash(entry.client), fixed_hash(entry.agent), entry.time_ns);
         }
     }
 
-    /// The same, by the [`fixed_hash`] of client and agent.
+    /// Adds a request by the [`fixed_hash`] of its client and agent.
     pub(crate) fn add_hashed(&mut self, client: u64, agent: u64, time_ns: i64) {
         let client = mix(client ^ agent.rotate_left(1));
-        match self.places.get(&client).copied() {
-            Some(slot) => self.go_on(slot, time_ns),
-            None => self.open(client, time_ns),
+        match self.slots_by_client.get(&client).copied() {
+            Some(slot) => self.continue_session(slot, time_ns),
+            None => self.begin_session(client, time_ns),
         }
     }
 
-    /// Distinct clients with agents; an estimate.
+    /// Estimated number of distinct clients (address and agent).
     pub fn clients(&self) -> u64 {
         self.clients.estimate()
     }
 
-    /// Ends them all, over a span of so many seconds; `None` if there is none.
+    /// Ends all sessions. `span_s` is the length of the log in seconds; `None` if there was no session.
     pub fn finish(mut self, span_s: f64) -> Option<profile::Sessions> {
-        while self.first != NONE {
-            self.end(self.first);
+        while self.first != NO_SLOT {
+            self.end_session(self.first);
         }
         let ended = &self.ended;
         (ended.sessions > 0).then(|| profile::Sessions {
@@ -125,14 +127,14 @@ impl Sessions {
         })
     }
 
-    /// The next request of a client that has a session.
-    fn go_on(&mut self, slot: u32, time_ns: i64) {
+    /// Adds a request to an open session.
+    fn continue_session(&mut self, slot: u32, time_ns: i64) {
         let Some(open) = self.slots.get_mut(slot as usize) else { return };
         let pause = time_ns.abs_diff(open.last_ns);
         if pause >= self.gap_ns {
             let client = open.client;
-            self.end(slot);
-            return self.open(client, time_ns);
+            self.end_session(slot);
+            return self.begin_session(client, time_ns);
         }
         open.requests = open.requests.saturating_add(1);
         if time_ns <= open.last_ns || pause <= self.burst_gap_ns {
@@ -151,47 +153,47 @@ impl Sessions {
         }
     }
 
-    fn open(&mut self, client: u64, time_ns: i64) {
+    fn begin_session(&mut self, client: u64, time_ns: i64) {
         self.clients.add(client);
-        self.end_idle(time_ns);
-        if self.places.len() >= self.most_open {
+        self.end_expired(time_ns);
+        if self.slots_by_client.len() >= self.most_open {
             self.ended.cut_short += 1;
-            self.end(self.first);
+            self.end_session(self.first);
         }
-        let open = Open {
+        let open = OpenSession {
             client,
             first_ns: time_ns,
             last_ns: time_ns,
             requests: 1,
             bursts: 1,
             in_burst: 1,
-            before: NONE,
-            after: NONE,
+            before: NO_SLOT,
+            after: NO_SLOT,
         };
         let slot = self.free.pop().unwrap_or(self.slots.len() as u32);
         match self.slots.get_mut(slot as usize) {
             Some(free) => *free = open,
             None => self.slots.push(open),
         }
-        self.places.insert(client, slot);
+        self.slots_by_client.insert(client, slot);
         self.link(slot);
     }
 
-    /// Ends what is over, two for each one that begins: so a single stamp that is far ahead ends no more than these.
-    fn end_idle(&mut self, time_ns: i64) {
+    /// Ends up to two expired sessions per new session, so that a single stamp far ahead ends only two.
+    fn end_expired(&mut self, time_ns: i64) {
         for _ in 0..2 {
             let Some(idle) = self.slots.get(self.first as usize) else { return };
             if time_ns < idle.last_ns || time_ns.abs_diff(idle.last_ns) < self.gap_ns {
                 return;
             }
-            self.end(self.first);
+            self.end_session(self.first);
         }
     }
 
-    fn end(&mut self, slot: u32) {
+    fn end_session(&mut self, slot: u32) {
         let Some(open) = self.slots.get(slot as usize).copied() else { return };
         self.unlink(slot);
-        self.places.remove(&open.client);
+        self.slots_by_client.remove(&open.client);
         self.free.push(slot);
         self.ended.sessions += 1;
         self.ended.requests.add(u64::from(open.requests));
@@ -200,7 +202,7 @@ impl Sessions {
         self.ended.requests_per_burst.add(u64::from(open.in_burst));
     }
 
-    /// Behind the one that was written last.
+    /// Makes a slot the most recently used one.
     fn link(&mut self, slot: u32) {
         let before = std::mem::replace(&mut self.last, slot);
         match self.slots.get_mut(before as usize) {
@@ -208,12 +210,12 @@ impl Sessions {
             None => self.first = slot,
         }
         if let Some(open) = self.slots.get_mut(slot as usize) {
-            (open.before, open.after) = (before, NONE);
+            (open.before, open.after) = (before, NO_SLOT);
         }
     }
 
     fn unlink(&mut self, slot: u32) {
-        let Some(Open { before, after, .. }) = self.slots.get(slot as usize).copied() else { return };
+        let Some(OpenSession { before, after, .. }) = self.slots.get(slot as usize).copied() else { return };
         match self.slots.get_mut(before as usize) {
             Some(open) => open.after = after,
             None => self.first = after,
@@ -318,7 +320,7 @@ mod tests {
             // The first one stays busy, so others end before it.
             all.add(&request("0", "browser", f64::from(i)));
         }
-        assert!(all.slots.len() <= 100 && all.places.len() == 100 && all.free.len() + 100 == all.slots.len());
+        assert!(all.slots.len() <= 100 && all.slots_by_client.len() == 100 && all.free.len() + 100 == all.slots.len());
         let found = all.finish(1.0).unwrap();
         assert_eq!((found.sessions, found.cut_short, found.requests.max), (1_000, 900, 1_001.0));
         // Those that are over go without force.
