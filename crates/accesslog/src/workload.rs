@@ -12,7 +12,7 @@ use crate::LogError;
 use crate::profile::classes::EMPTY;
 use arrivals::{Fitted, fit};
 use brimful_core::Rate;
-use brimful_core::profile::{Class as ProfileClass, PopularUrl, Profile};
+use brimful_core::profile::{LogClass as ProfileClass, PopularUrl, Profile};
 use brimful_core::url::encode_non_ascii;
 use brimful_core::workload::{Load, RequestClass, Url, Workload};
 use std::collections::{BTreeMap, BTreeSet};
@@ -83,7 +83,7 @@ fn load(profile: &Profile, coming: Coming) -> Result<(Load, String), LogError> {
 }
 
 /// A class of responses with a body, by GET only: requests with other methods change data on most servers.
-fn with_body(seen: &ProfileClass) -> Class {
+fn with_body(seen: &ProfileClass) -> RequestClass {
     let urls = seen.urls.iter().filter(|url| url.method.is_empty() || url.method == "GET").take(URLS);
     let mut found: Vec<Url> = urls.enumerate().map(|(index, url)| requested(seen, index, url)).collect();
     let others = others(seen, &found);
@@ -139,7 +139,7 @@ fn is_requestable(url: &str) -> bool {
 }
 
 /// Classes of responses without a body, by the reasons in the profile.
-fn without_body(profile: &Profile, seen: &ProfileClass) -> Vec<Class> {
+fn without_body(profile: &Profile, seen: &ProfileClass) -> Vec<RequestClass> {
     let all: u64 = profile.zero_length.values().sum();
     let share = |reason: &str| profile.zero_length.get(reason).map_or(0.0, |n| *n as f64 / all.max(1) as f64);
     let (head, absent) = (share("head"), share("not_found"));

@@ -167,7 +167,7 @@ fn check_options(model: &Model, options: &SimulationOptions) -> Result<(), Model
 }
 
 /// Rank of each class among the distinct priorities; 0 is the most urgent.
-fn urgency(classes: &[model::Class]) -> Vec<usize> {
+fn urgency(classes: &[model::ModelClass]) -> Vec<usize> {
     let mut priorities: Vec<u32> = classes.iter().map(|c| c.priority).collect();
     priorities.sort_unstable();
     priorities.dedup();
