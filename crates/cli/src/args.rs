@@ -19,7 +19,7 @@ use brimful_core::cpus::CpuList;
 use brimful_core::units::Count;
 use brimful_core::{Nanos, Slo};
 use brimful_monitor::ProcessSelector;
-use brimful_survey::{Change, GUARDIAN};
+use brimful_survey::{Change, GUARDIAN_COMMAND};
 use brimful_testbed::INSIDE;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
@@ -82,7 +82,7 @@ pub enum Command {
     /// Write man pages of all commands
     Man(ManArgs),
     /// Put a surveyed server back on its CPUs at the end of stdin, from where it is told of them
-    #[command(name = GUARDIAN, hide = true)]
+    #[command(name = GUARDIAN_COMMAND, hide = true)]
     PutBack,
     /// Be the first process of a test bed's command
     #[command(name = INSIDE, hide = true)]

@@ -2,7 +2,7 @@
 
 use crate::exit::Exit;
 use anyhow::Context;
-use brimful_survey::put_back_at_the_end;
+use brimful_survey::run_guardian;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::flag;
 use std::sync::Arc;
@@ -16,6 +16,6 @@ pub fn main() -> anyhow::Result<Exit> {
         flag::register(signal, heard.clone()).context("cannot ignore signals")?;
     }
     rustix::process::setsid().context("a survey starts this; there is nothing to put back otherwise")?;
-    put_back_at_the_end(std::io::stdin().lock(), std::io::stdout().lock()).context("cannot read what to put back")?;
+    run_guardian(std::io::stdin().lock(), std::io::stdout().lock()).context("cannot read what to put back")?;
     Ok(Exit::Ok)
 }

@@ -18,7 +18,7 @@ use brimful_monitor::{ProcessSelector, listener_owners, online_cpus};
 use brimful_run::{Crew, Endpoint, RunPlan};
 use brimful_stats::Live;
 use brimful_survey::{
-    Change, ConnectionLimit, Predicted, Predictions, Step, Subject, SurveyPlan, demo_classes, survey,
+    Change, ConnectionLimit, PredictedLevel, Predictions, Step, Subject, SurveyPlan, demo_classes, survey,
 };
 use indicatif::ProgressBar;
 use std::ffi::OsString;
@@ -35,7 +35,7 @@ pub fn main(args: &SurveyArgs) -> anyhow::Result<Exit> {
     let report = OutFile::create(&path, "--report")?;
     let stop = progress::stop_flag()?;
     let display = Display::new(args.output.quiet);
-    plan.like.live.clone_from(&display.live);
+    plan.template.live.clone_from(&display.live);
     let crew = crew(args, &stop)?;
     let mut survey = display.during(|| survey(&plan, crew, &stop, &mut |step| display.step(&step)))?;
     survey.report = report.name();
@@ -74,9 +74,9 @@ fn plan(args: &SurveyArgs) -> anyhow::Result<SurveyPlan> {
             like.connections.pipeline = streams;
         }
         let subject = match &args.watch_from {
-            Some(address) => Subject::There(watched_from(address, args.token_file.as_deref(), args.watch_ca.clone())?),
+            Some(address) => Subject::Remote(watched_from(address, args.token_file.as_deref(), args.watch_ca.clone())?),
             None if args.black_box => Subject::BlackBox,
-            None => Subject::Running(server_processes(args, &like.endpoint)?),
+            None => Subject::Local(server_processes(args, &like.endpoint)?),
         };
         (like, subject)
     };
@@ -90,7 +90,7 @@ fn plan(args: &SurveyArgs) -> anyhow::Result<SurveyPlan> {
     let version = env!("CARGO_PKG_VERSION").to_owned();
     Ok(SurveyPlan {
         subject,
-        like,
+        template: like,
         server_cpus,
         level: args.level,
         max_load: args.max_load,
@@ -186,7 +186,7 @@ impl Display {
                 }
                 format!("{what} ({})", lasts.rounded())
             }
-            Step::Foreseen(lasts) => {
+            Step::EstimatedDuration(lasts) => {
                 format!("  the survey takes about {} in all, longer where a level is disturbed", in_minutes(*lasts))
             }
             Step::Note(text) => format!("  {text}"),
@@ -235,8 +235,8 @@ fn in_minutes(time: Nanos) -> String {
 /// All predictions, for whoever wants to know that they came first.
 fn predicted(predictions: &Predictions) -> String {
     let time = |seconds| Nanos::from_secs_f64(seconds).rounded();
-    let level = |level: &Predicted| {
-        let PredictedFigure { median, interval90: [low, high] } = level.expected.response;
+    let level = |level: &PredictedLevel| {
+        let Spread { median, interval90: [low, high] } = level.expected.response;
         let (name, share) = (&level.name, whole_percent(level.fraction));
         format!("\n    {name} at {share}, {}: {} ({} … {})", rate(level.rate), time(median), time(low), time(high))
     };

@@ -1,74 +1,80 @@
-//! All that the method asks of the world. What answers is a server under load ([`crate::server_bench`]) or, in tests, a
-//! simulated one, which needs neither time nor network.
+//! All that the method needs of the outside world. [`crate::server_bench`] implements it for a real server; the tests
+//! implement it for a simulated one, which needs neither a clock nor a network.
 
 use crate::SurveyError;
-use crate::connections::Pool;
 use brimful_core::record::{ClientCalibration, Record};
 use brimful_core::server::Server;
 use brimful_core::workload::Workload;
 use brimful_core::{Bytes, Nanos};
 use brimful_target::Truth;
 
-/// Connections that are to be opened one after another, make one call each, and then stay open and idle.
+/// Connections that are opened one after another, make one call each, and then stay open and idle.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hold {
-    /// How many.
     pub connections: u64,
-    /// Connections that make no call at all, and are open before the first one.
+    /// Number of connections that are opened before these and make no call.
     pub idle: u64,
-    /// Time in which the connections are opened; zero is all at once.
-    pub lasts: Nanos,
+    /// Time in which the connections are opened; zero opens all at once.
+    pub opening: Nanos,
     /// A call that takes longer counts as not answered.
-    pub patience: Nanos,
+    pub timeout: Nanos,
+}
+
+/// The connections that loads use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pool {
+    /// The most connections of an open load; with `None`, each call that finds no idle connection opens another.
+    pub size: Option<u64>,
+    /// Number of connections that are opened before a load begins.
+    pub opened_ahead: u64,
 }
 
 /// An answer of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub status: u16,
-    /// Where it leads, if it says so: a URL.
+    /// The target of a redirect: a URL.
     pub location: Option<String>,
-    /// Whether it sets a cookie.
     pub sets_cookie: bool,
 }
 
-/// A server on which loads can be tried.
+/// A server that loads can be offered to.
 pub(crate) trait Bench {
-    /// Finds what this client can offer, with answers of this size, before it is the limit itself. Records that are
-    /// made later know of it.
+    /// Measures the rate that this client can offer, with answers of this size, before it is the limit itself. The verdict
+    /// of all later Records depends on it.
     fn client_limit(&mut self, response: Bytes, note: &mut dyn FnMut(String))
     -> Result<ClientCalibration, SurveyError>;
 
-    /// Makes one call, and says what was answered; `None` where nothing was.
+    /// Makes one call, and returns the answer, if there was one.
     fn answer(&mut self) -> Result<Option<Answer>, SurveyError>;
 
-    /// Opens connections and holds them. Returns how many of their calls were answered.
+    /// Opens connections and holds them. Returns the number of their calls that were answered.
     fn hold(&mut self, hold: &Hold) -> Result<u64, SurveyError>;
 
-    /// Has all further loads use these connections.
+    /// Makes all further loads use these connections.
     fn use_connections(&mut self, pool: Pool) -> Result<(), SurveyError>;
 
-    /// Watches the server while nothing is asked of it.
-    fn watch_idle(&mut self, lasts: Nanos) -> Result<Server, SurveyError>;
+    /// Observes the server without load.
+    fn watch_idle(&mut self, duration: Nanos) -> Result<Server, SurveyError>;
 
-    /// Offers the workload with its load for so long, and watches the server meanwhile.
+    /// Offers the workload for the length of the window, and observes the server meanwhile.
     fn measure(&mut self, workload: &Workload, window: Nanos, seed: u64) -> Result<Record, SurveyError>;
 
-    /// When the calls of such a load are due, in seconds, and their classes, by their place in the workload.
+    /// When the calls of such a load are due, in seconds, and the indices of their classes in the workload.
     fn schedule(&self, workload: &Workload, window: Nanos, seed: u64) -> Result<Vec<(f64, usize)>, SurveyError>;
 
-    /// Lets the server's processes use so many CPUs; `None` takes that limit away.
+    /// Limits the server's processes to so many CPUs; `None` removes the limit.
     fn limit(&mut self, cpus: Option<f64>) -> Result<(), SurveyError>;
 
-    /// Leaves the server alone for so long.
-    fn rest(&mut self, lasts: Nanos);
+    /// Waits without offering load.
+    fn rest(&mut self, duration: Nanos);
 
     /// Whether the server accepts connections.
     fn is_alive(&self) -> bool;
 
-    /// Whether the user wants the survey to end.
+    /// Whether the user has interrupted the survey.
     fn is_interrupted(&self) -> bool;
 
-    /// What the server says that it has spent so far, if it is one that does.
+    /// The CPU time that the reference server says it has spent so far; `None` for any other server.
     fn truth(&self) -> Option<Truth>;
 }

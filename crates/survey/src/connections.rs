@@ -1,182 +1,176 @@
 //! Which connections the loads of a survey use. Many servers give each connection a worker for as long as it is open:
-//! prefork and threaded Apache, gunicorn, PHP's, Python's and Ruby's built-in servers. More connections than workers then
-//! starve one another, though each of them is idle. So the survey first finds how many connections the server serves at a
-//! time, and never has more of them.
+//! prefork and threaded Apache, gunicorn, and the built-in servers of PHP, Python and Ruby. More connections than workers
+//! then block one another although each of them is idle. So the survey first measures how many connections the server
+//! serves at a time, and never opens more.
 //!
-//! - **The look** opens connections one after another. Each makes one call and then stays open and idle. Where the server
-//!   gives each connection a worker, the first ones are answered, as many as there are workers, and all others wait. The
-//!   connections come so slowly that the calls are no load to speak of.
-//! - **A slow moment** looks the same as a lack of workers, so only what two looks agree on is believed.
-//! - **The pool** is as large as the server allows, or as the user says. Calls of open loads wait for one of its connections;
-//!   closed loads have no more clients than that.
+//! - **The measurement** opens connections one after another. Each makes one call and then stays open and idle. If the
+//!   server gives each connection a worker, as many are answered as there are workers, and all others wait. The
+//!   connections are opened slowly enough that the calls put little load on the server.
+//! - **A slow moment** looks like a lack of workers, so a result counts only if two measurements agree on it.
+//! - **The pool** is as large as the server allows, or as the user says. Calls of open loads wait for one of its
+//!   connections; closed loads have no more clients than that.
 
-use crate::bench::Hold;
-use crate::calibration::{Capacity, MOST_CLIENTS};
-use crate::found::Halt;
-use crate::level::Trial;
-use crate::method::Method;
+use crate::bench::{Hold, Pool};
+use crate::first_look::FirstLook;
+use crate::runner::{Halt, Runner};
+use crate::setup::{ConnectionLimit, Setup};
 use brimful_core::Nanos;
 use brimful_core::quantity::count;
+use brimful_core::survey::Connections;
 
-/// Connections that a pool has at most by itself, per server CPU: as many as a server in demand has to do with.
-const POOL: u64 = MOST_CLIENTS;
-/// A pool is this many times as large as the mean number of calls that have to be under way for all CPUs to be busy.
-const ROOM: f64 = 2.0;
-/// No pool is larger than this by itself.
-const LARGEST: u64 = 512;
-/// Mean time between two connections of a look, over that of a call, so that the server is about half busy.
-const PACE: f64 = 2.0;
-/// The longest a look takes to open its connections: servers close idle ones after 2 s and more.
-const LONGEST: Nanos = Nanos::from_secs(2);
-/// How long a call of a look may take at least, and over that of the first look.
-const PATIENCE: Nanos = Nanos::from_millis(500);
-const PATIENCE_IN_CALLS: f64 = 10.0;
-/// Looks at most until two agree.
-const LOOKS: usize = 3;
+/// The most clients of a closed load, and connections of a pool, per server CPU: about as many as a busy server has.
+const CLIENTS_PER_CPU: u64 = 32;
+/// A pool is this many times as large as the mean number of calls in progress when all CPUs are busy.
+const POOL_MARGIN: f64 = 2.0;
+/// Largest pool that the survey chooses by itself.
+const LARGEST_POOL: u64 = 512;
+/// Mean time between the openings of two connections, over that of a call, so that the server is about half busy.
+const OPENING_INTERVAL: f64 = 2.0;
+/// Longest time in which the connections are opened: some servers close idle ones after 2 s.
+const LONGEST_OPENING: Nanos = Nanos::from_secs(2);
+/// Timeout of a call on a held connection: at least this, and at least this many durations of a lone call.
+const MIN_TIMEOUT: Nanos = Nanos::from_millis(500);
+const TIMEOUT_IN_CALLS: f64 = 10.0;
+/// Number of measurements after which the search for two that agree ends.
+const MAX_MEASUREMENTS: usize = 3;
 
-/// How many connections an open load may have at once.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ConnectionLimit {
-    /// A pool that fits the server.
-    #[default]
-    Pool,
-    /// A pool of at most this many connections.
-    AtMost(u64),
-    /// A new connection for each call that finds all others taken.
-    Unlimited,
+/// The connections that the loads use.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ConnectionUse {
+    /// As the document shows it.
+    pub summary: Connections,
+    /// Duration of a call while there is no other, in seconds.
+    call_s: f64,
 }
 
-/// What the loads use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Pool {
-    /// Connections that an open load may have at once; `None` is one more for each call that finds all taken.
-    pub most: Option<u64>,
-    /// Connections that are open before a load begins.
-    pub warm: u64,
-}
-
-impl Method<'_> {
-    /// Finds which connections to use, by the first look at the server.
-    pub(crate) fn choose_connections(&mut self, first: &Trial) -> Result<(), Halt> {
-        let counts = &first.record.counts;
-        let asked = self.setup.connection_limit;
-        let is_kept = !self.setup.new_connections;
-        let closes = is_kept && counts.completed > 1 && 2 * counts.established > counts.completed;
-        self.found.connections.closed_by_server = closes;
-        self.found.connections.one_call_each = !is_kept || closes;
-        let wanted = match asked {
-            ConnectionLimit::AtMost(most) => most,
-            ConnectionLimit::Pool | ConnectionLimit::Unlimited => POOL * u64::from(self.setup.servers()),
-        };
-        self.found.alone_s = 1.0 / first.record.rates.completed.max(1e-9);
-        if is_kept {
-            self.found.connections.served_at_once = self.served_at_once(wanted, closes)?;
-        }
-        let served = self.found.connections.served_at_once;
-        let most = match asked {
-            ConnectionLimit::Unlimited => None,
-            ConnectionLimit::Pool if !is_kept => None,
-            _ => Some(served.map_or(wanted, |served| served.min(wanted))),
-        };
-        self.use_pool(most)?;
-        self.say_connections();
-        Ok(())
+/// Chooses the connections, by the first look at the server.
+pub(crate) fn choose_connections(runner: &mut Runner<'_>, first: &FirstLook) -> Result<ConnectionUse, Halt> {
+    let setup = runner.setup;
+    let is_kept = !setup.connections.one_call_each;
+    let counts = &first.counts;
+    let closed_by_server = is_kept && counts.completed > 1 && 2 * counts.established > counts.completed;
+    let mut connections = ConnectionUse { summary: Connections::default(), call_s: first.call_s() };
+    connections.summary.closed_by_server = closed_by_server;
+    connections.summary.one_call_each = !is_kept || closed_by_server;
+    let wanted = match setup.connections.limit {
+        ConnectionLimit::AtMost(most) => most,
+        ConnectionLimit::Pool | ConnectionLimit::Unlimited => clients_by_cpus(setup),
+    };
+    if is_kept {
+        connections.summary.served_at_once = connections.measure_served_at_once(runner, wanted)?;
     }
+    let pool_size = match setup.connections.limit {
+        ConnectionLimit::Unlimited => None,
+        ConnectionLimit::Pool if !is_kept => None,
+        ConnectionLimit::Pool | ConnectionLimit::AtMost(_) => Some(connections.limited_by_server(wanted)),
+    };
+    connections.use_pool(runner, pool_size)?;
+    Ok(connections)
+}
 
-    /// Makes the pool larger where more calls than it has connections have to be under way for all CPUs to be busy, as where
-    /// calls wait for something else.
-    pub(crate) fn widen_pool(&mut self, capacity: &Capacity) -> Result<(), Halt> {
-        let connections = &self.found.connections;
-        let is_limited = connections.served_at_once.is_some() || self.setup.connection_limit != ConnectionLimit::Pool;
-        // By Little's law. CPUs that other programs keep busy are no reason for more connections.
-        let in_use = capacity.in_use.filter(|in_use| *in_use > 0.0 && !capacity.filled).unwrap_or(1.0);
-        let needed = ((ROOM * capacity.rate / in_use * self.found.alone_s).ceil() as u64).min(LARGEST);
-        if is_limited || connections.most.is_none_or(|most| needed <= most) {
+impl ConnectionUse {
+    /// Enlarges the pool if it is too small for all CPUs to be busy, as where calls wait for another server. `capacity`
+    /// is the number of calls per second that they would complete.
+    pub fn widen_pool(&mut self, runner: &mut Runner<'_>, capacity: f64) -> Result<(), Halt> {
+        let is_fixed = self.summary.served_at_once.is_some() || runner.setup.connections.limit != ConnectionLimit::Pool;
+        // By Little's law.
+        let needed = ((POOL_MARGIN * capacity * self.call_s).ceil() as u64).min(LARGEST_POOL);
+        if is_fixed || self.summary.most.is_none_or(|most| needed <= most) {
             return Ok(());
         }
-        let served = self.served_at_once(needed, connections.closed_by_server)?;
-        self.found.connections.served_at_once = served;
-        self.use_pool(Some(served.map_or(needed, |served| served.min(needed))))?;
-        self.say_connections();
-        Ok(())
+        self.summary.served_at_once = self.measure_served_at_once(runner, needed)?;
+        self.use_pool(runner, Some(self.limited_by_server(needed)))
     }
 
     /// The most clients of a closed load: each has a connection.
-    pub(crate) fn most_clients(&self) -> u64 {
-        let by_cpus = MOST_CLIENTS * u64::from(self.setup.servers());
-        let asked = match self.setup.connection_limit {
-            ConnectionLimit::AtMost(most) => Some(most),
-            ConnectionLimit::Pool | ConnectionLimit::Unlimited => None,
+    pub fn max_clients(&self, setup: &Setup) -> u64 {
+        let by_user = match setup.connections.limit {
+            ConnectionLimit::AtMost(most) => most,
+            ConnectionLimit::Pool | ConnectionLimit::Unlimited => u64::MAX,
         };
-        [self.found.connections.served_at_once, asked].into_iter().flatten().fold(by_cpus, u64::min).max(1)
+        self.limited_by_server(clients_by_cpus(setup).min(by_user)).max(1)
     }
 
-    /// Whether so many clients occupy all that the server serves at a time.
-    pub(crate) fn occupies_all(&self, clients: u64) -> bool {
-        self.found.connections.served_at_once.is_some_and(|served| clients >= served)
+    /// Whether so many clients occupy all connections that the server serves at a time.
+    pub fn are_all_used_by(&self, clients: u64) -> bool {
+        self.summary.served_at_once.is_some_and(|served| clients >= served)
     }
 
-    /// How many of so many connections the server serves at a time; `None` if all of them.
-    fn served_at_once(&mut self, connections: u64, closes: bool) -> Result<Option<u64>, Halt> {
-        let alone = Nanos::from_secs_f64(self.found.alone_s);
-        let scaled = |factor: f64| Nanos::from_secs_f64(factor * alone.as_secs_f64());
-        let hold = Hold {
-            connections,
-            idle: 0,
-            // One that closes connections holds none of them: only how many it accepts at once can be seen.
-            lasts: if closes { Nanos::ZERO } else { scaled(PACE * connections as f64).min(LONGEST) },
-            patience: scaled(PATIENCE_IN_CALLS).max(PATIENCE)
-                + if closes { scaled(connections as f64) } else { Nanos::ZERO },
+    /// How long a call on a held connection may take.
+    fn timeout(&self) -> Nanos {
+        self.calls(TIMEOUT_IN_CALLS).max(MIN_TIMEOUT)
+    }
+
+    /// The duration of this many lone calls, one after another.
+    fn calls(&self, number: f64) -> Nanos {
+        Nanos::from_secs_f64(number * self.call_s)
+    }
+
+    fn limited_by_server(&self, wanted: u64) -> u64 {
+        self.summary.served_at_once.map_or(wanted, |served| served.min(wanted))
+    }
+
+    /// Measures how many of `number` connections the server serves at a time; `None` if it serves all.
+    fn measure_served_at_once(&self, runner: &mut Runner<'_>, number: u64) -> Result<Option<u64>, Halt> {
+        let timeout = self.timeout();
+        let hold = if self.summary.closed_by_server {
+            // The server holds no connection, so only the number that it accepts at once can be measured.
+            let timeout = timeout + self.calls(number as f64);
+            Hold { connections: number, idle: 0, opening: Nanos::ZERO, timeout }
+        } else {
+            let opening = self.calls(OPENING_INTERVAL * number as f64).min(LONGEST_OPENING);
+            Hold { connections: number, idle: 0, opening, timeout }
         };
-        let mut seen: Vec<u64> = Vec::new();
-        for _ in 0..LOOKS {
-            let answered = self.bench.hold(&hold)?;
-            if self.bench.is_interrupted() {
-                return Err(self.interrupted());
+        let mut results: Vec<u64> = Vec::new();
+        for _ in 0..MAX_MEASUREMENTS {
+            let answered = runner.bench.hold(&hold)?;
+            if runner.bench.is_interrupted() {
+                return Err(runner.interrupted());
             }
-            if answered >= connections {
+            if answered >= number {
                 return Ok(None);
             }
-            self.recover();
-            let agrees = seen.contains(&answered);
-            seen.push(answered);
+            runner.recover();
+            let agrees = results.contains(&answered);
+            results.push(answered);
             if agrees {
                 break;
             }
         }
-        Ok(seen.into_iter().max().map(|served| served.max(1)))
+        Ok(results.into_iter().max().map(|served| served.max(1)))
     }
 
-    fn use_pool(&mut self, most: Option<u64>) -> Result<(), Halt> {
-        let warm = if self.setup.opens_ahead { self.warm_connections(most)? } else { 0 };
-        self.found.connections.most = most;
-        self.bench.use_connections(Pool { most, warm })?;
+    /// Has all further loads use a pool of this size; without one, each call that finds no idle connection opens another.
+    fn use_pool(&mut self, runner: &mut Runner<'_>, size: Option<u64>) -> Result<(), Halt> {
+        let opened_ahead =
+            if runner.setup.connections.opened_ahead { self.measure_opened_ahead(runner, size)? } else { 0 };
+        self.summary.most = size;
+        runner.bench.use_connections(Pool { size, opened_ahead })?;
+        if self.summary.served_at_once.is_some() || self.summary.closed_by_server {
+            runner.note(self.summary.to_string());
+        } else if let Some(size) = size {
+            runner.note(format!("open loads have a pool of {} connections", count(size)));
+        }
         Ok(())
     }
 
-    /// Connections to open before each load. A TLS handshake costs a server as much as many calls, so handshakes are not to
-    /// fall into a level. Connections on which nothing has been asked yet may hold up others even where idle ones do not.
-    fn warm_connections(&mut self, most: Option<u64>) -> Result<u64, Halt> {
-        let connections = &self.found.connections;
-        if connections.one_call_each || connections.served_at_once.is_some() {
+    /// The number of connections to open before each load: a TLS handshake costs a server as much as many calls, so a level
+    /// should contain none. Zero if the server then answers no other connection; some wait for a first request on each
+    /// connection even if they serve others beside an idle one.
+    fn measure_opened_ahead(&self, runner: &mut Runner<'_>, pool_size: Option<u64>) -> Result<u64, Halt> {
+        if self.summary.one_call_each || self.summary.served_at_once.is_some() {
             return Ok(0);
         }
-        let idle = most.unwrap_or(POOL * u64::from(self.setup.servers()));
-        let patience = Nanos::from_secs_f64(PATIENCE_IN_CALLS * self.found.alone_s).max(PATIENCE);
-        let hold = Hold { connections: 1, idle, lasts: Nanos::ZERO, patience };
-        if self.bench.hold(&hold)? == 1 {
+        let idle = pool_size.unwrap_or(clients_by_cpus(runner.setup));
+        let hold = Hold { connections: 1, idle, opening: Nanos::ZERO, timeout: self.timeout() };
+        if runner.bench.hold(&hold)? == 1 {
             return Ok(idle);
         }
-        self.recover();
+        runner.recover();
         Ok(0)
     }
+}
 
-    fn say_connections(&mut self) {
-        let connections = &self.found.connections;
-        if connections.served_at_once.is_some() || connections.closed_by_server {
-            self.note(connections.to_string());
-        } else if let Some(most) = connections.most {
-            self.note(format!("open loads have a pool of {} connections", count(most)));
-        }
-    }
+fn clients_by_cpus(setup: &Setup) -> u64 {
+    CLIENTS_PER_CPU * u64::from(setup.servers())
 }

@@ -1,61 +1,74 @@
-//! The survey's document, from what was predicted and what was measured, however far the survey came.
+//! The survey's document, from what the phases found, however far the survey came.
 
-use crate::found::{Found, Halt, Setup};
+use crate::baseline::{ClientLimit, IdleServer};
+use crate::calibration::Calibration;
+use crate::connections::ConnectionUse;
 use crate::judge;
+use crate::predictions::Predictions;
+use crate::runner::{Halt, RunLog};
+use crate::saturation::Saturation;
+use crate::setup::Setup;
 use brimful_core::Nanos;
 use brimful_core::quantity;
-use brimful_core::survey::{Comparison, Demand, Level, Role, SCHEMA, Stopped, Survey};
-use brimful_core::workload::RequestClass;
+use brimful_core::survey::{Comparison, Demand, Level, Role, SCHEMA, Stopped, Survey, WhatIf};
 use brimful_estimate::ServerFit;
-use brimful_estimate::server::OPERATING_SHARE;
+use brimful_estimate::server::OPERATING;
+use brimful_target::Truth;
 
-/// From here on an error of the host's is told with the answer.
+/// From here on the host's part of an error is named beside the answer.
 const NOTABLE: f64 = 0.05;
 
-/// Sums up. `halt` is what ended the survey early, if anything did.
-pub(crate) fn document(setup: &Setup, mut found: Found, halt: Option<&Halt>) -> Survey {
-    found.doubts.extend(found.throttled.take().map(|throttled| throttled.reason));
-    found.levels.sort_by(|a, b| a.offered.total_cmp(&b.offered));
-    let predicted = found.fit.as_ref().map(ServerFit::saturation);
-    let saturation = Comparison {
-        interval90: found.saturation_interval,
-        measured_ci95_half_width: found.saturation.and_then(|(_, ci)| ci),
-        ..Comparison::new(predicted, found.saturation.map(|(rate, _)| rate))
-    };
-    let saturation = saturation.given_host(predicted.zip(found.saturation_speed).map(|(rate, speed)| rate * speed));
-    let full = found.fit.as_ref().filter(|fit| fit.bottleneck() != fit.station());
+/// What each phase found; a phase that the survey did not finish has its default.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    pub connections: ConnectionUse,
+    pub client: ClientLimit,
+    pub idle: IdleServer,
+    pub calibration: Option<Calibration>,
+    pub predictions: Option<Predictions>,
+    pub saturation: Option<Saturation>,
+    pub what_if: Option<WhatIf>,
+}
+
+/// Builds the document. `halt` is what ended the survey early, if anything did.
+pub(crate) fn document(setup: &Setup, findings: Findings, mut log: RunLog, halt: Option<&Halt>) -> Survey {
+    log.doubts.extend(log.throttled.take().map(|throttled| throttled.reason));
+    log.levels.sort_by(|a, b| a.offered.total_cmp(&b.offered));
+    let saturation = saturation_rate(&findings);
+    let fit = findings.calibration.as_ref().map(|calibration| &calibration.fit);
+    let full = fit.filter(|fit| fit.bottleneck() != fit.station());
     let full = full.map(|fit| format!("{}: {}", fit.bottleneck(), fit.evidence()));
     let mut survey = Survey {
         schema: SCHEMA.to_owned(),
-        started_at: humantime::format_rfc3339_millis(setup.started_at).to_string(),
-        brimful_version: setup.version.clone(),
-        command: setup.command.clone(),
+        started_at: humantime::format_rfc3339_millis(setup.header.started_at).to_string(),
+        brimful_version: setup.header.version.clone(),
+        command: setup.header.command.clone(),
         seed: setup.seed,
-        url: setup.url.clone(),
+        url: setup.header.url.clone(),
         headline: String::new(),
         saturation_rate: saturation,
-        demands: demands(setup, &found),
-        client_max_rate: found.client_max,
-        verdict: judge::verdict(&found.levels, &found.doubts, saturation, full.as_deref(), halt, &found.step),
-        model: found.fit.as_ref().map(ServerFit::model).unwrap_or_default(),
-        stopped: halt.map(|halt| stopped(halt, &found.step)),
+        demands: fit.map(|fit| demands(setup, &findings, fit)).unwrap_or_default(),
+        client_max_rate: findings.client.max_rate,
+        verdict: judge::verdict(&log, saturation, full.as_deref(), halt),
+        model: fit.map(ServerFit::model).unwrap_or_default(),
+        stopped: halt.map(|halt| stopped(halt, &log.step)),
         server_cpus: setup.server_cpus.clone(),
         client_cpus: setup.client_cpus.clone(),
-        background: found.background,
-        wakeup_s: found.fit.as_ref().map(|fit| fit.wakeup.value),
-        laws: found.fit.as_ref().map(|fit| fit.laws().to_vec()).unwrap_or_default(),
-        throughput_by_clients: found.fit.as_ref().map(ServerFit::throughput_by_clients).unwrap_or_default(),
-        bottleneck: found.fit.as_ref().map(|fit| fit.bottleneck().to_owned()),
-        bottleneck_evidence: found.fit.as_ref().map(|fit| fit.evidence().to_owned()),
-        programs: found.fit.as_ref().map(|fit| fit.programs(&found.idle_programs)).unwrap_or_default(),
-        inside: found.fit.as_ref().and_then(ServerFit::inside),
-        speed_by_block: found.fit.as_ref().map(ServerFit::speed_by_block).unwrap_or_default(),
-        connections: found.connections,
-        inflicted: found.inflicted,
-        what_if: found.what_if,
+        background: findings.idle.background,
+        wakeup_s: fit.map(|fit| fit.wakeup.value),
+        laws: fit.map(|fit| fit.laws().to_vec()).unwrap_or_default(),
+        throughput_by_clients: fit.map(ServerFit::throughput_by_clients).unwrap_or_default(),
+        bottleneck: fit.map(|fit| fit.bottleneck().to_owned()),
+        bottleneck_evidence: fit.map(|fit| fit.evidence().to_owned()),
+        programs: fit.map(|fit| fit.programs(&findings.idle.programs)).unwrap_or_default(),
+        inside: fit.and_then(ServerFit::inside),
+        speed_by_block: fit.map(ServerFit::speed_by_block).unwrap_or_default(),
+        connections: findings.connections.summary,
+        inflicted: findings.calibration.as_ref().map(|calibration| calibration.impact),
+        what_if: findings.what_if,
         elapsed_s: None,
         report: None,
-        levels: found.levels,
+        levels: log.levels,
     };
     survey.headline = headline(&survey);
     survey
@@ -68,45 +81,55 @@ fn stopped(halt: &Halt, step: &str) -> Stopped {
     }
 }
 
-/// At the CPUs, and at what is full if it is something else.
-fn demands(setup: &Setup, found: &Found) -> Vec<Demand> {
-    let Some(fit) = &found.fit else { return Vec::new() };
-    let classes = || setup.workload.classes.iter().enumerate();
-    let held = |(index, class): (usize, &Class)| {
-        let held = fit.holding_time(index)?;
-        Some(Demand {
+/// The capacity, predicted and measured.
+fn saturation_rate(findings: &Findings) -> Comparison {
+    let predicted = findings.calibration.as_ref().map(|calibration| calibration.fit.saturation());
+    let spread = findings.predictions.as_ref().and_then(|predictions| predictions.saturation_spread);
+    let measured = findings.saturation.as_ref();
+    let host_speed = measured.and_then(|measured| measured.host_speed);
+    let comparison = Comparison {
+        interval90: spread.map(|spread| spread.interval90),
+        measured_ci95_half_width: measured.and_then(|measured| measured.ci95_half_width),
+        ..Comparison::of(predicted, measured.map(|measured| measured.rate))
+    };
+    comparison.given_host(predicted.zip(host_speed).map(|(rate, speed)| rate * speed))
+}
+
+/// The demands at the CPUs, then those at the bottleneck if that is something else.
+fn demands(setup: &Setup, findings: &Findings, fit: &ServerFit) -> Vec<Demand> {
+    let truth = findings.saturation.as_ref().and_then(|saturation| saturation.truth.as_ref());
+    let mut at_cpus = Vec::new();
+    let mut at_bottleneck = Vec::new();
+    for (index, class) in setup.workload.classes.iter().enumerate() {
+        at_cpus.extend(fit.demands.get(index).map(|demand| Demand {
+            station: fit.station().to_owned(),
+            class: class.name.clone(),
+            seconds: demand.value,
+            ci95_half_width: demand.ci95_half_width,
+            truth: truth.and_then(|(before, after)| true_demand(before, after, &class.name)),
+        }));
+        at_bottleneck.extend(fit.held(index).map(|demand| Demand {
             station: fit.bottleneck().to_owned(),
             class: class.name.clone(),
-            seconds: held.value,
-            ci95_half_width: held.ci95_half_width,
+            seconds: demand.value,
+            ci95_half_width: demand.ci95_half_width,
             truth: None,
-        })
-    };
-    classes().filter_map(|class| demand(fit, found, class)).chain(classes().filter_map(held)).collect()
+        }));
+    }
+    at_cpus.append(&mut at_bottleneck);
+    at_cpus
 }
 
-fn demand(fit: &ServerFit, found: &Found, (index, class): (usize, &RequestClass)) -> Option<Demand> {
-    let fitted = fit.demands.get(index)?;
-    Some(Demand {
-        station: fit.station().to_owned(),
-        class: class.name.clone(),
-        seconds: fitted.value,
-        ci95_half_width: fitted.ci95_half_width,
-        truth: true_demand(found, &class.name),
-    })
-}
-
-/// What the reference server really spent on a call of the class while it was saturated, so without the overhead of a
-/// server that sleeps and wakes; the fit has not seen that level.
-fn true_demand(found: &Found, class: &str) -> Option<f64> {
-    let (before, after) = found.truth.as_ref()?;
+/// The CPU seconds that the reference server really spent on a call of the class while it was saturated, so without the
+/// cost of sleeping and waking up. The fit has not seen that level.
+fn true_demand(before: &Truth, after: &Truth, class: &str) -> Option<f64> {
     let after = after.classes.get(class)?;
-    let (requests, cpu_s) = before.classes.get(class).map_or((0, 0.0), |c| (c.requests, c.cpu_s));
+    let (requests, cpu_s) = before.classes.get(class).map_or((0, 0.0), |before| (before.requests, before.cpu_s));
     let calls = after.requests.saturating_sub(requests);
     (calls > 0).then(|| (after.cpu_s - cpu_s) / calls as f64)
 }
 
-/// What the server can take, and how long a call takes at the load at which that was measured.
+/// The capacity, and how long a call takes at a load at which a server is usually run.
 fn headline(survey: &Survey) -> String {
     let saturation = survey.saturation_rate;
     let predicted = saturation.predicted.map(|rate| format!("predicted {}", quantity::rate(rate)));

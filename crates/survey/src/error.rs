@@ -1,33 +1,33 @@
-//! Why a survey could not be made.
+//! Errors of a survey.
 
-/// What went wrong, and what to do next.
+/// Why a survey failed. The message says what to do next.
 #[derive(Debug, thiserror::Error)]
 pub enum SurveyError {
-    /// A run of it could not be made.
+    /// A run failed.
     #[error(transparent)]
     Run(#[from] brimful_run::RunError),
-    /// The server answers, but not so that a survey would mean anything.
+    /// The server, its answers or the options do not permit a meaningful survey.
     #[error("{0}")]
     Unfit(String),
-    /// From the monitor.
+    /// The monitor could not observe the server.
     #[error(transparent)]
     Monitor(#[from] brimful_monitor::MonitorError),
-    /// From the fit.
-    #[error("the measurements do not make a model: {0}")]
+    /// No model could be fitted.
+    #[error("no model fits the measurements: {0}")]
     Estimate(#[from] brimful_estimate::EstimateError),
-    /// What would put the server back on its CPUs if the survey were killed.
+    /// The guardian process, which undoes changes of the server if the survey is killed, could not be started.
     #[error(
-        "cannot start the process that puts the server back on its CPUs should the survey be killed: {0}; leave out \
+        "cannot start the process that moves the server back to its CPUs if the survey is killed: {0}; leave out \
          --server-cpus, or raise the limit on processes (`ulimit -u`)"
     )]
     Guardian(std::io::Error),
-    /// From the reference server.
+    /// The reference server failed.
     #[error(transparent)]
     Target(#[from] brimful_target::TargetError),
 }
 
 impl SurveyError {
-    /// Whether the command line or a document is wrong, and not the environment.
+    /// Whether the cause is the command line or a document rather than the environment.
     pub fn is_usage(&self) -> bool {
         match self {
             SurveyError::Run(error) => error.is_usage(),

@@ -1,46 +1,93 @@
-//! What the first answers of a server say against a survey of it: a survey of redirects or of error pages measures
-//! something else than the pages that its user has in mind.
+//! The first look at the server: does it answer as it should, and what does a call roughly cost? A survey of redirects
+//! or of error pages would measure something else than the pages that the user has in mind.
 
 use crate::SurveyError;
 use crate::bench::Answer;
-use crate::found::Halt;
-use crate::level::Trial;
-use crate::method::Method;
-use brimful_core::counts::StatusCounts;
+use crate::runner::{Halt, Runner};
+use crate::setup::closed;
+use crate::trial::Trial;
+use brimful_core::counts::{Counts, StatusCounts};
 use brimful_core::quantity::count;
-use brimful_core::workload::RequestClass;
+use brimful_core::workload::Class;
+use brimful_core::{Bytes, Nanos};
 
-impl Method<'_> {
-    /// Goes on only where some of the first calls were answered as calls should be.
-    pub(crate) fn check_first_answers(&mut self, first: &Trial) -> Result<(), Halt> {
-        let counts = &first.record.counts;
-        let (status, answers) = (counts.status, counts.completed + counts.unexpected);
-        if answers == 0 || first.record.interrupted {
-            return Ok(());
-        }
-        let has_status = |class: &RequestClass| class.expect.as_ref().is_some_and(|expect| expect.status.is_some());
-        let is_any_answer = status.s1xx + status.s2xx > 0 || self.setup.workload.classes.iter().all(has_status);
-        if counts.completed > 0 && is_any_answer {
-            return Ok(());
-        }
-        let answer = self.bench.answer()?;
-        if counts.completed == 0 {
-            let expected = format!("none of the first {} answers is what the workload expects", count(answers));
-            let got = answer.filter(|_| status.s1xx + status.s2xx == 0);
-            let why = got.map_or("check `expect`".to_owned(), |got| complaint(status, Some(&got), &self.setup.url));
-            return Err(SurveyError::Unfit(format!("{expected}: {why}")).into());
-        }
-        let is_unchanged = answer.as_ref().is_some_and(|answer| answer.status == 304);
-        if is_unchanged && status.s4xx + status.s5xx == 0 {
-            self.note("every answer is 304 (Not Modified), as asked by a header field of the request".to_owned());
-            return Ok(());
-        }
-        Err(SurveyError::Unfit(complaint(status, answer.as_ref(), &self.setup.url)).into())
+/// How long the first look lasts.
+pub(crate) const FIRST_LOOK: Nanos = Nanos::from_millis(1000);
+
+/// What one client at a time got from the server.
+#[derive(Debug)]
+pub(crate) struct FirstLook {
+    /// Calls per second.
+    pub rate: f64,
+    /// Mean size of a response.
+    pub response: Bytes,
+    pub counts: Counts,
+}
+
+impl FirstLook {
+    /// Duration of a call while there is no other, in seconds.
+    pub fn call_s(&self) -> f64 {
+        1.0 / self.rate.max(1e-9)
     }
 }
 
-/// What an answer with these first bytes says, of a server at this URL.
-pub(crate) fn read(status: u16, bytes: &[u8], url: &str) -> Answer {
+/// Offers one client for a moment, and ends the survey here if its answers would mean nothing.
+pub(crate) fn look_first(runner: &mut Runner<'_>) -> Result<FirstLook, Halt> {
+    runner.begin("a first look at the server".to_owned(), FIRST_LOOK);
+    let trial = runner.measure(&runner.setup.workload_with(closed(1)), FIRST_LOOK)?;
+    if trial.record.wants_tls {
+        let message = "the server speaks TLS on this port: write https:// in place of http://";
+        return Err(SurveyError::Unfit(message.to_owned()).into());
+    }
+    runner.check_rate_limit(&trial)?;
+    check_first_answers(runner, &trial)?;
+    runner.check(&trial)?;
+    if !runner.setup.is_black_box() && trial.mean_demand()? <= 0.0 {
+        let message =
+            "the processes named used no CPU while the server answered: name those that serve, with --process";
+        return Err(SurveyError::Unfit(message.to_owned()).into());
+    }
+    let counts = trial.record.counts;
+    let response = Bytes(trial.record.bytes.received / counts.completed);
+    Ok(FirstLook { rate: trial.record.rates.completed, response, counts })
+}
+
+/// Goes on only if some of the first answers are pages, or what the workload expects.
+fn check_first_answers(runner: &mut Runner<'_>, first: &Trial) -> Result<(), Halt> {
+    let counts = &first.record.counts;
+    let status = counts.status;
+    let answers = counts.completed + counts.unexpected;
+    if answers == 0 || first.record.interrupted {
+        return Ok(());
+    }
+    let setup = runner.setup;
+    let expects_status = |class: &Class| class.expect.as_ref().is_some_and(|expect| expect.status.is_some());
+    let has_pages = status.s1xx + status.s2xx > 0;
+    if counts.completed > 0 && (has_pages || setup.workload.classes.iter().all(expects_status)) {
+        return Ok(());
+    }
+    let answer = runner.bench.answer()?;
+    if counts.completed == 0 {
+        let reason = match answer {
+            Some(answer) if !has_pages => complaint(status, Some(&answer), &setup.header.url),
+            _ => "check `expect`".to_owned(),
+        };
+        let answers = count(answers);
+        return Err(SurveyError::Unfit(format!(
+            "none of the first {answers} answers is what the workload expects: {reason}"
+        ))
+        .into());
+    }
+    let is_unchanged = answer.as_ref().is_some_and(|answer| answer.status == 304);
+    if is_unchanged && status.s4xx + status.s5xx == 0 {
+        runner.note("every answer is 304 (Not Modified), as asked by a header field of the request".to_owned());
+        return Ok(());
+    }
+    Err(SurveyError::Unfit(complaint(status, answer.as_ref(), &setup.header.url)).into())
+}
+
+/// Parses the first bytes of an answer of the server at this URL.
+pub(crate) fn parse_answer(status: u16, bytes: &[u8], url: &str) -> Answer {
     let end = bytes.windows(4).position(|window| window == b"\r\n\r\n").unwrap_or(bytes.len());
     let head = String::from_utf8_lossy(&bytes[..end]);
     let field = |wanted: &str| {
@@ -52,13 +99,13 @@ pub(crate) fn read(status: u16, bytes: &[u8], url: &str) -> Answer {
     let location = field("location").filter(|location| !location.is_empty());
     Answer {
         status,
-        location: location.map(|location| absolute(&location, url)),
+        location: location.map(|location| absolute_url(&location, url)),
         sets_cookie: field("set-cookie").is_some(),
     }
 }
 
-/// The URL that a reference means on a page of this URL (RFC 3986 §5.2), without resolving `.` and `..`.
-fn absolute(reference: &str, url: &str) -> String {
+/// Resolves a reference on the page at `url` (RFC 3986 §5.2), but leaves `.` and `..` as they are.
+fn absolute_url(reference: &str, url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return reference.to_owned() };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);
     let has_scheme = reference.split_once("://").is_some_and(|(before, _)| {
@@ -82,7 +129,7 @@ fn absolute(reference: &str, url: &str) -> String {
     }
 }
 
-/// Why a survey of these answers would mean nothing, and what to do. `answer` is one of them.
+/// Why a survey of these answers would mean nothing, and what to do. `answer` is an example of them.
 fn complaint(status: StatusCounts, answer: Option<&Answer>, url: &str) -> String {
     let all = status.s3xx + status.s4xx + status.s5xx;
     let kinds = [("3xx", status.s3xx), ("4xx", status.s4xx), ("5xx", status.s5xx)];
@@ -101,14 +148,14 @@ fn complaint(status: StatusCounts, answer: Option<&Answer>, url: &str) -> String
     let code = answer.status;
     match (&answer.location, code) {
         (Some(location), 300..=399) => {
-            format!("every answer is {code} to {location}: {}", beyond(location, answer, url))
+            format!("every answer is {code} to {location}: {}", redirect_advice(location, answer, url))
         }
-        (None, 300..=399) => format!("every answer is {code}, which does not say where to: check the path"),
+        (None, 300..=399) => format!("every answer is {code} without a location: check the path"),
         (_, 401) => {
             "every answer is 401: the server needs credentials; give --user NAME:PASSWORD or -H 'Authorization: …'"
                 .to_owned()
         }
-        (_, 403) => "every answer is 403: the server forbids it; give the credentials or the cookie that it wants \
+        (_, 403) => "every answer is 403: the server forbids it; give the credentials or the cookie that it needs \
                      (--user, -H 'Cookie: …'), or check its rules for this client's address"
             .to_owned(),
         (_, 404 | 410) => format!("every answer is {code}: there is no such page; check the path"),
@@ -116,9 +163,8 @@ fn complaint(status: StatusCounts, answer: Option<&Answer>, url: &str) -> String
             "every answer is 405: the page is not for this method; name another in a workload (--workload FILE)"
                 .to_owned()
         }
-        (_, 421) => {
-            "every answer is 421: the server is not the one for this name; check the URL, or -H 'Host: NAME'".to_owned()
-        }
+        (_, 421) => "every answer is 421: this server does not serve that host name; check the URL, or -H 'Host: NAME'"
+            .to_owned(),
         (_, 400..=499) => {
             format!("every answer is {code}, an error of the request: check the path, and the header fields (-H)")
         }
@@ -127,7 +173,7 @@ fn complaint(status: StatusCounts, answer: Option<&Answer>, url: &str) -> String
 }
 
 /// What to do about a redirect to `location`.
-fn beyond(location: &str, answer: &Answer, url: &str) -> String {
+fn redirect_advice(location: &str, answer: &Answer, url: &str) -> String {
     let without_slash = |url: &str| url.split('#').next().unwrap_or(url).trim_end_matches('/').to_owned();
     if without_slash(location) != without_slash(url) {
         return format!(
@@ -136,7 +182,7 @@ fn beyond(location: &str, answer: &Answer, url: &str) -> String {
         );
     }
     let cookie = if answer.sets_cookie { " that it sets" } else { "" };
-    format!("it leads to itself, so send the cookie{cookie} or the header fields that it wants (-H 'Cookie: …')")
+    format!("it leads to itself, so send the cookie{cookie} or the header fields that it needs (-H 'Cookie: …')")
 }
 
 #[cfg(test)]
@@ -146,7 +192,7 @@ mod tests {
     const URL: &str = "http://shop.example:8080/a/b?c=d";
 
     fn redirect(location: &str) -> Answer {
-        read(
+        parse_answer(
             302,
             format!("HTTP/1.1 302 Found\r\nServer: x\r\nlocation:  {location}\r\n\r\nLocation: no").as_bytes(),
             URL,
@@ -154,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_location_is_read_as_the_url_that_it_means() {
+    fn a_location_is_resolved_against_the_url() {
         for (location, means) in [
             ("https://shop.example/", "https://shop.example/"),
             ("//www.example/x", "http://www.example/x"),
@@ -164,13 +210,13 @@ mod tests {
         ] {
             assert_eq!(redirect(location).location.as_deref(), Some(means), "{location}");
         }
-        let bare = read(301, b"HTTP/1.1 301 Moved\r\nLocation: /x", "http://h");
+        let bare = parse_answer(301, b"HTTP/1.1 301 Moved\r\nLocation: /x", "http://h");
         assert_eq!(bare.location.as_deref(), Some("http://h/x"));
         assert_eq!(redirect("").location, None);
     }
 
     #[test]
-    fn first_answers_that_are_no_pages_say_what_to_do() {
+    fn first_answers_that_are_not_pages_say_what_to_do() {
         let said = |status: StatusCounts, answer: &Answer| complaint(status, Some(answer), URL);
         let all_3xx = StatusCounts { s3xx: 9, ..StatusCounts::default() };
         let elsewhere = said(all_3xx, &redirect("https://shop.example/"));

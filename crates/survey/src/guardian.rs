@@ -1,89 +1,90 @@
-//! Puts a server back on its CPUs, and takes its quota away, when the survey that moved it is killed: the same program once more, in a session of
-//! its own, which waits for the end of its stdin. The kernel closes that however the survey ends.
+//! The guardian: a second process that undoes changes of the server if the survey is killed. It moves the server back to
+//! its CPUs and removes its quota. It runs the same program in a session of its own and waits for the end of its stdin,
+//! which the kernel closes however the survey ends.
 
 use brimful_monitor::{FormerAffinity, FormerCgroups};
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-/// The name of the command whose process this is; it calls [`put_back_at_the_end`].
-pub const GUARDIAN: &str = "put-back";
-/// What it says when nothing can end it any more but the end of its stdin.
+/// The hidden command that runs the guardian; it calls [`run_guardian`].
+pub const GUARDIAN_COMMAND: &str = "put-back";
+/// The line that the guardian writes once it ignores signals.
 const READY: &str = "ready";
 
-/// What is to be put back.
+/// A change of the server that can be undone.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Undo {
-    /// Threads, on their CPUs.
-    Cpus(FormerAffinity),
-    /// Processes, out of a control group with a quota.
-    Quota(FormerCgroups),
+    /// The server's threads were moved to other CPUs.
+    Cpus(Former),
+    /// The server's processes were moved into a control group with a quota.
+    Quota(Moved),
 }
 
-/// A process that waits for the end of this one. Dropped, it does its work and is waited for.
+/// A running guardian process. Dropping this closes its stdin, so that it undoes the change, and waits for its end.
 #[derive(Debug)]
 pub struct Guardian {
     process: Child,
     /// `None` once it is closed.
-    announce: Option<ChildStdin>,
+    stdin: Option<ChildStdin>,
 }
 
 impl Guardian {
-    /// Starts it.
+    /// Starts the process.
     ///
     /// # Errors
-    /// When it cannot be started, or does not say that it is ready.
+    /// If it cannot be started, or does not say that it is ready.
     pub fn start() -> io::Result<Guardian> {
-        // Not the path: another version may stand there by now.
+        // The path of the program may name another version by now.
         let mut command = Command::new("/proc/self/exe");
-        // It must hold nobody's output open.
-        command.arg(GUARDIAN).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        // The guardian must not keep the survey's own output open.
+        command.arg(GUARDIAN_COMMAND).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut process = command.spawn()?;
-        let announce = process.stdin.take();
-        let mut said = String::new();
+        let stdin = process.stdin.take();
         let stdout = process.stdout.take();
-        let guardian = Guardian { process, announce };
+        let guardian = Guardian { process, stdin };
+        let mut line = String::new();
         if let Some(stdout) = stdout {
-            BufReader::new(stdout).read_line(&mut said)?;
+            BufReader::new(stdout).read_line(&mut line)?;
         }
-        match said.trim_end() {
+        match line.trim_end() {
             READY => Ok(guardian),
             _ => Err(io::Error::other("it ended at once")),
         }
     }
 
-    /// Tells it what to put back. What it was told before holds no more.
+    /// Sets the change to undo, in place of any earlier one.
     ///
     /// # Errors
-    /// When it is gone.
-    pub fn announce(&mut self, former: &Undo) -> io::Result<()> {
-        let pipe = self.announce.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
-        pipe.write_all((serde_json::to_string(former)? + "\n").as_bytes())
+    /// If the process has ended.
+    pub fn set_undo(&mut self, undo: &Undo) -> io::Result<()> {
+        let stdin = self.stdin.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
+        stdin.write_all((serde_json::to_string(undo)? + "\n").as_bytes())
     }
 }
 
 impl Drop for Guardian {
     fn drop(&mut self) {
-        self.announce = None;
-        // Fails only when it has been waited for already.
+        self.stdin = None;
+        // Waiting fails only if the process has been waited for already.
         let _ = self.process.wait();
     }
 }
 
-/// The guardian's own part, once no signal can end it: waits for the end of `told`, then puts back what it last heard
-/// of.
+/// Runs in the guardian process, which must ignore signals by then: reads changes until the end of `input`, then undoes
+/// the last one.
 ///
 /// # Errors
-/// When `told` cannot be read.
-pub fn put_back_at_the_end(told: impl BufRead, mut said: impl Write) -> io::Result<()> {
-    // Fails when the survey is gone already, and then there is nothing to put back.
-    let _ = writeln!(said, "{READY}").and_then(|()| said.flush());
-    let mut last = None;
-    for line in told.split(b'\n') {
-        // A line that was cut short came before anything was moved.
-        last = serde_json::from_slice::<Undo>(&line?).ok().or(last);
+/// If `input` cannot be read.
+pub fn run_guardian(input: impl BufRead, mut output: impl Write) -> io::Result<()> {
+    // Writing fails if the survey has ended already, and then no change was made.
+    let _ = writeln!(output, "{READY}").and_then(|()| output.flush());
+    let mut undo = None;
+    for line in input.split(b'\n') {
+        // The survey makes a change only after it has written the whole line, so an incomplete line is ignored.
+        undo = serde_json::from_slice::<Undo>(&line?).ok().or(undo);
     }
-    match last {
+    match undo {
         Some(Undo::Cpus(former)) => former.put_back(),
         Some(Undo::Quota(moved)) => moved.put_back(),
         None => {}

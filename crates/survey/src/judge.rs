@@ -1,47 +1,41 @@
-//! Whether a survey can be trusted: that it reached its end, that its levels were measured well, and that its model
-//! said what was then measured. The last is another matter than the first two: measurements that refute a model hold.
+//! Whether a survey can be trusted: whether it reached its end, whether its levels were measured well, and whether its
+//! model predicted what was then measured. The last is separate from the first two: measurements that refute a model are
+//! still valid.
 
-use crate::found::Halt;
+use crate::runner::{Halt, RunLog};
 use brimful_core::Nanos;
 use brimful_core::quantity::{percent, rate, signed_percent};
 use brimful_core::record::{Reason, ReasonCode, Verdict};
 use brimful_core::survey::{Comparison, Level, ResponsePercentiles, Role};
 
-/// A model is of use that says throughput and utilization to within this share, and mean response times to within this
-/// one (Lazowska, Zahorjan, Graham & Sevcik, *Quantitative System Performance*, 1984: 5 to 10 % and 10 to 30 %).
+/// A model is useful if it predicts throughput and utilization to within this share, and mean response times to within
+/// the second one (Lazowska, Zahorjan, Graham & Sevcik, *Quantitative System Performance*, 1984: 5 to 10 % and 10 to
+/// 30 %).
 const THROUGHPUT: f64 = 0.1;
 const RESPONSE: f64 = 0.3;
-/// An error of the host's that is worth a word.
+/// From here on the host's part of an error is named.
 const NOTABLE: f64 = 0.05;
 
-/// Beyond this share of the saturation rate a mean response time is ten times as far off as a demand and more: nothing
-/// is accepted or rejected there.
+/// Beyond this share of the saturation rate, the relative error of a mean response time is at least ten times that of a
+/// demand: no model is accepted or rejected there.
 const SENSITIVE: f64 = 0.85;
 
-/// From these shares of the CPUs on it is worth a word that they were idle while the server was saturated, or that
-/// something else used them.
+/// From these shares of the CPUs on, it is said that they were idle while the server was saturated, or that another
+/// program used them.
 const IDLE: f64 = 0.1;
 const OTHERS: f64 = 0.05;
 
-/// The verdict on the levels, in whatever order, on calibration, and on the model. `full` is what that takes to be full
-/// beside the CPUs, and why; `step` is where the survey was when it ended early.
-pub(crate) fn verdict(
-    levels: &[Level],
-    of_calibration: &[Reason],
-    saturation: Comparison,
-    full: Option<&str>,
-    halt: Option<&Halt>,
-    step: &str,
-) -> Verdict {
-    let early = halt.map(|halt| ended_early(halt, step)).into_iter();
-    let mut reasons: Vec<Reason> = early.chain(of_calibration.iter().cloned()).collect();
-    // What is said of the whole is not said once more of a level.
-    let said = |reason: &Reason| reasons.iter().any(|other| other.code == reason.code);
-    let of_levels = doubts(levels).filter(|reason| !said(reason));
-    reasons.extend(of_levels);
-    // What a disturbed measurement says against a model is said of the disturbance.
+/// The verdict on all of the survey. `full` is what calibration takes to be full beside the CPUs, and why.
+pub(crate) fn verdict(log: &RunLog, saturation: Comparison, full: Option<&str>, halt: Option<&Halt>) -> Verdict {
+    let mut reasons: Vec<Reason> = halt.map(|halt| ended_early(halt, &log.step)).into_iter().collect();
+    reasons.extend(log.doubts.iter().cloned());
+    // A reason that concerns the whole survey is not repeated for a level.
+    let level_doubts = doubts(&log.levels).filter(|doubt| reasons.iter().all(|reason| reason.code != doubt.code));
+    reasons.extend(level_doubts);
+    // A disturbed measurement does not refute a model.
     if reasons.is_empty() {
-        reasons.extend(capacity_missed(levels, saturation, full).into_iter().chain(level_missed(levels)));
+        reasons.extend(capacity_missed(&log.levels, saturation, full));
+        reasons.extend(level_missed(&log.levels));
     }
     Verdict::from_reasons(reasons)
 }
@@ -59,12 +53,11 @@ fn ended_early(halt: &Halt, step: &str) -> Reason {
     }
 }
 
-/// A few doubtful levels are marked and left at that; the survey falls with the level that measures the capacity, or
-/// with many.
+/// A few doubtful levels are only marked as such. The survey is in doubt if the level that measures the capacity is, or if
+/// more than a quarter of all levels are.
 fn doubts(levels: &[Level]) -> Option<Reason> {
     let doubtful: Vec<&Level> = levels.iter().filter(|level| !level.verdict.valid).collect();
-    let closed = |level: &&&Level| level.clients.is_some() && level.role == Role::PastSaturation;
-    let capacity = doubtful.iter().find(closed);
+    let capacity = doubtful.iter().find(|level| measures_capacity(level));
     if capacity.is_none() && 4 * doubtful.len() <= levels.len() {
         return None;
     }
@@ -73,72 +66,101 @@ fn doubts(levels: &[Level]) -> Option<Reason> {
     Some(Reason { message, ..reason.clone() })
 }
 
-/// A measurement that is further from what was predicted than twice its interval (but at least `least` of itself), or
-/// however wide that is, than `most` of itself. What the host did to it by being slower or faster then is not the model's
-/// fault; nor is a prediction that was right refuted by what was put down to the host.
-fn missed(comparison: Comparison, least: f64, most: f64) -> Option<(f64, f64, f64)> {
-    let (predicted, measured, of_model) = (comparison.predicted?, comparison.measured?, comparison.error_of_model()?);
-    let by_interval = comparison.interval90.map_or(f64::INFINITY, |[low, high]| {
-        let side = if measured > predicted { high - predicted } else { predicted - low };
-        (2.0 * side).max(least * measured)
-    });
-    let noise = comparison.measured_ci95_half_width.unwrap_or(0.0);
-    let allowed = by_interval.min(most * measured) + noise;
-    let off = comparison.error?.abs().min(of_model.abs()) * measured;
-    (off > allowed).then_some((predicted, measured, of_model))
+fn measures_capacity(level: &Level) -> bool {
+    level.clients.is_some() && level.role == Role::PastSaturation
+}
+
+/// How far a prediction may be from the measurement, as shares of the measurement.
+#[derive(Clone, Copy)]
+struct Tolerance {
+    /// An error below this is always allowed.
+    least: f64,
+    /// An error above this is never allowed, however wide the prediction's interval is.
+    most: f64,
+}
+
+/// A prediction that the measurement refutes.
+#[derive(Clone, Copy)]
+struct Miss {
+    predicted: f64,
+    measured: f64,
+    /// The relative error, without the host's part of it.
+    model_error: f64,
+}
+
+impl Miss {
+    /// A measurement refutes a prediction if their distance exceeds twice the prediction's interval, within the tolerance.
+    /// The host's part of the error is not held against the model, and cannot refute a prediction that was right.
+    fn of(comparison: Comparison, tolerance: Tolerance) -> Option<Miss> {
+        let predicted = comparison.predicted?;
+        let measured = comparison.measured?;
+        let model_error = comparison.error_of_model()?;
+        let by_interval = comparison.interval90.map_or(f64::INFINITY, |[low, high]| {
+            let side = if measured > predicted { high - predicted } else { predicted - low };
+            (2.0 * side).max(tolerance.least * measured)
+        });
+        let noise = comparison.measured_ci95_half_width.unwrap_or(0.0);
+        let allowed = by_interval.min(tolerance.most * measured) + noise;
+        let distance = comparison.error?.abs().min(model_error.abs()) * measured;
+        (distance > allowed).then_some(Miss { predicted, measured, model_error })
+    }
 }
 
 fn capacity_missed(levels: &[Level], saturation: Comparison, full: Option<&str>) -> Option<Reason> {
-    let (predicted, measured, of_model) = missed(saturation, THROUGHPUT / 2.0, THROUGHPUT)?;
-    let why = levels.iter().find(|level| level.clients.is_some() && level.role == Role::PastSaturation);
-    let why = why.and_then(|closed| saturated_by(closed, full)).unwrap_or_default();
+    let miss = Miss::of(saturation, Tolerance { least: THROUGHPUT / 2.0, most: THROUGHPUT })?;
+    let closed = levels.iter().find(|level| measures_capacity(level));
+    let cause = closed.and_then(|closed| saturated_by(closed, full)).unwrap_or_default();
     let message = format!(
-        "The model does not hold: it predicted a capacity of {}, and {} was measured: {}{}.{why} Do not plan with it.",
-        rate(predicted),
-        rate(measured),
+        "The model does not hold: it predicted a capacity of {}, and {} was measured: {}{}.{cause} Do not plan with it.",
+        rate(miss.predicted),
+        rate(miss.measured),
         signed_percent(saturation.error?),
-        apart_from_host(saturation, of_model),
+        without_host(saturation, miss.model_error),
     );
     Some(Reason { code: ReasonCode::ModelRefuted, message })
 }
 
-/// What is left of an error that is the host's by a notable part.
-fn apart_from_host(comparison: Comparison, of_model: f64) -> String {
+/// The model's part of an error, if the host's part is notable.
+fn without_host(comparison: Comparison, model_error: f64) -> String {
     match comparison.error_drift {
         Some(drift) if drift.abs() > NOTABLE => {
-            format!(" ({} of it the model's, for the host had another speed then)", signed_percent(of_model))
+            let model_error = signed_percent(model_error);
+            format!(" ({model_error} of it the model's, because the host's speed was different then)")
         }
         _ => String::new(),
     }
 }
 
-/// What saturated the server, if that was not all its own work on the CPUs.
+/// What saturated the server, if that was not only its own work on the CPUs.
 fn saturated_by(closed: &Level, full: Option<&str>) -> Option<String> {
     let idle = closed.cpu?.idle;
     let others = 1.0 - idle - closed.utilization.measured?;
     if idle > IDLE {
-        let what = full.map_or(
-            "the server was short of something of which the model knows nothing, like a lock, a disk, a database, or \
-             workers"
-                .to_owned(),
-            |full| format!("what was full in calibration is {full}"),
-        );
-        return Some(format!(" The CPUs were idle for {} of the time then: {what}.", percent(idle)));
+        let shortage = match full {
+            Some(full) => format!("what was full in calibration is {full}"),
+            None => {
+                "the server was short of something that the model does not know, like a lock, a disk, a database, or \
+                     workers"
+                    .to_owned()
+            }
+        };
+        return Some(format!(" The CPUs were idle for {} of the time then: {shortage}.", percent(idle)));
     }
     (others > OTHERS).then(|| format!(" Something other than the server used {} of its CPUs then.", percent(others)))
 }
 
-/// What of the held-out levels was missed by the most.
+/// The largest miss of the held-out levels.
 fn level_missed(levels: &[Level]) -> Option<Reason> {
-    let tested = |level: &&Level| level.role == Role::HeldOut && level.verdict.valid && level.clients.is_none();
-    let missed = levels.iter().filter(tested).flat_map(|level| {
+    let tested =
+        levels.iter().filter(|level| level.role == Role::HeldOut && level.verdict.valid && level.clients.is_none());
+    let misses = tested.flat_map(|level| {
         figures(level).into_iter().filter_map(move |figure| {
-            let missed = missed(figure.comparison, figure.least, figure.most)?;
-            Some((level, figure, missed))
+            let miss = Miss::of(figure.comparison, figure.tolerance)?;
+            Some((level, figure, miss))
         })
     });
-    let (level, figure, (predicted, measured, of_model)) = missed.max_by(|a, b| a.2.2.abs().total_cmp(&b.2.2.abs()))?;
-    let value = |value: f64| match figure.kind {
+    let (level, figure, miss) = misses.max_by(|a, b| a.2.model_error.abs().total_cmp(&b.2.model_error.abs()))?;
+    let format_value = |value: f64| match figure.kind {
         Kind::Time => Nanos::from_secs_f64(value).rounded().to_string(),
         Kind::Share => percent(value),
     };
@@ -146,24 +168,22 @@ fn level_missed(levels: &[Level]) -> Option<Reason> {
         "The model does not hold: at {} ({}) it predicted that {} {}, and {} was measured: {}{}. Do not plan with it.",
         rate(level.offered),
         level.workload,
-        figure.what,
-        value(predicted),
-        value(measured),
+        figure.phrase,
+        format_value(miss.predicted),
+        format_value(miss.measured),
         signed_percent(figure.comparison.error?),
-        apart_from_host(figure.comparison, of_model),
+        without_host(figure.comparison, miss.model_error),
     );
     Some(Reason { code: ReasonCode::ModelRefuted, message })
 }
 
-/// A figure of a level that was predicted, and how far off it may be.
+/// A predicted figure of a level.
 struct Figure {
-    /// As in «predicted that a call takes 3 ms on average»; the value comes after.
-    what: &'static str,
+    /// As in «predicted that calls take on average 3 ms»; the value follows.
+    phrase: &'static str,
     kind: Kind,
     comparison: Comparison,
-    /// See [`missed`].
-    least: f64,
-    most: f64,
+    tolerance: Tolerance,
 }
 
 enum Kind {
@@ -171,24 +191,28 @@ enum Kind {
     Share,
 }
 
-/// Those of a level.
 fn figures(level: &Level) -> [Figure; 5] {
-    // Where nothing is accepted or rejected by a mean alone, it may still be beyond what was thought possible.
-    let (least, most) = if level.fraction < SENSITIVE { (RESPONSE / 2.0, RESPONSE) } else { (RESPONSE, f64::INFINITY) };
-    let time = |what, comparison, least, most| Figure { what, kind: Kind::Time, comparison, least, most };
-    let ResponsePercentiles { p50, p95, p99 } = level.response_percentiles_s;
+    // Near saturation, a mean is refuted only if it is beyond what its interval allows.
+    let mean_tolerance = if level.fraction < SENSITIVE {
+        Tolerance { least: RESPONSE / 2.0, most: RESPONSE }
+    } else {
+        Tolerance { least: RESPONSE, most: f64::INFINITY }
+    };
+    // How far a percentile may be off is up to its interval. The 99th depends on few calls, so it may be off by more.
+    let percentile_tolerance = Tolerance { least: RESPONSE, most: f64::INFINITY };
+    let p99_tolerance = Tolerance { least: 2.0 * RESPONSE, most: f64::INFINITY };
+    let time = |phrase, comparison, tolerance| Figure { phrase, kind: Kind::Time, comparison, tolerance };
+    let Percentiles { p50, p95, p99 } = level.response_percentiles_s;
     [
-        time("calls take on average", level.response_time_s, least, most),
-        // How far percentiles may be off, their interval says; the 99th rests on few calls, and is off by more.
-        time("half of the calls take less than", p50, RESPONSE, f64::INFINITY),
-        time("95 % of the calls take less than", p95, RESPONSE, f64::INFINITY),
-        time("99 % of the calls take less than", p99, 2.0 * RESPONSE, f64::INFINITY),
+        time("calls take on average", level.response_time_s, mean_tolerance),
+        time("half of the calls take less than", p50, percentile_tolerance),
+        time("95 % of the calls take less than", p95, percentile_tolerance),
+        time("99 % of the calls take less than", p99, p99_tolerance),
         Figure {
-            what: "the server keeps its CPUs busy for",
+            phrase: "the server keeps its CPUs busy for",
             kind: Kind::Share,
             comparison: level.utilization,
-            least: THROUGHPUT / 2.0,
-            most: f64::INFINITY,
+            tolerance: Tolerance { least: THROUGHPUT / 2.0, most: f64::INFINITY },
         },
     ]
 }

@@ -1,36 +1,41 @@
 //! The methodology: check the client, calibrate at light load, fit, predict, and only then measure what was predicted
 //! (Menascé et al. 1999, with the client's own limit from Banga & Druschel 1997, §4.3).
 //!
-//! [`survey`] is the whole loop, as a `Survey`. The method (`method.rs`) asks a `Bench` for all that it needs to know
-//! of the world; the tests put a simulated server on it.
+//! [`survey`] is the entry point. `method.rs` is the method itself: the sequence of its phases. It needs nothing of the
+//! world but a `Bench`; the tests give it a simulated server.
 #![forbid(unsafe_code)]
 
+mod anchor;
+mod baseline;
 mod bench;
 mod calibration;
 mod connections;
+mod design;
 mod document;
+mod duration;
 mod error;
 mod first_look;
-mod foreseen;
-mod found;
 mod guardian;
-mod handshakes;
-mod inflicted;
+mod hold_out;
+mod impact;
 mod judge;
 mod level;
 mod method;
 mod predictions;
+mod runner;
+mod saturation;
 mod server;
 mod server_bench;
+mod setup;
 #[cfg(test)]
 mod simulated;
 mod survey;
+mod trial;
 mod what_if;
 
-pub use connections::ConnectionLimit;
 pub use error::SurveyError;
-pub use guardian::{GUARDIAN, put_back_at_the_end};
-pub use method::Step;
-pub use predictions::{Predicted, Predictions};
-pub use survey::{MAX_DELAY, MAX_LOAD, Subject, SurveyPlan, demo_classes, survey};
-pub use what_if::Change;
+pub use guardian::{GUARDIAN_COMMAND, run_guardian};
+pub use predictions::{PredictedLevel, Predictions};
+pub use runner::Step;
+pub use setup::{Change, ConnectionLimit};
+pub use survey::{Subject, SurveyPlan, demo_classes, survey};

@@ -1,4 +1,4 @@
-//! The server under test: its processes, its CPUs, and what it tells of itself.
+//! The server under test: how it is observed, its CPUs, and the reference server.
 
 use crate::SurveyError;
 use crate::guardian::{Guardian, Undo};
@@ -14,34 +14,34 @@ use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// A server, and how it is seen.
+/// The server under test.
 #[derive(Debug)]
 pub struct Server {
-    seen: Seen,
-    /// Its CPUs; none where nothing is seen of it.
+    monitoring: Monitoring,
+    /// The server's CPUs; empty for a black box.
     pub cpus: Vec<usize>,
-    /// The TCP port, if it has one.
+    /// The server's TCP port, if it has one.
     port: Option<u16>,
-    /// Puts the server back on its former CPUs when the survey is over, and the other one if it is killed.
+    /// While the server is pinned to CPUs: the guard moves it back when dropped, the guardian if the survey is killed.
     _pin: Option<(PinGuard, Guardian)>,
-    /// The same of a quota, as long as it has one.
-    limited: Option<(LimitGuard, Guardian)>,
+    /// The same while the server has a quota.
+    quota: Option<(LimitGuard, Guardian)>,
 }
 
-/// How a server is seen.
+/// How the server is observed.
 #[derive(Clone, Debug)]
-enum Seen {
-    /// On this host: its programs.
-    Here(Vec<ProcessSelector>),
-    /// On another one, through a `brimful watch --serve` there.
-    There(RemoteConfig),
-    /// Not at all.
+enum Monitoring {
+    /// On this host, by its processes.
+    Local(Vec<ProcessSelector>),
+    /// On another host, through `brimful watch --serve` there.
+    Remote(RemoteConfig),
+    /// By its answers alone.
     BlackBox,
 }
 
 impl Server {
-    /// Finds the server's processes and, if asked, keeps them on `cpus` until this is dropped.
-    pub fn find(
+    /// Finds the server's processes on this host. If `cpus` is given, keeps them on these CPUs until this is dropped.
+    pub fn local(
         endpoint: &Endpoint,
         selectors: Vec<ProcessSelector>,
         cpus: Option<Vec<usize>>,
@@ -49,51 +49,52 @@ impl Server {
         let tree = ProcessTree::open(&selectors, endpoint.port().as_slice())?;
         let pin = cpus.as_ref().map(|cpus| pin(&tree, cpus)).transpose()?;
         let cpus = cpus.unwrap_or_else(online_cpus);
-        Ok(Server { seen: Seen::Here(selectors), cpus, port: endpoint.port(), _pin: pin, limited: None })
+        Ok(Server { monitoring: Monitoring::Local(selectors), cpus, port: endpoint.port(), _pin: pin, quota: None })
     }
 
-    /// Asks who watches it on its own host which CPUs it has.
-    pub fn there(endpoint: &Endpoint, config: RemoteConfig) -> Result<Server, SurveyError> {
-        let found = Monitor::connect(&config)?.finish(Nanos::ZERO, None);
-        if found.process.is_empty() {
-            let what = format!(
-                "who watches at {} sees no processes of the server: start it with --process there",
+    /// A server on another host; the monitor there says which CPUs it has.
+    pub fn remote(endpoint: &Endpoint, config: RemoteConfig) -> Result<Server, SurveyError> {
+        let sample = Monitor::connect(&config)?.finish(Nanos::ZERO, None);
+        if sample.process.is_empty() {
+            let message = format!(
+                "the monitor at {} sees no processes of the server: start it with --process there",
                 config.address
             );
-            return Err(SurveyError::Unfit(what));
+            return Err(SurveyError::Unfit(message));
         }
-        let cpus = found.kernel.cpus;
-        Ok(Server { seen: Seen::There(config), cpus, port: endpoint.port(), _pin: None, limited: None })
+        let cpus = sample.kernel.cpus;
+        Ok(Server { monitoring: Monitoring::Remote(config), cpus, port: endpoint.port(), _pin: None, quota: None })
     }
 
-    /// One of which only the answers are known.
+    /// A server that is observed by its answers alone.
     pub fn black_box(endpoint: &Endpoint) -> Server {
-        Server { seen: Seen::BlackBox, cpus: Vec::new(), port: endpoint.port(), _pin: None, limited: None }
+        let monitoring = Monitoring::BlackBox;
+        Server { monitoring, cpus: Vec::new(), port: endpoint.port(), _pin: None, quota: None }
     }
 
-    /// Lets its processes use so many CPUs; `None` lets them use all again.
+    /// Limits the server's processes to so many CPUs; `None` removes the limit.
     pub fn limit(&mut self, cpus: Option<f64>) -> Result<(), SurveyError> {
-        self.limited = None;
+        self.quota = None;
         let Some(cpus) = cpus else { return Ok(()) };
-        let Seen::Here(selectors) = &self.seen else {
+        let Monitoring::Local(selectors) = &self.monitoring else {
             return Err(SurveyError::Unfit(
-                "a quota can be given only to a server whose processes are here".to_owned(),
+                "only a server whose processes are on this host can be given a quota".to_owned(),
             ));
         };
-        self.limited = Some(limit(&ProcessTree::open(selectors, self.port.as_slice())?, cpus)?);
+        self.quota = Some(limit(&ProcessTree::open(selectors, self.port.as_slice())?, cpus)?);
         Ok(())
     }
 
-    /// Its CPUs, if they are this host's.
-    pub fn cpus_here(&self) -> Option<&[usize]> {
-        matches!(self.seen, Seen::Here(_)).then_some(&self.cpus)
+    /// The server's CPUs, if they are CPUs of this host.
+    pub fn local_cpus(&self) -> Option<&[usize]> {
+        matches!(self.monitoring, Monitoring::Local(_)).then_some(&self.cpus)
     }
 
-    /// What the monitor is to watch during a load, this often; its own thread stays on `pin`.
-    pub fn watched(&self, interval: Nanos, pin: Option<usize>) -> Option<MonitorTarget> {
+    /// What the monitor observes during a load. The monitor's own thread stays on the CPU `pin`.
+    pub fn watched(&self, interval: Nanos, pin: Option<usize>) -> Option<Watched> {
         let intervals = Intervals::every(interval);
-        match &self.seen {
-            Seen::Here(selectors) => Some(MonitorTarget::Local(MonitorConfig {
+        match &self.monitoring {
+            Monitoring::Local(selectors) => Some(Watched::Here(MonitorConfig {
                 processes: selectors.clone(),
                 ports: self.port.into_iter().collect(),
                 cpus: self.cpus.clone(),
@@ -101,32 +102,31 @@ impl Server {
                 intervals,
                 ..MonitorConfig::default()
             })),
-            Seen::There(config) => Some(MonitorTarget::Remote(RemoteConfig { intervals, ..config.clone() })),
-            Seen::BlackBox => None,
+            Monitoring::Remote(config) => Some(Watched::There(RemoteConfig { intervals, ..config.clone() })),
+            Monitoring::BlackBox => None,
         }
     }
 }
 
-/// Keeps the server to so many CPUs; undone by whichever of the two is there at the end.
 fn limit(tree: &ProcessTree, cpus: f64) -> Result<(LimitGuard, Guardian), SurveyError> {
     let mut guardian = Guardian::start().map_err(SurveyError::Guardian)?;
-    let guard = limit_tree(tree, cpus, |moved| guardian.announce(&Undo::Quota(moved.clone())))?;
+    let guard = limit_tree(tree, cpus, |moved| guardian.set_undo(&Undo::Quota(moved.clone())))?;
     Ok((guard, guardian))
 }
 
 fn pin(tree: &ProcessTree, cpus: &[usize]) -> Result<(PinGuard, Guardian), SurveyError> {
     let mut guardian = Guardian::start().map_err(SurveyError::Guardian)?;
-    let pin = pin_tree(tree, cpus, |former| guardian.announce(&Undo::Cpus(former.clone())))?;
+    let pin = pin_tree(tree, cpus, |former| guardian.set_undo(&Undo::Cpus(former.clone())))?;
     Ok((pin, guardian))
 }
 
-/// Whether anything accepts connections at `address`.
+/// Whether a server accepts connections at `address`.
 pub fn is_alive(address: SocketAddr) -> bool {
-    // One that is swamped takes no connection until it has got some of its backlog done.
+    // An overloaded server accepts no connection until it has worked off some of its backlog.
     TcpStream::connect_timeout(&address, Duration::from_secs(5)).is_ok()
 }
 
-/// What the reference server has really spent so far; `None` from any other server.
+/// The CPU time that the reference server has really spent so far; `None` for any other server.
 pub fn truth(address: SocketAddr) -> Option<Truth> {
     let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(1)).ok()?;
     stream.set_read_timeout(Some(Duration::from_secs(2))).ok()?;
@@ -137,7 +137,8 @@ pub fn truth(address: SocketAddr) -> Option<Truth> {
     response.starts_with(b"HTTP/1.1 200").then(|| serde_json::from_slice(&response[body..]).ok()).flatten()
 }
 
-/// The reference server in a process of its own, so that its CPU time is its own. Ends with its owner.
+/// The reference server, in a process of its own so that its CPU time can be told from the generator's. Dropping this ends
+/// the process.
 #[derive(Debug)]
 pub struct DemoServer {
     child: Child,
@@ -147,8 +148,8 @@ pub struct DemoServer {
 impl DemoServer {
     /// Starts `brimful target`, serving `service` on `cpu` with one worker.
     pub fn start(service: &str, cpu: Option<usize>, seed: u64) -> Result<DemoServer, SurveyError> {
-        let unfit = |what: String| SurveyError::Unfit(format!("cannot start the reference server: {what}"));
-        let program = std::env::current_exe().map_err(|error| unfit(error.to_string()))?;
+        let start_error = |reason: String| SurveyError::Unfit(format!("cannot start the reference server: {reason}"));
+        let program = std::env::current_exe().map_err(|error| start_error(error.to_string()))?;
         let mut command = Command::new(program);
         command.args(["target", "--listen", "127.0.0.1:0", "--service", service]);
         command.args(["--workers", "1", "--with-parent", "--seed", &seed.to_string()]);
@@ -156,14 +157,14 @@ impl DemoServer {
             command.args(["--cpus", &cpu.to_string()]);
         }
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit());
-        let mut child = command.spawn().map_err(|error| unfit(error.to_string()))?;
+        let mut child = command.spawn().map_err(|error| start_error(error.to_string()))?;
         let mut line = String::new();
-        let told = child.stdout.take().map(|out| BufReader::new(out).read_line(&mut line));
+        let read = child.stdout.take().map(|out| BufReader::new(out).read_line(&mut line));
         let url = line.trim().strip_prefix("listening on ").map(str::to_owned);
         let server = DemoServer { child, url: url.clone().unwrap_or_default() };
-        match (told, url) {
+        match (read, url) {
             (Some(Ok(_)), Some(_)) => Ok(server),
-            _ => Err(unfit("it did not say where it listens; see its message above".to_owned())),
+            _ => Err(start_error("it did not say where it listens; see its message above".to_owned())),
         }
     }
 
@@ -174,14 +175,14 @@ impl DemoServer {
 
 impl Drop for DemoServer {
     fn drop(&mut self) {
-        // Either fails only when it has ended already.
+        // Both fail only if the process has ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Classes of the demonstration: names and demands, drawn from the seed so that nobody knows them. They are work that
-/// touches memory and calls the kernel, so that what it costs depends on the load, as it does with real servers.
+/// Classes of the demonstration. Their demands are drawn from the seed, so that neither the user nor the survey knows them.
+/// The work touches memory and calls the kernel, so that its cost depends on the load, as it does on real servers.
 pub fn demo_service(seed: u64) -> String {
     use rand::{RngExt, SeedableRng};
     let mut rng = rand_pcg::Pcg64::seed_from_u64(seed);

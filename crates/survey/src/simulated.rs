@@ -1,28 +1,27 @@
-//! A bench without clock or network: the simulator of `brimful-model` answers the calls, and the Records are derived
-//! from them as those of real runs are. So the method is held against servers of which everything is known.
+//! A bench without clock or network: the simulator of `brimful-model` answers the calls, and Records are derived from them
+//! as from real runs. So the tests compare the method's results with servers whose parameters are known.
 //!
-//! The model's first station is the server's CPUs; the others belong to somebody else, but for `disk NAME`, a disk of its
-//! host. Its first classes are those of
-//! the workload, in that order; the rest is work that comes of itself, at the rates of the model.
+//! The model's first station is the server's CPUs. A station `disk NAME` is a disk of its host; all others are elsewhere.
+//! The model's first classes are those of the workload, in that order; the others are background work, at the rates of
+//! the model.
 
 mod broken;
 mod connections;
-mod foreseen;
+mod duration;
 mod full;
 mod gentle;
 mod holds;
 mod random;
 
 use crate::SurveyError;
-use crate::bench::{Answer, Bench, Hold};
-use crate::connections::{ConnectionLimit, Pool};
-use crate::foreseen::RUN_SET_UP;
-use crate::found::Setup;
-use crate::method::{Step, conduct};
+use crate::bench::{Answer, Bench, Hold, Pool};
+use crate::duration::RUN_SET_UP;
+use crate::method::conduct;
 use crate::predictions::ON_OFF;
-use crate::survey::{MAX_DELAY, MAX_LOAD};
-use crate::what_if::Change;
-use brimful_core::model::{ClassKind, Model, ModelClass, Scheduling, Station, StationKind};
+use crate::runner::Step;
+use crate::setup::{Change, ConnectionLimit, ConnectionPolicy, Gentleness, Header, PlannedChange, Setup};
+use crate::survey::{DEFAULT_MAX_DELAY, DEFAULT_MAX_LOAD};
+use brimful_core::model::{Class, ClassKind, Model, Scheduling, Station, StationKind};
 use brimful_core::record::{ClientCalibration, Generator, Record};
 use brimful_core::server::{
     CpuQuota, CpuShares, Disk, Kernel, Module, ModuleClass, ModuleServer, Program, Sampled, Server, ServerInterval,
@@ -41,82 +40,84 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::SystemTime;
 
-/// Intervals of the monitor and of the course of a run, as those of the real bench are: in seconds.
+/// Interval of the monitor and of the course of a run, the same as that of the real bench, in seconds.
 const INTERVAL_S: f64 = 0.031_25;
 
-/// A call is given up after this.
+/// Response timeout of a call.
 const TIMEOUT: Nanos = Nanos::from_secs(5);
-/// Bytes of a response.
+/// Size of a response, in bytes.
 const RESPONSE: u64 = 1_000;
 
-/// Makes of the server what it is at a rate; of a closed load, ∞.
+/// Changes the server for an offered rate, which is ∞ for a closed load.
 type UnderLoad = dyn Fn(&mut Model, f64);
-/// How the n-th call ends at a rate that was offered, if it fails.
+/// How the n-th call ends at an offered rate, if it fails.
 type Failure = dyn Fn(f64, u64) -> Option<End>;
 
-/// What is on the bench.
+/// A simulated server, and a log of what the survey did to it.
 struct Simulated {
     /// The server; the rates and populations of its first classes come from the load.
     server: Model,
-    /// CPUs that the server has; its workers are the servers of the first station.
+    /// CPUs of the server; the servers of the first station are its workers.
     cpus: u32,
-    /// Its programs: name, share of its CPU time, processes.
+    /// Programs of the server: name, share of its CPU time, number of processes.
     programs: Vec<(&'static str, f64, u64)>,
-    /// Whether other work is the server's own, such as collecting garbage.
+    /// Whether background work is the server's own, such as garbage collection.
     own_work: bool,
     under_load: Box<UnderLoad>,
     fails: Box<Failure>,
-    /// For which share of the time a quota stops it at a rate that was offered.
-    stopped: Box<dyn Fn(f64) -> f64>,
-    /// The share of its CPUs that it may use, as if each were that slow, and whether nothing may be changed about that.
+    /// Share of the time for which a quota stops the server, at an offered rate.
+    throttled: Box<dyn Fn(f64) -> f64>,
+    /// The change that the survey makes at its end.
     change: Option<Change>,
-    share: f64,
-    immovable: bool,
+    /// The share of its CPUs that the server may use. It is simulated as if each CPU were slower.
+    cpu_share: f64,
+    /// Whether the host refuses a quota.
+    refuses_quota: bool,
     client_max: Option<f64>,
-    /// Whether nothing showed that it cannot offer more.
+    /// Whether `client_max` is only a lower bound.
     client_may_offer_more: bool,
-    /// What it says of itself, if it has the Server Module.
-    module: Option<HasModule>,
-    /// Connections that it serves at a time, if it gives each a worker.
+    module: Option<SimulatedModule>,
+    /// Connections that the server serves at a time, if it gives each a worker.
     workers_for_connections: Option<u64>,
-    /// Whether nothing is seen of it but its answers.
-    unseen: bool,
-    /// Threads of its programs beside one for each process.
+    /// Whether only the answers of the server can be observed.
+    is_black_box: bool,
+    /// Threads of the programs beside one for each process.
     more_threads: u64,
-    /// What it answers with.
+    /// Status of the answers.
     status: u16,
-    /// The connections that the survey had its loads use, one choice after another.
+    /// The connections that the survey chose, one choice after another.
     pools: Vec<Pool>,
-    /// Of the survey: surveys of one seed have the same luck.
+    /// Seed of the survey.
     seed: u64,
-    /// How long a stranger's call may have to wait, if the survey is to be gentle.
+    /// Bound of the delay of other clients' calls, if the survey is gentle.
     max_delay: Option<Nanos>,
-    /// The server dies after so many runs.
+    /// Number of runs after which the server dies.
     lives: usize,
-    /// The loads that were offered, for whoever looks on.
+    /// The loads that were offered; shared so that a test can read it during the survey.
     offered: Rc<RefCell<Vec<Load>>>,
-    /// Seconds that each of them lasted, and of CPU time in it.
+    /// Length and CPU time of each of these loads, in seconds.
     worked: Vec<(f64, f64)>,
-    /// How long the server was left to rest, each time.
+    /// Length of each rest.
     rested: Vec<Nanos>,
-    /// How long all that was asked of the bench lasted.
+    /// Total time that the survey spent on the bench.
     spent: Nanos,
-    /// Seed and calls of the last run.
-    last: (u64, Vec<(f64, usize)>),
+    last_seed: u64,
+    /// Calls of the last run: when they came, in seconds, and their classes.
+    last_calls: Vec<(f64, usize)>,
 }
 
 /// A Server Module that measures one request in sixteen.
 #[derive(Clone, Copy)]
-struct HasModule {
-    /// Of a request's CPU time, how many seconds are outside of its phases.
+struct SimulatedModule {
+    /// CPU seconds of a request that the module does not see.
     outside_s: f64,
-    /// The station of which each place is a worker, if the server has no other.
+    /// The station whose servers are the workers, if it is not the first.
     workers: Option<usize>,
 }
 
-impl HasModule {
-    /// What it says of a server that was called so often by each class, and had so much work at each station.
-    fn saw(self, server: &Model, calls: &[(f64, usize)], work: &[f64], seconds: f64) -> Module {
+impl SimulatedModule {
+    /// The module's measurements of these calls, on a server with this many seconds of work at each station.
+    fn measurements(self, server: &Model, calls: &[(f64, usize)], work: &[f64], seconds: f64) -> Module {
         let cpu = &server.stations[0];
         let class = |(index, class): (usize, &ModelClass)| {
             let requests = calls.iter().filter(|(_, class)| *class == index).count() as u64;
@@ -142,7 +143,7 @@ impl HasModule {
 }
 
 impl Simulated {
-    /// A server of these stations that nothing disturbs. `demands`: stations × classes.
+    /// An undisturbed server of these stations. `demands`: stations × classes.
     fn new(stations: Vec<Station>, demands: Vec<Vec<f64>>) -> Simulated {
         let class = |index| ModelClass { name: format!("class {index}"), ..ModelClass::default() };
         Simulated {
@@ -157,15 +158,15 @@ impl Simulated {
             own_work: false,
             under_load: Box::new(|_, _| ()),
             fails: Box::new(|_, _| None),
-            stopped: Box::new(|_| 0.0),
+            throttled: Box::new(|_| 0.0),
             change: None,
-            share: 1.0,
-            immovable: false,
+            cpu_share: 1.0,
+            refuses_quota: false,
             client_max: Some(1e6),
             client_may_offer_more: false,
             module: None,
             workers_for_connections: None,
-            unseen: false,
+            is_black_box: false,
             more_threads: 0,
             status: 200,
             pools: Vec::new(),
@@ -176,16 +177,17 @@ impl Simulated {
             worked: Vec::new(),
             rested: Vec::new(),
             spent: Nanos::ZERO,
-            last: (0, Vec::new()),
+            last_seed: 0,
+            last_calls: Vec::new(),
         }
     }
 
-    /// One class that needs this long at a station.
+    /// A server of one station and one class.
     fn single(station: Station, demand_s: f64) -> Simulated {
         Simulated::new(vec![station], vec![vec![demand_s]])
     }
 
-    /// Beside the calls: work on the CPUs that goes before them.
+    /// Adds background work on the CPUs that has priority over the calls.
     fn with_other_work(mut self, rate: f64, demand_s: f64) -> Simulated {
         self.server.stations[0].scheduling = Scheduling::Preemptive;
         self.server.classes.iter_mut().for_each(|class| class.priority = 1);
@@ -198,7 +200,7 @@ impl Simulated {
     }
 
     /// The server under a load.
-    fn under(&self, workload: &Workload) -> Model {
+    fn under_load(&self, workload: &Workload) -> Model {
         let mut model = self.server.clone();
         let mix = workload.mix();
         let (rate, closed) = match workload.load {
@@ -206,7 +208,7 @@ impl Simulated {
             Some(Load::Closed { clients, think }) => (f64::INFINITY, Some((clients, think))),
             ref other => panic!("no survey offers {other:?}"),
         };
-        let mut populations = closed.map(|(clients, _)| shares_of(clients, &mix)).unwrap_or_default().into_iter();
+        let mut populations = closed.map(|(clients, _)| divide_clients(clients, &mix)).unwrap_or_default().into_iter();
         for (class, share) in model.classes.iter_mut().zip(&mix) {
             (class.rate, class.population) = match populations.next() {
                 None => (Some(rate * share), None),
@@ -218,17 +220,17 @@ impl Simulated {
             }
         }
         (self.under_load)(&mut model, rate);
-        model.demands[0].iter_mut().for_each(|demand| *demand /= self.share);
+        model.demands[0].iter_mut().for_each(|demand| *demand /= self.cpu_share);
         model
     }
 
-    /// Surveys it with calibration runs of this length.
+    /// Surveys the server. `level_s` is the survey's unit of time.
     fn survey(&mut self, mix: &[f64], level_s: f64) -> Survey {
         self.survey_with(mix, level_s, &mut |_| ())
     }
 
-    fn survey_with(&mut self, mix: &[f64], level_s: f64, news: &mut dyn FnMut(Step)) -> Survey {
-        conduct(&self.setup(mix, level_s), self, news).unwrap()
+    fn survey_with(&mut self, mix: &[f64], level_s: f64, listener: &mut dyn FnMut(Step)) -> Survey {
+        conduct(&self.setup(mix, level_s), self, listener).unwrap()
     }
 
     fn setup(&self, mix: &[f64], level_s: f64) -> Setup {
@@ -238,36 +240,38 @@ impl Simulated {
             ..Workload::single("GET", "/").classes.remove(0)
         };
         Setup {
-            started_at: SystemTime::UNIX_EPOCH,
-            version: String::new(),
-            command: Vec::new(),
-            url: "http://simulated/".to_owned(),
+            header: Header {
+                started_at: SystemTime::UNIX_EPOCH,
+                version: String::new(),
+                command: Vec::new(),
+                url: "http://simulated/".to_owned(),
+            },
             seed: self.seed,
             workload: Workload {
                 classes: self.server.classes.iter().zip(mix).map(class).collect(),
                 load: None,
                 tls: None,
             },
-            server_cpus: (0..if self.unseen { 0 } else { self.cpus as usize }).collect(),
+            server_cpus: (0..if self.is_black_box { 0 } else { self.cpus as usize }).collect(),
             client_cpus: Vec::new(),
             level: Nanos::from_secs_f64(level_s),
-            max_load: MAX_LOAD,
-            max_delay: self.max_delay.unwrap_or(MAX_DELAY),
-            gentle: self.max_delay.is_some(),
-            change: self.change,
-            lenient: false,
+            gentleness: Gentleness {
+                max_load: DEFAULT_MAX_LOAD,
+                max_delay: self.max_delay.unwrap_or(DEFAULT_MAX_DELAY),
+                after_calibration: self.max_delay.is_some(),
+            },
+            change: self.change.map(|change| PlannedChange { change, optional: false }),
+            connections: ConnectionPolicy { limit: ConnectionLimit::Pool, one_call_each: false, opened_ahead: false },
             shards: None,
-            connection_limit: ConnectionLimit::Pool,
-            new_connections: false,
-            opens_ahead: false,
         }
     }
 
-    /// By intervals of this length, and how busy each disk was.
-    fn server_seen(&self, intervals: Vec<(f64, f64)>, length_s: f64, disks: BTreeMap<String, Disk>) -> Server {
+    /// What the monitor reports. `intervals`: CPUs kept busy by the server and by others.
+    fn monitored(&self, intervals: Vec<(f64, f64)>, length_s: f64, disks: BTreeMap<String, Disk>) -> Server {
         let n = intervals.len().max(1) as f64;
         let mean = |figure: fn(&(f64, f64)) -> f64| intervals.iter().map(figure).sum::<f64>() / n;
-        let (own, others) = (mean(|i| i.0), mean(|i| i.1));
+        let own = mean(|interval| interval.0);
+        let others = mean(|interval| interval.1);
         let program = |(name, share, processes): &(&str, f64, u64)| Program {
             name: (*name).to_owned(),
             cores: own * share,
@@ -295,15 +299,16 @@ impl Simulated {
         }
     }
 
-    /// Of so many busy CPUs, by the server and by others.
+    /// Shares of CPU time, from the CPUs that the server and others kept busy.
     fn shares(&self, own: f64, others: f64) -> CpuShares {
         let share = |busy: f64| busy / f64::from(self.cpus);
         CpuShares { user: share(own), system: share(others), idle: 1.0 - share(own + others), ..CpuShares::default() }
     }
 
-    /// CPUs busy by the server and by others, from the seconds of work at the first station in an interval.
+    /// CPUs that the server and others kept busy, from the seconds of work at the first station, by class. The first
+    /// `calls` classes are calls.
     fn busy(&self, calls: usize, work: &[f64], length_s: f64) -> (f64, f64) {
-        let sum = |work: &[f64]| work.iter().sum::<f64>() / length_s * self.share;
+        let sum = |work: &[f64]| work.iter().sum::<f64>() / length_s * self.cpu_share;
         let station = &self.server.stations[0];
         let background = station.background * f64::from(station.servers);
         let (calls, other) = work.split_at(calls);
@@ -325,7 +330,7 @@ impl Bench for Simulated {
     }
 
     fn hold(&mut self, hold: &Hold) -> Result<u64, SurveyError> {
-        self.spent += hold.lasts;
+        self.spent += hold.opening;
         Ok(self.workers_for_connections.map_or(hold.connections, |workers| workers.min(hold.connections)))
     }
 
@@ -334,23 +339,22 @@ impl Bench for Simulated {
         Ok(())
     }
 
-    fn watch_idle(&mut self, lasts: Nanos) -> Result<Server, SurveyError> {
-        self.spent += lasts;
+    fn watch_idle(&mut self, duration: Nanos) -> Result<Server, SurveyError> {
+        self.spent += duration;
         let mut model = self.server.clone();
         let calls = model.classes.iter().position(|class| class.name == "other").unwrap_or(model.classes.len());
         model.classes[..calls].iter_mut().for_each(|class| class.rate = Some(0.0));
-        let intervals = (lasts.as_secs_f64() / INTERVAL_S).round() as usize;
-        let mut seen = vec![self.busy(0, &[], INTERVAL_S); intervals];
+        let intervals = (duration.as_secs_f64() / INTERVAL_S).round() as usize;
+        let mut busy = vec![self.busy(0, &[], INTERVAL_S); intervals];
         if model.classes.get(calls).is_some_and(|other| other.rate > Some(0.0)) {
-            seen.clear();
-            let see = |work: &[f64], seen: &mut Vec<(f64, f64)>| {
-                seen.push(self.busy(calls, work, INTERVAL_S));
-                seen.len() < intervals
-            };
-            let options = SimulationOptions::default();
-            follow(&model, &options, INTERVAL_S, |episode| see(&episode.work[0], &mut seen)).unwrap();
+            busy.clear();
+            follow(&model, &SimulationOptions::default(), INTERVAL_S, |episode| {
+                busy.push(self.busy(calls, &episode.work[0], INTERVAL_S));
+                busy.len() < intervals
+            })
+            .unwrap();
         }
-        Ok(self.server_seen(seen, INTERVAL_S, BTreeMap::new()))
+        Ok(self.monitored(busy, INTERVAL_S, BTreeMap::new()))
     }
 
     fn measure(&mut self, workload: &Workload, window: Nanos, seed: u64) -> Result<Record, SurveyError> {
@@ -360,16 +364,18 @@ impl Bench for Simulated {
             assert!(*clients <= workers, "{clients} clients starve one another at {workers} workers");
         }
         let arrivals = if is_on_off(&load) { vec![ON_AND_OFF; self.server.classes.len()] } else { Vec::new() };
-        self.last = (seed, Vec::new());
+        self.last_seed = seed;
+        self.last_calls = Vec::new();
         self.spent += window + RUN_SET_UP;
         self.offered.borrow_mut().push(load);
         let names: Vec<String> = workload.classes.iter().map(|class| class.name.clone()).collect();
         let account = Account::new(&names, window).in_intervals(Nanos::from_secs_f64(INTERVAL_S));
-        let mut calls = Calls { seen: Collector::new(account), window, last: window, number: 0 };
+        let mut calls = Calls { collector: Collector::new(account), window, last: window, number: 0 };
         let mut intervals = Vec::new();
         let options = SimulationOptions { seed, arrivals, ..SimulationOptions::default() };
-        let (mut now, mut work) = (0.0, vec![0.0; self.server.stations.len()]);
-        let present = follow(&self.under(workload), &options, INTERVAL_S, |episode| {
+        let mut now = 0.0;
+        let mut work = vec![0.0; self.server.stations.len()];
+        let unfinished = follow(&self.under_load(workload), &options, INTERVAL_S, |episode| {
             now += INTERVAL_S;
             if now < window.as_secs_f64() + INTERVAL_S / 2.0 {
                 intervals.push(self.busy(names.len(), &episode.work[0], INTERVAL_S));
@@ -377,34 +383,34 @@ impl Bench for Simulated {
             }
             let requests = episode.completed.into_iter().filter(|call| call.class < names.len());
             for call in requests {
-                self.last.1.push((call.began, call.class));
+                self.last_calls.push((call.began, call.class));
                 let status = self.status;
                 calls.ended(call, |number| (self.fails)(rate, number).or(Some(End::Completed { status })));
             }
             now < (window + TIMEOUT).as_secs_f64()
         });
-        let present = present.unwrap().into_iter().filter(|call| call.class < names.len());
-        for call in present {
-            self.last.1.push((call.began, call.class));
+        let unfinished = unfinished.unwrap().into_iter().filter(|call| call.class < names.len());
+        for call in unfinished {
+            self.last_calls.push((call.began, call.class));
             calls.ended(call, |_| None);
         }
         self.worked.push((window.as_secs_f64(), intervals.iter().map(|(own, _)| own * INTERVAL_S).sum()));
-        self.last.1.retain(|(began, _)| *began < window.as_secs_f64());
-        self.last.1.sort_by(|a, b| a.0.total_cmp(&b.0));
+        self.last_calls.retain(|(began, _)| *began < window.as_secs_f64());
+        self.last_calls.sort_by(|a, b| a.0.total_cmp(&b.0));
         let seconds = INTERVAL_S * intervals.len() as f64;
         let disk = |(station, work): (&Station, &f64)| {
             let name = station.name.strip_prefix("disk ")?;
             Some((name.to_owned(), Disk { utilization: work / seconds, ..Disk::default() }))
         };
         let disks = self.server.stations.iter().zip(&work).filter_map(disk).collect();
-        let mut server = self.server_seen(intervals, INTERVAL_S, disks);
-        server.module = self.module.map(|module| module.saw(&self.server, &self.last.1, &work, seconds));
-        let stopped = (self.stopped)(rate);
-        server.process[0].quota = (stopped > 0.0).then(|| CpuQuota {
+        let mut server = self.monitored(intervals, INTERVAL_S, disks);
+        server.module = self.module.map(|module| module.measurements(&self.server, &self.last_calls, &work, seconds));
+        let throttled = (self.throttled)(rate);
+        server.process[0].quota = (throttled > 0.0).then(|| CpuQuota {
             group: "/sys/fs/cgroup/web".to_owned(),
             cpus: 0.5,
             throttled_periods: 1.0,
-            throttled_s: stopped * window.as_secs_f64(),
+            throttled_s: throttled * window.as_secs_f64(),
         });
         let facts = Facts {
             started_at: String::new(),
@@ -421,62 +427,66 @@ impl Bench for Simulated {
                 threads: 1,
                 ..Generator::default()
             },
-            server: Some(server).filter(|_| !self.unseen),
+            server: Some(server).filter(|_| !self.is_black_box),
             http: None,
             tls: None,
             wants_tls: false,
             shards: Vec::new(),
         };
-        Ok(derive(&calls.seen.into_account(), facts))
+        Ok(derive(&calls.collector.into_account(), facts))
     }
 
     fn schedule(&self, workload: &Workload, window: Nanos, seed: u64) -> Result<Vec<(f64, usize)>, SurveyError> {
-        if seed == self.last.0 {
-            return Ok(self.last.1.clone());
+        if seed == self.last_seed {
+            return Ok(self.last_calls.clone());
         }
         let Some(load @ Load::Open { rate, .. }) = &workload.load else { panic!("no schedule of {workload:?}") };
         let mut rng = Pcg64Mcg::seed_from_u64(seed);
-        let (mut at, mut calls, mut on, mut until) = (0.0, Vec::new(), false, 0.0);
+        let mut calls = Vec::new();
+        let mut now = 0.0;
+        let mut is_on = false;
+        let mut switch_at = 0.0;
         let mix = workload.mix();
-        while at < window.as_secs_f64() {
-            if is_on_off(load) && at >= until {
-                (on, until) = (!on, at - 0.2 * (-rng.random::<f64>()).ln_1p());
+        while now < window.as_secs_f64() {
+            if is_on_off(load) && now >= switch_at {
+                is_on = !is_on;
+                switch_at = now - 0.2 * (-rng.random::<f64>()).ln_1p();
             }
             let factor = if !is_on_off(load) {
                 1.0
-            } else if on {
+            } else if is_on {
                 1.6
             } else {
                 0.4
             };
-            let next = at - (-rng.random::<f64>()).ln_1p() / (rate.0 * factor);
-            if is_on_off(load) && next > until {
-                at = until;
+            let next = now - (-rng.random::<f64>()).ln_1p() / (rate.0 * factor);
+            if is_on_off(load) && next > switch_at {
+                now = switch_at;
                 continue;
             }
-            at = next;
-            let mut left = rng.random::<f64>();
-            let chosen = mix.iter().position(|share| {
-                left -= share;
-                left < 0.0
+            now = next;
+            let mut remaining = rng.random::<f64>();
+            let class = mix.iter().position(|share| {
+                remaining -= share;
+                remaining < 0.0
             });
-            calls.push((at, chosen.unwrap_or(mix.len() - 1)));
+            calls.push((now, class.unwrap_or(mix.len() - 1)));
         }
-        calls.retain(|(at, _)| *at < window.as_secs_f64());
+        calls.retain(|(due, _)| *due < window.as_secs_f64());
         Ok(calls)
     }
 
     fn limit(&mut self, cpus: Option<f64>) -> Result<(), SurveyError> {
-        if self.immovable {
+        if self.refuses_quota {
             return Err(SurveyError::Unfit("not here".to_owned()));
         }
-        self.share = cpus.map_or(1.0, |cpus| cpus / f64::from(self.cpus));
+        self.cpu_share = cpus.map_or(1.0, |cpus| cpus / f64::from(self.cpus));
         Ok(())
     }
 
-    fn rest(&mut self, lasts: Nanos) {
-        self.rested.push(lasts);
-        self.spent += lasts;
+    fn rest(&mut self, duration: Nanos) {
+        self.rested.push(duration);
+        self.spent += duration;
     }
 
     fn is_alive(&self) -> bool {
@@ -492,26 +502,28 @@ impl Bench for Simulated {
     }
 }
 
-/// As [`ON_OFF`] says.
+/// The arrival process that [`ON_OFF`] describes, for the simulator.
 const ON_AND_OFF: Arrivals = Arrivals::Mmpp { rates: [1.6, 0.4], switching: [5.0, 5.0] };
 
 fn is_on_off(load: &Load) -> bool {
     matches!(load, Load::Open { arrivals, .. } if arrivals == ON_OFF)
 }
 
-/// The calls of a run, as its observer sees them.
+/// Turns simulated calls into the events that an observer sees.
 struct Calls {
-    seen: Collector,
+    collector: Collector,
     window: Nanos,
-    /// When the last one ended.
+    /// When the last call ended.
     last: Nanos,
+    /// Number of calls so far.
     number: u64,
 }
 
 impl Calls {
-    /// A call that was due in the window ended, as `failure` says of the n-th one.
+    /// Records the end of a call that was due in the window. `failure` says how the n-th call fails, if it does.
     fn ended(&mut self, call: Passage, failure: impl Fn(u64) -> Option<End>) {
-        let (class, due) = (ClassId(call.class as u16), Nanos::from_secs_f64(call.began));
+        let class = ClassId(call.class as u16);
+        let due = Nanos::from_secs_f64(call.began);
         if due >= self.window {
             return;
         }
@@ -533,12 +545,12 @@ impl Calls {
             Event::Ended(outcome),
         ];
         let mut call = PerCall::default();
-        events.iter().for_each(|event| self.seen.on(&mut call, event));
+        events.iter().for_each(|event| self.collector.on(&mut call, event));
     }
 }
 
-/// So many clients in the proportions of a mix, none of them cut in two.
-fn shares_of(clients: u64, mix: &[f64]) -> Vec<u32> {
+/// Divides whole clients in the proportions of a mix.
+fn divide_clients(clients: u64, mix: &[f64]) -> Vec<u32> {
     let wanted = |share: &f64| share * clients as f64;
     let mut counts: Vec<u32> = mix.iter().map(|share| wanted(share) as u32).collect();
     while counts.iter().copied().map(u64::from).sum::<u64>() < clients {

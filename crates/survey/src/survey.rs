@@ -1,12 +1,11 @@
-//! A survey of a server on this host: finds or starts the server, and leaves the rest to the method.
+//! The entry point: finds or starts the server, and leaves the rest to the method.
 
 use crate::SurveyError;
-use crate::connections::ConnectionLimit;
-use crate::found::Setup;
-use crate::method::{Step, conduct};
+use crate::method::conduct;
+use crate::runner::Step;
 use crate::server::{DemoServer, Server, demo_service};
 use crate::server_bench::ServerBench;
-use crate::what_if::Change;
+use crate::setup::{Change, ConnectionLimit, ConnectionPolicy, Gentleness, Header, PlannedChange, Setup};
 use brimful_core::survey::Survey;
 use brimful_core::workload::{Load, Workload};
 use brimful_core::{Nanos, Rate};
@@ -15,49 +14,50 @@ use brimful_run::{Crew, Endpoint, RunPlan};
 use std::sync::atomic::AtomicBool;
 use std::time::{Instant, SystemTime};
 
-/// The mean load of calibration where nothing is said, as a share of what the server can take.
-pub const MAX_LOAD: f64 = 0.3;
-/// How long a stranger's call may have to wait for those of calibration where nothing is said.
-pub const MAX_DELAY: Nanos = Nanos::from_millis(200);
+/// Default bound of the mean load during calibration, as a share of the server's capacity.
+pub(crate) const DEFAULT_MAX_LOAD: f64 = 0.3;
+/// Default bound of the time that a call of another client waits for the calls of calibration.
+pub(crate) const DEFAULT_MAX_DELAY: Nanos = Nanos::from_millis(200);
 
-/// What a survey is told.
+/// The options of a survey.
 #[derive(Clone, Debug)]
 pub struct SurveyPlan {
-    /// Which server.
+    /// The server.
     pub subject: Subject,
-    /// The load's shape; its endpoint, load and window are the survey's business.
-    pub like: RunPlan,
-    /// CPUs to keep the server on; none leaves it where it is.
+    /// The plan of a run; the survey chooses its load and its window.
+    pub template: RunPlan,
+    /// CPUs to keep the server on; `None` leaves it where it is.
     pub server_cpus: Option<Vec<usize>>,
-    /// What the lengths of all runs are shares of.
+    /// The unit of time: the length of every run is a multiple of it.
     pub level: Nanos,
-    /// The mean load of calibration, as a share of what the server can take; nothing else is measured then that loads it
-    /// more. Where nothing is said, calibration is that gentle and the rest of the survey is not.
+    /// Upper bound of the mean load during calibration, as a share of the server's capacity. If it is given, levels above it
+    /// are left out; without it, only calibration is gentle.
     pub max_load: Option<f64>,
-    /// The same for how long a stranger's call may have to wait for ours.
+    /// The longest that a call of another client may wait for ours during calibration. If it is given, levels above the
+    /// bound of the load are left out.
     pub max_delay: Option<Nanos>,
     /// How many connections open loads may have at once.
     pub connection_limit: ConnectionLimit,
-    /// What is to be changed in the end, after it was predicted.
+    /// A change of the server to predict, make and measure at the end.
     pub change: Option<Change>,
-    /// For the document.
+    /// The version of brimful that the document names.
     pub version: String,
 }
 
 /// The server to survey.
 #[derive(Clone, Debug)]
 pub enum Subject {
-    /// One that is running on this host: its processes.
-    Running(Vec<ProcessSelector>),
-    /// One on another host, through a `brimful watch --serve` there.
-    There(RemoteConfig),
-    /// One of which nothing is seen but its answers.
+    /// A server on this host: its processes.
+    Local(Vec<ProcessSelector>),
+    /// A server on another host, observed through `brimful watch --serve` there.
+    Remote(RemoteConfig),
+    /// A server that is observed by its answers alone.
     BlackBox,
     /// The reference server, started for the survey, with demands that only it knows.
     Demo,
 }
 
-/// The classes that `brimful target` serves in a demonstration with this seed, as a workload.
+/// The workload of the demonstration: the classes that the reference server serves there.
 pub fn demo_classes() -> Workload {
     let class = |name: &str, weight: f64| brimful_core::workload::RequestClass {
         name: name.to_owned(),
@@ -67,70 +67,79 @@ pub fn demo_classes() -> Workload {
     Workload { classes: vec![class("light", 0.8), class("heavy", 0.2)], load: None, tls: None }
 }
 
-/// Surveys a server, loaded by the crew if there is one, else by this process. Once the first level is measured there
-/// is always a document: what stopped it early is in it.
+/// Surveys a server. The load comes from the crew if there is one, else from this process. `listener` is told of each
+/// step. Once the first level is measured there is always a document: it also says what ended the survey early.
 ///
 /// # Errors
-/// [`SurveyError`] when the survey cannot begin.
+/// [`SurveyError`] if the survey failed before it measured a level.
 pub fn survey(
     plan: &SurveyPlan,
     crew: Option<Crew>,
     stop: &AtomicBool,
-    news: &mut dyn FnMut(Step),
+    listener: &mut dyn FnMut(Step),
 ) -> Result<Survey, SurveyError> {
-    // Which loads is the survey's business; whatever the workload says, it is another one.
-    let mut like = plan.like.clone().with_load(Load::poisson(Rate(1.0)));
-    let demo = match &plan.subject {
-        Subject::Running(_) | Subject::There(_) | Subject::BlackBox => None,
-        Subject::Demo => {
-            let cpu = plan.server_cpus.as_ref().and_then(|cpus| cpus.first().copied());
-            let server = DemoServer::start(&demo_service(like.seed), cpu, like.seed)?;
-            like.endpoint = Endpoint::resolve(&server.url, Nanos::from_secs(1))?;
-            Some(server)
-        }
-    };
-    like.validate()?;
-    if like.endpoint.port().is_none() {
-        let what = "a survey first finds out what this client can offer, against a server of its own that listens by TCP: \
-                    have this one listen on a port of 127.0.0.1 as well (`brimful load` takes its Unix socket)";
-        return Err(SurveyError::Unfit(what.to_owned()));
+    // The survey chooses the loads, so a load that the workload names is ignored.
+    let mut template = plan.template.clone().with_load(Load::poisson(Rate(1.0)));
+    let demo = start_demo(plan, &mut template)?;
+    template.validate()?;
+    if template.endpoint.port().is_none() {
+        let message = "a survey first measures what this client can offer, against a server of its own that listens on TCP: \
+                       have your server listen on a port of 127.0.0.1 as well (`brimful load` accepts its Unix socket)";
+        return Err(SurveyError::Unfit(message.to_owned()));
     }
     let server = match &plan.subject {
-        Subject::Running(selectors) => Server::find(&like.endpoint, selectors.clone(), plan.server_cpus.clone())?,
-        Subject::There(config) => Server::there(&like.endpoint, config.clone())?,
-        Subject::BlackBox => Server::black_box(&like.endpoint),
+        Subject::Local(selectors) => Server::local(&template.endpoint, selectors.clone(), plan.server_cpus.clone())?,
+        Subject::Remote(config) => Server::remote(&template.endpoint, config.clone())?,
+        Subject::BlackBox => Server::black_box(&template.endpoint),
         Subject::Demo => {
             let selectors = demo.iter().map(|demo| ProcessSelector::Pid(demo.pid())).collect();
-            Server::find(&like.endpoint, selectors, plan.server_cpus.clone())?
+            Server::local(&template.endpoint, selectors, plan.server_cpus.clone())?
         }
     };
-    let gentle = plan.max_load.is_some_and(|share| share < 1.0) || plan.max_delay.is_some();
-    let is_demo = demo.is_some();
-    if gentle && plan.change.is_some() && !is_demo {
-        let what = "what a change does is measured at full load: leave out --max-load and --max-delay, or --what-if";
-        return Err(SurveyError::Unfit(what.to_owned()));
+    let is_gentle = plan.max_load.is_some_and(|share| share < 1.0) || plan.max_delay.is_some();
+    if is_gentle && plan.change.is_some() && demo.is_none() {
+        let message =
+            "the effect of a change is measured at full load: leave out --max-load and --max-delay, or --what-if";
+        return Err(SurveyError::Unfit(message.to_owned()));
     }
+    let change = plan.change.filter(|_| !is_gentle);
     let setup = Setup {
-        started_at: SystemTime::now(),
-        version: plan.version.clone(),
-        command: like.command.clone(),
-        url: like.endpoint.url.clone(),
-        seed: like.seed,
-        workload: like.workload.clone(),
+        header: Header {
+            started_at: SystemTime::now(),
+            version: plan.version.clone(),
+            command: template.command.clone(),
+            url: template.endpoint.url.clone(),
+        },
+        seed: template.seed,
+        workload: template.workload.clone(),
         server_cpus: server.cpus.clone(),
-        client_cpus: like.cpus.clone(),
+        client_cpus: template.cpus.clone(),
         level: plan.level,
-        max_load: plan.max_load.unwrap_or(MAX_LOAD),
-        max_delay: plan.max_delay.unwrap_or(MAX_DELAY),
-        gentle,
-        change: plan.change.filter(|_| !gentle),
-        lenient: is_demo,
+        gentleness: Gentleness {
+            max_load: plan.max_load.unwrap_or(DEFAULT_MAX_LOAD),
+            max_delay: plan.max_delay.unwrap_or(DEFAULT_MAX_DELAY),
+            after_calibration: is_gentle,
+        },
+        change: change.map(|change| PlannedChange { change, optional: demo.is_some() }),
+        connections: ConnectionPolicy {
+            limit: plan.connection_limit,
+            one_call_each: template.connections.calls_per_connection == Some(1),
+            opened_ahead: template.tls.is_some() || template.connections.http2,
+        },
         shards: crew.as_ref().map(Crew::shards),
-        connection_limit: plan.connection_limit,
-        new_connections: like.connections.calls_per_connection == Some(1),
-        opens_ahead: like.tls.is_some() || like.connections.http2,
     };
     let began = Instant::now();
-    let survey = conduct(&setup, &mut ServerBench::new(like, server, crew, stop), news);
-    survey.map(|survey| Survey { elapsed_s: Some(began.elapsed().as_secs_f64()), ..survey })
+    let survey = conduct(&setup, &mut ServerBench::new(template, server, crew, stop), listener)?;
+    Ok(Survey { elapsed_s: Some(began.elapsed().as_secs_f64()), ..survey })
+}
+
+/// Starts the reference server if it is to be surveyed, and directs the runs at it.
+fn start_demo(plan: &SurveyPlan, template: &mut RunPlan) -> Result<Option<DemoServer>, SurveyError> {
+    if !matches!(plan.subject, Subject::Demo) {
+        return Ok(None);
+    }
+    let cpu = plan.server_cpus.as_ref().and_then(|cpus| cpus.first().copied());
+    let server = DemoServer::start(&demo_service(template.seed), cpu, template.seed)?;
+    template.endpoint = Endpoint::resolve(&server.url, Nanos::from_secs(1))?;
+    Ok(Some(server))
 }

@@ -1,11 +1,11 @@
-//! Which connections a survey uses, of servers that give each connection a worker and of others; and what the first look
-//! says of a server that answers nothing but redirects or errors.
+//! Which connections a survey uses, for servers that give each connection a worker and for others; and how the survey ends
+//! if the server only redirects.
 
 use super::broken::cpu;
 use super::full::queue;
 use super::*;
 
-/// The most clients of any closed load that was offered.
+/// The most clients of all closed loads that were offered.
 fn most_clients(bench: &Simulated) -> u64 {
     let clients = |load: &Load| if let Load::Closed { clients, .. } = load { *clients } else { 0 };
     bench.offered.borrow().iter().map(clients).max().unwrap()
@@ -18,11 +18,11 @@ fn a_server_that_gives_each_connection_a_worker_is_surveyed_by_as_many_connectio
         bench.workers_for_connections = Some(workers.into());
         let survey = bench.survey(&[1.0], 20.0);
         let workers = u64::from(workers);
-        assert_eq!(bench.pools.last().unwrap().most, Some(workers));
+        assert_eq!(bench.pools.last().unwrap().size, Some(workers));
         assert_eq!(most_clients(&bench), workers, "the capacity is that of all workers");
         assert_eq!(survey.connections.served_at_once, Some(workers));
-        let said = format!("This server serves {workers} connections at a time: the survey uses {workers}.");
-        assert_eq!(survey.connections.to_string(), said);
+        let summary = format!("This server serves {workers} connections at a time: the survey uses {workers}.");
+        assert_eq!(survey.connections.to_string(), summary);
         assert_eq!(survey.bottleneck.as_deref(), Some("workers"), "{:?}", survey.bottleneck_evidence);
         assert_eq!(u64::from(survey.model.stations[0].servers), workers, "{:?}", survey.model.stations);
         assert!(survey.saturation_rate.error.unwrap().abs() < 0.05, "{workers}: {:?}", survey.saturation_rate);
@@ -34,7 +34,7 @@ fn a_server_of_one_connection_at_a_time_is_surveyed_by_one() {
     let mut bench = Simulated::single(cpu(1), 0.001);
     bench.workers_for_connections = Some(1);
     let survey = bench.survey(&[1.0], 20.0);
-    assert_eq!((bench.pools.last().unwrap().most, most_clients(&bench)), (Some(1), 1));
+    assert_eq!((bench.pools.last().unwrap().size, most_clients(&bench)), (Some(1), 1));
     assert!(survey.stopped.is_none(), "{:?}", survey.verdict);
     assert!(survey.saturation_rate.error.unwrap().abs() < 0.05, "{:?}", survey.saturation_rate);
 }
@@ -43,17 +43,17 @@ fn a_server_of_one_connection_at_a_time_is_surveyed_by_one() {
 fn a_server_of_many_connections_is_surveyed_through_a_pool() {
     let mut bench = Simulated::single(cpu(1), 0.001);
     let survey = bench.survey(&[1.0], 3.0);
-    assert_eq!(bench.pools, [Pool { most: Some(32), warm: 0 }]);
+    assert_eq!(bench.pools, [Pool { size: Some(32), opened_ahead: 0 }]);
     assert_eq!((survey.connections.most, survey.connections.served_at_once), (Some(32), None));
 }
 
-/// Calls that wait for something else need more connections than a server of calls that only compute.
+/// Calls that wait for another server need more connections than calls that only compute.
 #[test]
 fn the_pool_is_as_large_as_slow_answers_need_it() {
     let delay = Station { name: "elsewhere".to_owned(), kind: StationKind::Delay, ..Station::default() };
     let mut bench = Simulated::new(vec![cpu(1), delay], vec![vec![0.001], vec![0.05]]);
     let survey = bench.survey(&[1.0], 20.0);
-    let most = bench.pools.last().unwrap().most.unwrap();
+    let most = bench.pools.last().unwrap().size.unwrap();
     assert!(
         most > 60,
         "{most} connections are fewer than the calls under way at the capacity: {:?} {:?}",

@@ -1,13 +1,13 @@
-//! What is full when a server takes no more is named, and its capacity predicted.
+//! The resource that saturates is named, and the capacity is predicted from it.
 
 use super::broken::cpu;
 use super::*;
 
-/// What light load does not show, clients who leave the server no rest do.
+/// Asserts that the survey names the bottleneck, and predicts the capacity although calibration's open loads are light.
 pub(super) fn has_its_capacity_predicted(bench: &mut Simulated, full: &str) -> Survey {
     let survey = bench.survey(&[1.0], 20.0);
-    let said = survey.bottleneck_evidence.as_deref();
-    assert_eq!(survey.bottleneck.as_deref(), Some(full), "{said:?}");
+    let evidence = survey.bottleneck_evidence.as_deref();
+    assert_eq!(survey.bottleneck.as_deref(), Some(full), "{evidence:?}");
     assert!(survey.saturation_rate.error.unwrap().abs() < 0.03, "{:?}", survey.saturation_rate);
     assert!(survey.model.stations.iter().any(|station| station.name == full), "{:?}", survey.model.stations);
     survey
@@ -17,12 +17,12 @@ pub(super) fn queue(name: &str, servers: u32) -> Station {
     Station { name: name.to_owned(), servers, scv: 0.1, scheduling: Scheduling::Fcfs, ..Station::default() }
 }
 
-fn says(survey: &Survey, what: &str) {
-    let said = survey.bottleneck_evidence.as_deref().unwrap_or_default();
-    assert!(said.starts_with(what), "{said}");
+fn evidence_starts_with(survey: &Survey, text: &str) {
+    let evidence = survey.bottleneck_evidence.as_deref().unwrap_or_default();
+    assert!(evidence.starts_with(text), "{evidence}");
 }
 
-/// Calls that come together cost less, so more clients always get more done; the CPU is full nevertheless.
+/// Calls that arrive together cost less, so more clients always complete more calls; the CPU is full nevertheless.
 #[test]
 fn a_cpu_that_is_busy_is_full_although_throughput_grows() {
     let mut bench = Simulated::single(cpu(1), 0.001);
@@ -41,11 +41,11 @@ fn a_cpu_that_is_busy_is_full_although_throughput_grows() {
 fn a_backend_of_one_place() {
     let mut bench = Simulated::new(vec![cpu(1), queue("database", 1)], vec![vec![0.001], vec![0.001_25]]);
     let survey = has_its_capacity_predicted(&mut bench, "lock or backend");
-    says(
+    evidence_starts_with(
         &survey,
         "one call at a time, by elimination, or the only worker of server; with 32 clients at once, the CPUs",
     );
-    // It is a station with a demand of its own, beside the CPUs.
+    // The backend is a station with a demand of its own, beside the CPUs.
     let held = survey.demands.iter().find(|demand| demand.station == "lock or backend").unwrap();
     assert!((held.seconds / 0.001_25 - 1.0).abs() < 0.03, "{held:?}");
 }
@@ -55,7 +55,7 @@ fn a_backend_of_several_places() {
     let mut bench = Simulated::new(vec![cpu(1), queue("database", 4)], vec![vec![0.000_2], vec![0.005]]);
     bench.programs = vec![("server", 1.0, 20)];
     let survey = has_its_capacity_predicted(&mut bench, "backend pool");
-    says(&survey, "4 calls at a time, by elimination; ");
+    evidence_starts_with(&survey, "4 calls at a time, by elimination; ");
     assert_eq!(survey.model.stations[1].servers, 4);
 }
 
@@ -64,7 +64,10 @@ fn workers_by_their_number() {
     let mut bench = Simulated::new(vec![cpu(1), queue("children", 8)], vec![vec![0.000_2], vec![0.02]]);
     bench.programs = vec![("nginx", 0.1, 3), ("php-fpm8.2", 0.9, 9)];
     let survey = has_its_capacity_predicted(&mut bench, "workers");
-    says(&survey, "8 at a time, as many as php-fpm8.2 has processes beside one that would be their master; ");
+    evidence_starts_with(
+        &survey,
+        "8 at a time, as many as php-fpm8.2 has processes beside one that would be their master; ",
+    );
     assert_eq!(survey.model.stations[0].servers, 8);
 }
 
@@ -72,20 +75,21 @@ fn workers_by_their_number() {
 #[test]
 fn threads_that_sleep() {
     let mut bench = Simulated::new(vec![cpu(1), queue("sleep", 16)], vec![vec![0.000_2], vec![0.008]]);
-    (bench.programs, bench.more_threads) = (vec![("server", 1.0, 1)], 17);
+    bench.programs = vec![("server", 1.0, 1)];
+    bench.more_threads = 17;
     let survey = has_its_capacity_predicted(&mut bench, "workers");
     assert!(survey.bottleneck_evidence.unwrap().contains(" at a time, as many as "));
 }
 
-/// Processes and threads say nothing here, and what the server says of its workers does.
+/// Here the numbers of processes and threads are no evidence, but the Server Module's count of workers is.
 #[test]
 fn workers_by_the_servers_own_count() {
     let mut bench = Simulated::new(vec![cpu(1), queue("children", 8)], vec![vec![0.000_2], vec![0.02]]);
     bench.programs = vec![("apache2", 1.0, 40)];
-    bench.module = Some(HasModule { outside_s: 0.000_05, workers: Some(1) });
+    bench.module = Some(SimulatedModule { outside_s: 0.000_05, workers: Some(1) });
     let survey = has_its_capacity_predicted(&mut bench, "workers");
-    let said = survey.bottleneck_evidence.as_deref().unwrap_or_default();
-    assert!(said.contains(" of 8 workers busy, as the server itself counts them; "), "{said}");
+    let evidence = survey.bottleneck_evidence.as_deref().unwrap_or_default();
+    assert!(evidence.contains(" of 8 workers busy, as the server itself counts them; "), "{evidence}");
     assert_eq!(survey.model.stations[0].servers, 8);
 }
 
@@ -94,14 +98,14 @@ fn fewer_workers_than_cpus() {
     let mut bench = Simulated::single(cpu(1), 0.001);
     bench.cpus = 2;
     let survey = has_its_capacity_predicted(&mut bench, "workers");
-    says(&survey, "one call at a time, on a CPU all the time: a single thread, or a lock");
+    evidence_starts_with(&survey, "one call at a time, on a CPU all the time: a single thread, or a lock");
 }
 
 #[test]
 fn a_quota_that_is_used_up_leaves_the_cpus_no_more() {
     let mut bench = Simulated::single(cpu(1), 0.001);
     bench.cpus = 2;
-    bench.stopped = Box::new(|rate| if rate.is_infinite() { 0.4 } else { 0.0 });
+    bench.throttled = Box::new(|rate| if rate.is_infinite() { 0.4 } else { 0.0 });
     let survey = has_its_capacity_predicted(&mut bench, "cpu");
     assert!(survey.bottleneck_evidence.unwrap().ends_with("all that the quota of 0.500 CPUs leaves server"));
 }
@@ -114,9 +118,9 @@ fn a_disk() {
     assert!((held.seconds / 0.004 - 1.0).abs() < 0.03, "{held:?}");
 }
 
-/// Classes that need the disk to different degrees are told apart by themselves.
+/// Visits by one class alone show how much of the disk each class needs.
 #[test]
-fn a_disk_that_one_class_needs_more() {
+fn a_disk_that_one_class_uses_more() {
     let mut bench = Simulated::new(vec![cpu(1), queue("disk sda", 1)], vec![vec![0.001, 0.001], vec![0.002, 0.006]]);
     let survey = bench.survey(&[0.5, 0.5], 20.0);
     let held: Vec<f64> = survey.demands[2..].iter().map(|demand| demand.seconds).collect();
@@ -124,11 +128,11 @@ fn a_disk_that_one_class_needs_more() {
 }
 
 #[test]
-fn a_call_spends_its_time_in_programs() {
+fn cpu_time_is_divided_among_programs() {
     let mut bench = Simulated::single(cpu(1), 0.001);
     bench.programs = vec![("nginx", 0.2, 2), ("php-fpm8.2", 0.8, 9)];
     let survey = has_its_capacity_predicted(&mut bench, "cpu");
-    says(&survey, "100 % busy with 32 clients at once");
+    evidence_starts_with(&survey, "100 % busy with 32 clients at once");
     let [php, nginx] = &survey.programs[..] else { panic!("{:?}", survey.programs) };
     assert_eq!((php.name.as_str(), php.processes, nginx.name.as_str()), ("php-fpm8.2", 9, "nginx"));
     assert!((php.share - 0.8).abs() < 1e-6 && (php.demand_s / 0.000_8 - 1.0).abs() < 0.03, "{php:?}");
@@ -139,7 +143,7 @@ fn a_call_spends_its_time_in_programs() {
 #[test]
 fn a_black_box_has_its_capacity_and_response_times_predicted() {
     let mut bench = Simulated::single(Station { scv: 0.5, ..cpu(1) }, 0.001);
-    bench.unseen = true;
+    bench.is_black_box = true;
     let survey = bench.survey(&[1.0], 20.0);
     assert!(survey.saturation_rate.error.unwrap().abs() < 0.03, "{:?}", survey.saturation_rate);
     assert_eq!((survey.bottleneck.as_deref(), &*survey.demands[0].station), (Some("server"), "server"));

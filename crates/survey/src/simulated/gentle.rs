@@ -1,17 +1,18 @@
-//! Surveys so gentle that one client, or a few, are let at the server: what it can take is extrapolated.
+//! Surveys so gentle that only one client or a few load the server: the capacity is extrapolated.
 
 use super::random::{quantile, server};
 use super::*;
 use brimful_model::saturation_rate;
 
-/// How many servers.
+/// Number of servers.
 const SERVERS: usize = 16;
 
 #[test]
-fn capacity_that_is_extrapolated_has_an_interval_as_wide_as_that_deserves() {
-    // A pool that nothing fills shows in nothing.
+fn the_interval_of_an_extrapolated_capacity_is_wide_enough() {
+    // A pool that is never full cannot be observed, so servers with one are left out.
     let bound_by_cpu = (1..).map(server).filter(|bench| bench.server.stations[1].kind == StationKind::Delay);
-    let (mut held, mut widths) = (0, Vec::new());
+    let mut held = 0;
+    let mut widths = Vec::new();
     for (seed, mut bench) in bound_by_cpu.take(SERVERS).enumerate() {
         bench.seed = seed as u64;
         bench.max_delay = Some(Nanos::from_micros(100));
@@ -29,21 +30,21 @@ fn capacity_that_is_extrapolated_has_an_interval_as_wide_as_that_deserves() {
 }
 
 #[test]
-fn what_was_inflicted_is_what_was_measured_and_not_what_was_allowed() {
+fn the_reported_impact_is_the_measured_one() {
     let service = Station { name: "cpu".to_owned(), scheduling: Scheduling::Fcfs, scv: 0.25, ..Station::default() };
     let mut bench = Simulated::single(service, 0.001).with_other_work(10.0, 0.002);
     bench.own_work = true;
-    let inflicted = bench.survey(&[1.0], 8.0).inflicted.unwrap();
-    // Every load of calibration was followed by a rest; before them there was a first look.
+    let impact = bench.survey(&[1.0], 8.0).inflicted.unwrap();
+    // A rest followed every load of calibration. The load before those is the first look.
     let calibration = &bench.worked[1..=bench.rested.len()];
     let rested: f64 = bench.rested.iter().map(|rest| rest.as_secs_f64()).sum();
     let loaded: f64 = calibration.iter().map(|(seconds, _)| seconds).sum();
     let work: f64 = calibration.iter().map(|(_, work)| work).sum();
     let truth = (work + 10.0 * 0.002 * rested) / (loaded + rested);
-    assert!((inflicted.mean_load - truth).abs() < 0.01, "{inflicted:?} where {truth} is true");
-    assert!(inflicted.max_load == Some(0.3) && truth < 0.3, "{truth}");
-    // As long as that many calls of a millisecond take, and somewhat longer than they do on average.
-    let mean = inflicted.most_clients as f64 * 0.001;
-    assert!((mean..2.0 * mean).contains(&inflicted.longest_wait_s), "{inflicted:?}");
-    assert_eq!(inflicted.max_delay_s, Some(0.2));
+    assert!((impact.mean_load - truth).abs() < 0.01, "{impact:?} where {truth} is true");
+    assert!(impact.max_load == Some(0.3) && truth < 0.3, "{truth}");
+    // The longest wait exceeds the mean time of that many calls of a millisecond.
+    let mean = impact.most_clients as f64 * 0.001;
+    assert!((mean..2.0 * mean).contains(&impact.longest_wait_s), "{impact:?}");
+    assert_eq!(impact.max_delay_s, Some(0.2));
 }

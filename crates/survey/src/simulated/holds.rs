@@ -1,4 +1,4 @@
-//! Servers that are as the model takes them to be: what is predicted is what is true, and what is then measured.
+//! Servers that satisfy the model's assumptions: the predictions agree with the truth and with the measurements.
 
 use super::*;
 use brimful_core::model::IdleCost;
@@ -16,8 +16,7 @@ fn station(name: &str, kind: StationKind) -> Station {
     Station { name: name.to_owned(), kind, ..Station::default() }
 }
 
-/// Surveys it and holds what was predicted against the formulas for the server that was simulated, and against what was
-/// measured of it.
+/// Asserts that the predictions agree with the formulas for the simulated server, and with the survey's measurements.
 fn is_predicted_well(mut bench: Simulated, mix: &[f64], level_s: f64) {
     let survey = bench.survey(mix, level_s);
     assert!(survey.verdict.valid && survey.stopped.is_none(), "{:#?}", survey.verdict);
@@ -43,7 +42,7 @@ fn is_predicted_well(mut bench: Simulated, mix: &[f64], level_s: f64) {
         let predicted = level.steady_response_s.unwrap();
         assert!(off(predicted, truth) < RESPONSE, "{}: {predicted} where {truth} is true", level.fraction);
         let half_width = response.measured_ci95_half_width.unwrap() / response.measured.unwrap();
-        // Service that varies more than it shows in waits looks like a host that does.
+        // Variable service times look like a variable host, so either part of the error may be the small one.
         let error = response.error.unwrap().abs().min(response.error_of_model().unwrap().abs());
         assert!(error < RESPONSE + half_width || response.holds() == Some(true), "{}: {response:?}", level.fraction);
     }
@@ -65,17 +64,17 @@ fn several_classes() {
     is_predicted_well(bench, &[0.75, 0.25], 200.0);
 }
 
-/// How classes differ and how variable service is, the server measures itself.
+/// The Server Module measures the demand of each class and the variability of service times.
 #[test]
-fn several_classes_that_the_server_tells_apart() {
+fn several_classes_measured_by_the_server_module() {
     let mut bench = Simulated::new(vec![cpu(1, 0.25)], vec![vec![0.000_8, 0.001_6]]);
-    bench.module = Some(HasModule { outside_s: 0.000_3, workers: None });
+    bench.module = Some(SimulatedModule { outside_s: 0.000_3, workers: None });
     let survey = bench.survey(&[0.75, 0.25], 200.0);
     let inside = survey.inside.unwrap();
     assert!((inside.scv.unwrap() - 0.25).abs() < 0.01 && !inside.takes_turns, "{inside:?}");
     assert!(inside.scv_ci95_half_width.is_some_and(|half| half < 0.02) && inside.workers.is_none(), "{inside:?}");
     let scv = survey.model.stations[0].scv;
-    assert!((scv - 0.25).abs() < 0.05, "measured, and kept to: {scv}");
+    assert!((scv - 0.25).abs() < 0.05, "the fit keeps the measured value: {scv}");
     for (demand, truth) in survey.demands.iter().zip([0.000_8, 0.001_6]) {
         assert!((demand.seconds / truth - 1.0).abs() < SATURATION, "{demand:?}");
     }
@@ -90,7 +89,7 @@ fn several_stations() {
 }
 
 #[test]
-fn demands_that_fade_with_idleness_and_other_work_that_is_always_there() {
+fn demands_that_fall_with_load_and_constant_other_work() {
     let waking = IdleCost { seconds: 0.000_5, power: 2 };
     let cpu = Station { idle_cost: Some(waking), background: 0.05, ..cpu(1, 0.25) };
     is_predicted_well(Simulated::single(cpu, 0.001), &[1.0], 200.0);
@@ -103,24 +102,24 @@ fn variable_service_and_workers_that_share_a_cpu() {
     is_predicted_well(Simulated::single(shared, 0.001), &[1.0], 400.0);
 }
 
-/// Predictions are in the hands of whoever looks on before any of the levels is offered, and the document has those.
+/// The listener gets the predictions before any held-out level is offered, and the document contains the same ones.
 #[test]
-fn what_is_predicted_is_handed_over_before_it_is_measured() {
+fn predictions_are_announced_before_they_are_measured() {
     let mut bench = Simulated::single(cpu(1, 1.0), 0.001);
     let offered = bench.offered.clone();
-    let mut handed_over = None;
+    let mut announced = None;
     let survey = bench.survey_with(&[1.0], 5.0, &mut |step| match step {
         Step::Predicted(predictions) => {
-            assert!(handed_over.is_none());
-            handed_over = Some((offered.borrow().len(), predictions));
+            assert!(announced.is_none());
+            announced = Some((offered.borrow().len(), predictions));
         }
-        Step::Level(level) => assert_eq!(level.role == Role::Calibration, handed_over.is_none()),
-        Step::Begin(..) | Step::Foreseen(_) | Step::Note(_) => {}
+        Step::Level(level) => assert_eq!(level.role == Role::Calibration, announced.is_none()),
+        Step::Begin(..) | Step::EstimatedDuration(_) | Step::Note(_) => {}
     });
-    let (before, predictions) = handed_over.unwrap();
+    let (before, predictions) = announced.unwrap();
     assert_eq!(survey.saturation_rate.predicted, Some(predictions.saturation));
     let rates = |loads: &[Load]| -> Vec<f64> {
-        // Anchors, which are closed, have none.
+        // Anchors are closed and have no rate.
         let rate = |load: &Load| if let Load::Open { rate, .. } = load { Some(rate.0) } else { None };
         loads.iter().filter_map(rate).collect()
     };

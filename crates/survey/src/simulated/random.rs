@@ -1,14 +1,15 @@
-//! Servers of all kinds, drawn at random: how far off predictions are over all of them, and how many of the intervals
-//! hold that were to hold nine times in ten.
+//! Random servers of all kinds: the errors of the predictions over all of them, and the share of 90 % intervals that contain
+//! the measurement.
 
 use super::*;
 use brimful_core::model::IdleCost;
 use brimful_core::survey::{Comparison, Role};
 
-/// How many servers. Each takes half a second.
+/// Number of servers. Each takes half a second.
 const SERVERS: u64 = 50;
 
-/// One of them: it may pay for waking up, vary in its service, spend time elsewhere, and be short of places there.
+/// A random server. Waking up may cost time, service times may vary, and calls may spend time elsewhere, where the number of
+/// places may be limited.
 pub(super) fn server(seed: u64) -> Simulated {
     let mut rng = Pcg64Mcg::seed_from_u64(seed);
     let mut between = |low: f64, high: f64| low + (high - low) * rng.random::<f64>();
@@ -40,79 +41,79 @@ pub(super) fn quantile(mut values: Vec<f64>, q: f64) -> f64 {
     values[((values.len() - 1) as f64 * q).round() as usize]
 }
 
-/// The same on a host whose speed changes from one run to the next, by so much (a standard deviation) and in part as it
-/// was before.
-fn on_a_host_that_drifts(seed: u64, spread: f64) -> Simulated {
+/// The same server on a host whose speed changes from run to run. `spread` is the standard deviation; half of each
+/// deviation persists in the next run.
+fn on_drifting_host(seed: u64, spread: f64) -> Simulated {
     let mut bench = server(seed);
     let drift = RefCell::new((Pcg64Mcg::seed_from_u64(seed ^ 77), 0.0_f64));
     bench.under_load = Box::new(move |model, _| {
-        let (rng, at) = &mut *drift.borrow_mut();
+        let (rng, log_slowness) = &mut *drift.borrow_mut();
         let normal = (0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0;
-        *at = 0.5 * *at + 0.75_f64.sqrt() * spread * normal;
-        model.demands[0].iter_mut().for_each(|demand| *demand *= at.exp());
+        *log_slowness = 0.5 * *log_slowness + 0.75_f64.sqrt() * spread * normal;
+        model.demands[0].iter_mut().for_each(|demand| *demand *= log_slowness.exp());
     });
     bench
 }
 
-/// What surveys of all servers were off by, and how many of their intervals held.
+/// Relative errors of the predictions of all surveys, and how many intervals contain the measurement.
 #[derive(Default)]
-struct Seen {
+struct Errors {
     saturation: Vec<f64>,
-    /// Mean at 80 % load.
+    /// Of mean response times at 80 % load.
     response: Vec<f64>,
     utilization: Vec<f64>,
-    /// And of how many.
-    held: (f64, f64),
+    intervals_held: f64,
+    intervals: f64,
 }
 
-impl Seen {
-    fn of(surveys: impl Iterator<Item = Survey>) -> Seen {
-        let mut seen = Seen::default();
+impl Errors {
+    fn collect(surveys: impl Iterator<Item = Survey>) -> Errors {
+        let mut errors = Errors::default();
         for survey in surveys {
             assert!(survey.stopped.is_none(), "{:?}", survey.stopped);
-            seen.see(&survey.saturation_rate);
-            seen.saturation.push(survey.saturation_rate.error.unwrap().abs());
+            errors.count_interval(&survey.saturation_rate);
+            errors.saturation.push(survey.saturation_rate.error.unwrap().abs());
             for level in survey.levels.iter().filter(|level| level.role == Role::HeldOut) {
                 let percentiles = level.response_percentiles_s;
                 let figures = [level.response_time_s, level.utilization, percentiles.p50, percentiles.p95];
-                figures.iter().for_each(|figure| seen.see(figure));
+                figures.iter().for_each(|figure| errors.count_interval(figure));
                 if level.workload == "mix" {
-                    seen.utilization.push(level.utilization.error.unwrap().abs());
+                    errors.utilization.push(level.utilization.error.unwrap().abs());
                     if (level.fraction - 0.8).abs() < 1e-9 {
-                        seen.response.push(level.response_time_s.error.unwrap().abs());
+                        errors.response.push(level.response_time_s.error.unwrap().abs());
                     }
                 }
             }
         }
-        seen
+        errors
     }
 
-    fn see(&mut self, comparison: &Comparison) {
-        self.held.0 += f64::from(u8::from(comparison.holds().unwrap()));
-        self.held.1 += 1.0;
+    fn count_interval(&mut self, comparison: &Comparison) {
+        self.intervals_held += f64::from(u8::from(comparison.holds().unwrap()));
+        self.intervals += 1.0;
     }
 
-    /// Median and worst of each may be so much.
+    /// Asserts bounds of the median and of the largest error of each figure, and of the share of intervals that hold.
     fn is_within(&self, saturation: (f64, f64), response: (f64, f64), utilization: (f64, f64), held: [f64; 2]) {
         let figures = [&self.saturation, &self.response, &self.utilization];
         let found = figures.map(|errors| (quantile(errors.clone(), 0.5), quantile(errors.clone(), 1.0)));
-        let share = self.held.0 / self.held.1;
-        println!("{found:?}, {share} of {} intervals hold", self.held.1);
+        let share = self.intervals_held / self.intervals;
+        println!("{found:?}, {share} of {} intervals hold", self.intervals);
         for (found, allowed) in found.into_iter().zip([saturation, response, utilization]) {
             assert!(found.0 < allowed.0 && found.1 < allowed.1, "{found:?} where {allowed:?} is allowed");
         }
-        assert!((held[0]..=held[1]).contains(&share), "{share} of {} intervals hold", self.held.1);
+        assert!((held[0]..=held[1]).contains(&share), "{share} of {} intervals hold", self.intervals);
     }
 }
 
 #[test]
-fn predictions_are_close_and_as_many_intervals_hold_as_should() {
-    let seen = Seen::of((1..=SERVERS).map(|seed| server(seed).survey(&[1.0], 8.0)));
-    seen.is_within((0.02, 0.08), (0.08, 0.25), (0.02, 0.15), [0.87, 0.95]);
+fn predictions_are_close_and_nine_in_ten_intervals_hold() {
+    let errors = Errors::collect((1..=SERVERS).map(|seed| server(seed).survey(&[1.0], 8.0)));
+    errors.is_within((0.02, 0.08), (0.08, 0.25), (0.02, 0.15), [0.87, 0.95]);
 }
 
 #[test]
-fn intervals_hold_on_a_host_that_drifts() {
-    let seen = Seen::of((1..=SERVERS).map(|seed| on_a_host_that_drifts(seed, 0.08).survey(&[1.0], 8.0)));
-    seen.is_within((0.06, 0.25), (0.2, 1.0), (0.06, 0.25), [0.82, 0.95]);
+fn intervals_hold_on_a_drifting_host() {
+    let errors = Errors::collect((1..=SERVERS).map(|seed| on_drifting_host(seed, 0.08).survey(&[1.0], 8.0)));
+    errors.is_within((0.06, 0.25), (0.2, 1.0), (0.06, 0.25), [0.82, 0.95]);
 }

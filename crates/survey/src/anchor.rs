@@ -1,0 +1,48 @@
+//! Anchors: the host's speed before and after a level, by a short load that calibration measured as well.
+
+use crate::design::{anchor_duration, warm_up};
+use crate::runner::{Halt, Runner};
+use crate::setup::closed;
+use crate::trial::Trial;
+use brimful_core::Nanos;
+use brimful_estimate::Place;
+
+/// The load of an anchor, and what it yielded during calibration.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Anchor {
+    pub clients: u64,
+    /// Calls per second during calibration; `None` where no run could be used.
+    pub rate: Option<f64>,
+}
+
+impl Anchor {
+    /// Measures between two anchors. Returns the host's mean speed as well, relative to that during calibration; each
+    /// anchor lasts at most `longest`.
+    pub fn around<'a, T>(
+        self,
+        runner: &mut Runner<'a>,
+        longest: Nanos,
+        measure: impl FnOnce(&mut Runner<'a>) -> Result<T, Halt>,
+    ) -> Result<(T, Option<f64>), Halt> {
+        let before = self.host_speed(runner, longest)?;
+        let measured = measure(runner)?;
+        let after = self.host_speed(runner, longest)?;
+        let speed = match (before, after) {
+            (Some(before), Some(after)) => Some(f64::midpoint(before, after)),
+            (before, after) => before.or(after),
+        };
+        Ok((measured, speed))
+    }
+
+    fn host_speed(self, runner: &mut Runner<'_>, longest: Nanos) -> Result<Option<f64>, Halt> {
+        let Some(calibrated_rate) = self.rate else { return Ok(None) };
+        let setup = runner.setup;
+        let workload = setup.workload_with(closed(self.clients));
+        let duration = anchor_duration(setup, self.clients, calibrated_rate).min(longest);
+        let trial = runner.measure(&workload, duration)?;
+        let trial = Trial::warmed_up(trial.record, &workload.classes, warm_up(setup));
+        runner.check(&trial)?;
+        let piece = trial.piece(Place::Clients(self.clients), setup.servers(), warm_up(setup));
+        Ok(piece.filter(|_| trial.not_client_limited()).map(|piece| piece.rate() / calibrated_rate))
+    }
+}

@@ -1,0 +1,90 @@
+//! Before the server is loaded: the rate that this client can offer, and what the idle server does.
+
+use crate::runner::{Halt, Runner};
+use brimful_core::quantity;
+use brimful_core::record::ReasonCode;
+use brimful_core::{Bytes, Nanos};
+use brimful_estimate::ProgramSeen;
+use brimful_run::client_limit;
+
+/// How long the idle server is observed.
+pub(crate) const IDLE: Nanos = Nanos::from_millis(1500);
+
+/// The rate that this client can offer.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ClientLimit {
+    /// The highest rate that this client was shown to offer without being the limit.
+    pub max_rate: Option<f64>,
+    /// The same rate, if the client was also shown to be the limit beyond it.
+    pub limit: Option<f64>,
+}
+
+/// The server without load.
+#[derive(Debug, Default)]
+pub(crate) struct IdleServer {
+    /// CPUs that the server's own processes keep busy.
+    pub busy: f64,
+    /// Busy share of the server's CPUs.
+    pub background: Option<f64>,
+    pub programs: Vec<ProgramSeen>,
+}
+
+/// Measures the rate that this client can offer with responses of this size.
+pub(crate) fn find_client_limit(runner: &mut Runner<'_>, response: Bytes) -> Result<ClientLimit, Halt> {
+    runner.begin("what this client can offer before it is the limit itself".to_owned(), client_limit::LASTS);
+    let calibration = runner.client_limit(response)?;
+    runner.note(match calibration.max_rate {
+        Some(rate) if calibration.lower_bound => format!(
+            "this client can offer {} and more without being the limit; above that rate each level is judged by itself",
+            quantity::rate(rate)
+        ),
+        Some(rate) => format!("this client can offer {} without being the limit", quantity::rate(rate)),
+        None if calibration.curve.is_empty() => "each level is judged by itself".to_owned(),
+        None => "this client could not be trusted at any rate; each level is judged by itself".to_owned(),
+    });
+    Ok(ClientLimit { max_rate: calibration.max_rate, limit: calibration.limit() })
+}
+
+impl ClientLimit {
+    /// Stops the survey if this client cannot offer `rate`. The message says how many CPUs or shards the whole survey
+    /// needs, which goes up to `saturation`.
+    pub fn check(&self, runner: &Runner<'_>, rate: f64, saturation: f64) -> Result<(), Halt> {
+        let Some(limit) = self.limit.filter(|limit| rate > *limit) else { return Ok(()) };
+        let setup = runner.setup;
+        let (parts, name, advice) = match setup.shards {
+            Some(shards) => (shards, "shard", "(--shards, each on a CPU of its own)"),
+            None => {
+                let cpus = setup.client_cpus.len().max(1) as u64;
+                (cpus, "CPU", "for the generator (--cpus), or a machine of its own")
+            }
+        };
+        // Throughput scales about linearly: threads and shards share nothing.
+        let needed = (saturation / limit * parts as f64).ceil();
+        let reason = format!(
+            "it needs {}, more than the {} that this client was shown to offer without being the limit on {}; to \
+             survey the server to its saturation takes some {needed} {name}s like these {advice}",
+            quantity::rate(rate),
+            quantity::rate(limit),
+            if parts == 1 { format!("one {name}") } else { format!("{parts} {name}s") },
+        );
+        Err(runner.halt(ReasonCode::BeyondClientMax, &reason))
+    }
+}
+
+/// Observes the server's CPUs without load.
+pub(crate) fn watch_idle(runner: &mut Runner<'_>) -> Result<IdleServer, Halt> {
+    if runner.setup.is_black_box() {
+        runner.note(
+            "nothing is seen of the server but its answers: its CPU time and its bottleneck remain unknown".to_owned(),
+        );
+        return Ok(IdleServer::default());
+    }
+    runner.begin("the idle server".to_owned(), IDLE);
+    let idle = runner.bench.watch_idle(IDLE)?;
+    let busy = idle.process.iter().map(|program| program.cores).sum();
+    Ok(IdleServer {
+        busy,
+        background: idle.kernel.cpu.map(|cpu| (1.0 - cpu.idle).clamp(0.0, 0.9)),
+        programs: ProgramSeen::of(&idle, busy),
+    })
+}

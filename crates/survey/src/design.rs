@@ -1,0 +1,143 @@
+//! The design of calibration: which loads a block visits, and for how long. Pure functions of the setup, so that the
+//! duration of a survey can be estimated before it is measured.
+
+use crate::setup::{Setup, closed, times, with_load};
+use brimful_core::workload::{Load, Workload};
+use brimful_core::{Nanos, Rate};
+use brimful_estimate::Place;
+
+/// Levels of the mix, in hundredths of the capacity.
+const LEVELS: [u32; 4] = [10, 20, 40, 60];
+/// Length of a visit to a level, and of one to closed clients, in units of the survey's level.
+const LEVEL_VISIT: f64 = 0.1;
+const CLIENTS_VISIT: f64 = 0.05;
+/// Shortest visit, without its warm-up. A host that rested needs some tenths of a second to reach the speed that it keeps
+/// under load; these are left out as the warm-up.
+const SHORTEST_VISIT: Nanos = Nanos::from_millis(200);
+const WARM_UP: f64 = 0.075;
+const LONGEST_WARM_UP: Nanos = Nanos::from_secs(1);
+/// Calls that a visit lasts for, per client or at a level, unless that takes longer than the longest visit.
+const CALLS: f64 = 12.0;
+const LONGEST_VISIT: Nanos = Nanos::from_secs(1);
+/// Length of an anchor, in visits to closed clients.
+const ANCHOR: f64 = 2.5;
+/// The least and the greatest number of blocks.
+pub(crate) const MIN_BLOCKS: usize = 6;
+pub(crate) const MAX_BLOCKS: usize = 7;
+
+/// One load of calibration, and the rest after it.
+#[derive(Clone, Debug)]
+pub(crate) struct Visit {
+    pub workload: Workload,
+    /// How long the load lasts, warm-up included.
+    pub lasts: Nanos,
+    /// How long the server rests afterwards, such that its mean load stays below the permitted one.
+    pub rest: Nanos,
+}
+
+impl Visit {
+    pub fn total(&self) -> Nanos {
+        self.lasts + self.rest
+    }
+}
+
+/// Chooses the loads of calibration.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BlockDesign<'a> {
+    pub setup: &'a Setup,
+    /// The rate that this client can offer, if it is known.
+    pub client_limit: Option<f64>,
+}
+
+impl BlockDesign<'_> {
+    /// The places of a block, with at most `clients` closed clients.
+    pub fn places(&self, clients: u64) -> Vec<Place> {
+        // One client shows what a call takes by itself.
+        let mut numbers = vec![1, 4, clients];
+        numbers.retain(|number| *number <= clients);
+        numbers.dedup();
+        let classes = self.setup.workload.classes.len();
+        let mut places: Vec<Place> = LEVELS.map(Place::Level).to_vec();
+        places.extend(numbers.into_iter().map(Place::Clients));
+        if classes > 1 {
+            places.extend((0..classes).map(|class| Place::Alone(class, clients)));
+        }
+        places
+    }
+
+    /// The load at a place, on a server that completes `capacity` calls per second.
+    pub fn visit(&self, place: Place, capacity: f64) -> Visit {
+        let (workload, measured, load) = match place {
+            Place::Level(percent) => {
+                let fraction = f64::from(percent) / 100.0;
+                let rate = Rate(fraction * self.offerable(capacity));
+                let calls = Nanos::from_secs_f64(CALLS / rate.0.max(1e-9)).min(LONGEST_VISIT);
+                let measured = times(LEVEL_VISIT, self.setup.level).max(SHORTEST_VISIT).max(calls);
+                (self.setup.workload_with(Load::poisson(rate)), measured, fraction)
+            }
+            Place::Clients(clients) => {
+                (self.setup.workload_with(closed(clients)), self.clients_visit(clients, capacity), 1.0)
+            }
+            Place::Alone(class, clients) => {
+                let workload = with_load(&only_class(&self.setup.workload, class), closed(clients));
+                (workload, self.clients_visit(clients, capacity), 1.0)
+            }
+        };
+        let lasts = warm_up(self.setup) + measured;
+        Visit { workload, lasts, rest: times(load / self.setup.gentleness.max_load - 1.0, lasts) }
+    }
+
+    /// The name of a place in the document.
+    pub fn name(&self, place: Place) -> String {
+        match place {
+            Place::Level(_) => "mix".to_owned(),
+            Place::Clients(clients) => format!("{clients} at once"),
+            Place::Alone(class, _) => self.setup.workload.classes[class].name.clone(),
+        }
+    }
+
+    fn clients_visit(&self, clients: u64, capacity: f64) -> Nanos {
+        let calls = Nanos::from_secs_f64(CALLS * clients as f64 / capacity).min(LONGEST_VISIT);
+        times(CLIENTS_VISIT, self.setup.level).max(SHORTEST_VISIT).max(calls)
+    }
+
+    /// What the levels are fractions of: the capacity, or less where this client could not offer the highest level.
+    fn offerable(&self, capacity: f64) -> f64 {
+        let highest = f64::from(LEVELS[LEVELS.len() - 1]) / 100.0;
+        self.client_limit.map_or(capacity, |limit| capacity.min(limit / highest))
+    }
+}
+
+/// The beginning of each visit that is not measured.
+pub(crate) fn warm_up(setup: &Setup) -> Nanos {
+    times(WARM_UP, setup.level).min(LONGEST_WARM_UP)
+}
+
+/// How long an anchor of so many clients lasts at most, on a server that completes `capacity` calls per second.
+pub(crate) fn anchor_duration(setup: &Setup, clients: u64, capacity: f64) -> Nanos {
+    let design = BlockDesign { setup, client_limit: None };
+    times(ANCHOR, design.visit(Place::Clients(clients), capacity).lasts)
+}
+
+/// The number of clients after `clients` in the search for the capacity. The last step doubles the number, so that growth
+/// of throughput is judged by a doubling. The result exceeds `max` after the last step.
+pub(crate) fn next_clients(clients: u64, max: u64) -> u64 {
+    let next = if 4 * clients < max {
+        4 * clients
+    } else if 2 * clients < max {
+        (max / 2).max(clients + 1)
+    } else {
+        2 * clients
+    };
+    // `max` need not be a power of two.
+    if clients < max { next.min(max) } else { next }
+}
+
+/// The workload with one class alone.
+fn only_class(mix: &Workload, class: usize) -> Workload {
+    let mut workload = mix.clone();
+    for (index, other) in workload.classes.iter_mut().enumerate() {
+        other.weight = if index == class { 1.0 } else { 0.0 };
+    }
+    workload
+}

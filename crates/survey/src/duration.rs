@@ -1,0 +1,122 @@
+//! The duration of a survey, estimated at its start: the sum of all that the method will do, on a server of which only the
+//! throughput of one client is known.
+//!
+//! What cannot be known yet is assumed to be as it mostly is: all CPUs of the server serve clients at the same time, the
+//! search for the capacity takes two rounds, the number of blocks lies in the middle, and no level is measured again.
+
+use crate::baseline::IDLE;
+use crate::connections::ConnectionUse;
+use crate::design::{BlockDesign, MAX_BLOCKS, MIN_BLOCKS, anchor_duration, next_clients};
+use crate::first_look::FIRST_LOOK;
+use crate::predictions::{PREDICTING, planned_levels, saturation_duration};
+use crate::saturation::{PAST_SATURATION, overload_duration};
+use crate::setup::{Change, Setup, times};
+use crate::what_if;
+use brimful_core::Nanos;
+use brimful_estimate::Place;
+use brimful_run::client_limit;
+
+/// What a run takes besides its load: starting threads and the monitor, and waiting for the last answers.
+pub(crate) const RUN_SET_UP: Nanos = Nanos::from_millis(60);
+/// The same where several processes make the load: agreeing on an instant, and merging.
+const CREW_SET_UP: Nanos = Nanos::from_millis(1800);
+/// Rounds of the search for the capacity: most servers are no faster in the second round than in the first.
+const SEARCHES: f64 = 2.0;
+
+/// A number of runs, and the total duration of their loads and rests.
+#[derive(Clone, Copy, Default)]
+struct Runs {
+    number: f64,
+    total: Nanos,
+}
+
+impl Runs {
+    fn add(&mut self, duration: Nanos) {
+        self.number += 1.0;
+        self.total += duration;
+    }
+
+    /// The duration of `repetitions` of all runs, each with its set-up.
+    fn duration(self, repetitions: f64, set_up: Nanos) -> Nanos {
+        times(repetitions, self.total + times(self.number, set_up))
+    }
+}
+
+/// About how long the survey takes from its beginning, where one client at a time completes `first_rate` calls per second.
+pub(crate) fn estimated_duration(
+    setup: &Setup,
+    connections: &ConnectionUse,
+    first_rate: f64,
+    change: Option<Change>,
+) -> Nanos {
+    let idle = if setup.is_black_box() { Nanos::ZERO } else { IDLE };
+    let set_up = if setup.shards.is_some() { CREW_SET_UP } else { RUN_SET_UP };
+    let design = BlockDesign { setup, client_limit: None };
+    let search = capacity_search(design, connections.max_clients(setup), first_rate);
+    let mut block = Runs::default();
+    for place in design.places(search.clients) {
+        block.add(design.visit(place, search.capacity).total());
+    }
+    let blocks = (MIN_BLOCKS + MAX_BLOCKS) as f64 / 2.0;
+    FIRST_LOOK
+        + client_limit::LASTS
+        + idle
+        + search.runs.duration(SEARCHES, set_up)
+        + block.duration(blocks, set_up)
+        + PREDICTING
+        + levels(setup, &search, change).duration(1.0, set_up)
+}
+
+/// One round of the search for the capacity, and what it is expected to find.
+struct Search {
+    runs: Runs,
+    clients: u64,
+    capacity: f64,
+}
+
+fn capacity_search(design: BlockDesign<'_>, max_clients: u64, first_rate: f64) -> Search {
+    let servers = u64::from(design.setup.servers());
+    let max_delay_s = design.setup.gentleness.max_delay.as_secs_f64();
+    let mut runs = Runs::default();
+    let mut clients = 1;
+    loop {
+        let capacity = first_rate * clients.min(servers) as f64;
+        runs.add(design.visit(Place::Clients(clients), capacity).total());
+        let next = next_clients(clients, max_clients);
+        if next > max_clients || 2.0 * clients as f64 / capacity > max_delay_s {
+            return Search { runs, clients, capacity };
+        }
+        clients = next;
+    }
+}
+
+/// All levels after calibration.
+fn levels(setup: &Setup, search: &Search, change: Option<Change>) -> Runs {
+    let level = setup.level;
+    let anchor = anchor_duration(setup, search.clients, search.capacity);
+    let mut runs = Runs::default();
+    let mut add_with_anchors = |duration: Nanos| {
+        for run in [duration, anchor.min(duration), anchor.min(duration)] {
+            runs.add(run);
+        }
+    };
+    let is_gentle = setup.gentleness.after_calibration;
+    for (fraction, duration) in planned_levels(&setup.workload, level) {
+        if !is_gentle || fraction <= setup.gentleness.max_load {
+            add_with_anchors(duration);
+        }
+    }
+    if is_gentle {
+        return runs;
+    }
+    add_with_anchors(saturation_duration(level));
+    if change.is_some() {
+        let duration = times(what_if::LENGTH, level);
+        add_with_anchors(duration);
+        runs.add(duration);
+    }
+    for fraction in PAST_SATURATION {
+        runs.add(overload_duration((fraction - 1.0) * search.capacity, level));
+    }
+    runs
+}

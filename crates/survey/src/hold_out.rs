@@ -1,0 +1,115 @@
+//! The held-out levels: each was predicted before, and no part of the fit has seen it.
+
+use crate::baseline::ClientLimit;
+use crate::calibration::Calibration;
+use crate::level::{HostConditions, LevelContext};
+use crate::predictions::{PredictedLevel, Predictions};
+use crate::runner::{Halt, Runner};
+use crate::trial::Trial;
+use brimful_core::counts::Counts;
+use brimful_core::quantity::{self, count, percent};
+use brimful_core::survey::Role;
+use brimful_estimate::{Answered, ServerFit};
+
+/// TLS handshakes per call from which on handshakes matter: each costs the server as much as many calls.
+const HANDSHAKES: f64 = 0.002;
+/// Above this ratio, reconnecting is deliberate.
+const DELIBERATE_HANDSHAKES: f64 = 0.5;
+
+/// Measures the held-out levels.
+pub(crate) fn hold_out(
+    runner: &mut Runner<'_>,
+    calibration: &Calibration,
+    client: &ClientLimit,
+    predictions: &Predictions,
+) -> Result<(), Halt> {
+    let gentleness = runner.setup.gentleness;
+    for level in &predictions.levels {
+        if gentleness.after_calibration && level.fraction > gentleness.max_load {
+            let load = quantity::whole_percent(level.fraction);
+            runner.note(format!("left out, because it exceeds --max-load: {} at {load}", level.name));
+        } else {
+            measure_held_out(runner, calibration, client, level)?;
+        }
+    }
+    Ok(())
+}
+
+fn measure_held_out(
+    runner: &mut Runner<'_>,
+    calibration: &Calibration,
+    client: &ClientLimit,
+    level: &PredictedLevel,
+) -> Result<(), Halt> {
+    let load = quantity::whole_percent(level.fraction);
+    runner.begin(format!("held out: {}, {load}, {}", level.name, quantity::rate(level.rate)), level.lasts);
+    let saturation = level.rate / level.fraction;
+    client.check(runner, level.rate, saturation)?;
+    let ((trial, response), speed) = calibration.anchor.around(runner, level.lasts, |runner| {
+        let trial = runner.measure_level(&level.workload, level.lasts)?;
+        if let Some(text) = handshake_note(&trial.record.counts) {
+            runner.note(text);
+        }
+        let response = response_on_this_host(runner, &calibration.fit, level, &trial)?;
+        Ok((trial, response))
+    })?;
+    let context = LevelContext {
+        role: Role::HeldOut,
+        workload: &level.name,
+        saturation,
+        predicted: Some(&level.prediction),
+        expected: Some(&level.expected),
+        host: HostConditions { speed, response },
+    };
+    runner.keep_level(&trial, &level.workload, &context)
+}
+
+/// The response times that the model predicts for the level's own arrivals, with the host's speed as it was during the
+/// level.
+fn response_on_this_host(
+    runner: &Runner<'_>,
+    fit: &ServerFit,
+    level: &PredictedLevel,
+    trial: &Trial,
+) -> Result<Option<Answered>, Halt> {
+    let mix = level.workload.mix();
+    let Some(course) = fit.course_of(&trial.record, level.rate, &mix) else { return Ok(None) };
+    let arrivals = runner.bench.schedule(&level.workload, level.lasts, trial.record.seed)?;
+    Ok(fit.given(level.rate, &mix, &course, &arrivals)?)
+}
+
+/// A remark on a level in which the server closed connections, so that TLS handshakes fell into the level. They come
+/// although the connections are opened before the level, and the model does not describe their cost.
+fn handshake_note(counts: &Counts) -> Option<String> {
+    let per_call = counts.handshakes as f64 / counts.completed as f64;
+    (HANDSHAKES..DELIBERATE_HANDSHAKES).contains(&per_call).then(|| {
+        format!(
+            "{} TLS handshakes for {} calls ({}), because the server closes connections (nginx after \
+             keepalive_requests, Apache after MaxKeepAliveRequests): the model does not know their cost, and calls wait \
+             for them",
+            count(counts.handshakes),
+            count(counts.completed),
+            percent(per_call),
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn note_of(handshakes: u64, completed: u64) -> Option<String> {
+        handshake_note(&Counts { handshakes, completed, ..Counts::default() })
+    }
+
+    #[test]
+    fn handshakes_are_noted_if_they_are_many_but_fewer_than_one_per_call() {
+        let note = note_of(1_200, 60_000).unwrap();
+        assert!(note.starts_with("1,200 TLS handshakes for 60,000 calls (2"), "{note}");
+        assert!(note.contains("the server closes connections"), "{note}");
+        // Without TLS; a dozen connections that are kept; a connection for each call; no call completed.
+        for (handshakes, completed) in [(0, 60_000), (12, 60_000), (60_000, 60_000), (5, 0)] {
+            assert_eq!(note_of(handshakes, completed), None, "{handshakes} of {completed}");
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! What calibration does to a server that has other clients.
+
+use crate::design::Visit;
+use crate::setup::Setup;
+use crate::trial::Trial;
+use brimful_core::Nanos;
+use brimful_core::survey::Inflicted;
+
+/// Totals over all loads of calibration.
+#[derive(Debug, Default)]
+pub(crate) struct ImpactTotals {
+    loaded: Nanos,
+    rested: Nanos,
+    calls: u64,
+    /// CPU seconds of the server's processes under load; `None` as soon as one load could not be observed.
+    work_s: Option<f64>,
+    longest_wait_s: f64,
+}
+
+impl ImpactTotals {
+    pub fn add(&mut self, trial: &Trial, visit: &Visit) {
+        let before = if self.loaded == Nanos::ZERO { Some(0.0) } else { self.work_s };
+        let work = trial.observed().ok().map(|observed| observed.busy * visit.lasts.as_secs_f64());
+        self.work_s = before.zip(work).map(|(before, work)| before + work);
+        self.loaded += visit.lasts;
+        self.rested += visit.rest;
+        self.calls += trial.record.counts.completed;
+        let longest_wait_s = trial.record.response_time_us.map_or(0.0, |summary| summary.max / 1e6);
+        self.longest_wait_s = self.longest_wait_s.max(longest_wait_s);
+    }
+
+    /// The impact on a server that completes `capacity` calls per second and keeps `idle_busy` CPUs busy without load.
+    pub fn impact(&self, setup: &Setup, most_clients: u64, capacity: f64, idle_busy: f64) -> Inflicted {
+        let duration_s = (self.loaded + self.rested).as_secs_f64().max(1e-9);
+        let mean_load = match self.work_s {
+            Some(work_s) => (work_s + idle_busy * self.rested.as_secs_f64()) / f64::from(setup.servers()) / duration_s,
+            None => self.calls as f64 / capacity / duration_s,
+        };
+        Inflicted {
+            mean_load,
+            max_load: Some(setup.gentleness.max_load.min(1.0)),
+            most_clients,
+            longest_wait_s: self.longest_wait_s,
+            max_delay_s: Some(setup.gentleness.max_delay.as_secs_f64()),
+        }
+    }
+}

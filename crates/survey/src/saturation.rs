@@ -1,0 +1,103 @@
+//! The server's capacity, measured, and what becomes of the server beyond it.
+
+use crate::baseline::ClientLimit;
+use crate::calibration::{Calibration, check_not_too_many_clients};
+use crate::level::LevelContext;
+use crate::predictions::Predictions;
+use crate::runner::{Halt, Runner};
+use crate::setup::closed;
+use brimful_core::quantity;
+use brimful_core::workload::Load;
+use brimful_core::{Nanos, Rate};
+use brimful_target::Truth;
+
+/// Loads of the open levels past saturation, as fractions of the capacity.
+pub(crate) const PAST_SATURATION: [f64; 2] = [1.1, 1.3];
+/// The number of calls that such a level may leave waiting; its duration is limited accordingly.
+const MAX_BACKLOG: f64 = 1000.0;
+
+/// The measured capacity.
+#[derive(Debug)]
+pub(crate) struct Saturation {
+    /// Calls per second of the closed level.
+    pub rate: f64,
+    pub ci95_half_width: Option<f64>,
+    /// Speed of the host then, relative to that during calibration.
+    pub host_speed: Option<f64>,
+    /// What the reference server says that it had spent before and after the level.
+    pub truth: Option<(Truth, Truth)>,
+}
+
+/// Measures the capacity by a closed load with the most clients of calibration: it keeps the server busy without
+/// overloading it. Returns `None` if the level cannot be trusted.
+pub(crate) fn saturate(
+    runner: &mut Runner<'_>,
+    calibration: &Calibration,
+    client: &ClientLimit,
+    predictions: &Predictions,
+) -> Result<Option<Saturation>, Halt> {
+    let capacity = predictions.saturation;
+    let duration = predictions.saturation_lasts;
+    runner.begin("saturation".to_owned(), duration);
+    client.check(runner, capacity, capacity)?;
+    let workload = runner.setup.workload_with(closed(calibration.anchor.clients));
+    let prediction = calibration.fit.predict(1.001 * capacity)?;
+    let ((trial, truth), host_speed) = calibration.anchor.around(runner, duration, |runner| {
+        let before = runner.bench.truth();
+        let trial = runner.measure_level(&workload, duration)?;
+        let after = runner.bench.truth();
+        Ok((trial, before.zip(after)))
+    })?;
+    let context = LevelContext::past_saturation(capacity, &prediction, host_speed);
+    runner.keep_level(&trial, &workload, &context)?;
+    let record = &trial.record;
+    Ok(record.verdict.valid.then(|| Saturation {
+        rate: record.rates.completed,
+        ci95_half_width: record.reply_rate.ci95_half_width,
+        host_speed,
+        truth,
+    }))
+}
+
+/// Says why the capacity is not measured where calibration could not saturate the server.
+pub(crate) fn leave_out_saturation(
+    runner: &mut Runner<'_>,
+    calibration: &Calibration,
+    client: &ClientLimit,
+    capacity: f64,
+) -> Result<(), Halt> {
+    runner.begin("saturation".to_owned(), Nanos::ZERO);
+    client.check(runner, capacity, capacity)?;
+    check_not_too_many_clients(runner, calibration.too_many_clients)?;
+    let clients = calibration.anchor.clients;
+    runner.note(format!(
+        "the capacity itself is not measured, because the permitted {clients} clients do not saturate the server"
+    ));
+    Ok(())
+}
+
+/// Shows how the server behaves beyond its capacity. This comes after the capacity was measured, so that an overloaded
+/// server cannot spoil that measurement.
+pub(crate) fn overload(runner: &mut Runner<'_>, calibration: &Calibration, client: &ClientLimit) -> Result<(), Halt> {
+    let capacity = calibration.fit.saturation();
+    for fraction in PAST_SATURATION {
+        let rate = fraction * capacity;
+        let duration = overload_duration(rate - capacity, runner.setup.level);
+        let step = format!("past saturation: {}, {}", quantity::whole_percent(fraction), quantity::rate(rate));
+        if client.limit.is_some_and(|limit| rate > limit) {
+            runner.note(format!("left out, because this client cannot offer it: {step}"));
+            continue;
+        }
+        runner.begin(step, duration);
+        let prediction = calibration.fit.predict(rate)?;
+        let workload = runner.setup.workload_with(Load::poisson(Rate(rate)));
+        let trial = runner.measure_level(&workload, duration)?;
+        runner.keep_level(&trial, &workload, &LevelContext::past_saturation(capacity, &prediction, None))?;
+    }
+    Ok(())
+}
+
+/// How long a level past saturation lasts that offers `excess` calls per second more than the server completes.
+pub(crate) fn overload_duration(excess: f64, level: Nanos) -> Nanos {
+    Nanos::from_secs_f64((MAX_BACKLOG / excess).max(1.0).min(0.5 * level.as_secs_f64()))
+}

@@ -1,0 +1,243 @@
+//! One load that was offered: what the fit needs of its Record, and what speaks against it.
+
+use crate::SurveyError;
+use brimful_core::Nanos;
+use brimful_core::quantity;
+use brimful_core::record::{ClassRecord, Reason, ReasonCode, Record, Verdict};
+use brimful_core::server::{CpuShares, OTHER_WORK};
+use brimful_core::workload::Class;
+use brimful_estimate::inside::threads;
+use brimful_estimate::{Inside, Observed, Piece, Place, ProgramSeen, Unmatched, Workers, stretches};
+use std::collections::BTreeMap;
+
+/// From this share of failed calls on, the response times and the CPU time of the other calls are those of another load.
+pub(crate) const FAILED_SHARE: f64 = 0.01;
+/// A quota that stops the server for this share of the time changes what is measured.
+const THROTTLED_SHARE: f64 = 0.01;
+
+/// A load that was offered, and its Record.
+#[derive(Debug)]
+pub(crate) struct Trial {
+    pub record: Record,
+    /// Names of the workload's classes.
+    class_names: Vec<String>,
+    /// What the server's processes did under load, by class in the workload's order.
+    observed: Option<Observed>,
+    /// For a server that cannot be observed: seconds in which it answered, and completed calls per second by class.
+    answers: Option<(f64, Vec<f64>)>,
+}
+
+/// A CPU quota that stopped the server.
+#[derive(Clone, Debug)]
+pub(crate) struct Throttled {
+    /// Share of the time for which it did.
+    pub share: f64,
+    pub reason: Reason,
+}
+
+impl Trial {
+    /// Evaluates the Record of a workload of these classes.
+    pub fn new(record: Record, classes: &[Class]) -> Trial {
+        Trial::warmed_up(record, classes, Nanos::ZERO)
+    }
+
+    /// Evaluates a Record without its first moments, for a load that found the server idle.
+    pub fn warmed_up(record: Record, classes: &[Class], warm_up: Nanos) -> Trial {
+        let class_names = classes.iter().map(|class| class.name.clone()).collect();
+        let classes: Vec<Option<&ClassRecord>> = classes.iter().map(|class| record.classes.get(&class.name)).collect();
+        let warm_up_s = warm_up.as_secs_f64();
+        let observed = Observed::after(warm_up_s, &record, &classes, true);
+        let answers = Observed::answers(warm_up_s, &record, &classes);
+        Trial { observed, answers, class_names, record }
+    }
+
+    /// What the server itself measured of each class; `None` for a server without the Server Module.
+    pub fn inside(&self) -> Option<Result<Vec<Option<Inside>>, Unmatched>> {
+        let classes: Vec<(&str, Option<&ClassRecord>)> =
+            self.class_names.iter().map(|name| (name.as_str(), self.record.classes.get(name))).collect();
+        Inside::of(&self.record, &classes)
+    }
+
+    /// Mean response time, in seconds.
+    pub fn response(&self) -> Option<f64> {
+        self.record.response_time_us.map(|summary| summary.mean / 1e6)
+    }
+
+    /// What the server's processes did under load.
+    pub fn observed(&self) -> Result<&Observed, SurveyError> {
+        self.observed.as_ref().ok_or_else(|| {
+            SurveyError::Unfit(
+                "the monitor could not read the CPU time of the server's processes: `brimful doctor` says what it may read"
+                    .to_owned(),
+            )
+        })
+    }
+
+    /// CPU time of the server's processes per call, in seconds.
+    pub fn mean_demand(&self) -> Result<f64, SurveyError> {
+        let observed = self.observed()?;
+        let completed: f64 = observed.throughput.iter().sum();
+        // Where no call ended in time because calls take so long, all calls count.
+        let rate = if completed > 0.0 { completed } else { self.record.counts.completed as f64 / observed.seconds };
+        Ok(observed.busy / rate)
+    }
+
+    /// The measurement as a piece of calibration.
+    pub fn piece(&self, place: Place, servers: u32, warm_up: Nanos) -> Option<Piece> {
+        let busy = self.busy_cpus();
+        let server = self.record.server.as_ref();
+        let (seconds, throughput) = match &self.observed {
+            Some(observed) => (observed.seconds, observed.throughput.clone()),
+            None => self.answers.clone()?,
+        };
+        Some(Piece {
+            place,
+            seconds,
+            throughput,
+            busy,
+            idle: self.cpu().map(|cpu| cpu.idle * f64::from(servers)),
+            disks: server.map_or(BTreeMap::new(), |server| {
+                server.kernel.disks.iter().map(|(name, disk)| (name.clone(), disk.utilization)).collect()
+            }),
+            programs: server.zip(busy).map_or(Vec::new(), |(server, busy)| ProgramSeen::of(server, busy)),
+            inside: self.inside().and_then(Result::ok).unwrap_or_default(),
+            workers: Workers::of(&self.record),
+            threads: threads(&self.record),
+            response: self.response(),
+            percentiles: self.record.response_time_us.map(|us| [us.p50, us.p95, us.p99].map(|us| us / 1e6)),
+            response_scv: self.response_scv(),
+            warm_up: warm_up.as_secs_f64(),
+            rest: 0.0,
+            course: stretches(&self.record, 0.0).unwrap_or_default(),
+            arrivals: Vec::new(),
+        })
+    }
+
+    /// Whether the generator had all the resources that it needed.
+    pub fn not_client_limited(&self) -> bool {
+        let is_generator_fault = |reason: &Reason| {
+            matches!(
+                reason.code,
+                ReasonCode::GeneratorCpu
+                    | ReasonCode::GeneratorStalled
+                    | ReasonCode::GeneratorPanicked
+                    | ReasonCode::Descriptors
+                    | ReasonCode::Ports
+                    | ReasonCode::Memory
+                    | ReasonCode::BodyFile
+                    | ReasonCode::Unbalanced
+            )
+        };
+        !self.record.verdict.reasons.iter().any(is_generator_fault)
+    }
+
+    /// Share of the calls that failed because of the server, or were answered with a server error.
+    pub fn failed_share(&self) -> f64 {
+        self.share_of_calls(self.failed_calls() - self.record.counts.client_limited)
+    }
+
+    /// Share of the calls that failed for any reason, or were answered with a server error.
+    pub fn error_share(&self) -> f64 {
+        self.share_of_calls(self.failed_calls())
+    }
+
+    /// CPUs that the server's processes kept busy.
+    pub fn busy_cpus(&self) -> Option<f64> {
+        self.observed.as_ref().map(|observed| observed.busy)
+    }
+
+    /// How the time of the server's CPUs was spent.
+    pub fn cpu(&self) -> Option<CpuShares> {
+        self.record.server.as_ref()?.kernel.cpu
+    }
+
+    /// Whether the measurement can be trusted: the generator kept up, and the server's CPUs did no other work.
+    pub fn verdict(&self, servers: u32) -> Verdict {
+        let mut reasons = self.record.verdict.reasons.clone();
+        let other_work = self.cpu().zip(self.busy_cpus()).map(|(cpu, busy)| 1.0 - cpu.idle - busy / f64::from(servers));
+        if let Some(other_work) = other_work.filter(|share| *share > OTHER_WORK) {
+            let message = format!(
+                "Something other than the server used {} of the server's CPUs. Stop it, or keep it on other CPUs; `top` \
+                 shows what it is.",
+                quantity::whole_percent(other_work)
+            );
+            reasons.push(Reason { code: ReasonCode::OtherWork, message });
+        }
+        reasons.extend(self.throttled().map(|throttled| throttled.reason));
+        Verdict { valid: reasons.is_empty(), reasons, ..self.record.verdict }
+    }
+
+    /// The CPU quota that stopped the server's processes for the longest time, if that time matters.
+    pub fn throttled(&self) -> Option<Throttled> {
+        let server = self.record.server.as_ref()?;
+        let quotas = server.process.iter().filter_map(|program| program.quota.as_ref());
+        let quota = quotas.max_by(|a, b| a.throttled_s.total_cmp(&b.throttled_s))?;
+        let share = (quota.throttled_s / self.record.window_s).min(1.0);
+        if share < THROTTLED_SHARE {
+            return None;
+        }
+        let message = format!(
+            "The CPU quota of {} CPUs of {} stopped the server's processes for {} of the time. The measurements show the \
+             quota's stop and go, which the model does not describe. Raise the quota, or survey the server without it and \
+             ask the model how large a quota the server needs.",
+            quantity::number(quota.cpus),
+            quota.group,
+            quantity::percent(share)
+        );
+        Some(Throttled { share, reason: Reason { code: ReasonCode::Throttled, message } })
+    }
+
+    /// If the server answered 429 because calls came too fast: a message with the rate that it accepts.
+    pub fn rate_limit(&self) -> Option<String> {
+        let counts = &self.record.counts;
+        let refused = counts.status.s429;
+        if self.share_of_calls(refused) < FAILED_SHARE {
+            return None;
+        }
+        let accepted = self.record.rates.completed * (1.0 - refused as f64 / (counts.completed as f64).max(1.0));
+        Some(format!(
+            "{} of the calls were answered 429: the server limits the rate of its clients, here at about {}. Raise or \
+             switch off its limit for this client's address.",
+            quantity::percent(self.share_of_calls(refused)),
+            quantity::rate(accepted)
+        ))
+    }
+
+    /// The server's failures, if there are so many that the other figures say little.
+    pub fn failures(&self) -> Option<Reason> {
+        if let Some(message) = self.rate_limit() {
+            return Some(Reason { code: ReasonCode::RateLimited, message });
+        }
+        let share = self.failed_share();
+        if share < FAILED_SHARE {
+            return None;
+        }
+        let message = format!(
+            "{} of the calls failed or were answered with a server error (5xx), so the figures do not show what the \
+             server can do while it works. Its own log says why.",
+            quantity::percent(share)
+        );
+        Some(Reason { code: ReasonCode::ServerErrors, message })
+    }
+
+    /// Squared coefficient of variation of response times within a class, averaged over the classes, weighted by calls.
+    fn response_scv(&self) -> Option<f64> {
+        let summaries = self.record.classes.values().filter_map(|class| class.response_time_us);
+        let mut variances = 0.0;
+        let mut squared_means = 0.0;
+        for times in summaries {
+            variances += times.count as f64 * (times.stddev * times.stddev);
+            squared_means += times.count as f64 * (times.mean * times.mean);
+        }
+        let scv = variances / squared_means;
+        scv.is_finite().then_some(scv)
+    }
+
+    fn failed_calls(&self) -> u64 {
+        self.record.counts.errors() + self.record.counts.status.s5xx
+    }
+
+    fn share_of_calls(&self, calls: u64) -> f64 {
+        calls as f64 / (self.record.counts.scheduled as f64).max(1.0)
+    }
+}
