@@ -5,7 +5,7 @@
 //! those of the peak windows; the others are those of the whole logs.
 
 use crate::profile::classes::EMPTY;
-use brimful_core::profile::{LogClass, Dispersion, Profile, Sessions, Times};
+use brimful_core::profile::{Dispersion, LogClass, Profile, Sessions, Times};
 use std::collections::BTreeSet;
 
 /// Relative tolerance of rates: more than the error of a load generator and of a window's ends, and less than the effect
@@ -132,8 +132,9 @@ impl Pair<'_> {
         let (before, after) = (&self.before.classes, &self.after.classes);
         let requests = total(before).min(total(after));
         // A profile without any classes does not know them; one that lacks this class has no requests of it.
-        let share =
-            |of: &[LogClass], class: Option<&LogClass>, share: Share| (!of.is_empty()).then(|| class.map_or(0.0, share));
+        let share = |of: &[LogClass], class: Option<&LogClass>, share: Share| {
+            (!of.is_empty()).then(|| class.map_or(0.0, share))
+        };
         let shares: [(&str, Share); 2] =
             [("requests", |class| class.share_requests), ("data", |class| class.share_bytes)];
         let pairs = class_pairs(before, after);
@@ -218,7 +219,10 @@ fn share_difference(name: &str, before: Option<f64>, after: Option<f64>, request
 
 /// Pairs the classes of two profiles: by name, or by order if names differ and there are equally many. Classes of sizes
 /// are named after sizes that hardly any two logs share. The class without a body is paired by name.
-fn class_pairs<'a>(before: &'a [LogClass], after: &'a [LogClass]) -> Vec<(String, Option<&'a LogClass>, Option<&'a LogClass>)> {
+fn class_pairs<'a>(
+    before: &'a [LogClass],
+    after: &'a [LogClass],
+) -> Vec<(String, Option<&'a LogClass>, Option<&'a LogClass>)> {
     let named = |classes: &'a [LogClass], name: &str| classes.iter().find(|class| class.name == name);
     let [with_body, other_with_body] = [before, after].map(|all| all.iter().filter(|class| class.name != EMPTY));
     let has_all = with_body.clone().all(|class| named(after, &class.name).is_some());

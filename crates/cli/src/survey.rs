@@ -236,7 +236,7 @@ fn in_minutes(time: Nanos) -> String {
 fn predicted(predictions: &Predictions) -> String {
     let time = |seconds| Nanos::from_secs_f64(seconds).rounded();
     let level = |level: &PredictedLevel| {
-        let Spread { median, interval90: [low, high] } = level.expected.response;
+        let PredictedFigure { median, interval90: [low, high] } = level.expected.response;
         let (name, share) = (&level.name, whole_percent(level.fraction));
         format!("\n    {name} at {share}, {}: {} ({} … {})", rate(level.rate), time(median), time(low), time(high))
     };

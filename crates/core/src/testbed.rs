@@ -103,7 +103,7 @@ pub struct Link {
     pub packets: u64,
     /// Bytes of the carried packets.
     pub bytes: u64,
-    /// Carried packets that were delayed so that later ones overtook them.
+    /// ClosedStream packets that were delayed so that later ones overtook them.
     pub reordered_packets: u64,
     /// Packets dropped at random, as configured.
     pub lost_packets: u64,

@@ -45,7 +45,7 @@ pub use io::scripted as fuzzing;
 pub use address::Address;
 pub use bodies::BodyFile;
 pub use clock::Clock;
-pub use destination::{Destination, LookUp};
+pub use destination::{Destination, NameLookup};
 pub use host::CpuTime;
 pub use io::{Handshake, Security, SecurityError, SecurityOptions};
 pub use redirects::{Follow, Redirect};
@@ -95,7 +95,7 @@ pub struct ConnectionPolicy {
     pub connections_per_session: Option<u32>,
     /// Connections that a shard may have at once; a call of no session that finds all of them taken waits for one, and is
     /// not late by that. `None` is a connection more for each such call.
-    pub most_per_shard: Option<u64>,
+    pub max_per_shard: Option<u64>,
     /// Each call opens a connection of its own, which then stays open and idle to the end of the run: this shows how many
     /// connections a server serves at a time.
     pub holds: bool,
@@ -137,7 +137,7 @@ impl Default for ConnectionPolicy {
         ConnectionPolicy {
             calls_per_connection: None,
             connections_per_session: None,
-            most_per_shard: None,
+            max_per_shard: None,
             holds: false,
             pipeline: 1,
             http2: false,

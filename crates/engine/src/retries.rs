@@ -55,7 +55,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
 
     /// Moves calls that wait for a stream beyond those that the server allows to other connections.
     pub(crate) fn move_surplus(&mut self, slot: u32) {
-        let most = self.config.connections.most_per_shard;
+        let most = self.config.connections.max_per_shard;
         if most.is_some_and(|most| self.connections.open() >= most) {
             return;
         }
@@ -81,7 +81,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         let Some(mut call) = self.retries.pop_front() else { return false };
         call.stamp = self.connections.fresh_stamp();
         let policy = &self.config.connections;
-        let may_open = policy.most_per_shard.is_none_or(|most| self.connections.open() < most);
+        let may_open = policy.max_per_shard.is_none_or(|most| self.connections.open() < most);
         let fresh = call.earlier.wants_fresh && may_open && !self.has_had_its_connections(call.spec);
         self.place(call, fresh, now);
         true

@@ -68,9 +68,9 @@ pub struct Shard<'a, W, R, O: Observer, I> {
     pub(crate) done: bool,
     /// More was due than could be begun in one go.
     pub(crate) behind: bool,
-    /// Calls that may be due wait for a connection, see [`ConnectionPolicy::most_per_shard`].
+    /// Calls that may be due wait for a connection, see [`ConnectionPolicy::max_per_shard`].
     ///
-    /// [`ConnectionPolicy::most_per_shard`]: crate::ConnectionPolicy::most_per_shard
+    /// [`ConnectionPolicy::max_per_shard`]: crate::ConnectionPolicy::max_per_shard
     pub(crate) lacks_connection: bool,
     /// When there was one again.
     pub(crate) had_room: Nanos,

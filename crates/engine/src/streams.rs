@@ -18,7 +18,7 @@ use crate::expected::{Digest, judged};
 use crate::io::Io;
 use crate::shard::Shard;
 use brimful_core::{End, Http2Frame, Nanos, Observer, ResponseSize, Workload};
-use brimful_http::{Carried, Ended, Listener, REFUSED_STREAM};
+use brimful_http::{ClosedStream, Ended, Listener, REFUSED_STREAM};
 
 /// What a server must be answered, and does not read, before it is left: bytes.
 const MOST_OWED: usize = 256 * 1024;
@@ -140,7 +140,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     }
 
     /// The server has ended a stream, with an answer or without.
-    fn answered(&mut self, slot: u32, mut carried: Carried<Call<O::PerCall>>, ended: Ended) {
+    fn answered(&mut self, slot: u32, mut carried: ClosedStream<Call<O::PerCall>>, ended: Ended) {
         if let Ended::Reset { code, .. } = ended {
             self.observer.on_http2_error(Http2Frame::RstStream, code, b"");
         }
@@ -168,7 +168,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     }
 
     /// How many bytes of a request the kernel has taken.
-    fn bytes_sent_of(&self, slot: u32, carried: &Carried<Call<O::PerCall>>) -> u64 {
+    fn bytes_sent_of(&self, slot: u32, carried: &ClosedStream<Call<O::PerCall>>) -> u64 {
         let unsent = self.io.unsent(slot) as u64;
         let http2 = self.connections.get(slot).and_then(|connection| connection.protocol.http2());
         bytes_of(carried, http2.map_or(0, |http2| http2.handed_over().saturating_sub(unsent)))
@@ -215,7 +215,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
 
     /// Closes a connection without calls; one that speaks HTTP/2 says goodbye before.
     pub(crate) fn part(&mut self, slot: u32) {
-        if self.say_goodbye(slot) {
+        if self.send_goaway(slot) {
             self.say(slot);
         }
         self.close(slot);
@@ -226,7 +226,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         let mut any = false;
         for slot in self.connections.slots() {
             if self.connections.get(slot).is_some_and(|connection| connection.under_way() == 0)
-                && self.say_goodbye(slot)
+                && self.send_goaway(slot)
             {
                 self.hand_over_of(slot);
                 any = true;
@@ -238,10 +238,10 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     }
 
     /// Whether there is a goodbye to be sent.
-    fn say_goodbye(&mut self, slot: u32) -> bool {
+    fn send_goaway(&mut self, slot: u32) -> bool {
         let connection = self.connections.get_mut(slot).filter(|connection| connection.phase == Phase::Open);
         let Some(http2) = connection.and_then(|connection| connection.protocol.http2_mut()) else { return false };
-        http2.say_goodbye();
+        http2.send_goaway();
         true
     }
 
@@ -278,7 +278,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
 }
 
 /// How many of a request's bytes are among the first so many of its connection.
-fn bytes_of<T>(carried: &Carried<T>, taken: u64) -> u64 {
+fn bytes_of<T>(carried: &ClosedStream<T>, taken: u64) -> u64 {
     taken.saturating_sub(carried.position).min(carried.written)
 }
 

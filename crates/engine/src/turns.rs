@@ -205,14 +205,14 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     /// How long after the schedule's end a call may begin. One that waits for a connection waits for answers.
     fn overrun(&self) -> Nanos {
         let policy = &self.config.connections;
-        if policy.most_per_shard.is_some() { OVERRUN.max(policy.response_timeout) } else { OVERRUN }
+        if policy.max_per_shard.is_some() { OVERRUN.max(policy.response_timeout) } else { OVERRUN }
     }
 
     /// Whether there are as many connections as there may be, and all are taken: what is due stays where it is. An end of a
     /// call has this looked at again, and some time, as a connection may also go without one.
     fn must_wait_for_connection(&mut self, now: Nanos) -> bool {
         const LOOK_AGAIN: Nanos = Nanos::from_millis(1);
-        let Some(most) = self.config.connections.most_per_shard else { return false };
+        let Some(most) = self.config.connections.max_per_shard else { return false };
         let lacks = self.connections.open() >= most && !self.connections.have_room();
         if lacks {
             self.next_due = now + LOOK_AGAIN;
@@ -270,7 +270,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     /// A connection for a call to a server with several addresses; none while there may be one more, to an address that this
     /// shard has none to.
     fn available_in_turn(&mut self) -> Option<u32> {
-        let most = self.config.connections.most_per_shard.unwrap_or(u64::MAX);
+        let most = self.config.connections.max_per_shard.unwrap_or(u64::MAX);
         if self.addresses.are_unvisited() && self.connections.open() < most {
             return None;
         }

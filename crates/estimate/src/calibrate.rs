@@ -44,7 +44,7 @@ pub use runs::LeftOut;
 
 use crate::EstimateError;
 use crate::demand::{SizePoint, fit_size, joint_demands};
-use brimful_core::model::{ModelClass, ClassKind, Model, Scheduling, Station, StationKind};
+use brimful_core::model::{ClassKind, Model, ModelClass, Scheduling, Station, StationKind};
 use brimful_core::record::Record;
 use brimful_model::correlation::identity;
 use brimful_model::saturation_rate;

@@ -30,7 +30,7 @@ pub use size::{Held, Outlier, SizeFit, SizePoint, fit_size};
 pub use term::Shape;
 
 use crate::EstimateError;
-use brimful_core::model::{ModelClass, JointDemand};
+use brimful_core::model::{JointDemand, ModelClass};
 use law::Law;
 
 /// Fits the demands of `classes` classes by weighted non-negative least squares.

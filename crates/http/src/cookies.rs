@@ -5,7 +5,7 @@
 //! - Name and value, `Path`, `Max-Age`, `Expires` and `Secure` count. `Domain` does not, as all requests go to one
 //!   server, and neither do `HttpOnly` and `SameSite`, as there is no script and no other site.
 //! - A cookie that is `Secure` and came without TLS is left out. One that has expired is removed.
-//! - A jar holds no more than [`Jar::MOST_COOKIES`] cookies and [`Jar::MOST_BYTES`] bytes of names, values and paths; the
+//! - A jar holds no more than [`Jar::MAX_COOKIES`] cookies and [`Jar::MAX_BYTES`] bytes of names, values and paths; the
 //!   oldest go first. Larger cookies are left out.
 //! - What servers send is foreign: no byte of it ends a line of a request. A cookie with a control character in it is
 //!   left out, and so is a field that goes on over several lines (obs-fold), from its second line on.
@@ -116,7 +116,7 @@ impl Jar {
             expires,
             age: before.unwrap_or(self.taken_in),
         };
-        while self.cookies.len() >= Jar::MOST_COOKIES || self.bytes + cookie.bytes() > Jar::MOST_BYTES {
+        while self.cookies.len() >= Jar::MAX_COOKIES || self.bytes + cookie.bytes() > Jar::MAX_BYTES {
             let oldest = (0..self.cookies.len()).min_by_key(|at| self.cookies.get(*at).map(|cookie| cookie.age));
             let Some(oldest) = oldest else { return };
             self.take(oldest);
@@ -322,14 +322,14 @@ mod tests {
 
     #[test]
     fn a_jar_is_bounded_and_the_oldest_go_first() {
-        let fields: Vec<String> = (0..Jar::MOST_COOKIES + 2).map(|n| format!("c{n}=x; Path=/")).collect();
+        let fields: Vec<String> = (0..Jar::MAX_COOKIES + 2).map(|n| format!("c{n}=x; Path=/")).collect();
         let jar_of = |fields: &[String]| jar(&fields.iter().map(String::as_str).collect::<Vec<_>>());
         let many = jar_of(&fields);
-        assert_eq!(many.cookies.len(), Jar::MOST_COOKIES);
+        assert_eq!(many.cookies.len(), Jar::MAX_COOKIES);
         assert!(sent_at(&many, "/", NOW).starts_with("c2=x; c3=x"));
         let long: Vec<String> = (0..5).map(|n| format!("{n}={}; Path=/", "x".repeat(3_000))).collect();
         let few = jar_of(&long);
-        assert!(few.bytes <= Jar::MOST_BYTES && sent_at(&few, "/", NOW).starts_with("3=xx"));
+        assert!(few.bytes <= Jar::MAX_BYTES && sent_at(&few, "/", NOW).starts_with("3=xx"));
         assert!(jar(&[&format!("a={}; Path=/", "x".repeat(MOST_OF_ONE))]).is_empty());
     }
 
@@ -359,7 +359,7 @@ mod tests {
             let mut jar = Jar::default();
             for head in &heads {
                 jar.receive(&[b"\r\nSet-Cookie:", &head[..]].concat(), b"/a/b", false, || NOW);
-                prop_assert!(jar.bytes <= Jar::MOST_BYTES && jar.cookies.len() <= Jar::MOST_COOKIES);
+                prop_assert!(jar.bytes <= Jar::MAX_BYTES && jar.cookies.len() <= Jar::MAX_COOKIES);
                 prop_assert_eq!(jar.bytes, jar.cookies.iter().map(Cookie::bytes).sum::<usize>());
             }
             let mut cookies = Vec::new();

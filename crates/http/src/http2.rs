@@ -10,7 +10,7 @@
 //! - Any split of the bytes that come brings the same answers.
 //! - Bounded, whatever the server sends: a block by [`MAX_HEAD_BYTES`](crate::MAX_HEAD_BYTES) and 64 CONTINUATION
 //!   frames, the table of the header compression by 4 KiB, frames by 16 KiB, and frames that bring nothing by
-//!   [`MOST_IDLE_FRAMES`] in a row; what the server must be answered is counted ([`Http2::owed`]), so that one who
+//!   [`MAX_IDLE_FRAMES`] in a row; what the server must be answered is counted ([`Http2::owed`]), so that one who
 //!   does not read it can be left.
 //! - The windows for what comes are 1 GiB, of the connection and of each stream, and half of one is given back at a
 //!   time: a server is never held up by them.
@@ -55,7 +55,7 @@ pub const MAX_DEBUG_TEXT: usize = 200;
 /// RST_STREAM with this code says that the server has done nothing about the request: it may be sent again (§8.7).
 pub const REFUSED_STREAM: u32 = code::REFUSED_STREAM;
 /// Frames in a row that bring no answer any further.
-pub const MOST_IDLE_FRAMES: u32 = 10_000;
+pub const MAX_IDLE_FRAMES: u32 = 10_000;
 /// CONTINUATION frames of one block.
 const MOST_CONTINUATIONS: u32 = 64;
 
@@ -85,12 +85,12 @@ pub struct Heard<T> {
     /// How many of them were read.
     pub consumed: usize,
     /// A stream that has ended. If there is none, all bytes were read.
-    pub over: Option<(Carried<T>, Ended)>,
+    pub over: Option<(ClosedStream<T>, Ended)>,
 }
 
 /// What was kept with a stream.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Carried<T> {
+pub struct ClosedStream<T> {
     /// The user's own.
     pub value: T,
     /// Where its request begins in all that this connection sends, in bytes.
@@ -313,20 +313,20 @@ impl<T> Http2<T> {
     }
 
     /// Gives a stream up, which the server is told.
-    pub fn cancel(&mut self, stream: u32) -> Option<Carried<T>> {
+    pub fn cancel(&mut self, stream: u32) -> Option<ClosedStream<T>> {
         let stream = self.streams.remove(stream)?;
         self.write_reset(stream.id, code::CANCEL);
         Some(carried(stream))
     }
 
     /// Says goodbye: no stream is opened after that.
-    pub fn say_goodbye(&mut self) {
+    pub fn send_goaway(&mut self) {
         self.write_goaway(code::NO_ERROR);
         self.last_stream.get_or_insert(u32::MAX);
     }
 
     /// The connection is gone, and its streams with it: takes what was kept with them, in the order of their numbers.
-    pub fn take_all(&mut self) -> impl Iterator<Item = Carried<T>> + use<T> {
+    pub fn take_all(&mut self) -> impl Iterator<Item = ClosedStream<T>> + use<T> {
         self.streams.take_all().into_iter().map(carried)
     }
 
@@ -400,10 +400,10 @@ impl<T> Http2<T> {
 }
 
 /// A stream that has ended, if one has.
-type Over<T> = Option<(Carried<T>, Ended)>;
+type Over<T> = Option<(ClosedStream<T>, Ended)>;
 
-fn carried<T>(stream: Stream<T>) -> Carried<T> {
-    Carried { value: stream.value, position: stream.position, written: stream.written }
+fn carried<T>(stream: Stream<T>) -> ClosedStream<T> {
+    ClosedStream { value: stream.value, position: stream.position, written: stream.written }
 }
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ pub use chunked::MAX_CHUNK_LINE_BYTES;
 pub use cookies::Jar;
 pub use error::ParseError;
 pub use head::{MAX_FIELDS, MAX_HEAD_BYTES, RecentHead};
-pub use http2::{Asked, Carried, Ended, Heard, Http2, Http2Server, Listener, MAX_DEBUG_TEXT, MOST_IDLE_FRAMES};
+pub use http2::{Asked, ClosedStream, Ended, Heard, Http2, Http2Server, Listener, MAX_DEBUG_TEXT, MAX_IDLE_FRAMES};
 pub use http2::{REFUSED_STREAM, RecentBlock, Wanted};
 pub use http2::{answer_block, begins_http2};
 pub use protocol::Protocol;

@@ -29,7 +29,7 @@ impl<'a> Redirection<'a> {
     pub fn of(head: &[u8], method: &'a str, target: &str, origin: &str) -> Option<Redirection<'a>> {
         let status = status(head).filter(|status| matches!(status, 301 | 302 | 303 | 307 | 308))?;
         let Some(location) = location(head).and_then(reference) else {
-            return Some(Redirection::Nowhere);
+            return Some(Redirection::InvalidLocation);
         };
         let safe = matches!(method, "GET" | "HEAD");
         let method = match status {
@@ -37,11 +37,11 @@ impl<'a> Redirection<'a> {
             301 | 302 if method == "POST" => "GET".into(),
             303 if !safe => "GET".into(),
             _ if safe => Cow::Borrowed(method),
-            _ => return Some(Redirection::Content),
+            _ => return Some(Redirection::ResendBody),
         };
         Some(match resolve(&location, target, origin) {
-            Some(target) => Redirection::Here { method, target },
-            None => Redirection::Elsewhere,
+            Some(target) => Redirection::SameServer { method, target },
+            None => Redirection::OtherServer,
         })
     }
 }
@@ -134,7 +134,7 @@ mod tests {
 
     fn of<'a>(status: u16, location: &str, method: &'a str) -> Option<Redirection<'a>> {
         let head = format!("HTTP/1.1 {status} Moved\r\nServer: x\r\nlocation: {location}\r\n\r\n");
-        Redirection::of(head.as_bytes(), method, "/a/b?c=d", ORIGIN)
+        Redirection::parse(head.as_bytes(), method, "/a/b?c=d", ORIGIN)
     }
 
     #[test]
@@ -158,8 +158,8 @@ mod tests {
             ("mailto:a@b", None),
         ] {
             let expected = match target {
-                Some(target) => Redirection::Here { method: "GET".into(), target: target.to_owned() },
-                None => Redirection::Elsewhere,
+                Some(target) => Redirection::SameServer { method: "GET".into(), target: target.to_owned() },
+                None => Redirection::OtherServer,
             };
             assert_eq!(of(302, location, "GET"), Some(expected), "{location}");
         }
@@ -177,11 +177,11 @@ mod tests {
             ("/%C3%BC/\u{fc}".as_bytes().to_vec(), "/%C3%BC/%C3%BC"),
         ] {
             let head = [b"HTTP/1.1 302 Found\r\nLocation: ", &location[..], b"\r\n\r\n"].concat();
-            let expected = Redirection::Here { method: "GET".into(), target: expected.to_owned() };
-            assert_eq!(Redirection::of(&head, "GET", "/a/b?c=d", ORIGIN), Some(expected));
+            let expected = Redirection::SameServer { method: "GET".into(), target: expected.to_owned() };
+            assert_eq!(Redirection::parse(&head, "GET", "/a/b?c=d", ORIGIN), Some(expected));
         }
         let elsewhere = "http://b\u{fc}cher.example/";
-        assert_eq!(of(302, elsewhere, "GET"), Some(Redirection::Elsewhere));
+        assert_eq!(of(302, elsewhere, "GET"), Some(Redirection::OtherServer));
     }
 
     #[test]
@@ -195,7 +195,7 @@ mod tests {
             (307, "POST", None),
             (301, "PUT", None),
         ] {
-            let expected = expected.map_or(Redirection::Content, |method| Redirection::Here {
+            let expected = expected.map_or(Redirection::ResendBody, |method| Redirection::SameServer {
                 method: method.into(),
                 target: "/x".to_owned(),
             });
@@ -209,10 +209,10 @@ mod tests {
     #[test]
     fn what_cannot_be_asked_for_leads_nowhere() {
         for location in ["", "/a\tb", "/a\u{7f}b"] {
-            assert_eq!(of(302, location, "GET"), Some(Redirection::Nowhere), "{location}");
+            assert_eq!(of(302, location, "GET"), Some(Redirection::InvalidLocation), "{location}");
         }
-        assert_eq!(Redirection::of(b"HTTP/2 302\r\n\r\n", "GET", "/", ORIGIN), Some(Redirection::Nowhere));
+        assert_eq!(Redirection::parse(b"HTTP/2 302\r\n\r\n", "GET", "/", ORIGIN), Some(Redirection::InvalidLocation));
         let hinted = b"HTTP/1.1 103 Early Hints\r\nLocation: /x\r\n\r\n";
-        assert_eq!(Redirection::of(hinted, "GET", "/", ORIGIN), None);
+        assert_eq!(Redirection::parse(hinted, "GET", "/", ORIGIN), None);
     }
 }

@@ -143,7 +143,7 @@ impl RunPlan {
     /// The limit of open connections per shard. Only open loads have one: clients and users wait for their answers.
     pub(crate) fn most_connections_per_shard(&self) -> Option<u64> {
         let is_open = LoadKind::of(Some(&self.workload)) == LoadKind::Open && self.workload.sessions().is_none();
-        self.connections.most_per_shard.filter(|_| is_open)
+        self.connections.max_per_shard.filter(|_| is_open)
     }
 
     /// The parts of a request that all classes have in common.

@@ -2,7 +2,7 @@
 //! [`PlannedLoad`] has fields for the options that it allows, and none for the others.
 
 use crate::{RunError, RunPlan};
-use brimful_core::workload::{RequestClass, Load, LoadKind, SessionArrivals, Sessions, Spread};
+use brimful_core::workload::{Load, LoadKind, RequestClass, SessionArrivals, Sessions, Spread};
 use brimful_core::{ClassId, Nanos};
 use brimful_engine::{Config, ConnectionPolicy, Follow};
 use brimful_http::Version;
@@ -79,7 +79,7 @@ impl<'p> ValidPlan<'p> {
         let plan = self.plan;
         let first_turn = plan.shard.map_or(0, |shard| (shard.index * plan.threads) as usize);
         Config {
-            address: plan.endpoint.destination().from_turn(first_turn),
+            address: plan.endpoint.destination().with_first_turn(first_turn),
             tls: plan.tls.clone(),
             connections: self.connection_policy(),
             start: Nanos::ZERO,
@@ -97,7 +97,7 @@ impl<'p> ValidPlan<'p> {
         let mut policy = ConnectionPolicy {
             http2: plan.version == Version::Http2,
             at_once: self.connections_at_once(),
-            most_per_shard: plan.most_connections_per_shard(),
+            max_per_shard: plan.most_connections_per_shard(),
             ..plan.connections.clone()
         };
         match &self.load {

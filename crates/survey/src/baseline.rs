@@ -31,7 +31,7 @@ pub(crate) struct IdleServer {
 
 /// Measures the rate that this client can offer with responses of this size.
 pub(crate) fn find_client_limit(runner: &mut Runner<'_>, response: Bytes) -> Result<ClientLimit, Halt> {
-    runner.begin("what this client can offer before it is the limit itself".to_owned(), client_limit::LASTS);
+    runner.begin("what this client can offer before it is the limit itself".to_owned(), client_limit::TYPICAL_DURATION);
     let calibration = runner.client_limit(response)?;
     runner.note(match calibration.max_rate {
         Some(rate) if calibration.lower_bound => format!(
@@ -85,6 +85,6 @@ pub(crate) fn watch_idle(runner: &mut Runner<'_>) -> Result<IdleServer, Halt> {
     Ok(IdleServer {
         busy,
         background: idle.kernel.cpu.map(|cpu| (1.0 - cpu.idle).clamp(0.0, 0.9)),
-        programs: ProgramSeen::of(&idle, busy),
+        programs: ProgramSeen::from_server(&idle, busy),
     })
 }

@@ -16,7 +16,7 @@ use brimful_core::Nanos;
 use brimful_core::quantity::{self, signed_percent};
 use brimful_core::record::{Reason, ReasonCode};
 use brimful_core::survey::{Inflicted, Level};
-use brimful_estimate::{Block, Piece, Place, ServerFacts, ServerFit, Unmatched};
+use brimful_estimate::{Block, Measurement, ModuleMismatch, OfferedLoad, ServerFacts, ServerFit};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64;
@@ -116,7 +116,7 @@ pub(crate) fn calibrate(
 
     runner.log.doubts.extend(change_of_server(&measured.rates, &measured.processes));
     let is_cpu_full = capacity.clients >= connections.max_clients(setup)
-        && keeps_cpus_busy(&measured.levels, &design.name(Place::Clients(capacity.clients)));
+        && keeps_cpus_busy(&measured.levels, &design.name(OfferedLoad::Clients(capacity.clients)));
     let is_saturated = capacity.is_saturated || is_cpu_full;
     let served_at_once = connections.summary.served_at_once.filter(|_| connections.are_all_used_by(capacity.clients));
     let facts = ServerFacts {
@@ -191,7 +191,7 @@ impl Calibrator<'_, '_> {
         let mut found = Capacity::unknown();
         let mut clients = 1;
         while clients <= max_clients {
-            let place = Place::Clients(clients);
+            let place = OfferedLoad::Clients(clients);
             let assumed_capacity = rate_before.max(found.rate);
             let visit = self.design.visit(place, assumed_capacity);
             self.runner.begin(format!("looking for the capacity: {clients} at once"), visit.total());
@@ -256,7 +256,7 @@ impl Calibrator<'_, '_> {
             for place in places {
                 let visit = self.design.visit(place, capacity.rate);
                 let Some(visited) = self.measure(place, visit, capacity.rate)? else { continue };
-                if place == Place::Clients(capacity.clients) {
+                if place == OfferedLoad::Clients(capacity.clients) {
                     measured.rates.push(visited.piece.rate());
                     measured.processes.push(visited.processes);
                 }
@@ -269,7 +269,7 @@ impl Calibrator<'_, '_> {
     }
 
     /// Offers the load of a visit and lets the server rest. Returns `None` if the generator was the limit.
-    fn measure(&mut self, place: Place, visit: Visit, capacity: f64) -> Result<Option<Measured>, Halt> {
+    fn measure(&mut self, place: OfferedLoad, visit: Visit, capacity: f64) -> Result<Option<Measured>, Halt> {
         let setup = self.runner.setup;
         let trial = self.runner.measure(&visit.workload, visit.lasts)?;
         let trial = Trial::warmed_up(trial.record, &visit.workload.classes, warm_up(setup));
@@ -288,7 +288,7 @@ impl Calibrator<'_, '_> {
         let level = LevelContext::calibration(&name, capacity).level(&trial, &visit.workload, setup.servers());
         let Some(mut piece) = trial.piece(place, setup.servers(), warm_up(setup)) else { return Ok(None) };
         piece.rest = visit.rest.as_secs_f64();
-        if let Place::Level(_) = place {
+        if let OfferedLoad::Level(_) = place {
             piece.arrivals = self.runner.bench.schedule(&visit.workload, visit.lasts, trial.record.seed)?;
         }
         Ok(Some(Measured { piece, level, processes }))
@@ -296,7 +296,7 @@ impl Calibrator<'_, '_> {
 
     /// Says once why the Server Module's measurements are not used. Nothing is said of a visit that was merely too short.
     fn note_unmatched(&mut self, trial: &Trial) {
-        if let Some(Err(reason @ Unmatched::Name { .. })) = trial.inside()
+        if let Some(Err(reason @ ModuleMismatch::Name { .. })) = trial.inside()
             && !self.has_noted_unmatched
         {
             self.has_noted_unmatched = true;

@@ -4,7 +4,7 @@
 use crate::setup::{Setup, closed, times, with_load};
 use brimful_core::workload::{Load, Workload};
 use brimful_core::{Nanos, Rate};
-use brimful_estimate::Place;
+use brimful_estimate::OfferedLoad;
 
 /// Levels of the mix, in hundredths of the capacity.
 const LEVELS: [u32; 4] = [10, 20, 40, 60];
@@ -51,34 +51,34 @@ pub(crate) struct BlockDesign<'a> {
 
 impl BlockDesign<'_> {
     /// The places of a block, with at most `clients` closed clients.
-    pub fn places(&self, clients: u64) -> Vec<Place> {
+    pub fn places(&self, clients: u64) -> Vec<OfferedLoad> {
         // One client shows what a call takes by itself.
         let mut numbers = vec![1, 4, clients];
         numbers.retain(|number| *number <= clients);
         numbers.dedup();
         let classes = self.setup.workload.classes.len();
-        let mut places: Vec<Place> = LEVELS.map(Place::Level).to_vec();
-        places.extend(numbers.into_iter().map(Place::Clients));
+        let mut places: Vec<OfferedLoad> = LEVELS.map(OfferedLoad::Level).to_vec();
+        places.extend(numbers.into_iter().map(OfferedLoad::Clients));
         if classes > 1 {
-            places.extend((0..classes).map(|class| Place::Alone(class, clients)));
+            places.extend((0..classes).map(|class| OfferedLoad::Alone(class, clients)));
         }
         places
     }
 
     /// The load at a place, on a server that completes `capacity` calls per second.
-    pub fn visit(&self, place: Place, capacity: f64) -> Visit {
+    pub fn visit(&self, place: OfferedLoad, capacity: f64) -> Visit {
         let (workload, measured, load) = match place {
-            Place::Level(percent) => {
+            OfferedLoad::Level(percent) => {
                 let fraction = f64::from(percent) / 100.0;
                 let rate = Rate(fraction * self.offerable(capacity));
                 let calls = Nanos::from_secs_f64(CALLS / rate.0.max(1e-9)).min(LONGEST_VISIT);
                 let measured = times(LEVEL_VISIT, self.setup.level).max(SHORTEST_VISIT).max(calls);
                 (self.setup.workload_with(Load::poisson(rate)), measured, fraction)
             }
-            Place::Clients(clients) => {
+            OfferedLoad::Clients(clients) => {
                 (self.setup.workload_with(closed(clients)), self.clients_visit(clients, capacity), 1.0)
             }
-            Place::Alone(class, clients) => {
+            OfferedLoad::Alone(class, clients) => {
                 let workload = with_load(&only_class(&self.setup.workload, class), closed(clients));
                 (workload, self.clients_visit(clients, capacity), 1.0)
             }
@@ -88,11 +88,11 @@ impl BlockDesign<'_> {
     }
 
     /// The name of a place in the document.
-    pub fn name(&self, place: Place) -> String {
+    pub fn name(&self, place: OfferedLoad) -> String {
         match place {
-            Place::Level(_) => "mix".to_owned(),
-            Place::Clients(clients) => format!("{clients} at once"),
-            Place::Alone(class, _) => self.setup.workload.classes[class].name.clone(),
+            OfferedLoad::Level(_) => "mix".to_owned(),
+            OfferedLoad::Clients(clients) => format!("{clients} at once"),
+            OfferedLoad::Alone(class, _) => self.setup.workload.classes[class].name.clone(),
         }
     }
 
@@ -116,7 +116,7 @@ pub(crate) fn warm_up(setup: &Setup) -> Nanos {
 /// How long an anchor of so many clients lasts at most, on a server that completes `capacity` calls per second.
 pub(crate) fn anchor_duration(setup: &Setup, clients: u64, capacity: f64) -> Nanos {
     let design = BlockDesign { setup, client_limit: None };
-    times(ANCHOR, design.visit(Place::Clients(clients), capacity).lasts)
+    times(ANCHOR, design.visit(OfferedLoad::Clients(clients), capacity).lasts)
 }
 
 /// The number of clients after `clients` in the search for the capacity. The last step doubles the number, so that growth

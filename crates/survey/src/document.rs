@@ -12,7 +12,7 @@ use brimful_core::Nanos;
 use brimful_core::quantity;
 use brimful_core::survey::{Comparison, Demand, Level, Role, SCHEMA, Stopped, Survey, WhatIf};
 use brimful_estimate::ServerFit;
-use brimful_estimate::server::OPERATING;
+use brimful_estimate::server::OPERATING_SHARE;
 use brimful_target::Truth;
 
 /// From here on the host's part of an error is named beside the answer.
@@ -90,7 +90,7 @@ fn saturation_rate(findings: &Findings) -> Comparison {
     let comparison = Comparison {
         interval90: spread.map(|spread| spread.interval90),
         measured_ci95_half_width: measured.and_then(|measured| measured.ci95_half_width),
-        ..Comparison::of(predicted, measured.map(|measured| measured.rate))
+        ..Comparison::new(predicted, measured.map(|measured| measured.rate))
     };
     comparison.given_host(predicted.zip(host_speed).map(|(rate, speed)| rate * speed))
 }

@@ -13,7 +13,7 @@ use crate::saturation::{PAST_SATURATION, overload_duration};
 use crate::setup::{Change, Setup, times};
 use crate::what_if;
 use brimful_core::Nanos;
-use brimful_estimate::Place;
+use brimful_estimate::OfferedLoad;
 use brimful_run::client_limit;
 
 /// What a run takes besides its load: starting threads and the monitor, and waiting for the last answers.
@@ -59,7 +59,7 @@ pub(crate) fn estimated_duration(
     }
     let blocks = (MIN_BLOCKS + MAX_BLOCKS) as f64 / 2.0;
     FIRST_LOOK
-        + client_limit::LASTS
+        + client_limit::TYPICAL_DURATION
         + idle
         + search.runs.duration(SEARCHES, set_up)
         + block.duration(blocks, set_up)
@@ -81,7 +81,7 @@ fn capacity_search(design: BlockDesign<'_>, max_clients: u64, first_rate: f64) -
     let mut clients = 1;
     loop {
         let capacity = first_rate * clients.min(servers) as f64;
-        runs.add(design.visit(Place::Clients(clients), capacity).total());
+        runs.add(design.visit(OfferedLoad::Clients(clients), capacity).total());
         let next = next_clients(clients, max_clients);
         if next > max_clients || 2.0 * clients as f64 / capacity > max_delay_s {
             return Search { runs, clients, capacity };

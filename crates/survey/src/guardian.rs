@@ -16,7 +16,7 @@ const READY: &str = "ready";
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Undo {
     /// The server's threads were moved to other CPUs.
-    Cpus(Former),
+    Cpus(FormerAffinity),
     /// The server's processes were moved into a control group with a quota.
     Quota(Moved),
 }

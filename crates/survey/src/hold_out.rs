@@ -9,7 +9,7 @@ use crate::trial::Trial;
 use brimful_core::counts::Counts;
 use brimful_core::quantity::{self, count, percent};
 use brimful_core::survey::Role;
-use brimful_estimate::{Answered, ServerFit};
+use brimful_estimate::{ResponseSummary, ServerFit};
 
 /// TLS handshakes per call from which on handshakes matter: each costs the server as much as many calls.
 const HANDSHAKES: f64 = 0.002;
@@ -71,7 +71,7 @@ fn response_on_this_host(
     fit: &ServerFit,
     level: &PredictedLevel,
     trial: &Trial,
-) -> Result<Option<Answered>, Halt> {
+) -> Result<Option<ResponseSummary>, Halt> {
     let mix = level.workload.mix();
     let Some(course) = fit.course_of(&trial.record, level.rate, &mix) else { return Ok(None) };
     let arrivals = runner.bench.schedule(&level.workload, level.lasts, trial.record.seed)?;

@@ -5,7 +5,7 @@ use brimful_core::record::Verdict;
 use brimful_core::server::CpuShares;
 use brimful_core::survey::{Comparison, Level, LevelClass, Percentiles, Role};
 use brimful_core::workload::{Load, Workload};
-use brimful_estimate::{Answered, Expected, Prediction, Spread};
+use brimful_estimate::{ExpectedLevel, PredictedFigure, Prediction, ResponseSummary};
 
 /// Fewer samples of a throughput do not make a useful confidence interval.
 const MIN_SAMPLES: u64 = 3;
@@ -21,7 +21,7 @@ pub(crate) struct LevelContext<'a> {
     /// Prediction for a host of constant speed.
     pub predicted: Option<&'a Prediction>,
     /// Prediction for a host whose speed varies as it did during calibration.
-    pub expected: Option<&'a Expected>,
+    pub expected: Option<&'a ExpectedLevel>,
     pub host: HostConditions,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct HostConditions {
     /// Its speed relative to that during calibration, by the anchors.
     pub speed: Option<f64>,
     /// Response times that the model predicts for the level's own arrivals on a host of the measured speed.
-    pub response: Option<Answered>,
+    pub response: Option<ResponseSummary>,
 }
 
 impl<'a> LevelContext<'a> {
@@ -81,7 +81,7 @@ impl<'a> LevelContext<'a> {
                     .reply_rate
                     .ci95_half_width
                     .filter(|_| record.reply_rate.samples >= MIN_SAMPLES),
-                ..Comparison::of(self.predicted.map(|it| it.throughput), Some(record.rates.completed))
+                ..Comparison::new(self.predicted.map(|it| it.throughput), Some(record.rates.completed))
             },
             response_time_s: self.response_time(trial),
             steady_response_s: self.predicted.and_then(|prediction| prediction.response),
@@ -141,7 +141,7 @@ impl<'a> LevelContext<'a> {
             classes.push(LevelClass {
                 name: class.name.clone(),
                 throughput: measured.counts.completed as f64 / record.duration_s.max(1e-9),
-                response_time_s: Comparison::of(predicted, mean),
+                response_time_s: Comparison::new(predicted, mean),
             });
         }
         classes
@@ -149,7 +149,7 @@ impl<'a> LevelContext<'a> {
 }
 
 /// The median of what is expected, or else the prediction for a steady host, beside the measurement.
-fn compare(expected: Option<Spread>, predicted: Option<f64>, measured: Option<f64>) -> Comparison {
+fn compare(expected: Option<PredictedFigure>, predicted: Option<f64>, measured: Option<f64>) -> Comparison {
     Comparison {
         interval90: expected.map(|spread| spread.interval90),
         ..Comparison::new(expected.map(|spread| spread.median).or(predicted), measured)

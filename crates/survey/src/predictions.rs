@@ -28,7 +28,7 @@ pub struct Predictions {
     /// The saturation rate, in calls per second.
     pub saturation: f64,
     /// The same on a host whose speed varies as it did during calibration, over the time for which it will be measured.
-    pub saturation_spread: Option<Spread>,
+    pub saturation_spread: Option<PredictedFigure>,
     /// How long the saturation rate will be measured.
     pub saturation_lasts: Nanos,
     /// The held-out levels.
@@ -51,7 +51,7 @@ pub struct PredictedLevel {
     /// The prediction for a host of constant speed. It has no response times for bursts.
     pub prediction: Prediction,
     /// The prediction for a host whose speed varies as it did during calibration.
-    pub expected: Expected,
+    pub expected: ExpectedLevel,
 }
 
 impl Predictions {

@@ -94,7 +94,7 @@ impl Server {
     pub fn watched(&self, interval: Nanos, pin: Option<usize>) -> Option<Watched> {
         let intervals = Intervals::every(interval);
         match &self.monitoring {
-            Monitoring::Local(selectors) => Some(Watched::Here(MonitorConfig {
+            Monitoring::Local(selectors) => Some(MonitorTarget::Local(MonitorConfig {
                 processes: selectors.clone(),
                 ports: self.port.into_iter().collect(),
                 cpus: self.cpus.clone(),
@@ -102,7 +102,7 @@ impl Server {
                 intervals,
                 ..MonitorConfig::default()
             })),
-            Monitoring::Remote(config) => Some(Watched::There(RemoteConfig { intervals, ..config.clone() })),
+            Monitoring::Remote(config) => Some(MonitorTarget::Remote(RemoteConfig { intervals, ..config.clone() })),
             Monitoring::BlackBox => None,
         }
     }

@@ -99,7 +99,7 @@ impl Bench for ServerBench<'_> {
         let mut plan = self.simple_run(load, hold.connections, window);
         let policy = &mut plan.connections;
         policy.holds = true;
-        policy.most_per_shard = None;
+        policy.max_per_shard = None;
         policy.warm_connections = hold.idle;
         policy.response_timeout = hold.timeout.min(policy.response_timeout);
         policy.connect_timeout = Some(hold.timeout);
@@ -117,7 +117,7 @@ impl Bench for ServerBench<'_> {
         }
         let template = &mut self.template;
         template.threads = pool.size.map_or(self.max_threads, |size| self.max_threads.min(size / shards));
-        template.connections.most_per_shard = pool.size.map(|size| size / template.threads);
+        template.connections.max_per_shard = pool.size.map(|size| size / template.threads);
         template.connections.warm_connections = pool.opened_ahead;
         Ok(())
     }

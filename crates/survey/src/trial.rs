@@ -7,7 +7,9 @@ use brimful_core::record::{ClassRecord, Reason, ReasonCode, Record, Verdict};
 use brimful_core::server::{CpuShares, OTHER_WORK};
 use brimful_core::workload::Class;
 use brimful_estimate::inside::threads;
-use brimful_estimate::{Inside, Observed, Piece, Place, ProgramSeen, Unmatched, Workers, stretches};
+use brimful_estimate::{
+    Measurement, ModuleDemand, ModuleMismatch, Observed, OfferedLoad, ProgramSeen, Workers, stretches,
+};
 use std::collections::BTreeMap;
 
 /// From this share of failed calls on, the response times and the CPU time of the other calls are those of another load.
@@ -46,16 +48,16 @@ impl Trial {
         let class_names = classes.iter().map(|class| class.name.clone()).collect();
         let classes: Vec<Option<&ClassRecord>> = classes.iter().map(|class| record.classes.get(&class.name)).collect();
         let warm_up_s = warm_up.as_secs_f64();
-        let observed = Observed::after(warm_up_s, &record, &classes, true);
-        let answers = Observed::answers(warm_up_s, &record, &classes);
+        let observed = Observed::after_warm_up(warm_up_s, &record, &classes, true);
+        let answers = Observed::throughput_from_answers(warm_up_s, &record, &classes);
         Trial { observed, answers, class_names, record }
     }
 
     /// What the server itself measured of each class; `None` for a server without the Server Module.
-    pub fn inside(&self) -> Option<Result<Vec<Option<Inside>>, Unmatched>> {
+    pub fn inside(&self) -> Option<Result<Vec<Option<ModuleDemand>>, ModuleMismatch>> {
         let classes: Vec<(&str, Option<&ClassRecord>)> =
             self.class_names.iter().map(|name| (name.as_str(), self.record.classes.get(name))).collect();
-        Inside::of(&self.record, &classes)
+        ModuleDemand::from_record(&self.record, &classes)
     }
 
     /// Mean response time, in seconds.
@@ -83,14 +85,14 @@ impl Trial {
     }
 
     /// The measurement as a piece of calibration.
-    pub fn piece(&self, place: Place, servers: u32, warm_up: Nanos) -> Option<Piece> {
+    pub fn piece(&self, place: OfferedLoad, servers: u32, warm_up: Nanos) -> Option<Measurement> {
         let busy = self.busy_cpus();
         let server = self.record.server.as_ref();
         let (seconds, throughput) = match &self.observed {
             Some(observed) => (observed.seconds, observed.throughput.clone()),
             None => self.answers.clone()?,
         };
-        Some(Piece {
+        Some(Measurement {
             place,
             seconds,
             throughput,
@@ -99,9 +101,9 @@ impl Trial {
             disks: server.map_or(BTreeMap::new(), |server| {
                 server.kernel.disks.iter().map(|(name, disk)| (name.clone(), disk.utilization)).collect()
             }),
-            programs: server.zip(busy).map_or(Vec::new(), |(server, busy)| ProgramSeen::of(server, busy)),
+            programs: server.zip(busy).map_or(Vec::new(), |(server, busy)| ProgramSeen::from_server(server, busy)),
             inside: self.inside().and_then(Result::ok).unwrap_or_default(),
-            workers: Workers::of(&self.record),
+            workers: Workers::from_record(&self.record),
             threads: threads(&self.record),
             response: self.response(),
             percentiles: self.record.response_time_us.map(|us| [us.p50, us.p95, us.p99].map(|us| us / 1e6)),

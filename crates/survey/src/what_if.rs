@@ -10,7 +10,7 @@ use brimful_core::record::{ReasonCode, Verdict};
 use brimful_core::survey::{Comparison, Level, WhatIf};
 use brimful_core::workload::{Load, Workload};
 use brimful_core::{Nanos, Rate};
-use brimful_estimate::{Limited, Quota};
+use brimful_estimate::{Quota, QuotaPrediction};
 use brimful_monitor::quota_period_s;
 
 /// Length of each of the two loads, closed and open, in units of the survey's level.
@@ -91,7 +91,7 @@ fn measure_under_quota(runner: &mut Runner<'_>, workload: &Workload, duration: N
 struct Prediction {
     change: Change,
     quota: Quota,
-    limited: Limited,
+    limited: QuotaPrediction,
     /// Calls per second of the open load, and their predicted mean response time in seconds.
     rate: f64,
     response: Option<f64>,
@@ -100,7 +100,7 @@ struct Prediction {
 fn compare(prediction: &Prediction, closed: &Level, open: &Level, host_speed: Option<f64>) -> WhatIf {
     let beside = |predicted: Option<f64>, measured: Comparison| Comparison {
         measured_ci95_half_width: measured.measured_ci95_half_width,
-        ..Comparison::of(predicted, measured.measured)
+        ..Comparison::new(predicted, measured.measured)
     };
     let limited = &prediction.limited;
     let capacity = Comparison {

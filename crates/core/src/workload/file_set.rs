@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     fn files(files: u32) -> FileSet {
-        FileSet::of(files)
+        FileSet::random(files)
     }
 
     /// The manual's own example.

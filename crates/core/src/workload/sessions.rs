@@ -385,7 +385,7 @@ mod tests {
             in_progress: false,
             scripts: Vec::new(),
         };
-        assert_eq!(Sessions::coming(expected.comes.clone()), expected);
+        assert_eq!(Sessions::with_arrivals(expected.comes.clone()), expected);
         assert_eq!((sessions.validate(), sessions.kind()), (Ok(()), LoadKind::Open));
         assert_eq!(sessions, expected);
         let users = read("users = 50").unwrap();

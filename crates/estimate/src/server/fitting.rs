@@ -9,7 +9,7 @@ use super::module::ModuleDemands;
 use super::responses::fit_responses;
 use crate::EstimateError;
 use crate::demand::joint_demands;
-use brimful_core::model::{ModelClass, ClassKind, Model, Scheduling, Station, StationKind};
+use brimful_core::model::{ClassKind, Model, ModelClass, Scheduling, Station, StationKind};
 
 /// Fits a model; `chance` is as in [`law::choose`].
 ///

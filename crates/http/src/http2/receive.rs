@@ -1,7 +1,7 @@
 //! What comes, frame by frame: where one ends, whether it may come, and the data of bodies, of which nothing is kept.
 
 use super::frame::{Fault, Frame, HEADER, MAX_PAYLOAD, bad_length, broken, code, flag, flood, kind, write_short};
-use super::{Http2, Input, Listener, MOST_IDLE_FRAMES, Over, RECEIVE_WINDOW, RecentBlock};
+use super::{Http2, Input, Listener, MAX_IDLE_FRAMES, Over, RECEIVE_WINDOW, RecentBlock};
 use crate::ParseError;
 
 impl<T> Http2<T> {
@@ -96,7 +96,7 @@ impl<T> Http2<T> {
     /// One more frame that brings nothing.
     pub(super) fn idle_frame(&mut self, what: &'static str) -> Result<(), Fault> {
         self.idle_frames += 1;
-        if self.idle_frames > MOST_IDLE_FRAMES { Err(flood(what)) } else { Ok(()) }
+        if self.idle_frames > MAX_IDLE_FRAMES { Err(flood(what)) } else { Ok(()) }
     }
 
     /// Gives the windows back what DATA takes of them.

@@ -147,7 +147,7 @@ impl<T> Http2Server<T> {
     }
 
     /// Says that no more requests are looked at.
-    pub fn say_goodbye(&mut self) {
+    pub fn send_goaway(&mut self) {
         self.write_goaway(code::NO_ERROR);
     }
 

@@ -223,7 +223,7 @@ fn an_answer_that_is_none_ends_its_call_alone() {
 fn what_breaks_the_connection_is_named_and_the_server_told() {
     let known = settings(&[]);
     let after = |bytes: &[u8]| [&known[..], bytes].concat();
-    let flood = |frame: Vec<u8>| after(&frame.repeat(MOST_IDLE_FRAMES as usize + 1));
+    let flood = |frame: Vec<u8>| after(&frame.repeat(MAX_IDLE_FRAMES as usize + 1));
     for (bytes, part, code) in [
         (b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec(), "not HTTP/2", code::PROTOCOL_ERROR),
         (framed(kind::SETTINGS, flag::ACK, 0, &[]), "not HTTP/2", code::PROTOCOL_ERROR),
@@ -271,12 +271,12 @@ fn what_breaks_the_connection_is_named_and_the_server_told() {
         (flood(framed(kind::WINDOW_UPDATE, 0, 0, &[0, 0, 0, 1])), "WINDOW_UPDATE", code::ENHANCE_YOUR_CALM),
         (flood(headers(WHOLE, 1, &[0x08, 3, b'1', b'0', b'3'])), "informational", code::ENHANCE_YOUR_CALM),
         (
-            after(&[headers(WHOLE, 1, OK), data(0, 1, b"").repeat(MOST_IDLE_FRAMES as usize + 1)].concat()),
+            after(&[headers(WHOLE, 1, OK), data(0, 1, b"").repeat(MAX_IDLE_FRAMES as usize + 1)].concat()),
             "empty DATA",
             code::ENHANCE_YOUR_CALM,
         ),
         (
-            after(&framed(kind::RST_STREAM, 0, 1, &[0; 4]).repeat(MOST_IDLE_FRAMES as usize + 2)),
+            after(&framed(kind::RST_STREAM, 0, 1, &[0; 4]).repeat(MAX_IDLE_FRAMES as usize + 2)),
             "RST_STREAM",
             code::ENHANCE_YOUR_CALM,
         ),
@@ -337,7 +337,7 @@ fn pings_are_answered_and_counted() {
     assert_eq!(spoken.http2.owed(), 0);
     // Answers make up for them.
     for _ in 0..3 {
-        assert_eq!(spoken.hear(&ping.repeat(MOST_IDLE_FRAMES as usize - 10)), (vec![], None));
+        assert_eq!(spoken.hear(&ping.repeat(MAX_IDLE_FRAMES as usize - 10)), (vec![], None));
         let id = spoken.http2.open(&request(b""), 9);
         assert_eq!(spoken.hear(&headers(WHOLE | END, id, OK)).0, [(9, whole(200, 10, 0))]);
     }
@@ -538,7 +538,7 @@ fn windows_are_given_back_half_at_a_time() {
 #[test]
 fn goodbye_is_said_once_and_for_all() {
     let mut spoken = Spoken::with(0);
-    spoken.http2.say_goodbye();
+    spoken.http2.send_goaway();
     assert_eq!(spoken.says(), [(kind::GOAWAY, 0, 0, vec![0; 8])]);
     assert!(spoken.http2.is_spent() && !spoken.http2.has_room());
 }

@@ -91,7 +91,11 @@ impl Interfaces {
 }
 
 /// The traffic of each interface that existed at both ends and whose counters were not reset.
-pub(super) fn since(earlier: &[InterfaceSample], now: &[InterfaceSample], over: TimeSpan) -> BTreeMap<String, NetworkTraffic> {
+pub(super) fn since(
+    earlier: &[InterfaceSample],
+    now: &[InterfaceSample],
+    over: TimeSpan,
+) -> BTreeMap<String, NetworkTraffic> {
     let traffic = |(index, now): (usize, &InterfaceSample)| {
         let same = |before: &&InterfaceSample| before.name == now.name;
         let before = earlier.get(index).filter(same).or_else(|| earlier.iter().find(same))?;
