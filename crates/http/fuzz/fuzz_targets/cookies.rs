@@ -22,7 +22,7 @@ fuzz_target!(|input: &[u8]| {
 
         let mut cookies = Vec::new();
         jar.write(request.target(), || now, &mut cookies);
-        assert!(cookies.len() <= Jar::MOST_BYTES + 2 * Jar::MOST_COOKIES);
+        assert!(cookies.len() <= Jar::MAX_BYTES + 2 * Jar::MAX_COOKIES);
         let dressed = request.with_cookies(&cookies);
         let mut fields = [httparse::EMPTY_HEADER; 16];
         let mut parsed = httparse::Request::new(&mut fields);
