@@ -107,12 +107,12 @@ impl<'a> Redirects<'a> {
             }
             (None, None) => return None,
         };
-        let (method, target) = match Redirection::of(head, &method, &target, origin)? {
-            Redirection::Elsewhere => return Some(Redirect::Not(Unfollowed::Elsewhere)),
-            Redirection::Content => return Some(Redirect::Not(Unfollowed::Content)),
-            Redirection::Nowhere => return Some(Redirect::Not(Unfollowed::Nowhere)),
-            Redirection::Here { .. } if nth > *most => return Some(Redirect::Not(Unfollowed::TooMany)),
-            Redirection::Here { method, target } => (method.into_owned(), target),
+        let (method, target) = match Redirection::parse(head, &method, &target, origin)? {
+            Redirection::OtherServer => return Some(Redirect::Not(Unfollowed::Elsewhere)),
+            Redirection::ResendBody => return Some(Redirect::Not(Unfollowed::Content)),
+            Redirection::InvalidLocation => return Some(Redirect::Not(Unfollowed::Nowhere)),
+            Redirection::SameServer { .. } if nth > *most => return Some(Redirect::Not(Unfollowed::TooMany)),
+            Redirection::SameServer { method, target } => (method.into_owned(), target),
         };
         let Some(request) = self.render(&method, &target, of, false) else {
             return Some(Redirect::Not(Unfollowed::Nowhere));

@@ -111,7 +111,7 @@ impl<'a, R: Requests<'a>> Requests<'a> for SessionRequests<'a, R> {
     fn longest(&self) -> usize {
         let written = self.scripted.rendered.iter().map(|request| request.bytes().len()).max().unwrap_or(0);
         let longest = self.of_classes.longest().max(written);
-        if self.jars.is_some() { longest.saturating_add(Jar::MOST_BYTES) } else { longest }
+        if self.jars.is_some() { longest.saturating_add(Jar::MAX_BYTES) } else { longest }
     }
 
     fn body(&mut self, call: &CallSpec) -> Option<&'a BodyFile> {

@@ -18,7 +18,7 @@ use crate::expected::{Digest, judged};
 use crate::io::Io;
 use crate::shard::Shard;
 use brimful_core::{End, Http2Frame, Nanos, Observer, ResponseSize, Workload};
-use brimful_http::{Carried, Ended, Listener, REFUSED_STREAM};
+use brimful_http::{ClosedStream, Listener, REFUSED_STREAM, StreamEnd};
 
 /// What a server must be answered, and does not read, before it is left: bytes.
 const MOST_OWED: usize = 256 * 1024;
@@ -121,7 +121,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             let observer = &mut self.observer;
             let mut reader = Reader { now: self.now, requests: &mut self.requests, observer, shows };
             match http2.feed(&mut self.recent_block, bytes, &mut reader) {
-                Ok(heard) => match heard.over {
+                Ok(heard) => match heard.closed {
                     Some((carried, ended)) => {
                         from += heard.consumed;
                         self.answered(slot, carried, ended);
@@ -140,12 +140,12 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     }
 
     /// The server has ended a stream, with an answer or without.
-    fn answered(&mut self, slot: u32, mut carried: Carried<Call<O::PerCall>>, ended: Ended) {
-        if let Ended::Reset { code, .. } = ended {
+    fn answered(&mut self, slot: u32, mut carried: ClosedStream<Call<O::PerCall>>, ended: StreamEnd) {
+        if let StreamEnd::Reset { code, .. } = ended {
             self.observer.on_http2_error(Http2Frame::RstStream, code, b"");
         }
         let end = match ended {
-            Ended::Whole(response) => {
+            StreamEnd::Whole(response) => {
                 if let Some(connection) = self.connections.get_mut(slot) {
                     connection.responses = connection.responses.saturating_add(1);
                 }
@@ -154,13 +154,13 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
                 self.observer.on_response(&mut call.observed, &size);
                 judged(self.requests.expected(call.spec.class), &response, call.digest.take(), call.is_head)
             }
-            Ended::Reset { .. } => End::StreamReset,
-            Ended::GoneAway => End::GoneAway,
-            Ended::Malformed(_) => End::Malformed,
+            StreamEnd::Reset { .. } => End::StreamReset,
+            StreamEnd::GoneAway => End::GoneAway,
+            StreamEnd::Malformed(_) => End::Malformed,
         };
         let bytes = self.bytes_sent_of(slot, &carried);
         match ended {
-            Ended::GoneAway | Ended::Reset { code: REFUSED_STREAM, begun: false } => {
+            StreamEnd::GoneAway | StreamEnd::Reset { code: REFUSED_STREAM, begun: false } => {
                 self.retry_refused(carried.value, end, bytes);
             }
             _ => self.end(&mut carried.value, end, bytes),
@@ -168,7 +168,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     }
 
     /// How many bytes of a request the kernel has taken.
-    fn bytes_sent_of(&self, slot: u32, carried: &Carried<Call<O::PerCall>>) -> u64 {
+    fn bytes_sent_of(&self, slot: u32, carried: &ClosedStream<Call<O::PerCall>>) -> u64 {
         let unsent = self.io.unsent(slot) as u64;
         let http2 = self.connections.get(slot).and_then(|connection| connection.protocol.http2());
         bytes_of(carried, http2.map_or(0, |http2| http2.handed_over().saturating_sub(unsent)))
@@ -215,7 +215,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
 
     /// Closes a connection without calls; one that speaks HTTP/2 says goodbye before.
     pub(crate) fn part(&mut self, slot: u32) {
-        if self.say_goodbye(slot) {
+        if self.send_goaway(slot) {
             self.say(slot);
         }
         self.close(slot);
@@ -226,7 +226,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         let mut any = false;
         for slot in self.connections.slots() {
             if self.connections.get(slot).is_some_and(|connection| connection.under_way() == 0)
-                && self.say_goodbye(slot)
+                && self.send_goaway(slot)
             {
                 self.hand_over_of(slot);
                 any = true;
@@ -238,10 +238,10 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     }
 
     /// Whether there is a goodbye to be sent.
-    fn say_goodbye(&mut self, slot: u32) -> bool {
+    fn send_goaway(&mut self, slot: u32) -> bool {
         let connection = self.connections.get_mut(slot).filter(|connection| connection.phase == Phase::Open);
         let Some(http2) = connection.and_then(|connection| connection.protocol.http2_mut()) else { return false };
-        http2.say_goodbye();
+        http2.send_goaway();
         true
     }
 
@@ -278,7 +278,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
 }
 
 /// How many of a request's bytes are among the first so many of its connection.
-fn bytes_of<T>(carried: &Carried<T>, taken: u64) -> u64 {
+fn bytes_of<T>(carried: &ClosedStream<T>, taken: u64) -> u64 {
     taken.saturating_sub(carried.position).min(carried.written)
 }
 

@@ -178,7 +178,7 @@ impl Connection {
         let body = if request.head_only { response.bytes.len() } else { response.head };
         http2.answer(request.stream, &response.block, &response.bytes, body);
         if then != Then::Read {
-            http2.say_goodbye();
+            http2.send_goaway();
         }
         self.write_frames(then)
     }
@@ -231,7 +231,7 @@ impl Connection {
     /// All of it is with the kernel.
     fn written(&mut self, then: Then) -> Next {
         if then != Then::Read {
-            self.transport.say_goodbye(&self.socket);
+            self.transport.send_goaway(&self.socket);
         }
         match then {
             Then::Close => Next::Close,

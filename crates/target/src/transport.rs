@@ -83,7 +83,7 @@ impl Transport {
     }
 
     /// Says that nothing more will be sent, if there is room for it.
-    pub(crate) fn say_goodbye(&mut self, socket: &OwnedFd) {
+    pub(crate) fn send_goaway(&mut self, socket: &OwnedFd) {
         if let Transport::Tls(tls) = self {
             tls.send_close_notify();
             // Who does not hear it sees the connection end.

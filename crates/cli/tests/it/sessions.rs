@@ -251,10 +251,7 @@ fn what_is_wrong_with_sessions_is_said_with_its_place() {
     let load = |rest: &[&str]| run(&[&["load", &url], rest].concat());
     let wsesslog = format!("1,0,{file}");
     for (text, message) in [
-        (
-            "/a\n/b thinks=2\n",
-            "sessions.log: line 2, column 4: expected method=, think= or contents=, not `thinks=`",
-        ),
+        ("/a\n/b thinks=2\n", "sessions.log: line 2, column 4: expected method=, think= or contents=, not `thinks=`"),
         ("a\n", "sessions.log: line 1, column 1: `a` is not a path: expected one that begins with /"),
         ("", "there is no session"),
     ] {
