@@ -18,7 +18,7 @@ use crate::expected::{Digest, judged};
 use crate::io::Io;
 use crate::shard::Shard;
 use brimful_core::{End, Http2Frame, Nanos, Observer, ResponseSize, Workload};
-use brimful_http::{ClosedStream, Ended, Listener, REFUSED_STREAM};
+use brimful_http::{ClosedStream, Listener, REFUSED_STREAM, StreamEnd};
 
 /// What a server must be answered, and does not read, before it is left: bytes.
 const MOST_OWED: usize = 256 * 1024;
@@ -121,7 +121,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             let observer = &mut self.observer;
             let mut reader = Reader { now: self.now, requests: &mut self.requests, observer, shows };
             match http2.feed(&mut self.recent_block, bytes, &mut reader) {
-                Ok(heard) => match heard.over {
+                Ok(heard) => match heard.closed {
                     Some((carried, ended)) => {
                         from += heard.consumed;
                         self.answered(slot, carried, ended);
@@ -140,12 +140,12 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     }
 
     /// The server has ended a stream, with an answer or without.
-    fn answered(&mut self, slot: u32, mut carried: ClosedStream<Call<O::PerCall>>, ended: Ended) {
-        if let Ended::Reset { code, .. } = ended {
+    fn answered(&mut self, slot: u32, mut carried: ClosedStream<Call<O::PerCall>>, ended: StreamEnd) {
+        if let StreamEnd::Reset { code, .. } = ended {
             self.observer.on_http2_error(Http2Frame::RstStream, code, b"");
         }
         let end = match ended {
-            Ended::Whole(response) => {
+            StreamEnd::Whole(response) => {
                 if let Some(connection) = self.connections.get_mut(slot) {
                     connection.responses = connection.responses.saturating_add(1);
                 }
@@ -154,13 +154,13 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
                 self.observer.on_response(&mut call.observed, &size);
                 judged(self.requests.expected(call.spec.class), &response, call.digest.take(), call.is_head)
             }
-            Ended::Reset { .. } => End::StreamReset,
-            Ended::GoneAway => End::GoneAway,
-            Ended::Malformed(_) => End::Malformed,
+            StreamEnd::Reset { .. } => End::StreamReset,
+            StreamEnd::GoneAway => End::GoneAway,
+            StreamEnd::Malformed(_) => End::Malformed,
         };
         let bytes = self.bytes_sent_of(slot, &carried);
         match ended {
-            Ended::GoneAway | Ended::Reset { code: REFUSED_STREAM, begun: false } => {
+            StreamEnd::GoneAway | StreamEnd::Reset { code: REFUSED_STREAM, begun: false } => {
                 self.retry_refused(carried.value, end, bytes);
             }
             _ => self.end(&mut carried.value, end, bytes),

@@ -1,26 +1,26 @@
-//! Finds the end of a chunked body (RFC 9112 §7.1), byte by byte but for the data, which it skips.
+//! Finds the end of a chunked body (RFC 9112 §7.1), byte by byte except for the data, which it skips.
 //!
-//! Chunk lines end in CRLF and nothing else, as the grammar has it. The trailer section is made of fields, where a bare
-//! LF will do (§2.2); its fields are skipped unread. Nothing is kept but a state and some counts, and both kinds of line
-//! are bounded, as a server that never ends one would otherwise look as if it were still answering.
+//! Chunk lines must end in CRLF, as the grammar demands. Lines of the trailer section may end in a bare LF (§2.2); their
+//! content is ignored. The parser stores only a state and some counts. The lengths of lines are bounded: a server that
+//! never ends a line would otherwise seem to be still responding.
 
 use crate::error::ParseError;
 use crate::head::{MAX_FIELDS, MAX_HEAD_BYTES};
 
-/// The longest line before a chunk, its size, extensions and CRLF together, in bytes.
+/// Upper bound of a chunk line in bytes: the size, extensions and CRLF before the data of a chunk.
 pub const MAX_CHUNK_LINE_BYTES: usize = 16 * 1024;
 
-/// Where in a chunked body the next byte falls.
+/// The position in a chunked body.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chunked {
     state: State,
-    /// Of the chunk at hand: its size while that is read, then the data still to come.
+    /// The size of the current chunk while its line is parsed, then the bytes of its data that are left.
     left: u64,
     /// Bytes of data so far.
     data_bytes: u64,
-    /// Bytes so far of the chunk line at hand, or of the trailer section.
+    /// Bytes so far of the current chunk line, or of the trailer section.
     line_bytes: usize,
-    /// Lines of the trailer section so far.
+    /// Number of lines in the trailer section so far.
     trailers: usize,
 }
 
@@ -29,9 +29,9 @@ pub(crate) struct Chunked {
 enum State {
     /// The first digit of a size.
     SizeStart,
-    /// A further digit of it, or what ends it.
+    /// A further digit of the size, or the byte after it.
     Size,
-    /// White space that some servers pad a size with.
+    /// White space after a size, which some servers send.
     Padding,
     /// A chunk extension.
     Extension,
@@ -43,13 +43,13 @@ enum State {
     DataCr,
     /// The LF after the data.
     DataLf,
-    /// The start of a line of the trailer section, empty if it is the last.
+    /// The start of a line in the trailer section; the last line is empty.
     LineStart,
-    /// The rest of such a line.
+    /// The rest of a line in the trailer section.
     Line,
     /// The LF of the last line.
     LastLf,
-    /// The bytes after the body.
+    /// Bytes after the body.
     Done,
 }
 
@@ -59,13 +59,13 @@ impl Chunked {
         Chunked { state: State::SizeStart, left: 0, data_bytes: 0, line_bytes: 0, trailers: 0 }
     }
 
-    /// Consumes what belongs to the body and says how many bytes that was.
+    /// Consumes the bytes that belong to the body and returns their number.
     #[cfg(test)]
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> Result<usize, ParseError> {
         self.feed_with(bytes, |_| {})
     }
 
-    /// The same, and shows the data.
+    /// Does the same, and passes the data to `on_data`.
     #[inline]
     pub(crate) fn feed_with(&mut self, bytes: &[u8], mut on_data: impl FnMut(&[u8])) -> Result<usize, ParseError> {
         let mut at = 0;
@@ -81,7 +81,7 @@ impl Chunked {
                 }
             } else {
                 let before = self.state;
-                self.state = self.after(bytes[at])?;
+                self.state = self.next_state(bytes[at])?;
                 self.count(before)?;
                 at += 1;
             }
@@ -94,12 +94,12 @@ impl Chunked {
         self.state == State::Done
     }
 
-    /// Bytes of data so far, without sizes, extensions and trailers.
+    /// Bytes of data so far, without chunk sizes, extensions and trailers.
     pub(crate) fn data_bytes(&self) -> u64 {
         self.data_bytes
     }
 
-    /// Counts a byte that is not data, and was met in the state `before` the present one.
+    /// Counts a byte that is not data and that led from state `before` to the current state.
     fn count(&mut self, before: State) -> Result<(), ParseError> {
         use State::*;
         match before {
@@ -126,7 +126,7 @@ impl Chunked {
     }
 
     /// The state after a byte that is not data.
-    fn after(&mut self, byte: u8) -> Result<State, ParseError> {
+    fn next_state(&mut self, byte: u8) -> Result<State, ParseError> {
         use State::*;
         Ok(match (self.state, byte) {
             (SizeStart | Size, b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => {
@@ -152,7 +152,7 @@ impl Chunked {
                 return Err(ParseError::BadChunk("its size is not a hexadecimal number"));
             }
             (DataCr | DataLf, _) => {
-                return Err(ParseError::BadChunk("its data is longer than its size says"));
+                return Err(ParseError::BadChunk("its data is longer than its size"));
             }
             (Extension | SizeLf | LastLf | Data | Done, _) => {
                 return Err(ParseError::BadChunk("one of its lines does not end in CRLF"));

@@ -1,52 +1,52 @@
-//! The cookies that one user has of one server: taken from the heads of responses, and sent with later requests.
+//! The cookies of one user of one server: read from the heads of responses and sent with later requests.
 //!
-//! What of RFC 6265 (Barth 2011) a load generator needs; section numbers are its own:
+//! This is the part of RFC 6265 (Barth 2011) that a load generator needs. Section numbers refer to it.
 //!
-//! - Name and value, `Path`, `Max-Age`, `Expires` and `Secure` count. `Domain` does not, as all requests go to one
-//!   server, and neither do `HttpOnly` and `SameSite`, as there is no script and no other site.
-//! - A cookie that is `Secure` and came without TLS is left out. One that has expired is removed.
-//! - A jar holds no more than [`Jar::MAX_COOKIES`] cookies and [`Jar::MAX_BYTES`] bytes of names, values and paths; the
-//!   oldest go first. Larger cookies are left out.
-//! - What servers send is foreign: no byte of it ends a line of a request. A cookie with a control character in it is
-//!   left out, and so is a field that goes on over several lines (obs-fold), from its second line on.
+//! - Name, value, `Path`, `Max-Age`, `Expires` and `Secure` are used. `Domain` is ignored, as all requests go to one server,
+//!   and so are `HttpOnly` and `SameSite`, as there are no scripts and no other sites.
+//! - A `Secure` cookie that arrives without TLS is ignored. An expired cookie is removed.
+//! - A jar has at most [`Jar::MAX_COOKIES`] cookies and [`Jar::MAX_BYTES`] bytes of names, values and paths; the oldest
+//!   cookies are evicted first. Cookies that are too large are ignored.
+//! - Cookies are untrusted: none of their bytes can end a line of a request. A cookie with a control character is ignored.
+//!   Of a field that is folded over several lines (obs-fold), only the first line is used.
 //!
-//! It reads no clock: the time, in seconds since 1970, is asked for where it matters.
+//! The caller passes a function that returns the time in seconds since 1970; it is called only if the time matters.
 
 mod date;
 
-/// Most bytes of one cookie's name and value (§6.1), and of its path.
-const MOST_OF_ONE: usize = 4096;
+/// Upper bound in bytes of one cookie's name and value together (§6.1), and of its path.
+const MAX_COOKIE_BYTES: usize = 4096;
 
 /// One user's cookies.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Jar {
-    /// Those with long paths first, of equal paths the oldest (§5.4).
+    /// Sorted by descending length of path, then by age, oldest first (§5.4).
     cookies: Vec<Cookie>,
     bytes: usize,
-    /// Cookies taken in so far.
-    taken_in: u32,
+    /// Number of cookies received so far.
+    received: u32,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Cookie {
     /// `name=value`.
     pair: Box<[u8]>,
-    /// Bytes of the name.
-    name: usize,
+    /// Length of the name in bytes.
+    name_len: usize,
     path: Box<[u8]>,
-    /// Seconds since 1970; `None` is until the session ends.
+    /// Seconds since 1970; `None` if it does not expire during the session.
     expires: Option<u64>,
-    /// When it was taken in first, among the others.
+    /// Its number in the order in which cookies were first received.
     age: u32,
 }
 
-/// What a Set-Cookie field says.
+/// The content of a Set-Cookie field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Given<'h> {
+struct SetCookie<'h> {
     name: &'h [u8],
     value: &'h [u8],
     path: Option<&'h [u8]>,
-    /// Seconds from now; below one is the past.
+    /// Seconds from now; zero or less means that the cookie is removed.
     max_age: Option<i64>,
     /// Seconds since 1970.
     expires: Option<u64>,
@@ -54,43 +54,46 @@ struct Given<'h> {
 }
 
 impl Jar {
-    /// Most cookies of one user.
-    pub const MOST_COOKIES: usize = 50;
-    /// Most bytes of their names, values and paths.
-    pub const MOST_BYTES: usize = 8192;
+    /// Upper bound of the number of cookies.
+    pub const MAX_COOKIES: usize = 50;
+    /// Upper bound of the bytes of all names, values and paths.
+    pub const MAX_BYTES: usize = 8192;
 
-    /// Whether it has no cookie.
+    /// Whether the jar has no cookie.
     pub fn is_empty(&self) -> bool {
         self.cookies.is_empty()
     }
 
-    /// Whether a response with this head sets or removes a cookie at all.
+    /// Whether a response with this head sets or removes a cookie.
     pub fn is_set_by(head: &[u8]) -> bool {
         set_cookies(head).next().is_some()
     }
 
-    /// Takes in what a response says whose request asked for `target`, by TLS or not. Of `target` only the directory
-    /// matters: where a cookie goes that names no path.
+    /// Stores the cookies of a response to a request for `target`, made with or without TLS. The directory of `target` is
+    /// the default path of a cookie.
     pub fn receive(&mut self, head: &[u8], target: &[u8], tls: bool, now: impl Fn() -> u64) {
-        for given in set_cookies(head).filter_map(read) {
-            if given.secure && !tls {
+        for cookie in set_cookies(head).filter_map(parse_set_cookie) {
+            if cookie.secure && !tls {
                 continue;
             }
-            let expires = match given {
-                Given { max_age: Some(seconds), .. } if seconds <= 0 => Some(0),
-                Given { max_age: Some(seconds), .. } => Some(now().saturating_add(seconds.unsigned_abs())),
-                Given { expires, .. } => expires,
+            let expires = match cookie.max_age {
+                Some(seconds) if seconds <= 0 => Some(0),
+                Some(seconds) => Some(now().saturating_add(seconds.unsigned_abs())),
+                None => cookie.expires,
             };
-            let path = given.path.unwrap_or_else(|| directory(target));
-            let over = expires.is_some_and(|at| at == 0 || at <= now());
-            self.put(given, path, expires, over);
+            let path = cookie.path.unwrap_or_else(|| directory(target));
+            if expires.is_some_and(|at| at == 0 || at <= now()) {
+                self.remove(cookie.name, path);
+            } else {
+                self.put(cookie, path, expires);
+            }
         }
     }
 
-    /// Appends what to send with a request for `target` to `cookies`: `name=value` pairs with `; ` in between.
+    /// Appends to `cookies` the pairs to send with a request for `target`: `name=value`, separated by `; `.
     pub fn write(&self, target: &[u8], now: impl Fn() -> u64, cookies: &mut Vec<u8>) {
-        let path = path_of(target);
-        for cookie in self.cookies.iter().filter(|cookie| matches(&cookie.path, path)) {
+        let path = request_path(target);
+        for cookie in self.cookies.iter().filter(|cookie| path_matches(&cookie.path, path)) {
             if cookie.expires.is_some_and(|at| at <= now()) {
                 continue;
             }
@@ -101,25 +104,21 @@ impl Jar {
         }
     }
 
-    /// In place of the one of that name and path, if there is one; or just removes that.
-    fn put(&mut self, given: Given<'_>, path: &[u8], expires: Option<u64>, over: bool) {
-        let same = |cookie: &Cookie| cookie.named() == given.name && *cookie.path == *path;
-        let before = self.cookies.iter().position(same).map(|at| self.take(at).age);
-        if over {
-            return;
-        }
-        self.taken_in = self.taken_in.wrapping_add(1);
+    /// Replaces the cookie with this name and path, if there is one.
+    fn put(&mut self, set_cookie: SetCookie<'_>, path: &[u8], expires: Option<u64>) {
+        let replaced = self.remove(set_cookie.name, path);
+        self.received = self.received.wrapping_add(1);
         let cookie = Cookie {
-            pair: [given.name, b"=", given.value].concat().into(),
-            name: given.name.len(),
+            pair: [set_cookie.name, b"=", set_cookie.value].concat().into(),
+            name_len: set_cookie.name.len(),
             path: path.into(),
             expires,
-            age: before.unwrap_or(self.taken_in),
+            age: replaced.map_or(self.received, |replaced| replaced.age),
         };
         while self.cookies.len() >= Jar::MAX_COOKIES || self.bytes + cookie.bytes() > Jar::MAX_BYTES {
             let oldest = (0..self.cookies.len()).min_by_key(|at| self.cookies.get(*at).map(|cookie| cookie.age));
             let Some(oldest) = oldest else { return };
-            self.take(oldest);
+            self.remove_at(oldest);
         }
         self.bytes += cookie.bytes();
         let rank = |cookie: &Cookie| (std::cmp::Reverse(cookie.path.len()), cookie.age);
@@ -127,7 +126,13 @@ impl Jar {
         self.cookies.insert(at, cookie);
     }
 
-    fn take(&mut self, at: usize) -> Cookie {
+    /// Removes the cookie with this name and path.
+    fn remove(&mut self, name: &[u8], path: &[u8]) -> Option<Cookie> {
+        let is_same = |cookie: &Cookie| cookie.name() == name && *cookie.path == *path;
+        self.cookies.iter().position(is_same).map(|at| self.remove_at(at))
+    }
+
+    fn remove_at(&mut self, at: usize) -> Cookie {
         let cookie = self.cookies.remove(at);
         self.bytes -= cookie.bytes();
         cookie
@@ -139,8 +144,8 @@ impl Cookie {
         self.pair.len() + self.path.len()
     }
 
-    fn named(&self) -> &[u8] {
-        &self.pair[..self.name]
+    fn name(&self) -> &[u8] {
+        &self.pair[..self.name_len]
     }
 }
 
@@ -153,41 +158,42 @@ fn set_cookies(head: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// What a field says (§5.2); `None` where it is no cookie, or one that is left out.
-fn read(field: &[u8]) -> Option<Given<'_>> {
+/// Parses the value of a Set-Cookie field (§5.2); `None` if it is not a cookie, or one that is ignored.
+fn parse_set_cookie(field: &[u8]) -> Option<SetCookie<'_>> {
     if field.iter().any(|byte| (*byte < b' ' && *byte != b'\t') || *byte == 0x7f) {
         return None;
     }
     let mut parts = field.split(|byte| *byte == b';');
     let pair = parts.next()?;
     let equals = pair.iter().position(|byte| *byte == b'=')?;
-    let (name, value) = (pair[..equals].trim_ascii(), pair[equals + 1..].trim_ascii());
-    if name.is_empty() || name.len() + value.len() > MOST_OF_ONE {
+    let name = pair[..equals].trim_ascii();
+    let value = pair[equals + 1..].trim_ascii();
+    if name.is_empty() || name.len() + value.len() > MAX_COOKIE_BYTES {
         return None;
     }
-    let mut given = Given { name, value, path: None, max_age: None, expires: None, secure: false };
+    let mut cookie = SetCookie { name, value, path: None, max_age: None, expires: None, secure: false };
     for part in parts {
         let (name, value) = match part.iter().position(|byte| *byte == b'=') {
             Some(equals) => (part[..equals].trim_ascii(), part[equals + 1..].trim_ascii()),
             None => (part.trim_ascii(), &b""[..]),
         };
-        // The last one counts (§5.3), but for those that say nothing.
+        // The last attribute of a name counts (§5.3), unless its value is not valid.
         if name.eq_ignore_ascii_case(b"path") {
-            given.path = Some(value).filter(|path| path.starts_with(b"/") && path.len() <= MOST_OF_ONE);
+            cookie.path = Some(value).filter(|path| path.starts_with(b"/") && path.len() <= MAX_COOKIE_BYTES);
         } else if name.eq_ignore_ascii_case(b"max-age") {
-            given.max_age = seconds(value).or(given.max_age);
+            cookie.max_age = parse_seconds(value).or(cookie.max_age);
         } else if name.eq_ignore_ascii_case(b"expires") {
-            given.expires = date::read(value).or(given.expires);
+            cookie.expires = date::parse(value).or(cookie.expires);
         } else if name.eq_ignore_ascii_case(b"secure") {
-            given.secure = true;
+            cookie.secure = true;
         }
     }
-    Some(given)
+    Some(cookie)
 }
 
-/// A whole number of seconds, which may be below zero (§5.2.2); as many as there are where there are more.
-fn seconds(text: &[u8]) -> Option<i64> {
-    let (below, digits) = match text.strip_prefix(b"-") {
+/// Parses a whole number of seconds, which may be negative (§5.2.2). A number that is too large becomes the maximum.
+fn parse_seconds(text: &[u8]) -> Option<i64> {
+    let (is_negative, digits) = match text.strip_prefix(b"-") {
         Some(digits) => (true, digits),
         None => (false, text),
     };
@@ -195,26 +201,26 @@ fn seconds(text: &[u8]) -> Option<i64> {
         return None;
     }
     let number = digits.iter().fold(0_i64, |sum, digit| sum.saturating_mul(10).saturating_add(i64::from(digit - b'0')));
-    Some(if below { -number } else { number })
+    Some(if is_negative { -number } else { number })
 }
 
-/// The path of a target, without its query.
-fn path_of(target: &[u8]) -> &[u8] {
+/// The path of a request target, without its query.
+fn request_path(target: &[u8]) -> &[u8] {
     let path = target.split(|byte| *byte == b'?').next().unwrap_or_default();
     if path.starts_with(b"/") { path } else { b"/" }
 }
 
-/// Where a cookie goes that names no path (§5.1.4): the directory of what was asked for.
+/// The default path of a cookie (§5.1.4): the directory of the request target.
 fn directory(target: &[u8]) -> &[u8] {
-    let path = path_of(target);
+    let path = request_path(target);
     match path.iter().rposition(|byte| *byte == b'/') {
-        Some(slash) if (1..=MOST_OF_ONE).contains(&slash) => &path[..slash],
+        Some(slash) if (1..=MAX_COOKIE_BYTES).contains(&slash) => &path[..slash],
         _ => b"/",
     }
 }
 
-/// Whether a cookie of this path goes with a request for that one (§5.1.4).
-fn matches(cookie: &[u8], path: &[u8]) -> bool {
+/// Whether a cookie with path `cookie` is sent with a request for `path` (§5.1.4).
+fn path_matches(cookie: &[u8], path: &[u8]) -> bool {
     path.strip_prefix(cookie).is_some_and(|rest| rest.is_empty() || cookie.ends_with(b"/") || rest.starts_with(b"/"))
 }
 
@@ -330,7 +336,7 @@ mod tests {
         let long: Vec<String> = (0..5).map(|n| format!("{n}={}; Path=/", "x".repeat(3_000))).collect();
         let few = jar_of(&long);
         assert!(few.bytes <= Jar::MAX_BYTES && sent_at(&few, "/", NOW).starts_with("3=xx"));
-        assert!(jar(&[&format!("a={}; Path=/", "x".repeat(MOST_OF_ONE))]).is_empty());
+        assert!(jar(&[&format!("a={}; Path=/", "x".repeat(MAX_COOKIE_BYTES))]).is_empty());
     }
 
     #[test]

@@ -1,18 +1,18 @@
-//! What a response head says: its status, how its body is delimited (RFC 9112 §6.3) and whether the connection outlives
-//! it (§9.3). Pure functions of one whole head.
+//! Parses a whole response head: its status, how its body is delimited (RFC 9112 §6.3), and whether the connection
+//! persists (§9.3).
 
 use std::mem::MaybeUninit;
 
 use crate::error::ParseError;
 
-/// The longest response head that is read, in bytes, its final empty line included.
+/// Upper bound of a response head in bytes, its final empty line included.
 pub const MAX_HEAD_BYTES: usize = 64 * 1024;
 
-/// The most fields that a response head may have.
+/// Upper bound of the number of fields in a response head.
 pub const MAX_FIELDS: usize = 256;
 
-/// The head that was parsed last. A server's answers mostly begin with the same head, at least within a second: then it
-/// need not be parsed again. Have all connections to one server share one.
+/// Caches the head that was parsed last. Responses of a server mostly have the same head, at least within one second, and
+/// then it is not parsed again. All connections to one server should share one cache.
 #[derive(Clone, Debug, Default)]
 pub struct RecentHead {
     bytes: Vec<u8>,
@@ -20,11 +20,11 @@ pub struct RecentHead {
 }
 
 impl RecentHead {
-    /// What [`parse`] would say of the head that `bytes` begin with, and how long that is, if it is this one. Where a
-    /// head ends depends on nothing behind it, so that the same bytes are the same head.
+    /// The result of [`parse`] and the length of the head, if `bytes` begin with the cached head. The end of a head does
+    /// not depend on the bytes after it, so the same bytes are the same head.
     pub(crate) fn find(&self, bytes: &[u8], head_request: bool) -> Option<(usize, Head)> {
-        let (of_head_request, head) = self.parsed?;
-        (of_head_request == head_request && bytes.starts_with(&self.bytes)).then_some((self.bytes.len(), head))
+        let (cached_head_request, head) = self.parsed?;
+        (cached_head_request == head_request && bytes.starts_with(&self.bytes)).then_some((self.bytes.len(), head))
     }
 
     pub(crate) fn remember(&mut self, bytes: &[u8], head_request: bool, head: Head) {
@@ -34,7 +34,7 @@ impl RecentHead {
     }
 }
 
-/// What of a head matters from here on.
+/// The relevant content of a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
     pub(crate) status: u16,
@@ -42,19 +42,19 @@ pub(crate) struct Head {
     pub(crate) framing: Framing,
 }
 
-/// What delimits the body.
+/// How the body is delimited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Framing {
-    /// So many bytes, or no body at all.
+    /// By its length in bytes; 0 without a body.
     Length(u64),
-    /// The chunked transfer coding.
+    /// By the chunked transfer coding.
     Chunked,
-    /// The end of the connection.
+    /// By the end of the connection.
     Close,
 }
 
-/// Where in `bytes`, which follow on `before`, the head ends: after the first empty line. A line ends in LF, a CR
-/// before it is part of the ending, as `httparse` has it.
+/// The offset in `bytes`, which follow `before`, at which the head ends: after its first empty line. A line ends in LF or
+/// CRLF, as in `httparse`.
 pub(crate) fn find_end(before: &[u8], bytes: &[u8]) -> Option<usize> {
     memchr::memchr_iter(b'\n', bytes)
         .find(|&lf| match bytes[..lf] {
@@ -66,12 +66,12 @@ pub(crate) fn find_end(before: &[u8], bytes: &[u8]) -> Option<usize> {
         .map(|lf| lf + 1)
 }
 
-/// Reads one whole head, which answers a HEAD request or another.
+/// Parses one whole head, in response to a HEAD request or another.
 pub(crate) fn parse(head: &[u8], head_request: bool) -> Result<Head, ParseError> {
     let mut fields = [const { MaybeUninit::uninit() }; MAX_FIELDS];
     let mut response = httparse::Response::new(&mut []);
     let parsed = httparse::ParserConfig::default()
-        .allow_obsolete_multiline_headers_in_responses(true) // §5.2: a user agent must
+        .allow_obsolete_multiline_headers_in_responses(true) // §5.2: a user agent must accept them
         .parse_response_with_uninit_headers(&mut response, head, &mut fields);
     let (Some(status), Some(minor_version)) = (response.code, response.version) else {
         return Err(ParseError::BadHead("its status line is not `HTTP/1.1 NNN reason`"));
@@ -79,7 +79,7 @@ pub(crate) fn parse(head: &[u8], head_request: bool) -> Result<Head, ParseError>
     match parsed {
         Ok(httparse::Status::Complete(n)) if n == head.len() => {}
         Ok(_) => return Err(ParseError::BadHead("it ends within a line")),
-        Err(error) => return Err(fault(error)),
+        Err(error) => return Err(from_httparse(error)),
     }
     if status < 100 {
         return Err(ParseError::BadHead("its status code is below 100"));
@@ -97,19 +97,19 @@ pub(crate) fn parse(head: &[u8], head_request: bool) -> Result<Head, ParseError>
     })
 }
 
-/// What the fields that bear on framing and persistence said, each over all its lines.
+/// The fields that determine framing and persistence, each combined over all its lines.
 #[derive(Default)]
 struct Fields {
     close: bool,
     keep_alive: bool,
     content_length: Option<Result<u64, ParseError>>,
-    /// Whether the last of the transfer codings is chunked, if there is any.
+    /// Whether the last transfer coding is `chunked`; `None` without transfer codings.
     last_coding_is_chunked: Option<bool>,
 }
 
 impl Fields {
     fn note(&mut self, name: &str, value: &[u8]) {
-        // Most fields are told apart by the length of their names alone.
+        // The length of the name rules out most fields without a comparison.
         match name.len() {
             10 if name.eq_ignore_ascii_case("connection") => {
                 for option in list(value) {
@@ -135,7 +135,7 @@ impl Fields {
         }
     }
 
-    /// §6.3, in its order.
+    /// Determines the framing by the rules of §6.3, in their order.
     fn framing(&self, status: u16, head_request: bool) -> Result<Framing, ParseError> {
         if head_request || matches!(status, 100..=199 | 204 | 304) {
             return Ok(Framing::Length(0));
@@ -147,7 +147,7 @@ impl Fields {
         }
     }
 
-    /// §9.3. An HTTP/1.0 response with a transfer coding is not to be trusted with another (§6.1).
+    /// Determines persistence (§9.3). A connection does not persist after an HTTP/1.0 response with a transfer coding (§6.1).
     fn keep_alive(&self, minor_version: u8) -> bool {
         let persistent = minor_version >= 1 || (self.keep_alive && self.last_coding_is_chunked.is_none());
         persistent && !self.close
@@ -159,7 +159,7 @@ fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii)
 }
 
-/// A number of decimal digits and nothing else.
+/// Parses a number that consists of decimal digits only.
 fn decimal(text: &[u8]) -> Option<u64> {
     if text.is_empty() {
         return None;
@@ -170,13 +170,13 @@ fn decimal(text: &[u8]) -> Option<u64> {
     })
 }
 
-/// Our words for what `httparse` found.
-fn fault(error: httparse::Error) -> ParseError {
+/// Converts an error of `httparse`.
+fn from_httparse(error: httparse::Error) -> ParseError {
     use httparse::Error;
     match error {
         Error::TooManyHeaders => ParseError::HeadTooLarge,
-        Error::HeaderName => ParseError::BadHead("one of its fields has no valid name"),
-        Error::HeaderValue => ParseError::BadHead("one of its fields has a control character in its value"),
+        Error::HeaderName => ParseError::BadHead("the name of a field is not valid"),
+        Error::HeaderValue => ParseError::BadHead("the value of a field has a control character"),
         Error::Status => ParseError::BadHead("its status line has a control character or no space after the code"),
         Error::NewLine | Error::Token | Error::Version => ParseError::BadHead("one of its lines is cut by a bare CR"),
     }

@@ -1,25 +1,24 @@
-//! One HTTP/2 connection of a client (RFC 9113, Thomson & Benfield 2022; section numbers in this folder are its own),
-//! without I/O: requests in and bytes out, bytes in and answers out, each with the stream that it belongs to.
+//! The client side of an HTTP/2 connection (RFC 9113, Thomson & Benfield 2022; section numbers in this folder refer to it),
+//! without I/O: it turns requests into bytes and bytes into responses, each with its stream.
 //!
-//! - The user keeps a value with every stream, gets it back when the stream ends, and finds it by the stream's number
+//! - The caller stores a value with every stream, gets it back when the stream ends, and finds it by the stream's number
 //!   in constant time ([`streams`]).
-//! - A request costs a copy of its block, which was rendered once ([`render`]) and is right on every connection. An
-//!   answer whose block came before costs a comparison ([`head`]).
-//! - Nothing is kept of a body that comes; one that goes is shared with the request, or asked for piece by piece as the
-//!   server takes it ([`Http2::wanted`]).
-//! - Any split of the bytes that come brings the same answers.
-//! - Bounded, whatever the server sends: a block by [`MAX_HEAD_BYTES`](crate::MAX_HEAD_BYTES) and 64 CONTINUATION
-//!   frames, the table of the header compression by 4 KiB, frames by 16 KiB, and frames that bring nothing by
-//!   [`MAX_IDLE_FRAMES`] in a row; what the server must be answered is counted ([`Http2::owed`]), so that one who
-//!   does not read it can be left.
-//! - The windows for what comes are 1 GiB, of the connection and of each stream, and half of one is given back at a
-//!   time: a server is never held up by them.
+//! - Sending a request copies its header block, which is rendered once and valid on every connection ([`render`]).
+//!   Receiving a response whose header block is the same as the last costs a comparison ([`head`]).
+//! - Received bodies are not stored. Sent bodies are shared with their request, or supplied piece by piece as the server
+//!   accepts them ([`Http2::wanted`]).
+//! - The result does not depend on how the received bytes are split.
+//! - Memory is bounded, whatever the server sends: header blocks by [`MAX_HEAD_BYTES`](crate::MAX_HEAD_BYTES) and 64
+//!   CONTINUATION frames, the header compression's table by 4 KiB, frames by 16 KiB, and frames without effect by
+//!   [`MAX_IDLE_FRAMES`] in a row. Replies that the server must be sent are counted ([`Http2::owed`]), so that the caller
+//!   can drop a server that does not read them.
+//! - The receive windows of the connection and of each stream are 1 GiB, and half a window is given back at a time, so
+//!   that they never delay a server.
 //!
-//! The framing is our own. nghttp2 brings C and `unsafe`, and copies and compresses each request anew; of the Rust
-//! crates, `h2` cannot be had without tokio and its kind of I/O, and those for the header compression panic on a
-//! single byte.
+//! The framing is our own. nghttp2 needs C and `unsafe`, and copies and compresses each request anew. Of the Rust crates,
+//! `h2` requires tokio and its I/O, and those for header compression panic on a single byte.
 //!
-//! Not done: `Upgrade: h2c`, which RFC 9113 has removed; server push, which is switched off; priorities, which it
+//! Not implemented: `Upgrade: h2c`, which RFC 9113 removed; server push, which is disabled; priorities, which RFC 9113
 //! deprecates.
 
 mod answer;
@@ -34,7 +33,7 @@ mod server;
 mod streams;
 
 pub use head::RecentBlock;
-pub use server::{Asked, Http2Server, answer_block, begins_http2};
+pub use server::{Http2Server, ServerEvent, answer_block, begins_http2};
 
 use crate::{ParseError, Request, Response};
 use frame::{Fault, Frame, HEADER, code};
@@ -43,119 +42,122 @@ use send::first_words;
 use std::sync::Arc;
 use streams::{Outgoing, Stream, Streams};
 
-/// Bytes of answers that a server may send before it hears that they were taken.
+/// Size in bytes of the receive windows of the connection and of each stream.
 const RECEIVE_WINDOW: u32 = 1 << 30;
-/// What every window begins with (§6.9.2), and the most it can grow to.
+/// Initial size of every window (§6.9.2).
 const FIRST_WINDOW: u32 = 65_535;
-const MOST_WINDOW: i64 = 0x7fff_ffff;
-/// Streams that are opened before the server has said how many it allows, on this connection or an earlier one.
+/// Upper bound of the size of a window (§6.9.1).
+const MAX_WINDOW: i64 = 0x7fff_ffff;
+/// Number of streams that may be opened before the limit of the server is known.
 const FIRST_STREAMS: u32 = 1;
-/// Bytes kept of the text in which a server says why it goes away (GOAWAY, §6.8).
+/// Upper bound of the bytes of a GOAWAY frame's debug data that are reported (§6.8).
 pub const MAX_DEBUG_TEXT: usize = 200;
-/// RST_STREAM with this code says that the server has done nothing about the request: it may be sent again (§8.7).
+/// The error code of a RST_STREAM frame after which the request may be sent again: the server did not process it (§8.7).
 pub const REFUSED_STREAM: u32 = code::REFUSED_STREAM;
-/// Frames in a row that bring no answer any further.
+/// Upper bound of the frames in a row that do not advance a response.
 pub const MAX_IDLE_FRAMES: u32 = 10_000;
-/// CONTINUATION frames of one block.
-const MOST_CONTINUATIONS: u32 = 64;
+/// Upper bound of the CONTINUATION frames of one header block.
+const MAX_CONTINUATIONS: u32 = 64;
 
-/// What a user is told while bytes are read.
+/// Receives what happens while bytes are fed. `T` is the value stored with a stream.
 pub trait Listener<T> {
-    /// So many bytes of the answer to this request have come, those of frames included.
+    /// Bytes of the response on this stream were received, including frame headers.
     fn received(&mut self, value: &mut T, bytes: u64);
 
-    /// Whether heads are wanted, which have to be written for it.
+    /// Whether [`Listener::head`] should be called, for which heads have to be rendered.
     fn wants_heads(&self) -> bool {
         false
     }
 
-    /// The head of an answer to this request as HTTP/1 would have it, informational ones and trailers included.
+    /// A head of the response on this stream was received, in the form of HTTP/1. This includes informational heads and
+    /// trailers.
     fn head(&mut self, _value: &mut T, _head: &[u8]) {}
 
-    /// A piece of the answer's body.
+    /// A piece of the response's body was received.
     fn body(&mut self, _value: &mut T, _piece: &[u8]) {}
 
-    /// The server goes away (GOAWAY), with this error code and at most [`MAX_DEBUG_TEXT`] bytes of text.
+    /// The server sent GOAWAY, with an error code and at most [`MAX_DEBUG_TEXT`] bytes of debug data.
     fn goaway(&mut self, _code: u32, _text: &[u8]) {}
 }
 
-/// What became of some bytes.
+/// The result of [`Http2::feed`].
 #[derive(Debug, PartialEq, Eq)]
-pub struct Heard<T> {
-    /// How many of them were read.
+pub struct Http2FeedResult<T> {
+    /// Number of bytes consumed.
     pub consumed: usize,
-    /// A stream that has ended. If there is none, all bytes were read.
-    pub over: Option<(ClosedStream<T>, Ended)>,
+    /// A stream that has ended. If `None`, all bytes were consumed.
+    pub closed: Option<(ClosedStream<T>, StreamEnd)>,
 }
 
-/// What was kept with a stream.
+/// A stream that has ended.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ClosedStream<T> {
-    /// The user's own.
+    /// The value that the caller stored with the stream.
     pub value: T,
-    /// Where its request begins in all that this connection sends, in bytes.
+    /// Offset of its request in all bytes that this connection sends.
     pub position: u64,
-    /// Bytes of its request so far, those of frames included.
+    /// Bytes of its request so far, including frame headers.
     pub written: u64,
 }
 
-/// A piece of a request's body that the server would take now.
+/// A piece of a request's body that the server would accept now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wanted {
-    /// On this stream.
+pub struct BodyDemand {
+    /// The stream of the request.
     pub stream: u32,
-    /// From this offset on.
+    /// Offset of the piece in the body.
     pub from: u64,
-    /// At most so many bytes.
+    /// Upper bound of its length in bytes.
     pub bytes: usize,
 }
 
 /// How a stream has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
-    /// By a whole answer.
+pub enum StreamEnd {
+    /// The response is complete.
     Whole(Response),
-    /// The server gave it up (RST_STREAM).
+    /// The server reset the stream (RST_STREAM).
     Reset {
         /// The error code.
         code: u32,
-        /// Some of the answer had come.
+        /// Whether a part of the response had arrived.
         begun: bool,
     },
-    /// The server goes away, and has not looked at it (GOAWAY).
+    /// The server closes the connection and did not process the request (GOAWAY).
     GoneAway,
-    /// What came is not an answer. The connection goes on.
+    /// The response is malformed. The connection stays usable.
     Malformed(ParseError),
 }
 
-/// One connection, on which a `T` is kept with every stream.
+/// The client side of one connection. A `T` is stored with every stream.
 #[derive(Debug)]
 pub struct Http2<T> {
     streams: Streams<T>,
     input: Input,
-    /// The frame's header, or what of it is there.
+    /// The header of a frame, or its first bytes.
     header: [u8; HEADER],
-    /// What is there of a payload that is read whole.
+    /// The received part of a payload that is read whole.
     payload: Vec<u8>,
     block: Option<Block>,
     decoder: Decoder,
-    /// The latest head as HTTP/1 would have it.
+    /// The latest head in the form of HTTP/1.
     text: Vec<u8>,
     out: Vec<u8>,
-    /// Bytes handed over to be sent.
+    /// Number of bytes that were passed on to be sent.
     handed_over: u64,
-    /// Bytes of answers to SETTINGS and PING, since they were last known to have gone.
+    /// Bytes of replies to SETTINGS and PING that may not have been sent yet.
     owed: usize,
     peer: Peer,
-    /// How much of bodies the server would take now.
+    /// Bytes of bodies that the server would accept now, on all streams.
     send_window: i64,
-    /// Streams whose bodies wait for a window or for their next piece, by number.
+    /// Numbers of the streams whose bodies wait for a window or for their next piece.
     waiting: Vec<u32>,
-    /// What was read of bodies since the server was last told.
+    /// Bytes of bodies received since the last WINDOW_UPDATE of the connection.
     taken: u32,
     idle_frames: u32,
-    /// The last stream that a server that goes away looks at, and whether those above are still to be given up.
+    /// The last stream that the server processes, after GOAWAY.
     last_stream: Option<u32>,
+    /// Whether streams above `last_stream` may still be open.
     gives_up: bool,
     failed: Option<ParseError>,
 }
@@ -163,15 +165,15 @@ pub struct Http2<T> {
 /// What is read next.
 #[derive(Clone, Copy, Debug)]
 enum Input {
-    /// A frame's header, of which so many bytes are there.
+    /// The header of a frame, of which this many bytes have arrived.
     Header(usize),
-    /// A payload, to be read whole.
+    /// A payload that is read whole.
     Whole(Frame),
-    /// The payload of DATA: so much of it is left, the last `padding` bytes of which say nothing, once that is known.
+    /// The payload of a DATA frame, with `left` bytes left. `padding` is its length at the end of the payload, once known.
     Data { frame: Frame, left: usize, padding: Option<usize> },
 }
 
-/// A block that goes on in the next frame.
+/// A header block that continues in the next frame.
 #[derive(Debug)]
 struct Block {
     stream: u32,
@@ -180,17 +182,19 @@ struct Block {
     continuations: u32,
 }
 
-/// What the server has said of itself.
+/// The settings of the server.
 #[derive(Debug)]
 struct Peer {
-    /// Whether it has.
+    /// Whether its SETTINGS frame has arrived.
     known: bool,
-    /// How many streams it allows; until it is known, how many are opened.
+    /// Upper bound of the number of open streams.
     max_streams: u32,
-    /// `max_streams` is what the server said on an earlier connection.
+    /// Whether `max_streams` is from an earlier connection.
     assumed: bool,
+    /// Initial send window of a stream.
     window: i64,
-    /// It has no room for a table that we do not use, which it wants to be told.
+    /// Whether the next header block must begin with a table size update. This side uses no table, but a server that
+    /// reduces the table must be told.
     shrink_table: bool,
     table_is_shrunk: bool,
 }
@@ -202,7 +206,7 @@ impl<T> Default for Http2<T> {
 }
 
 impl<T> Http2<T> {
-    /// A connection on which nothing has been sent: its first words are the first to go.
+    /// A new connection. Its preface and settings are the first output.
     pub fn new() -> Http2<T> {
         Http2 {
             streams: Streams::new(),
@@ -233,22 +237,22 @@ impl<T> Http2<T> {
         }
     }
 
-    /// Streams that are open.
+    /// Number of open streams.
     pub fn streams(&self) -> usize {
         self.streams.len()
     }
 
-    /// The most streams that the server allows, once it has said so on this connection.
+    /// The server's limit of open streams; `None` until its settings have arrived.
     pub fn max_streams(&self) -> Option<u32> {
         self.peer.known.then_some(self.peer.max_streams)
     }
 
-    /// The same, or what the server allowed on an earlier connection.
+    /// The server's limit of open streams, or that of an earlier connection; `None` if neither is known.
     pub fn expected_streams(&self) -> Option<u32> {
         (self.peer.known || self.peer.assumed).then_some(self.peer.max_streams)
     }
 
-    /// Until the server has said how many streams it allows, this many are opened: it did so on an earlier connection.
+    /// Uses the limit of an earlier connection to this server until its settings have arrived.
     pub fn expect_streams(&mut self, max_streams: u32) {
         if !self.peer.known {
             self.peer.max_streams = max_streams;
@@ -256,7 +260,7 @@ impl<T> Http2<T> {
         }
     }
 
-    /// Whether no stream can be opened any more: the server goes away, or the numbers have come to an end.
+    /// Whether no further stream can be opened: after GOAWAY or an error, or when stream numbers are exhausted.
     pub fn is_spent(&self) -> bool {
         self.last_stream.is_some() || self.failed.is_some() || !self.streams.has_numbers()
     }
@@ -266,18 +270,17 @@ impl<T> Http2<T> {
         self.streams() < self.peer.max_streams as usize && !self.is_spent()
     }
 
-    /// What is kept with a stream, if it is open.
+    /// The value stored with a stream; `None` if it is not open.
     pub fn get(&self, stream: u32) -> Option<&T> {
         self.streams.get(stream).map(|stream| &stream.value)
     }
 
-    /// The same to change it.
+    /// The value stored with a stream, mutably; `None` if it is not open.
     pub fn get_mut(&mut self, stream: u32) -> Option<&mut T> {
         self.streams.get_mut(stream).map(|stream| &mut stream.value)
     }
 
-    /// Sends a request, which was made for HTTP/2, on a stream of its own, whose number is returned. Only where there
-    /// is room.
+    /// Sends an HTTP/2 request on a new stream and returns the stream's number. [`Http2::has_room`] must be true.
     pub fn open(&mut self, request: &Request, value: T) -> u32 {
         let id = self.streams.next();
         let body = match request.body().filter(|body| !body.is_empty()) {
@@ -312,83 +315,83 @@ impl<T> Http2<T> {
         id
     }
 
-    /// Gives a stream up, which the server is told.
+    /// Cancels a stream (RST_STREAM).
     pub fn cancel(&mut self, stream: u32) -> Option<ClosedStream<T>> {
         let stream = self.streams.remove(stream)?;
         self.write_reset(stream.id, code::CANCEL);
         Some(carried(stream))
     }
 
-    /// Says goodbye: no stream is opened after that.
+    /// Sends GOAWAY. No further stream is opened.
     pub fn send_goaway(&mut self) {
         self.write_goaway(code::NO_ERROR);
         self.last_stream.get_or_insert(u32::MAX);
     }
 
-    /// The connection is gone, and its streams with it: takes what was kept with them, in the order of their numbers.
+    /// Removes all streams of a closed connection, in the order of their numbers.
     pub fn take_all(&mut self) -> impl Iterator<Item = ClosedStream<T>> + use<T> {
         self.streams.take_all().into_iter().map(carried)
     }
 
-    /// Whether there is something to be sent.
+    /// Whether there are bytes to send.
     pub fn has_output(&self) -> bool {
         !self.out.is_empty()
     }
 
-    /// What is to be sent.
+    /// The bytes to send.
     pub fn output(&self) -> &[u8] {
         &self.out
     }
 
-    /// All of it was handed over to be sent.
+    /// Discards the output, which the caller has passed on to be sent.
     pub fn clear_output(&mut self) {
-        /// What a buffer may keep for the next time.
-        const ROOM: usize = 16 * 1024;
+        /// Capacity that the buffer may keep.
+        const MAX_IDLE_CAPACITY: usize = 16 * 1024;
         self.handed_over += self.out.len() as u64;
         self.out.clear();
-        self.out.shrink_to(ROOM);
+        self.out.shrink_to(MAX_IDLE_CAPACITY);
     }
 
-    /// Bytes handed over to be sent, in all.
+    /// Number of bytes that were passed on to be sent, in total.
     pub fn handed_over(&self) -> u64 {
         self.handed_over
     }
 
-    /// Bytes of answers that the server has asked for, by SETTINGS and PING, since [`Http2::paid`].
+    /// Bytes of replies to the server's SETTINGS and PING frames since [`Http2::paid`].
     pub fn owed(&self) -> usize {
         self.owed
     }
 
-    /// All that was handed over has gone.
+    /// Resets [`Http2::owed`]: all output has been sent.
     pub fn paid(&mut self) {
         self.owed = 0;
     }
 
-    /// Reads bytes until they are all read or a stream has ended.
+    /// Consumes bytes until all are consumed or a stream has ended.
     ///
     /// # Errors
-    /// [`ParseError`] when the connection cannot go on; what the server is to hear of it is there to be sent.
+    /// [`ParseError`] if the connection is unusable. The output then contains a GOAWAY frame for the server.
     pub fn feed(
         &mut self,
         recent: &mut RecentBlock,
         bytes: &[u8],
         listener: &mut impl Listener<T>,
-    ) -> Result<Heard<T>, ParseError> {
+    ) -> Result<Http2FeedResult<T>, ParseError> {
         if let Some(error) = self.failed {
             return Err(error);
         }
         let mut consumed = 0;
         loop {
             if let Some(stream) = self.given_up() {
-                return Ok(Heard { consumed, over: Some((carried(stream), Ended::GoneAway)) });
+                return Ok(Http2FeedResult { consumed, closed: Some((carried(stream), StreamEnd::GoneAway)) });
             }
             let rest = &bytes[consumed..];
             if rest.is_empty() {
-                return Ok(Heard { consumed, over: None });
+                return Ok(Http2FeedResult { consumed, closed: None });
             }
             match self.step(recent, rest, listener) {
                 Ok((n, None)) => consumed += n,
-                Ok((n, over)) => return Ok(Heard { consumed: consumed + n, over }),
+                Ok((n, closed)) => return Ok(Http2FeedResult { consumed: consumed + n, closed }),
                 Err(Fault { code, error }) => {
                     self.write_goaway(code);
                     self.failed = Some(error);
@@ -399,8 +402,8 @@ impl<T> Http2<T> {
     }
 }
 
-/// A stream that has ended, if one has.
-type Over<T> = Option<(ClosedStream<T>, Ended)>;
+/// A stream that has ended; `None` if none has.
+type Closed<T> = Option<(ClosedStream<T>, StreamEnd)>;
 
 fn carried<T>(stream: Stream<T>) -> ClosedStream<T> {
     ClosedStream { value: stream.value, position: stream.position, written: stream.written }

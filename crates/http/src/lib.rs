@@ -1,17 +1,17 @@
-//! Sans-I/O client codecs of HTTP/1 and HTTP/2: the bytes of a request out, the bytes of a response in.
+//! Sans-I/O client codecs of HTTP/1 and HTTP/2: they render the bytes of requests and parse the bytes of responses.
 //!
-//! - [`Request`]: rendered once, sent as it stands for every call of a class.
-//! - [`ResponseParser`]: finds where each response of HTTP/1 ends and what it says, under any fragmentation.
-//! - [`Http2`]: the same for all the streams of a connection of HTTP/2. [`Protocol`] is either.
-//! - [`Http2Server`]: the other side of such a connection, for the reference server.
-//! - [`Redirection`]: where an answer leads that is a redirect.
-//! - [`Jar`]: the cookies of one user, from the heads of responses to the requests that follow.
+//! - [`Request`]: rendered once and sent unchanged for every call of a class.
+//! - [`ResponseParser`]: parses HTTP/1 responses, however their bytes are fragmented.
+//! - [`Http2`]: does the same for all streams of an HTTP/2 connection. [`Protocol`] is either of the two.
+//! - [`Http2Server`]: the server side of HTTP/2, for the reference server.
+//! - [`Redirection`]: the target of a redirect.
+//! - [`Jar`]: the cookies of one user.
 //!
-//! It opens no socket and reads no clock. It keeps nothing of a body and, of a head, only what has arrived while the
-//! rest has not; once its buffer has grown to the largest such part, parsing allocates nothing.
+//! This crate opens no socket and reads no clock. It does not store bodies, and of a head only the part that has arrived
+//! while the rest has not. Once its buffer has grown to the largest such part, parsing does not allocate.
 //!
-//! Source: RFC 9112 (HTTP/1.1), Fielding, Nottingham & Reschke 2022; section numbers in comments are its own, but in
-//! `http2` those of RFC 9113 (HTTP/2), Thomson & Benfield 2022.
+//! Source: RFC 9112 (HTTP/1.1), Fielding, Nottingham & Reschke 2022. Section numbers in comments refer to it, except in
+//! `http2`, where they refer to RFC 9113 (HTTP/2), Thomson & Benfield 2022.
 //!
 //! ```
 //! use brimful_http::{Progress, Request, ResponseParser, Version};
@@ -42,10 +42,13 @@ pub use chunked::MAX_CHUNK_LINE_BYTES;
 pub use cookies::Jar;
 pub use error::ParseError;
 pub use head::{MAX_FIELDS, MAX_HEAD_BYTES, RecentHead};
-pub use http2::{Asked, ClosedStream, Ended, Heard, Http2, Http2Server, Listener, MAX_DEBUG_TEXT, MAX_IDLE_FRAMES};
-pub use http2::{REFUSED_STREAM, RecentBlock, Wanted};
+pub use http2::{BodyDemand, REFUSED_STREAM, RecentBlock};
+pub use http2::{
+    ClosedStream, Http2, Http2FeedResult, Http2Server, Listener, MAX_DEBUG_TEXT, MAX_IDLE_FRAMES, ServerEvent,
+    StreamEnd,
+};
 pub use http2::{answer_block, begins_http2};
 pub use protocol::Protocol;
 pub use redirect::Redirection;
 pub use request::{Request, RequestError, Version};
-pub use response::{Fed, MAX_EMPTY_LINES, Progress, Response, ResponseParser};
+pub use response::{FeedResult, MAX_EMPTY_LINES, Progress, Response, ResponseParser};

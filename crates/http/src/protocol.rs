@@ -1,10 +1,9 @@
-//! What a connection speaks: HTTP/1, where answers come in the order of the requests, or HTTP/2, where each names its
-//! stream. Whoever holds calls finds the one that an answer belongs to accordingly: the oldest, or the one that is kept
-//! with the stream.
+//! The protocol of a connection. In HTTP/1, responses arrive in the order of the requests, so a response belongs to the
+//! oldest call. In HTTP/2, each response names its stream, and its call is stored with the stream.
 
 use crate::{Http2, ParseError, Response, ResponseParser};
 
-/// One connection's protocol, without I/O. `T` is what is kept with a stream of HTTP/2; that of HTTP/1 is the user's own.
+/// The protocol of one connection, without I/O. `T` is stored with each HTTP/2 stream; it is not used for HTTP/1.
 #[derive(Debug)]
 pub enum Protocol<T> {
     /// HTTP/1.0 or 1.1.
@@ -14,19 +13,20 @@ pub enum Protocol<T> {
 }
 
 impl<T> Protocol<T> {
-    /// Of a new connection.
+    /// The protocol state of a new connection.
     pub fn new(http2: bool) -> Protocol<T> {
         if http2 { Protocol::Http2(Box::default()) } else { Protocol::Http1(ResponseParser::new()) }
     }
 
-    /// HTTP/1: expects a response, to a HEAD request or another. Nothing to HTTP/2, where every stream expects its own.
+    /// HTTP/1: expects a response next, to a HEAD request or to another. HTTP/2: does nothing.
     pub fn start(&mut self, head_request: bool) {
         if let Protocol::Http1(parser) = self {
             parser.start(head_request);
         }
     }
 
-    /// HTTP/1: how many of these bytes, which come where no response is expected, are empty lines. HTTP/2 has none.
+    /// HTTP/1: the number of bytes at the start of `bytes` that are empty lines, received while no response is expected.
+    /// HTTP/2: 0.
     pub fn skip_empty_lines(&mut self, bytes: &[u8]) -> usize {
         match self {
             Protocol::Http1(parser) => parser.skip_empty_lines(bytes),
@@ -34,7 +34,7 @@ impl<T> Protocol<T> {
         }
     }
 
-    /// HTTP/1: empty lines before the latest response.
+    /// HTTP/1: the number of empty lines before the latest response. HTTP/2: 0.
     pub fn empty_lines(&self) -> u32 {
         match self {
             Protocol::Http1(parser) => parser.empty_lines(),
@@ -42,10 +42,10 @@ impl<T> Protocol<T> {
         }
     }
 
-    /// The peer has closed the connection, which completes a response that nothing else delimits: there is none in HTTP/2.
+    /// Handles the end of the connection. It completes an HTTP/1 response that is delimited by nothing else.
     ///
     /// # Errors
-    /// [`ParseError`] when it has cut a response short.
+    /// [`ParseError`] if the response is incomplete.
     pub fn finish(&mut self) -> Result<Response, ParseError> {
         match self {
             Protocol::Http1(parser) => parser.finish(),
@@ -53,7 +53,7 @@ impl<T> Protocol<T> {
         }
     }
 
-    /// HTTP/2, if it is that.
+    /// The HTTP/2 connection; `None` for HTTP/1.
     pub fn http2(&self) -> Option<&Http2<T>> {
         match self {
             Protocol::Http1(_) => None,
@@ -61,7 +61,7 @@ impl<T> Protocol<T> {
         }
     }
 
-    /// The same to change it.
+    /// The HTTP/2 connection, mutably; `None` for HTTP/1.
     pub fn http2_mut(&mut self) -> Option<&mut Http2<T>> {
         match self {
             Protocol::Http1(_) => None,

@@ -1,39 +1,38 @@
-//! Redirects: where an answer leads, and with which method (RFC 9110 §10.2.2 and §15.4, RFC 3986 §5.2).
-//!
-//! Only what stays with the same scheme, host and port is led to by a path and a query; the rest is elsewhere.
+//! Redirects: the target and the method of the next request (RFC 9110 §10.2.2 and §15.4, RFC 3986 §5.2). A target is
+//! resolved only if it has the same scheme, host and port.
 
 use brimful_core::url::encode_bytes;
 use std::borrow::Cow;
 
-/// What a redirect asks for.
+/// The request that a redirect asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Redirection<'a> {
-    /// This method and this target of the same server.
-    Here {
+    /// A request to the same server.
+    SameServer {
         /// The method.
         method: Cow<'a, str>,
         /// Path and query.
         target: String,
     },
-    /// Another server, or the same by another scheme or port.
-    Elsewhere,
-    /// To send the content of the request once more.
-    Content,
-    /// Nothing that could be asked for: Location is missing, or no URL.
-    Nowhere,
+    /// A request to another server, or to the same one by another scheme or port.
+    OtherServer,
+    /// The same request again, with its content.
+    ResendBody,
+    /// None: `Location` is missing, or not a URL.
+    InvalidLocation,
 }
 
 impl<'a> Redirection<'a> {
-    /// What an answer with this head asks for, to a request of this method for `target` of a server at `origin`, such as
-    /// `http://example:8080`; `None` where it is no redirect. 300 and 304 are none: nothing else is to be requested.
-    pub fn of(head: &[u8], method: &'a str, target: &str, origin: &str) -> Option<Redirection<'a>> {
+    /// Parses the head of the response to a request with this method and `target` to a server at `origin`, such as
+    /// `http://example:8080`. `None` if the response is not a redirect; 300 and 304 are not.
+    pub fn parse(head: &[u8], method: &'a str, target: &str, origin: &str) -> Option<Redirection<'a>> {
         let status = status(head).filter(|status| matches!(status, 301 | 302 | 303 | 307 | 308))?;
-        let Some(location) = location(head).and_then(reference) else {
+        let Some(location) = location(head).and_then(encode_location) else {
             return Some(Redirection::InvalidLocation);
         };
         let safe = matches!(method, "GET" | "HEAD");
         let method = match status {
-            // By all clients, whatever the first specifications had in mind (RFC 9110 §15.4, note).
+            // All clients do this, although the first specifications did not intend it (RFC 9110 §15.4, note).
             301 | 302 if method == "POST" => "GET".into(),
             303 if !safe => "GET".into(),
             _ if safe => Cow::Borrowed(method),
@@ -58,14 +57,14 @@ fn location(head: &[u8]) -> Option<&[u8]> {
     })
 }
 
-/// A Location as it may stand in a request line: spaces and bytes that are not ASCII are percent-encoded as browsers
-/// do, in whatever character set they are. `None` if it is empty or has control characters.
-fn reference(location: &[u8]) -> Option<String> {
+/// Percent-encodes the spaces and non-ASCII bytes of a Location for a request line, as browsers do, whatever its character
+/// set. `None` if it is empty or has control characters.
+fn encode_location(location: &[u8]) -> Option<String> {
     let is_clean = !location.is_empty() && !location.iter().any(u8::is_ascii_control);
     is_clean.then(|| encode_bytes(location))
 }
 
-/// Path and query of what a reference means, seen from `target`; `None` if it is of another origin.
+/// Resolves a reference relative to `target`, to a path and query; `None` if it has another origin.
 fn resolve(reference: &str, target: &str, origin: &str) -> Option<String> {
     let reference = reference.split('#').next().unwrap_or_default();
     let (scheme, _) = origin.split_once("://")?;
@@ -73,11 +72,11 @@ fn resolve(reference: &str, target: &str, origin: &str) -> Option<String> {
         before.starts_with(|first: char| first.is_ascii_alphabetic())
             && before.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
     });
-    let rest = match reference.strip_prefix("//") {
+    let absolute = match reference.strip_prefix("//") {
         Some(_) => Some(format!("{scheme}:{reference}")),
         None => has_scheme.then(|| reference.to_owned()),
     };
-    if let Some(absolute) = rest {
+    if let Some(absolute) = absolute {
         let authority_at = absolute.find("://")? + 3;
         let end = absolute[authority_at..].find(['/', '?']).map_or(absolute.len(), |end| authority_at + end);
         let (theirs, rest) = absolute.split_at(end);
@@ -97,17 +96,17 @@ fn resolve(reference: &str, target: &str, origin: &str) -> Option<String> {
     })
 }
 
-/// Whether two of `scheme://host[:port]` mean one server.
+/// Whether two origins, written `scheme://host[:port]`, are equal.
 fn same_origin(one: &str, other: &str) -> bool {
-    let normal = |origin: &str| {
+    let normalize = |origin: &str| {
         let origin = origin.to_ascii_lowercase();
         let port = if origin.starts_with("https:") { ":443" } else { ":80" };
         origin.strip_suffix(port).map_or(origin.clone(), ToOwned::to_owned)
     };
-    normal(one) == normal(other)
+    normalize(one) == normalize(other)
 }
 
-/// A path without its `.` and `..` (RFC 3986 §5.2.4), and its query as it is.
+/// Removes the dot segments of a path (RFC 3986 §5.2.4) and leaves its query unchanged.
 fn without_dots(target: &str) -> String {
     let (path, query) = target.split_at(target.find('?').unwrap_or(target.len()));
     let mut segments: Vec<&str> = Vec::new();

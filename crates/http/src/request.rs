@@ -1,7 +1,7 @@
-//! One request, rendered once and sent as it stands for every call of its class.
+//! A request, rendered once and sent unchanged for every call of its class.
 //!
-//! Invariant: the bytes are exactly one request, whatever the arguments hold. What could end a line early, or make the
-//! server see another length than ours, is refused (request splitting; RFC 9112 §11.1 and §11.2).
+//! Invariant: the bytes are exactly one request, whatever the arguments contain. Arguments that could end a line early, or
+//! make the server see another length, are refused (request splitting; RFC 9112 §11.1 and §11.2).
 
 mod rules;
 
@@ -11,36 +11,39 @@ use rules::{check_header, check_line, is_length, leaves_out};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// A request, ready to send.
+/// A rendered request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     bytes: Vec<u8>,
     is_head: bool,
-    /// Of `bytes`, those before the content.
+    /// Length of the head at the start of `bytes`.
     head_bytes: usize,
-    /// Bytes of content that are not among `bytes`.
+    /// Length of the content that is sent after `bytes`.
     streamed: u64,
     expects_continue: bool,
-    /// The content of a request of HTTP/2, which goes in frames of its own; `bytes` are then its header block.
+    /// The content of an HTTP/2 request, which is sent in frames of its own; `bytes` are then its header block.
     framed: Option<Arc<[u8]>>,
 }
 
-/// The version of HTTP that a request is for.
+/// A version of HTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
-    /// One request per connection, unless `Connection: keep-alive` says otherwise.
+    /// One request per connection, unless there is a `Connection: keep-alive`.
     Http10,
-    /// Many requests per connection, unless `Connection: close` says otherwise.
+    /// Many requests per connection, unless there is a `Connection: close`.
     Http11,
-    /// Many requests at once on a connection.
+    /// Many concurrent requests per connection.
     Http2,
 }
 
 impl Request {
-    /// Renders a request to `authority` (what Host says) for `path`. Host, User-Agent, Accept, Content-Length and
-    /// Connection are added where they are due and `headers` do not hold them already, in whatever case. One of them that
-    /// is given without a value is not sent at all, but for the length of a body that is there.
-    /// `close` asks the server to close the connection after its response.
+    /// Renders a request for `path` to `authority`, the default Host. Adds Host, User-Agent, Accept, Content-Length and
+    /// Connection as needed, unless `headers` contain them, in any case of letters. If `headers` contain one of these with
+    /// an empty value, it is not sent at all, except for the Content-Length of a body that is not empty. `close` asks the
+    /// server to close the connection after its response.
+    ///
+    /// # Errors
+    /// [`RequestError`] if the arguments cannot be sent as one request.
     pub fn new(
         method: &str,
         authority: &str,
@@ -60,7 +63,10 @@ impl Request {
         Ok(request)
     }
 
-    /// The same for a body of so many bytes, which whoever sends the request sends behind it.
+    /// Renders a request like [`Request::new`] without its body of `body_bytes`, which the caller sends after it.
+    ///
+    /// # Errors
+    /// [`RequestError`] if the arguments cannot be sent as one request.
     pub fn streamed(
         method: &str,
         authority: &str,
@@ -99,7 +105,7 @@ impl Request {
             (Version::Http10, false) => add_default("Connection", "keep-alive"),
             (Version::Http11, false) | (Version::Http10, true) | (Version::Http2, _) => {}
         }
-        // Methods that mean something by their content say so when it is empty, too (RFC 9110 §8.6).
+        // Methods that define a meaning for content send its length even if it is empty (RFC 9110 §8.6).
         if body_bytes > 0 {
             let is_given = headers.iter().any(|(name, value)| is_length(name) && !leaves_out(name, value));
             if !is_given {
@@ -117,15 +123,18 @@ impl Request {
             is_head: method == "HEAD",
             head_bytes: head.len(),
             streamed: body_bytes,
-            // A server that speaks HTTP/1.0 knows of no such thing, and one without content has nothing to wait for.
+            // HTTP/1.0 does not have this expectation, and a request without content need not wait.
             expects_continue: version == Version::Http11 && body_bytes > 0 && headers.iter().any(is_expectation),
             framed: None,
             bytes: head.into_bytes(),
         })
     }
 
-    /// A request of HTTP/2 by this scheme, `http` or `https`. What HTTP/1 says about its connections is left out (RFC
-    /// 9113 §8.2.2); Host is what the authority is.
+    /// Renders an HTTP/2 request with this scheme, `http` or `https`. Connection-specific fields of HTTP/1 are left out (RFC
+    /// 9113 §8.2.2), and a Host replaces the authority.
+    ///
+    /// # Errors
+    /// [`RequestError`] if the arguments cannot be sent as one request.
     pub fn http2(
         method: &str,
         scheme: &str,
@@ -138,7 +147,11 @@ impl Request {
         Ok(Request { streamed: 0, framed: Some(body.into()), ..request })
     }
 
-    /// The same for a body of so many bytes, which whoever sends the request hands over as the server takes it.
+    /// Renders a request like [`Request::http2`] without its body of `body_bytes`, which the caller supplies piece by piece
+    /// as the server accepts it.
+    ///
+    /// # Errors
+    /// [`RequestError`] if the arguments cannot be sent as one request.
     pub fn http2_streamed(
         method: &str,
         scheme: &str,
@@ -151,22 +164,31 @@ impl Request {
         for (name, value) in headers {
             check_header(name, value, body_bytes)?;
         }
-        let given = |name: &str| headers.iter().find(|(given, _)| given.eq_ignore_ascii_case(name));
-        let host = given("Host").filter(|(name, value)| !leaves_out(name, value));
+        let find_header = |name: &str| headers.iter().find(|(given, _)| given.eq_ignore_ascii_case(name));
+        let host = find_header("Host").filter(|(name, value)| !leaves_out(name, value));
         let authority = host.map_or(authority, |(_, value)| value.as_str());
         let length = body_bytes.to_string();
-        let has_length = body_bytes > 0 || matches!(method, "POST" | "PUT" | "PATCH");
-        let agent = concat!("brimful/", env!("CARGO_PKG_VERSION"));
-        let defaults = [("User-Agent", agent, true), ("Accept", "*/*", true), ("Content-Length", &length, has_length)];
-        // A body that is there has its length said.
-        let stands =
+        let sends_length = body_bytes > 0 || matches!(method, "POST" | "PUT" | "PATCH");
+        // The length of a body that is not empty is sent even if a header leaves it out.
+        let replaces_default =
             |(name, value): &(String, String)| !(is_length(name) && leaves_out(name, value)) || body_bytes == 0;
-        let defaults = defaults.into_iter().filter(|(name, _, due)| *due && !given(name).is_some_and(stands));
-        let of_http1 = ["Host", "Connection", "Keep-Alive", "Proxy-Connection", "Upgrade"];
-        let own = headers.iter().filter(|(name, value)| !leaves_out(name, value));
-        let own = own.map(|(name, value)| (name.as_str(), value.trim()));
-        let own = own.filter(|(name, _)| !of_http1.iter().any(|other| other.eq_ignore_ascii_case(name)));
-        let fields: Vec<(&str, &str)> = defaults.map(|(name, value, _)| (name, value)).chain(own).collect();
+        let mut fields: Vec<(&str, &str)> = Vec::new();
+        let mut add_default = |name, value| {
+            if !find_header(name).is_some_and(replaces_default) {
+                fields.push((name, value));
+            }
+        };
+        add_default("User-Agent", concat!("brimful/", env!("CARGO_PKG_VERSION")));
+        add_default("Accept", "*/*");
+        if sends_length {
+            add_default("Content-Length", &length);
+        }
+        let http1_only = ["Host", "Connection", "Keep-Alive", "Proxy-Connection", "Upgrade"];
+        for (name, value) in headers.iter().filter(|(name, value)| !leaves_out(name, value)) {
+            if !http1_only.iter().any(|other| other.eq_ignore_ascii_case(name)) {
+                fields.push((name, value.trim()));
+            }
+        }
         let bytes = render::block(method, scheme, authority, path, &fields);
         Ok(Request {
             is_head: method == "HEAD",
@@ -178,45 +200,45 @@ impl Request {
         })
     }
 
-    /// The same with other bytes, of which so many are before the content: they were put together of the parts of this one,
-    /// which is of HTTP/1, and whoever does so sees to it that they are exactly one request.
+    /// The same HTTP/1 request with other bytes, of which the first `head_bytes` are its head. The caller must assemble them
+    /// from the parts of this request so that they are exactly one request.
     #[must_use]
     pub fn assembled(&self, bytes: Vec<u8>, head_bytes: usize) -> Request {
         let Request { is_head, streamed, expects_continue, .. } = *self;
         Request { bytes, is_head, head_bytes, streamed, expects_continue, framed: None }
     }
 
-    /// What to send.
+    /// The bytes to send; for HTTP/2, the header block.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// What to send, in two parts: the head, and as much of the content as is not streamed.
+    /// The bytes to send, in two parts: the head, and the content that is not streamed.
     pub fn parts(&self) -> (&[u8], &[u8]) {
         self.bytes.split_at(self.head_bytes)
     }
 
-    /// Bytes of content that are to be sent behind [`Request::bytes`].
+    /// Length of the content that must be sent after [`Request::bytes`].
     pub fn streamed_bytes(&self) -> u64 {
         self.streamed
     }
 
-    /// Whether the content waits until the server asks for it (`Expect: 100-continue`; RFC 9110 §10.1.1).
+    /// Whether the content must wait until the server asks for it (`Expect: 100-continue`; RFC 9110 §10.1.1).
     pub fn expects_continue(&self) -> bool {
         self.expects_continue
     }
 
-    /// The content of a request of HTTP/2, whose `bytes` are its header block.
+    /// The content of an HTTP/2 request; `None` for HTTP/1.
     pub fn body(&self) -> Option<&Arc<[u8]>> {
         self.framed.as_ref()
     }
 
-    /// What to send, handed over.
+    /// The bytes to send.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 
-    /// The request for people to read: what of HTTP/1 is sent, and of HTTP/2 the same in the way of HTTP/1.
+    /// The request as text: an HTTP/2 request is shown in the form of HTTP/1.
     pub fn text(&self) -> Cow<'_, [u8]> {
         match &self.framed {
             Some(body) => Cow::Owned([&render::text(&self.bytes)[..], body].concat()),
@@ -232,7 +254,7 @@ impl Request {
         }
     }
 
-    /// What is asked for: path and query, as a rule.
+    /// The request target: usually path and query.
     pub fn target(&self) -> &[u8] {
         match self.framed {
             Some(_) => render::path(&self.bytes),
@@ -240,9 +262,9 @@ impl Request {
         }
     }
 
-    /// The same with these cookies, `name=value` pairs with `; ` in between, behind those that it may have already: a
-    /// request of HTTP/1 has one Cookie field (RFC 6265 §5.4), one of HTTP/2 may have several (RFC 9113 §8.2.3). What could
-    /// end a line early is no cookie, and left out whole.
+    /// Adds cookies, `name=value` pairs separated by `; `, after those that the request has already. An HTTP/1 request has
+    /// one Cookie field (RFC 6265 §5.4); an HTTP/2 request may have several (RFC 9113 §8.2.3). If `cookies` contain a
+    /// control character, which could end a line early, none is added.
     #[must_use]
     pub fn with_cookies(&self, cookies: &[u8]) -> Request {
         let ends_lines = |byte: &u8| (*byte < b' ' && *byte != b'\t') || *byte == 0x7f;
@@ -256,7 +278,7 @@ impl Request {
             return Request { is_head, head_bytes: bytes.len(), streamed, expects_continue, framed, bytes };
         }
         let head_end = self.head_bytes.saturating_sub(b"\r\n\r\n".len());
-        // At the end of its own field, or else on a line of its own.
+        // Append to an existing Cookie field, or add a line.
         let (at, before, after) = match cookie_line_end(&self.bytes[..head_end]) {
             Some(line_end) => (line_end, &b"; "[..], &b""[..]),
             None => (head_end + 2, &b"Cookie: "[..], &b"\r\n"[..]),
@@ -269,31 +291,31 @@ impl Request {
         Request { bytes, is_head, head_bytes, streamed, expects_continue, framed: None }
     }
 
-    /// Whether the method is HEAD: what [`ResponseParser::start`](crate::ResponseParser::start) needs to know.
+    /// Whether the method is HEAD, which [`ResponseParser::start`](crate::ResponseParser::start) needs to know.
     pub fn is_head(&self) -> bool {
         self.is_head
     }
 
-    /// Whether the response to it may have a body.
+    /// Whether the response may have a body.
     pub fn expects_body(&self) -> bool {
         !self.is_head
     }
 }
 
-/// Where the line of the Cookie field ends, in a head without its last line break.
+/// The offset of the end of the Cookie field's line, in a head without its last line break.
 fn cookie_line_end(head: &[u8]) -> Option<usize> {
-    let mut begins = 0;
+    let mut start = 0;
     for line in head.split(|byte| *byte == b'\n') {
-        let ends = begins + line.len();
+        let end = start + line.len();
         if line.get(..7).is_some_and(|name| name.eq_ignore_ascii_case(b"cookie:")) {
-            return Some(ends - usize::from(line.ends_with(b"\r")));
+            return Some(end - usize::from(line.ends_with(b"\r")));
         }
-        begins = ends + 1;
+        start = end + 1;
     }
     None
 }
 
-/// Whether this field has the content wait (RFC 9110 §10.1.1).
+/// Whether this field makes the content wait (RFC 9110 §10.1.1).
 fn is_expectation((name, value): &(String, String)) -> bool {
     name.eq_ignore_ascii_case("Expect") && value.trim().eq_ignore_ascii_case("100-continue")
 }

@@ -1,18 +1,18 @@
-//! Follows one response after another through whatever pieces a connection delivers.
+//! Parses successive HTTP/1 responses of a connection, in pieces of any size.
 //!
-//! Invariants: the outcome does not depend on where the bytes were cut; bytes after the end of a response are not
-//! consumed; of an incomplete head fewer than [`MAX_HEAD_BYTES`] are kept, of a body nothing. Counts are of bytes that
-//! have really arrived, so that no 64-bit sum of them can overflow.
+//! Invariants: the result does not depend on how the bytes are split; bytes after the end of a response are not consumed;
+//! fewer than [`MAX_HEAD_BYTES`] of an incomplete head are stored, and nothing of a body. Counts are of bytes that have
+//! really arrived, so that no 64-bit sum can overflow.
 //!
-//! Some servers end a body with a line break that its length does not count, and so put an empty line before the next
-//! status line. A few of them are skipped and counted, as servers do before a request line (§2.2): whether one comes
-//! before or after the next request has been sent is chance.
+//! Some servers end a body with a line break that its length does not include, which puts an empty line before the next
+//! status line. A few empty lines are skipped and counted, as servers do before a request line (§2.2). Whether such a
+//! line arrives before or after the next request is sent is a matter of chance.
 
 use crate::chunked::Chunked;
 use crate::error::ParseError;
 use crate::head::{self, Framing, Head, MAX_HEAD_BYTES, RecentHead};
 
-/// The most empty lines that are skipped before one response.
+/// Upper bound of the empty lines that are skipped before one response.
 pub const MAX_EMPTY_LINES: u32 = 4;
 
 /// Finds the end of each response on one connection. [`start`](Self::start) it anew for every response.
@@ -20,51 +20,51 @@ pub const MAX_EMPTY_LINES: u32 = 4;
 pub struct ResponseParser {
     stage: Stage,
     head_request: bool,
-    /// Those since the latest response, which belong to the next.
+    /// Empty lines since the previous response, which are counted with the next.
     empty: EmptyLines,
-    /// Those before the response at hand, once its head is whole.
+    /// Empty lines before the current response, once its head is whole.
     empty_lines: u32,
     continued: bool,
-    /// The part of a head that has come, while the rest has not.
+    /// The part of a head that has arrived, while the rest has not.
     partial_head: Vec<u8>,
     response: Response,
-    /// Bytes of the response that were consumed, informational ones included; those of empty lines are none.
+    /// Consumed bytes of the response, with informational responses and without empty lines.
     received: u64,
 }
 
-/// How far [`ResponseParser::feed`] came.
+/// The result of [`ResponseParser::feed`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fed {
-    /// Bytes that were consumed; those after them belong to the next response.
+pub struct FeedResult {
+    /// Number of bytes consumed; the others belong to the next response.
     pub consumed: usize,
-    /// Where the response stands.
+    /// The state of the response.
     pub state: Progress,
 }
 
-/// Where a response stands.
+/// The state of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// More bytes are to come, or else the end of the connection.
+    /// The response needs more bytes, or the end of the connection.
     NeedMore,
-    /// The response is whole.
+    /// The response is complete.
     Complete(Response),
 }
 
-/// A whole response.
+/// A complete response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Response {
     /// The status code, 101 or at least 200.
     pub status: u16,
     /// Whether the server leaves the connection open for another request.
     pub keep_alive: bool,
-    /// Bytes of the head, those of informational responses before it included.
+    /// Bytes of the head, including informational responses before it.
     pub head_bytes: u64,
-    /// Bytes of content; in the chunked coding without sizes, extensions and trailers.
+    /// Bytes of content, without the chunk sizes, extensions and trailers of the chunked coding.
     pub body_bytes: u64,
 }
 
-/// What the next byte belongs to. Asked several times for each response, hence with a tag of its own: one that is
-/// hidden in unused values of the fields takes longer to read.
+/// What the next byte belongs to. `repr(u8)` gives the enum an explicit tag: it is read several times per response, and a
+/// tag hidden in unused values of the fields takes longer to read.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(u8)]
 enum Stage {
@@ -85,15 +85,15 @@ impl ResponseParser {
         ResponseParser::default()
     }
 
-    /// Forgets what was and expects a response, to a HEAD request or another. Its buffer stays, and empty lines that have
-    /// come since the latest whole response are counted with this one.
+    /// Starts a new response, to a HEAD request or another. Keeps the buffer; empty lines since the previous complete
+    /// response are counted with the new one.
     pub fn start(&mut self, head_request: bool) {
-        let within = match self.stage {
+        let was_incomplete = match self.stage {
             Stage::Head => self.received > 0,
             Stage::Done => false,
             _ => true,
         };
-        if within {
+        if was_incomplete {
             self.empty = EmptyLines::default();
         }
         self.empty_lines = 0;
@@ -105,38 +105,47 @@ impl ResponseParser {
         self.received = 0;
     }
 
-    /// Consumes what of `bytes` belongs to the response. Informational responses (1xx) are passed over, but for 101,
-    /// after which the connection speaks another protocol. Once the response is whole, or an error was found, it
-    /// consumes nothing and says so again.
-    pub fn feed(&mut self, bytes: &[u8]) -> Result<Fed, ParseError> {
+    /// Consumes the bytes that belong to the response. Informational responses (1xx) are skipped, except 101, after which
+    /// the connection speaks another protocol. After the end of the response, or after an error, it consumes nothing and
+    /// returns the same again.
+    ///
+    /// # Errors
+    /// [`ParseError`] if the bytes are not a response.
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<FeedResult, ParseError> {
         self.feed_with(&mut RecentHead::default(), bytes, |_| {})
     }
 
-    /// Does and says the same as [`feed`](Self::feed), sooner when the response begins with the head that was parsed
-    /// last, and shows each head once it is whole, informational ones included.
+    /// Does the same as [`feed`](Self::feed), faster if the response begins with the head in `recent`. Passes each complete
+    /// head to `on_head`, informational ones included.
+    ///
+    /// # Errors
+    /// As [`feed`](Self::feed).
     pub fn feed_with(
         &mut self,
         recent: &mut RecentHead,
         bytes: &[u8],
         on_head: impl FnMut(&[u8]),
-    ) -> Result<Fed, ParseError> {
+    ) -> Result<FeedResult, ParseError> {
         self.feed_showing(recent, bytes, on_head, |_| {})
     }
 
-    /// The same, and shows the content as it passes, without what frames it.
+    /// Does the same as [`feed_with`](Self::feed_with), and passes the content to `on_content`, without its framing.
+    ///
+    /// # Errors
+    /// As [`feed`](Self::feed).
     pub fn feed_showing(
         &mut self,
         recent: &mut RecentHead,
         bytes: &[u8],
         mut on_head: impl FnMut(&[u8]),
         mut on_content: impl FnMut(&[u8]),
-    ) -> Result<Fed, ParseError> {
+    ) -> Result<FeedResult, ParseError> {
         let mut consumed = 0;
         while consumed < bytes.len() && !matches!(self.stage, Stage::Done | Stage::Failed(_)) {
             match self.step(&bytes[consumed..], recent, &mut on_head, &mut on_content) {
-                Ok((n, of_response)) => {
+                Ok((n, belongs_to_response)) => {
                     consumed += n;
-                    self.received += if of_response { n as u64 } else { 0 };
+                    self.received += if belongs_to_response { n as u64 } else { 0 };
                 }
                 Err(error) => self.stage = Stage::Failed(error),
             }
@@ -146,37 +155,40 @@ impl ResponseParser {
             Stage::Failed(error) => return Err(error),
             _ => Progress::NeedMore,
         };
-        Ok(Fed { consumed, state })
+        Ok(FeedResult { consumed, state })
     }
 
-    /// How many of `bytes`, which come while no response is owed, belong to empty lines; the next response is told of them.
-    /// Anything behind them is no part of any response.
+    /// The number of bytes at the start of `bytes` that are empty lines, received while no response is expected. They are
+    /// counted with the next response. The bytes after them belong to no response.
     pub fn skip_empty_lines(&mut self, bytes: &[u8]) -> usize {
         let before = self.empty;
         self.empty.skip(bytes).unwrap_or_else(|_| {
-            // Whoever feeds these bytes after all is told what is wrong with them.
+            // Feeding these bytes reports the error.
             self.empty = before;
             0
         })
     }
 
-    /// Empty lines that came before the whole response, where none belongs. They are in none of its counts of bytes.
+    /// Number of empty lines before the complete response. Its counts of bytes do not include them.
     pub fn empty_lines(&self) -> u32 {
         self.empty_lines
     }
 
-    /// Bytes of the response so far, informational ones included; those of empty lines before it are none.
+    /// Bytes of the response so far, including informational responses, without empty lines before it.
     pub fn received(&self) -> u64 {
         self.received
     }
 
-    /// Whether the server has asked for the request's content (100; RFC 9110 §10.1.1).
+    /// Whether the server has asked for the content of the request (100; RFC 9110 §10.1.1).
     pub fn continued(&self) -> bool {
         self.continued
     }
 
-    /// The peer has closed the connection: that completes a response that nothing else delimits, and cuts any other
-    /// short.
+    /// Handles the end of the connection: it completes a response that is delimited by nothing else, and cuts off any
+    /// other.
+    ///
+    /// # Errors
+    /// [`ParseError`] if the response is incomplete.
     pub fn finish(&mut self) -> Result<Response, ParseError> {
         match self.stage {
             Stage::UntilClose | Stage::Done => {
@@ -192,7 +204,8 @@ impl ResponseParser {
         }
     }
 
-    /// Consumes some of `bytes`, which are not none, within one stage, and says whether they are the response's.
+    /// Consumes some of `bytes`, which must not be empty, within one stage. Returns their number, and whether they belong
+    /// to the response.
     fn step(
         &mut self,
         bytes: &[u8],
@@ -239,7 +252,7 @@ impl ResponseParser {
         Ok((consumed, true))
     }
 
-    /// Parses a head where it lies if all of it is there, and else keeps what there is.
+    /// Parses a head in place if all of it has arrived, and otherwise stores the part that has.
     fn step_head(
         &mut self,
         bytes: &[u8],
@@ -283,11 +296,11 @@ impl ResponseParser {
         Ok(end)
     }
 
-    /// Goes on to what follows the head.
+    /// Moves on to the stage after the head.
     fn begin_body(&mut self, head: Head) {
         if matches!(head.status, 100 | 102..=199) {
             self.continued |= head.status == 100;
-            return; // the final response is still to come
+            return; // the final response follows
         }
         self.empty_lines = std::mem::take(&mut self.empty).lines;
         self.response.status = head.status;
@@ -301,23 +314,24 @@ impl ResponseParser {
     }
 }
 
-/// Empty lines where a status line should be.
+/// Empty lines before a status line.
 #[derive(Clone, Copy, Debug, Default)]
 struct EmptyLines {
     lines: u32,
-    /// A CR has come and its LF has not.
+    /// Whether a CR has arrived without its LF.
     cut: bool,
 }
 
 impl EmptyLines {
-    /// How many of `bytes`, which are not none, belong to empty lines. A line ends in LF, with or without a CR before it.
+    /// The number of bytes at the start of `bytes`, which must not be empty, that are empty lines. A line ends in LF or
+    /// CRLF.
     fn skip(&mut self, bytes: &[u8]) -> Result<usize, ParseError> {
         for (at, byte) in bytes.iter().enumerate() {
             match byte {
                 b'\n' => {
                     (self.lines, self.cut) = (self.lines + 1, false);
                     if self.lines > MAX_EMPTY_LINES {
-                        return Err(ParseError::BadHead("more than four empty lines stand before it"));
+                        return Err(ParseError::BadHead("more than four empty lines precede it"));
                     }
                 }
                 _ if self.cut => return Err(ParseError::NotHttp),
@@ -329,7 +343,7 @@ impl EmptyLines {
     }
 }
 
-/// Whether `bytes`, after `kept` bytes that agreed with `prefix`, agree with the rest of it, as far as both go.
+/// Whether `bytes` continue `prefix` after its first `kept` bytes, as far as both go.
 fn continues(prefix: &[u8], kept: usize, bytes: &[u8]) -> bool {
     prefix.iter().skip(kept).zip(bytes).all(|(expected, byte)| expected == byte)
 }
@@ -344,8 +358,8 @@ mod tests {
         let mut parser = ResponseParser::new();
         parser.start(head_request);
         match parser.feed(bytes) {
-            Ok(Fed { consumed, state: Progress::Complete(response) }) => (consumed, Ok(response)),
-            Ok(Fed { consumed, state: Progress::NeedMore }) => (consumed, parser.finish()),
+            Ok(FeedResult { consumed, state: Progress::Complete(response) }) => (consumed, Ok(response)),
+            Ok(FeedResult { consumed, state: Progress::NeedMore }) => (consumed, parser.finish()),
             Err(error) => (0, Err(error)),
         }
     }
@@ -376,7 +390,7 @@ mod tests {
                 let fed = with.feed_with(&mut recent, text.as_bytes(), |head| heads.extend_from_slice(head));
                 assert_eq!(fed, plain.feed(text.as_bytes()), "{text:?}");
                 assert!(text.as_bytes().starts_with(&heads), "{text:?}");
-                if let Ok(Fed { state: Progress::Complete(response), .. }) = fed {
+                if let Ok(FeedResult { state: Progress::Complete(response), .. }) = fed {
                     assert_eq!(heads.len() as u64, response.head_bytes, "{text:?}");
                 }
                 assert_eq!(with.finish(), plain.finish(), "{text:?}");
@@ -478,7 +492,8 @@ mod tests {
             let text = format!("{before}{informed}{between}{answer}");
             for size in 1..=text.len() {
                 let mut parser = ResponseParser::new();
-                let fed: Vec<Fed> = text.as_bytes().chunks(size).map(|piece| parser.feed(piece).unwrap()).collect();
+                let fed: Vec<FeedResult> =
+                    text.as_bytes().chunks(size).map(|piece| parser.feed(piece).unwrap()).collect();
                 let head_bytes = (informed.len() + answer.len() - 2) as u64;
                 let expected = response(200, true, head_bytes, 2);
                 assert_eq!(fed.last().map(|fed| fed.state), Some(Progress::Complete(expected)), "{text:?} by {size}");
@@ -505,7 +520,7 @@ mod tests {
             assert_eq!(whole(&mut parser), 0);
             assert_eq!(parser.skip_empty_lines(before), before.len());
             parser.start(false);
-            let fed = Fed { consumed: after.len(), state: Progress::NeedMore };
+            let fed = FeedResult { consumed: after.len(), state: Progress::NeedMore };
             assert_eq!(parser.feed(after), Ok(fed), "{before:?} and {after:?}");
             assert_eq!(parser.received(), 0, "an empty line is no beginning");
             assert_eq!(whole(&mut parser), 1, "{before:?} and {after:?}");
@@ -564,8 +579,8 @@ mod tests {
             parser.start(false);
             assert_eq!(parser.feed(b"HTTP/1.1 200 OK\r\nConte").map(|fed| fed.state), Ok(Progress::NeedMore));
             let fed = parser.feed(b"nt-Length: 3\r\n\r\nabcHTTP").expect("a good response");
-            assert_eq!(fed, Fed { consumed: 19, state: Progress::Complete(response(200, true, 38, 3)) });
-            assert_eq!(parser.feed(b"HTTP"), Ok(Fed { consumed: 0, ..fed }), "nothing more is consumed");
+            assert_eq!(fed, FeedResult { consumed: 19, state: Progress::Complete(response(200, true, 38, 3)) });
+            assert_eq!(parser.feed(b"HTTP"), Ok(FeedResult { consumed: 0, ..fed }), "nothing more is consumed");
             assert_eq!(parser.finish(), Ok(response(200, true, 38, 3)), "a close after the end changes nothing");
         }
         parser.start(false);

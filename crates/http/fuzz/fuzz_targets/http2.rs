@@ -4,7 +4,7 @@
 //! behind its SETTINGS. `README.md` has the command.
 #![no_main]
 
-use brimful_http::{Ended, Http2, Listener, ParseError, RecentBlock, Request, Version};
+use brimful_http::{StreamEnd, Http2, Listener, ParseError, RecentBlock, Request, Version};
 use libfuzzer_sys::fuzz_target;
 
 /// By which a server begins.
@@ -40,7 +40,7 @@ fuzz_target!(|input: &[u8]| {
 /// What ended how, the heads, how the connection ended, and what was said in return.
 #[derive(Debug, Default, PartialEq)]
 struct Told {
-    over: Vec<(usize, Ended)>,
+    over: Vec<(usize, StreamEnd)>,
     heads: Vec<(usize, Vec<u8>)>,
     error: Option<ParseError>,
     said: Vec<u8>,
@@ -84,7 +84,7 @@ fn told(pieces: &[&[u8]]) -> Told {
             match http2.feed(&mut recent, rest, &mut told) {
                 Ok(heard) => {
                     rest = &rest[heard.consumed..];
-                    let Some((carried, ended)) = heard.over else {
+                    let Some((carried, ended)) = heard.closed else {
                         assert!(rest.is_empty(), "all is read unless something ends");
                         break;
                     };

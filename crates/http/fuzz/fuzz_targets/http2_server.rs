@@ -5,7 +5,7 @@
 //! and what the client sends. `README.md` has the command.
 #![no_main]
 
-use brimful_http::{Asked, Http2Server, MAX_HEAD_BYTES, ParseError, answer_block};
+use brimful_http::{Http2Server, ServerEvent, MAX_HEAD_BYTES, ParseError, answer_block};
 use libfuzzer_sys::fuzz_target;
 use std::sync::Arc;
 
@@ -63,12 +63,12 @@ fn told(pieces: &[&[u8]]) -> Told {
             });
             kept.drain(..used);
             match asked {
-                Asked::Nothing => break,
-                Asked::Request(stream, value) => {
+                ServerEvent::Nothing => break,
+                ServerEvent::Request(stream, value) => {
                     server.answer(stream, &block, &bodies[told.requests.len() % 2], 0);
                     told.requests.push((stream, value));
                 }
-                Asked::Broken(error) => {
+                ServerEvent::Broken(error) => {
                     told.error = Some(error);
                     break 'pieces;
                 }

@@ -1,9 +1,12 @@
-//! The dates of `Expires`, in whatever form servers write them (RFC 6265 §5.1.1): time, day, month and year are found by
-//! their shape, the first of each, and all else is passed over.
+//! Parses the dates of `Expires`, in any form that servers write (RFC 6265 §5.1.1). Time, day, month and year are
+//! recognised by their shape; the first of each counts, and all other tokens are skipped.
 
-/// Seconds since 1970, or 0 for what was before; `None` where it is no date.
-pub fn read(text: &[u8]) -> Option<u64> {
-    let (mut time, mut day, mut month, mut year) = (None, None, None, None);
+/// Parses a date to seconds since 1970, or 0 if it is earlier; `None` if it is not a date.
+pub fn parse(text: &[u8]) -> Option<u64> {
+    let mut time = None;
+    let mut day = None;
+    let mut month = None;
+    let mut year = None;
     for token in text.split(|byte| is_delimiter(*byte)).filter(|token| !token.is_empty()) {
         if time.is_none()
             && let Some(found) = time_of_day(token)
@@ -14,7 +17,7 @@ pub fn read(text: &[u8]) -> Option<u64> {
         {
             day = Some(found);
         } else if month.is_none()
-            && let Some(found) = month_of(token)
+            && let Some(found) = parse_month(token)
         {
             month = Some(found);
         } else if year.is_none()
@@ -28,47 +31,50 @@ pub fn read(text: &[u8]) -> Option<u64> {
         year @ 0..=69 => year + 2000,
         year => year,
     };
-    let (day, (hour, minute, second)) = (day?, time?);
-    let possible = (1..=31).contains(&day) && year >= 1601 && hour <= 23 && minute <= 59 && second <= 59;
+    let day = day?;
+    let (hour, minute, second) = time?;
+    let is_valid = (1..=31).contains(&day) && year >= 1601 && hour <= 23 && minute <= 59 && second <= 59;
     let seconds = days_since_1970(year, month?, day) * 86_400 + hour * 3_600 + minute * 60 + second;
-    possible.then_some(u64::try_from(seconds).unwrap_or(0))
+    is_valid.then_some(u64::try_from(seconds).unwrap_or(0))
 }
 
 fn is_delimiter(byte: u8) -> bool {
     matches!(byte, 0x09 | 0x20..=0x2f | 0x3b..=0x40 | 0x5b..=0x60 | 0x7b..=0x7e)
 }
 
-/// `HH:MM:SS`, and what may stand behind it.
+/// Parses `HH:MM:SS`, which may be followed by anything but a digit.
 fn time_of_day(token: &[u8]) -> Option<(i64, i64, i64)> {
     let mut parts = token.splitn(3, |byte| *byte == b':');
-    let (hour, minute, second) = (parts.next()?, parts.next()?, parts.next()?);
-    let whole = |part: &[u8]| part.iter().all(u8::is_ascii_digit);
-    let (hour, minute) = (number(hour, 1, 2).filter(|_| whole(hour))?, number(minute, 1, 2).filter(|_| whole(minute))?);
-    Some((hour, minute, number(second, 1, 2)?))
+    let only_digits = |part: &&[u8]| part.iter().all(u8::is_ascii_digit);
+    let hour = parts.next().filter(only_digits)?;
+    let minute = parts.next().filter(only_digits)?;
+    let second = parts.next()?;
+    Some((number(hour, 1, 2)?, number(minute, 1, 2)?, number(second, 1, 2)?))
 }
 
-/// A number of so many digits at the beginning of a token, with no further digit behind it.
-fn number(token: &[u8], least: usize, most: usize) -> Option<i64> {
+/// Parses a number of `min_digits` to `max_digits` digits at the start of a token, which no further digit follows.
+fn number(token: &[u8], min_digits: usize, max_digits: usize) -> Option<i64> {
     let digits = token.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    let value = token.iter().take(digits.min(most)).fold(0, |sum, digit| sum * 10 + i64::from(digit - b'0'));
-    (least..=most).contains(&digits).then_some(value)
+    let value = token.iter().take(digits.min(max_digits)).fold(0, |sum, digit| sum * 10 + i64::from(digit - b'0'));
+    (min_digits..=max_digits).contains(&digits).then_some(value)
 }
 
-/// From 1, by its first three letters.
-fn month_of(token: &[u8]) -> Option<i64> {
+/// Parses a month, from 1, by its first three letters.
+fn parse_month(token: &[u8]) -> Option<i64> {
     const MONTHS: [&[u8; 3]; 12] =
         [b"jan", b"feb", b"mar", b"apr", b"may", b"jun", b"jul", b"aug", b"sep", b"oct", b"nov", b"dec"];
     let name = token.get(..3)?;
     (1..).zip(MONTHS).find(|(_, month)| name.eq_ignore_ascii_case(*month)).map(|(nth, _)| nth)
 }
 
-/// Of the Gregorian calendar (the algorithm is Hinnant's, "chrono-Compatible Low-Level Date Algorithms", 2013): years
-/// begin in March, so that the day that leap years have is their last.
+/// Days of the Gregorian calendar (Hinnant, "chrono-Compatible Low-Level Date Algorithms", 2013): years begin in March, so
+/// that the leap day is the last day of a year.
 fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
-    let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
-    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
+    let era = year.div_euclid(400);
+    let year_of_era = year.rem_euclid(400);
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
 }
 
 #[cfg(test)]
@@ -88,7 +94,7 @@ mod tests {
             ("1 january 2000 0:0:0", 946_684_800),
             ("Fri, 31 Dec 9999 23:59:59 GMT", 253_402_300_799),
         ] {
-            assert_eq!(read(text.as_bytes()), Some(seconds), "{text}");
+            assert_eq!(parse(text.as_bytes()), Some(seconds), "{text}");
         }
     }
 
@@ -107,7 +113,7 @@ mod tests {
             "Sun, 06 Foo 1994 08:49:37 GMT",
             "Sun, 06 Nov 1994 08:49 GMT",
         ] {
-            assert_eq!(read(text.as_bytes()), None, "{text}");
+            assert_eq!(parse(text.as_bytes()), None, "{text}");
         }
     }
 }

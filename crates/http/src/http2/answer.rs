@@ -1,9 +1,9 @@
-//! Answers: their heads, informational ones and trailers among them, and their ends.
+//! Responses: their heads, including informational heads and trailers, and their ends.
 
 use super::frame::{Fault, Frame, HEADER, code, flag, flood};
 use super::head;
 use super::hpack::HpackError;
-use super::{Ended, Http2, Listener, MOST_CONTINUATIONS, Over, RecentBlock, carried};
+use super::{Closed, Http2, Listener, MAX_CONTINUATIONS, RecentBlock, StreamEnd, carried};
 use crate::{MAX_HEAD_BYTES, ParseError, Response};
 
 impl<T> Http2<T> {
@@ -13,11 +13,11 @@ impl<T> Http2<T> {
         frame: &Frame,
         payload: &[u8],
         listener: &mut impl Listener<T>,
-    ) -> Result<Over<T>, Fault> {
+    ) -> Result<Closed<T>, Fault> {
         let Some(mut block) = self.block.take() else { return Ok(None) };
         block.bytes.extend_from_slice(payload);
         block.continuations += 1;
-        if block.bytes.len() > MAX_HEAD_BYTES || block.continuations > MOST_CONTINUATIONS {
+        if block.bytes.len() > MAX_HEAD_BYTES || block.continuations > MAX_CONTINUATIONS {
             return Err(flood("CONTINUATION frames"));
         }
         if frame.has(flag::END_HEADERS) {
@@ -27,7 +27,7 @@ impl<T> Http2<T> {
         Ok(None)
     }
 
-    /// A whole block: an informational head, a final one, or trailers.
+    /// Handles a whole header block: an informational head, a final head, or trailers.
     pub(super) fn head(
         &mut self,
         recent: &mut RecentBlock,
@@ -35,7 +35,7 @@ impl<T> Http2<T> {
         ends: bool,
         block: &[u8],
         listener: &mut impl Listener<T>,
-    ) -> Result<Over<T>, Fault> {
+    ) -> Result<Closed<T>, Fault> {
         let text = listener.wants_heads().then_some(&mut self.text);
         let head = head::read(&mut self.decoder, recent, block, text).map_err(|error| match error {
             HpackError::Broken => Fault {
@@ -53,8 +53,8 @@ impl<T> Http2<T> {
             _ if head.fault.is_some() => head.fault,
             (None, None) => Some("it has no status"),
             (Some(_), Some(_)) => Some("it has a second head"),
-            (None, Some(_)) if !ends => Some("it goes on after its trailers"),
-            (Some(101), _) => Some("it switches the protocol, which HTTP/2 cannot"),
+            (None, Some(_)) if !ends => Some("it continues after its trailers"),
+            (Some(101), _) => Some("it switches protocols, which HTTP/2 does not allow"),
             (Some(100..=199), _) if ends => Some("it ends with an informational head"),
             _ => None,
         };
@@ -78,8 +78,8 @@ impl<T> Http2<T> {
         Ok(if ends { self.finish(id) } else { None })
     }
 
-    /// The answer is whole. A request that is not is of no more use.
-    pub(super) fn finish(&mut self, id: u32) -> Over<T> {
+    /// Ends a stream whose response is complete. If the request is not, its rest is cancelled.
+    pub(super) fn finish(&mut self, id: u32) -> Closed<T> {
         let stream = self.streams.remove(id)?;
         if stream.body.is_some() {
             self.write_reset(id, code::NO_ERROR);
@@ -90,14 +90,14 @@ impl<T> Http2<T> {
             head_bytes: stream.head_bytes,
             body_bytes: stream.body_bytes,
         };
-        let ended = stream.check_length().map_or_else(Ended::Malformed, |()| Ended::Whole(response));
+        let ended = stream.check_length().map_or_else(StreamEnd::Malformed, |()| StreamEnd::Whole(response));
         Some((carried(stream), ended))
     }
 
-    /// The answer cannot be understood; others can.
-    pub(super) fn malformed(&mut self, id: u32, why: &'static str) -> Over<T> {
+    /// Ends a stream whose response is malformed. The other streams continue.
+    pub(super) fn malformed(&mut self, id: u32, why: &'static str) -> Closed<T> {
         let stream = self.streams.remove(id)?;
         self.write_reset(id, code::PROTOCOL_ERROR);
-        Some((carried(stream), Ended::Malformed(ParseError::BadAnswer(why))))
+        Some((carried(stream), StreamEnd::Malformed(ParseError::BadAnswer(why))))
     }
 }

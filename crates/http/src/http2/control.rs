@@ -1,19 +1,19 @@
-//! Frames whose payload is read whole, and what those do that are about the connection or a stream's windows.
+//! Frames whose payload is read whole, and the handling of those that concern the connection or a window.
 
 use super::frame::{self, Fault, Frame, HEADER, bad_length, broken, code, flag, kind, setting, write_short};
 use super::streams::Stream;
-use super::{Block, Ended, Http2, Listener, MAX_DEBUG_TEXT, MOST_WINDOW, Over, RecentBlock, carried};
+use super::{Block, Closed, Http2, Listener, MAX_DEBUG_TEXT, MAX_WINDOW, RecentBlock, StreamEnd, carried};
 use crate::ParseError;
 
 impl<T> Http2<T> {
-    /// Reads a frame whose payload is there.
+    /// Handles a frame whose payload has arrived.
     pub(super) fn read(
         &mut self,
         recent: &mut RecentBlock,
         frame: &Frame,
         payload: &[u8],
         listener: &mut impl Listener<T>,
-    ) -> Result<Over<T>, Fault> {
+    ) -> Result<Closed<T>, Fault> {
         self.count(frame, payload.len(), listener);
         match frame.kind {
             kind::HEADERS => {
@@ -33,7 +33,7 @@ impl<T> Http2<T> {
                 match self.streams.remove(frame.stream) {
                     Some(stream) => {
                         let begun = stream.head_bytes > 0;
-                        return Ok(Some((carried(stream), Ended::Reset { code, begun })));
+                        return Ok(Some((carried(stream), StreamEnd::Reset { code, begun })));
                     }
                     None => self.idle_frame("RST_STREAM frames")?,
                 }
@@ -52,7 +52,7 @@ impl<T> Http2<T> {
             kind::GOAWAY => {
                 let last = frame::number(payload).filter(|_| payload.len() >= 8).ok_or_else(bad_length)?;
                 self.idle_frame("GOAWAY frames")?;
-                // Never more than it has said before.
+                // A later GOAWAY must not raise the number.
                 let last = last & 0x7fff_ffff;
                 self.last_stream = Some(self.last_stream.map_or(last, |earlier| earlier.min(last)));
                 self.gives_up = true;
@@ -61,12 +61,12 @@ impl<T> Http2<T> {
                 listener.goaway(code, &text[..text.len().min(MAX_DEBUG_TEXT)]);
             }
             kind::WINDOW_UPDATE => return self.window(frame, payload),
-            _ => self.idle_frame("frames that say nothing")?,
+            _ => self.idle_frame("frames without effect")?,
         }
         Ok(None)
     }
 
-    /// A stream that a server that goes away does not look at.
+    /// Removes a stream that the server does not process after GOAWAY; `None` if none is left.
     pub(super) fn given_up(&mut self) -> Option<Stream<T>> {
         if !self.gives_up {
             return None;
@@ -105,41 +105,43 @@ impl<T> Http2<T> {
     fn setting(&mut self, name: u16, value: u32) -> Result<(), Fault> {
         match name {
             setting::HEADER_TABLE_SIZE => self.peer.shrink_table |= value < 4096 && !self.peer.table_is_shrunk,
-            setting::ENABLE_PUSH if value != 0 => return Err(broken("the server asks to be pushed to")),
+            setting::ENABLE_PUSH if value != 0 => {
+                return Err(broken("the server enables push, which only a client can"));
+            }
             setting::MAX_CONCURRENT_STREAMS => self.peer.max_streams = value,
             setting::INITIAL_WINDOW_SIZE => {
                 let window = i64::from(value);
                 let difference = window - std::mem::replace(&mut self.peer.window, window);
-                let mut most = window;
+                let mut largest = window;
                 for stream in self.streams.iter_mut() {
                     stream.send_window += difference;
-                    most = most.max(stream.send_window);
+                    largest = largest.max(stream.send_window);
                 }
-                if most > MOST_WINDOW {
-                    return Err(too_large_a_window());
+                if largest > MAX_WINDOW {
+                    return Err(bad_window_update());
                 }
             }
             setting::MAX_FRAME_SIZE if !(16_384..=16_777_215).contains(&value) => {
-                return Err(broken("a frame size is set that cannot be"));
+                return Err(broken("it sets a frame size out of range"));
             }
             _ => {}
         }
         Ok(())
     }
 
-    fn window(&mut self, frame: &Frame, payload: &[u8]) -> Result<Over<T>, Fault> {
+    fn window(&mut self, frame: &Frame, payload: &[u8]) -> Result<Closed<T>, Fault> {
         let [_, _, _, _] = payload else { return Err(bad_length()) };
         let more = i64::from(frame::number(payload).unwrap_or_default() & 0x7fff_ffff);
         self.idle_frame("WINDOW_UPDATE frames")?;
         if frame.stream == 0 {
             self.send_window += more;
-            if more == 0 || self.send_window > MOST_WINDOW {
-                return Err(too_large_a_window());
+            if more == 0 || self.send_window > MAX_WINDOW {
+                return Err(bad_window_update());
             }
         } else if let Some(stream) = self.streams.get_mut(frame.stream) {
             stream.send_window += more;
-            if more == 0 || stream.send_window > MOST_WINDOW {
-                return Ok(self.malformed(frame.stream, "its window is opened by nothing, or too far"));
+            if more == 0 || stream.send_window > MAX_WINDOW {
+                return Ok(self.malformed(frame.stream, "its window is increased by 0 or beyond the limit"));
             }
         }
         self.write_waiting();
@@ -147,6 +149,7 @@ impl<T> Http2<T> {
     }
 }
 
-fn too_large_a_window() -> Fault {
-    Fault { code: code::FLOW_CONTROL_ERROR, error: ParseError::BadFrame("a window is opened by nothing, or too far") }
+fn bad_window_update() -> Fault {
+    let error = ParseError::BadFrame("a window is increased by 0 or beyond the limit");
+    Fault { code: code::FLOW_CONTROL_ERROR, error }
 }

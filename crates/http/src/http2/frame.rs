@@ -1,15 +1,15 @@
-//! Frames, as far as a client meets them (RFC 9113 §4.1 and §6).
+//! Frames (RFC 9113 §4.1 and §6).
 
 use crate::ParseError;
 
-/// Bytes of a frame's header.
+/// Length of a frame header in bytes.
 pub(super) const HEADER: usize = 9;
-/// The longest payload that is sent and accepted: what holds where nothing else was agreed (§4.2).
+/// Upper bound of a payload in bytes, sent or accepted: the default of the protocol (§4.2).
 pub(super) const MAX_PAYLOAD: usize = 16_384;
-/// What a client begins with (§3.4).
+/// The first bytes that a client sends (§3.4).
 pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// Types.
+/// Frame types.
 pub(super) mod kind {
     pub(crate) const DATA: u8 = 0;
     pub(crate) const HEADERS: u8 = 1;
@@ -22,7 +22,7 @@ pub(super) mod kind {
     pub(crate) const CONTINUATION: u8 = 9;
 }
 
-/// Flags.
+/// Frame flags.
 pub(super) mod flag {
     pub(crate) const END_STREAM: u8 = 0x01;
     pub(crate) const ACK: u8 = 0x01;
@@ -78,7 +78,7 @@ impl Frame {
         self.flags & flag != 0
     }
 
-    /// Appends the header; the payload is to follow.
+    /// Appends the header; the caller appends the payload.
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&(self.length as u32).to_be_bytes()[1..]);
         out.extend_from_slice(&[self.kind, self.flags]);
@@ -86,51 +86,53 @@ impl Frame {
     }
 }
 
-/// Appends a frame of four bytes or of eight, as most that are not HEADERS or DATA are.
+/// Appends a frame with a short payload, like most that are not HEADERS or DATA.
 pub(super) fn write_short(out: &mut Vec<u8>, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
     Frame { length: payload.len(), kind, flags, stream }.write(out);
     out.extend_from_slice(payload);
 }
 
-/// A number at the beginning of a payload.
+/// Parses the 32-bit number at the start of a payload.
 pub(super) fn number(payload: &[u8]) -> Option<u32> {
     payload.first_chunk().map(|bytes| u32::from_be_bytes(*bytes))
 }
 
-/// Why a connection cannot go on: what its user is told, and what the server is.
+/// An error that makes the connection unusable: `code` is sent to the server, `error` is returned to the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fault {
     pub(super) code: u32,
     pub(super) error: ParseError,
 }
 
-/// The server broke the protocol.
+/// The peer violated the protocol.
 pub(super) fn broken(why: &'static str) -> Fault {
     Fault { code: code::PROTOCOL_ERROR, error: ParseError::BadFrame(why) }
 }
 
-/// A frame has a length that its type cannot have.
+/// A frame has a length that its type does not allow.
 pub(super) fn bad_length() -> Fault {
-    Fault { code: code::FRAME_SIZE_ERROR, error: ParseError::BadFrame("a frame has a length that it cannot have") }
+    Fault { code: code::FRAME_SIZE_ERROR, error: ParseError::BadFrame("the length of a frame is not valid") }
 }
 
-/// The server sends without end what is of no use.
+/// The peer sends useless frames without end.
 pub(super) fn flood(what: &'static str) -> Fault {
     Fault { code: code::ENHANCE_YOUR_CALM, error: ParseError::Flood(what) }
 }
 
-/// The payload without its padding and what stands before it (§6.1, §6.2).
+/// The payload without padding and without priority fields (§6.1, §6.2).
 pub(super) fn unpadded<'b>(frame: &Frame, payload: &'b [u8]) -> Result<&'b [u8], Fault> {
     let mut rest = payload;
     let mut padding = 0;
     if frame.has(flag::PADDED) {
-        let (&length, behind) = rest.split_first().ok_or_else(bad_length)?;
-        (padding, rest) = (usize::from(length), behind);
+        let (&length, tail) = rest.split_first().ok_or_else(bad_length)?;
+        padding = usize::from(length);
+        rest = tail;
     }
     if frame.kind == kind::HEADERS && frame.has(flag::PRIORITY) {
         rest = rest.get(5..).ok_or_else(bad_length)?;
     }
-    let length = rest.len().checked_sub(padding).ok_or_else(|| broken("a frame has more padding than room for it"))?;
+    let length =
+        rest.len().checked_sub(padding).ok_or_else(|| broken("the padding of a frame is longer than the frame"))?;
     Ok(&rest[..length])
 }
 

@@ -1,30 +1,29 @@
-//! What the header block of an answer says: its status and its length (RFC 9113 §8.3.2 and §8.1.1), or that it is the
-//! trailers.
+//! Parses the header block of a response: its status and content length (RFC 9113 §8.3.2 and §8.1.1), or its trailers.
 
 use super::hpack::{Decoder, Effect, HpackError};
 
-/// What of a block matters from here on.
+/// The relevant content of a header block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Head {
-    /// `None` of trailers.
+    /// `None` in trailers.
     pub(super) status: Option<u16>,
     pub(super) content_length: Option<u64>,
-    /// Why an answer that says this is malformed (§8.1.1).
+    /// Why a response with this head is malformed (§8.1.1), if it is.
     pub(super) fault: Option<&'static str>,
 }
 
-/// The block that was read last, of those that say the same on every connection. Many servers' answers mostly begin
-/// with the same one, at least within a second: then it need not be read again. Have all connections to one server
-/// share one.
+/// Caches the block that was decoded last, if it means the same on every connection. Responses of many servers mostly have
+/// the same block, at least within one second, and then it is not decoded again. All connections to one server should
+/// share one cache.
 #[derive(Clone, Debug, Default)]
 pub struct RecentBlock {
     bytes: Vec<u8>,
     head: Option<Head>,
-    /// It as HTTP/1 would have it, where that is wanted.
+    /// The head in the form of HTTP/1, if it was requested.
     text: Option<Vec<u8>>,
 }
 
-/// Reads one whole block. `text`, if it is wanted, is set to the head as HTTP/1 would have it, without a reason phrase.
+/// Decodes one whole block. Sets `text`, if present, to the head in the form of HTTP/1 without a reason phrase.
 pub(super) fn read(
     decoder: &mut Decoder,
     recent: &mut RecentBlock,
@@ -32,8 +31,8 @@ pub(super) fn read(
     mut text: Option<&mut Vec<u8>>,
 ) -> Result<Head, HpackError> {
     if let Some(head) = recent.head.filter(|_| recent.bytes == block && (text.is_none() || recent.text.is_some())) {
-        if let (Some(text), Some(known)) = (text, &recent.text) {
-            text.clone_from(known);
+        if let (Some(text), Some(cached)) = (text, &recent.text) {
+            text.clone_from(cached);
         }
         return Ok(head);
     }
@@ -70,7 +69,7 @@ fn write_line(text: &mut Vec<u8>, name: &[u8], value: &[u8]) {
 #[derive(Default)]
 struct Fields {
     head: Head,
-    /// A field has come: no pseudo field may follow.
+    /// Whether a regular field was seen, after which no pseudo-header field may follow.
     regular: bool,
 }
 
@@ -82,7 +81,7 @@ impl Fields {
 
     fn pseudo(&mut self, name: &[u8], value: &[u8]) -> Option<&'static str> {
         if name != b":status" || self.regular || self.head.status.is_some() {
-            return Some("it has another pseudo field than one :status at its beginning");
+            return Some("it has a pseudo-header field other than one :status at its start");
         }
         let [a @ b'1'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9'] = value else {
             return Some("its status is not a number of three digits");
@@ -95,7 +94,7 @@ impl Fields {
     fn field(&mut self, name: &[u8], value: &[u8]) -> Option<&'static str> {
         self.regular = true;
         if name.is_empty() || name.iter().any(|byte| byte.is_ascii_uppercase() || *byte <= b' ' || *byte >= 0x7f) {
-            return Some("the name of a field has a capital or a character that it cannot have");
+            return Some("the name of a field has a capital letter or another character that is not allowed");
         }
         if value.iter().any(|byte| matches!(byte, 0 | b'\r' | b'\n')) {
             return Some("the value of a field has a line break");
@@ -104,12 +103,12 @@ impl Fields {
             b"content-length" => {
                 let Some(length) = decimal(value) else { return Some("its Content-Length is not a number") };
                 if self.head.content_length.is_some_and(|earlier| earlier != length) {
-                    return Some("it has two different lengths");
+                    return Some("it has two different Content-Lengths");
                 }
                 self.head.content_length = Some(length);
             }
             b"connection" | b"keep-alive" | b"proxy-connection" | b"transfer-encoding" | b"upgrade" => {
-                return Some("it has a field that is about HTTP/1 connections");
+                return Some("it has a connection-specific field of HTTP/1");
             }
             _ => {}
         }

@@ -1,14 +1,13 @@
-//! Reads header blocks (HPACK, RFC 7541, Peon & Ruellan 2015; section numbers in this folder are its own).
+//! Decodes header blocks (HPACK, RFC 7541, Peon & Ruellan 2015; section numbers in this folder refer to it).
 //!
-//! - [`Decoder`] is one connection's, as its table grows with every block: a block that it has not seen, or has seen
-//!   half of, leaves the connection unusable.
-//! - Bounded: the table by 4,096 bytes (§4.1's measure), which is what a server may assume; the fields of one block by
-//!   [`MAX_HEAD_BYTES`] in the same measure and by [`MAX_FIELDS`], however few bytes name them.
-//! - No byte makes it panic. Once its buffers have grown, only what enters the table allocates.
+//! - Each connection has its own [`Decoder`], whose table changes with every block: if a block is missed or decoded only in
+//!   part, the connection is unusable.
+//! - Memory is bounded: the table by 4,096 bytes as defined in §4.1, the default of the protocol; the fields of one block
+//!   by [`MAX_HEAD_BYTES`] in the same measure and by [`MAX_FIELDS`], however few bytes encode them.
+//! - No input makes it panic. Once its buffers have grown, only new table entries allocate.
 //!
-//! It is our own because the crates there are (`hpack` and what was forked from it) panic on a single byte
-//! (RUSTSEC-2023-0085) and allocate every field, and because nothing needs to be written: requests are sent in
-//! literals, which need no table (see `render.rs`).
+//! It is our own because the existing crates (`hpack` and its forks) panic on a single byte (RUSTSEC-2023-0085) and
+//! allocate every field. An encoder is not needed: requests are sent as literals, which use no table (see `render.rs`).
 
 mod huffman;
 mod table;
@@ -18,34 +17,34 @@ pub(crate) use table::{find_static, static_value};
 use crate::{MAX_FIELDS, MAX_HEAD_BYTES};
 use table::Table;
 
-/// Why a block cannot be read: no block of the connection can from then on (RFC 9113 §4.3).
+/// Why a block cannot be decoded. Later blocks of the connection cannot be decoded either (RFC 9113 §4.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HpackError {
-    /// It breaks the grammar, or names what is not in the table.
+    /// The block violates the grammar, or refers to an entry that is not in the table.
     Broken,
-    /// It has more than a head may have.
+    /// The block exceeds the bounds of a head.
     TooLarge,
 }
 
-/// Reads the blocks of one connection.
+/// Decodes the blocks of one connection.
 #[derive(Debug, Default)]
 pub(crate) struct Decoder {
     table: Table,
-    /// A literal's name and value, decoded.
+    /// Buffers for the name and the value of a literal.
     name: Vec<u8>,
     value: Vec<u8>,
 }
 
-/// What a block has done besides saying its fields.
+/// Whether decoding a block involved the dynamic table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
-    /// It neither read the table nor changed it: the same bytes say the same in any other block of any connection.
+    /// The dynamic table was neither read nor changed: the same bytes mean the same on any connection.
     None,
-    /// It did.
+    /// The dynamic table was read or changed.
     Table,
 }
 
-/// How a literal is kept (§6.2).
+/// Whether a literal is added to the dynamic table (§6.2).
 #[derive(Clone, Copy, PartialEq)]
 enum Keep {
     InTable,
@@ -53,14 +52,16 @@ enum Keep {
 }
 
 impl Decoder {
-    /// Reads one whole block and shows its fields in order.
+    /// Decodes one whole block and passes its fields to `on_field`, in order.
     pub(crate) fn decode(
         &mut self,
         block: &[u8],
         mut on_field: impl FnMut(&[u8], &[u8]),
     ) -> Result<Effect, HpackError> {
         let mut rest = block;
-        let (mut effect, mut size, mut fields) = (Effect::None, 0, 0);
+        let mut effect = Effect::None;
+        let mut size = 0;
+        let mut fields = 0;
         let mut count = |name: &[u8], value: &[u8]| {
             size += name.len() + value.len() + table::OVERHEAD;
             fields += 1;
@@ -77,7 +78,7 @@ impl Decoder {
                     effect = Effect::Table;
                 }
             } else if first & 0xe0 == 0x20 {
-                // §4.2: only at the beginning of a block.
+                // §4.2: only at the start of a block.
                 let limit = integer(&mut rest, 5)?;
                 if !may_resize || !self.table.resize(limit) {
                     return Err(HpackError::Broken);
@@ -101,7 +102,7 @@ impl Decoder {
         Ok(effect)
     }
 
-    /// Reads a literal into `name` and `value`; returns the index that its name came from, 0 if from none.
+    /// Decodes a literal into `name` and `value`. Returns the index of its name, 0 if the name is a literal too.
     fn literal(&mut self, rest: &mut &[u8], prefix: u8) -> Result<u64, HpackError> {
         let index = integer(rest, prefix)?;
         if index == 0 {
@@ -116,17 +117,17 @@ impl Decoder {
     }
 }
 
-/// An integer whose first bits are the lowest `prefix` ones of the first byte (§5.1). Larger ones than a block can
-/// have a use for are refused before they overflow.
+/// Decodes an integer whose prefix is the lowest `prefix` bits of the first byte (§5.1). An integer too large for any block
+/// is an error, before it can overflow.
 pub(crate) fn integer(rest: &mut &[u8], prefix: u8) -> Result<u64, HpackError> {
-    let (&first, mut behind) = rest.split_first().ok_or(HpackError::Broken)?;
-    let most = (1u8 << prefix) - 1;
-    let mut number = u64::from(first & most);
-    if first & most == most {
+    let (&first, mut tail) = rest.split_first().ok_or(HpackError::Broken)?;
+    let prefix_mask = (1u8 << prefix) - 1;
+    let mut number = u64::from(first & prefix_mask);
+    if first & prefix_mask == prefix_mask {
         let mut shift = 0;
         loop {
-            let (&byte, more) = behind.split_first().ok_or(HpackError::Broken)?;
-            behind = more;
+            let (&byte, more) = tail.split_first().ok_or(HpackError::Broken)?;
+            tail = more;
             if shift > 28 {
                 return Err(HpackError::Broken);
             }
@@ -137,17 +138,17 @@ pub(crate) fn integer(rest: &mut &[u8], prefix: u8) -> Result<u64, HpackError> {
             }
         }
     }
-    *rest = behind;
+    *rest = tail;
     Ok(number)
 }
 
-/// A string, plain or Huffman-coded (§5.2), into an empty buffer.
+/// Decodes a string, plain or Huffman-coded (§5.2), into `into`.
 fn string(rest: &mut &[u8], into: &mut Vec<u8>) -> Result<(), HpackError> {
     into.clear();
     let coded = rest.first().ok_or(HpackError::Broken)? & 0x80 != 0;
     let length = usize::try_from(integer(rest, 7)?).map_err(|_| HpackError::Broken)?;
-    let (text, behind) = rest.split_at_checked(length).ok_or(HpackError::Broken)?;
-    *rest = behind;
+    let (text, tail) = rest.split_at_checked(length).ok_or(HpackError::Broken)?;
+    *rest = tail;
     if coded {
         return huffman::decode(text, into).ok_or(HpackError::Broken);
     }

@@ -1,23 +1,24 @@
-//! What comes, frame by frame: where one ends, whether it may come, and the data of bodies, of which nothing is kept.
+//! Receives frames: splits the input, checks which frames are allowed, and passes on the data of bodies, which is not
+//! stored.
 
 use super::frame::{Fault, Frame, HEADER, MAX_PAYLOAD, bad_length, broken, code, flag, flood, kind, write_short};
-use super::{Http2, Input, Listener, MAX_IDLE_FRAMES, Over, RECEIVE_WINDOW, RecentBlock};
+use super::{Closed, Http2, Input, Listener, MAX_IDLE_FRAMES, RECEIVE_WINDOW, RecentBlock};
 use crate::ParseError;
 
 impl<T> Http2<T> {
-    /// Reads some of the bytes, which are not none, and says how many.
+    /// Consumes some of `bytes`, which must not be empty, and returns their number.
     pub(super) fn step(
         &mut self,
         recent: &mut RecentBlock,
         bytes: &[u8],
         listener: &mut impl Listener<T>,
-    ) -> Result<(usize, Over<T>), Fault> {
+    ) -> Result<(usize, Closed<T>), Fault> {
         match self.input {
-            Input::Header(there) => {
-                let n = bytes.len().min(HEADER - there);
-                self.header[there..there + n].copy_from_slice(&bytes[..n]);
-                if there + n < HEADER {
-                    self.input = Input::Header(there + n);
+            Input::Header(received) => {
+                let n = bytes.len().min(HEADER - received);
+                self.header[received..received + n].copy_from_slice(&bytes[..n]);
+                if received + n < HEADER {
+                    self.input = Input::Header(received + n);
                     return Ok((n, None));
                 }
                 self.input = Input::Header(0);
@@ -42,9 +43,9 @@ impl<T> Http2<T> {
                 }
                 self.input = Input::Header(0);
                 let payload = std::mem::take(&mut self.payload);
-                let over = self.read(recent, &frame, &payload, listener)?;
+                let closed = self.read(recent, &frame, &payload, listener)?;
                 self.payload = payload;
-                Ok((n, over))
+                Ok((n, closed))
             }
             Input::Data { frame, left, padding } => {
                 let n = bytes.len().min(left);
@@ -53,7 +54,7 @@ impl<T> Http2<T> {
         }
     }
 
-    /// Whether the frame may come now, and on this stream.
+    /// Checks that the frame is allowed now, and on this stream.
     fn check(&self, frame: &Frame) -> Result<(), Fault> {
         if !self.peer.known && (frame.kind, frame.flags & flag::ACK, frame.stream) != (kind::SETTINGS, 0, 0) {
             return Err(Fault { code: code::PROTOCOL_ERROR, error: ParseError::NotHttp2 });
@@ -61,31 +62,31 @@ impl<T> Http2<T> {
         if frame.length > MAX_PAYLOAD {
             return Err(Fault {
                 code: code::FRAME_SIZE_ERROR,
-                error: ParseError::BadFrame("a frame is longer than the 16 KiB that were allowed"),
+                error: ParseError::BadFrame("a frame is longer than 16 KiB"),
             });
         }
-        let goes_on = self.block.as_ref().map(|block| block.stream);
-        if goes_on != (frame.kind == kind::CONTINUATION).then_some(frame.stream) {
-            return Err(broken("a header block is interrupted, or goes on without having begun"));
+        let unfinished_block = self.block.as_ref().map(|block| block.stream);
+        if unfinished_block != (frame.kind == kind::CONTINUATION).then_some(frame.stream) {
+            return Err(broken("a header block is interrupted, or continued without a start"));
         }
         match frame.kind {
             kind::DATA | kind::HEADERS | kind::RST_STREAM | kind::CONTINUATION
                 if !self.streams.was_opened(frame.stream) =>
             {
-                Err(broken("a frame is for a stream that was not opened"))
+                Err(broken("a frame is for a stream that was never opened"))
             }
             kind::SETTINGS | kind::PING | kind::GOAWAY if frame.stream != 0 => {
                 Err(broken("a frame about the connection is for a stream"))
             }
             kind::WINDOW_UPDATE if frame.stream != 0 && !self.streams.was_opened(frame.stream) => {
-                Err(broken("a window is for a stream that was not opened"))
+                Err(broken("a window update is for a stream that was never opened"))
             }
-            kind::PUSH_PROMISE => Err(broken("the server pushes, though it was told not to")),
+            kind::PUSH_PROMISE => Err(broken("the server pushes, although push is disabled")),
             _ => Ok(()),
         }
     }
 
-    /// Counts bytes of an answer.
+    /// Counts the bytes of a response.
     pub(super) fn count(&mut self, frame: &Frame, bytes: usize, listener: &mut impl Listener<T>) {
         let is_answer = matches!(frame.kind, kind::DATA | kind::HEADERS | kind::CONTINUATION | kind::RST_STREAM);
         if is_answer && let Some(stream) = self.streams.get_mut(frame.stream) {
@@ -93,14 +94,14 @@ impl<T> Http2<T> {
         }
     }
 
-    /// One more frame that brings nothing.
+    /// Counts a frame that does not advance a response.
     pub(super) fn idle_frame(&mut self, what: &'static str) -> Result<(), Fault> {
         self.idle_frames += 1;
         if self.idle_frames > MAX_IDLE_FRAMES { Err(flood(what)) } else { Ok(()) }
     }
 
-    /// Gives the windows back what DATA takes of them.
-    fn begin_data(&mut self, frame: Frame) -> Result<Over<T>, Fault> {
+    /// Begins a DATA frame, and gives its bytes back to the windows.
+    fn begin_data(&mut self, frame: Frame) -> Result<Closed<T>, Fault> {
         let exceeded = Fault { code: code::FLOW_CONTROL_ERROR, error: ParseError::BadFrame("a window was exceeded") };
         self.input = Input::Data { frame, left: frame.length, padding: (!frame.has(flag::PADDED)).then_some(0) };
         self.taken += frame.length as u32;
@@ -112,9 +113,9 @@ impl<T> Http2<T> {
             return self.end_data(frame);
         };
         if stream.status.is_none() {
-            let over = self.malformed(frame.stream, "its body comes before its head");
+            let closed = self.malformed(frame.stream, "its body precedes its head");
             self.end_data(frame)?;
-            return Ok(over);
+            return Ok(closed);
         }
         stream.receive_window = stream.receive_window.checked_sub(frame.length as u32).ok_or(exceeded)?;
         stream.taken += frame.length as u32;
@@ -138,16 +139,16 @@ impl<T> Http2<T> {
         padding: Option<usize>,
         bytes: &[u8],
         listener: &mut impl Listener<T>,
-    ) -> Result<Over<T>, Fault> {
+    ) -> Result<Closed<T>, Fault> {
         self.count(&frame, bytes.len(), listener);
         let (padding, piece) = match (padding, bytes.split_first()) {
             (Some(padding), _) => (padding, bytes),
-            (None, Some((&length, behind))) => {
+            (None, Some((&length, tail))) => {
                 left -= 1;
                 if usize::from(length) > left {
-                    return Err(broken("a frame has more padding than room for it"));
+                    return Err(broken("the padding of a frame is longer than the frame"));
                 }
-                (usize::from(length), behind)
+                (usize::from(length), tail)
             }
             (None, None) => return Ok(None),
         };
@@ -163,8 +164,8 @@ impl<T> Http2<T> {
         self.end_data(frame)
     }
 
-    /// Ends the frame, and with it perhaps the stream, if nothing of it is left.
-    pub(super) fn end_data(&mut self, frame: Frame) -> Result<Over<T>, Fault> {
+    /// Ends the frame, and possibly its stream, if the whole payload has been consumed.
+    pub(super) fn end_data(&mut self, frame: Frame) -> Result<Closed<T>, Fault> {
         match self.input {
             Input::Data { left: 0, padding: None, .. } => Err(bad_length()),
             Input::Data { left: 0, .. } => {

@@ -1,16 +1,15 @@
-//! The header block of a request (RFC 9113 §8.3.1), rendered once for all connections.
+//! Renders the header block of a request (RFC 9113 §8.3.1), once for all connections.
 //!
-//! Every field is a literal that enters no table, or names one of the static table: the same bytes are right on every
-//! connection, whatever was sent on it before, and a request costs a copy of them. It is longer by what a table would
-//! have saved, some tens of bytes, which the server reads. Strings are not Huffman-coded: they are short, and the
-//! server is spared the work.
+//! Every field is an entry of the static table or a literal that is not added to a table. So the same bytes are valid on
+//! every connection, whatever was sent before, and sending a request only copies them. A dynamic table would save some
+//! tens of bytes per request. Strings are not Huffman-coded: they are short, and the server need not decode them.
 
 use super::hpack::{Decoder, find_static, integer as read_integer, static_value};
 
-/// A literal that no table keeps, not even a proxy's (RFC 7541 §6.2.3).
+/// First byte of a literal that no table may contain, not even a proxy's (RFC 7541 §6.2.3).
 const NEVER_INDEXED: u8 = 0x10;
 
-/// A block with these pseudo fields and these fields, whose names are written small.
+/// Renders a block with these pseudo-header fields and `fields`, whose names are converted to lower case.
 pub(crate) fn block(method: &str, scheme: &str, authority: &str, path: &str, fields: &[(&str, &str)]) -> Vec<u8> {
     let mut block = Vec::new();
     let pseudo = [(":method", method), (":scheme", scheme), (":authority", authority), (":path", path)];
@@ -23,11 +22,11 @@ pub(crate) fn block(method: &str, scheme: &str, authority: &str, path: &str, fie
     block
 }
 
-/// The same block with one more field at its end.
+/// Adds a Cookie field at the end of a block.
 pub(crate) fn with_cookies(block: &[u8], cookies: &[u8]) -> Vec<u8> {
-    /// Bytes of the name and of the length, at most.
-    const MOST: usize = 8;
-    let mut with = Vec::with_capacity(block.len() + MOST + cookies.len());
+    /// Upper bound of the bytes for the name and the length.
+    const MAX_OVERHEAD: usize = 8;
+    let mut with = Vec::with_capacity(block.len() + MAX_OVERHEAD + cookies.len());
     with.extend_from_slice(block);
     match find_static("cookie", "") {
         Some((index, _)) => integer(&mut with, NEVER_INDEXED, 4, usize::from(index)),
@@ -40,23 +39,24 @@ pub(crate) fn with_cookies(block: &[u8], cookies: &[u8]) -> Vec<u8> {
     with
 }
 
-/// The method of a block that was written here: its first field.
+/// The method of a block rendered by [`block`]: its first field.
 pub(crate) fn method(block: &[u8]) -> &[u8] {
     next_value(&mut &*block).unwrap_or_default()
 }
 
-/// The path of a block that was written here: its fourth field.
+/// The path of a block rendered by [`block`]: its fourth field.
 pub(crate) fn path(block: &[u8]) -> &[u8] {
     let mut rest = block;
     let value = (0..4).map_while(|_| next_value(&mut rest)).last();
     value.unwrap_or_default()
 }
 
-/// A block that was written here as the head of a request of HTTP/1 would be.
+/// A block rendered by [`block`], as the head of an HTTP/1 request.
 pub(crate) fn text(block: &[u8]) -> Vec<u8> {
-    let (mut line, mut fields) = (Vec::new(), Vec::new());
+    let mut line = Vec::new();
+    let mut fields = Vec::new();
     let mut add = |name: &[u8], value: &[u8]| fields.extend([name, b": ", value, b"\r\n"].concat());
-    // What was written here can be read.
+    // Cannot fail: the block was rendered here.
     let _ = Decoder::default().decode(block, |name, value| match name {
         b":method" => line.extend_from_slice(value),
         b":scheme" => {}
@@ -67,21 +67,20 @@ pub(crate) fn text(block: &[u8]) -> Vec<u8> {
     [&line[..], &fields, b"\r\n"].concat()
 }
 
-/// The value of the next field, whose name is in the static table, as those of all pseudo fields are.
+/// Takes the value of the next field, whose name must be in the static table, like those of all pseudo-header fields.
 fn next_value<'b>(rest: &mut &'b [u8]) -> Option<&'b [u8]> {
     if rest.first()? & 0x80 != 0 {
         return static_value(read_integer(rest, 7).ok()?);
     }
     read_integer(rest, 4).ok()?;
     let length = usize::try_from(read_integer(rest, 7).ok()?).ok()?;
-    let (value, behind) = rest.split_at_checked(length)?;
-    *rest = behind;
+    let (value, tail) = rest.split_at_checked(length)?;
+    *rest = tail;
     Some(value)
 }
 
-/// One field more, whose name is written small.
+/// Appends a field, whose name must be in lower case.
 pub(super) fn field(block: &mut Vec<u8>, name: &str, value: &str) {
-    // What a proxy must not put into its table either (RFC 7541 §6.2.3).
     let literal = if is_secret(name) { NEVER_INDEXED } else { 0x00 };
     match find_static(name, value) {
         Some((index, true)) => block.push(0x80 | index),
@@ -102,16 +101,16 @@ fn string(block: &mut Vec<u8>, text: &[u8]) {
     block.extend_from_slice(text);
 }
 
-/// Whether a proxy is better not to keep its value.
+/// Whether the value of a field is secret, so that a proxy must not put it into its table either (RFC 7541 §6.2.3).
 fn is_secret(name: &str) -> bool {
     matches!(name, "authorization" | "proxy-authorization" | "cookie")
 }
 
-/// RFC 7541 §5.1.
+/// Appends an integer (RFC 7541 §5.1).
 fn integer(block: &mut Vec<u8>, first: u8, prefix: u8, number: usize) {
-    let most = (1usize << prefix) - 1;
-    let Some(mut rest) = number.checked_sub(most) else { return block.push(first | number as u8) };
-    block.push(first | most as u8);
+    let prefix_mask = (1usize << prefix) - 1;
+    let Some(mut rest) = number.checked_sub(prefix_mask) else { return block.push(first | number as u8) };
+    block.push(first | prefix_mask as u8);
     while rest >= 0x80 {
         block.push(rest as u8 | 0x80);
         rest >>= 7;

@@ -1,45 +1,48 @@
-//! What goes: header blocks, bodies as far as the windows let them, and what the server is told.
+//! Sends header blocks, bodies as far as the windows allow, and control frames.
 
 use super::frame::{self, Frame, HEADER, MAX_PAYLOAD, flag, kind, setting, write_short};
 use super::streams::Outgoing;
-use super::{FIRST_WINDOW, Http2, RECEIVE_WINDOW, Wanted};
+use super::{BodyDemand, FIRST_WINDOW, Http2, RECEIVE_WINDOW};
 use crate::MAX_HEAD_BYTES;
 use std::sync::Arc;
 
 impl<T> Http2<T> {
-    /// Bytes there were to be sent so far.
+    /// Number of bytes of output so far.
     pub(super) fn position(&self) -> u64 {
         self.handed_over + self.out.len() as u64
     }
 
     pub(super) fn write_block(&mut self, id: u32, block: &[u8], ends: bool) {
-        /// A table of no size (RFC 7541 §6.3).
-        const SHRUNK: u8 = 0x20;
-        let with_size;
+        /// A table size update to 0 (RFC 7541 §6.3).
+        const TABLE_SIZE_0: u8 = 0x20;
+        let block_with_update;
         let mut rest = block;
         if std::mem::take(&mut self.peer.shrink_table) {
             self.peer.table_is_shrunk = true;
-            with_size = [&[SHRUNK], block].concat();
-            rest = &with_size;
+            block_with_update = [&[TABLE_SIZE_0], block].concat();
+            rest = &block_with_update;
         }
         self.out.reserve(HEADER + rest.len());
         let mut kind = kind::HEADERS;
         let mut flags = if ends { flag::END_STREAM } else { 0 };
         loop {
-            let (piece, behind) = rest.split_at(rest.len().min(MAX_PAYLOAD));
-            if behind.is_empty() {
+            let (piece, tail) = rest.split_at(rest.len().min(MAX_PAYLOAD));
+            if tail.is_empty() {
                 flags |= flag::END_HEADERS;
             }
             Frame { length: piece.len(), kind, flags, stream: id }.write(&mut self.out);
             self.out.extend_from_slice(piece);
-            if behind.is_empty() {
+            if tail.is_empty() {
                 return;
             }
-            (rest, kind, flags) = (behind, kind::CONTINUATION, 0);
+            rest = tail;
+            kind = kind::CONTINUATION;
+            flags = 0;
         }
     }
 
-    /// Writes as much of a body as the windows let, if it is here and does not wait for the server to ask.
+    /// Sends as much of a stored body as the windows allow, unless it waits for the server to ask for it. A streamed body
+    /// is queued for its next piece.
     pub(super) fn write_body(&mut self, id: u32) {
         let Some(stream) = self.streams.get(id).filter(|stream| !stream.waits()) else { return };
         match &stream.body {
@@ -57,23 +60,25 @@ impl<T> Http2<T> {
         }
     }
 
-    /// Of the streams whose bodies come in pieces, one of which the server would take more now.
-    pub fn wanted(&self) -> Option<Wanted> {
+    /// A piece that the server would accept now, of one of the streamed bodies; `None` if there is none.
+    pub fn wanted(&self) -> Option<BodyDemand> {
         self.waiting.iter().find_map(|id| {
             let stream = self.streams.get(*id).filter(|stream| !stream.waits())?;
             let Some(Outgoing::Streamed { sent, left }) = stream.body else { return None };
             let bytes = self.window_of(*id).min(usize::try_from(left).unwrap_or(usize::MAX));
-            (bytes > 0).then_some(Wanted { stream: *id, from: sent, bytes })
+            (bytes > 0).then_some(BodyDemand { stream: *id, from: sent, bytes })
         })
     }
 
-    /// The next piece of a stream's body, no longer than is wanted. Others have their turn before the one after it.
+    /// Sends the next piece of a streamed body, no longer than [`Http2::wanted`] allows. Other streams have their turn before
+    /// its next piece.
     pub fn supply(&mut self, id: u32, piece: &[u8]) {
         let Some(Outgoing::Streamed { sent, left }) = self.streams.get(id).and_then(|stream| stream.body.as_ref())
         else {
             return;
         };
-        let (sent, left) = (sent + piece.len() as u64, left.saturating_sub(piece.len() as u64));
+        let sent = sent + piece.len() as u64;
+        let left = left.saturating_sub(piece.len() as u64);
         self.waiting.retain(|other| *other != id);
         self.write_data(id, piece, left == 0);
         if left > 0 {
@@ -81,7 +86,7 @@ impl<T> Http2<T> {
         }
     }
 
-    /// The body of this stream waits no longer for the server to ask for it.
+    /// Ends the wait of a body for the server to ask for it.
     pub fn proceed(&mut self, id: u32) {
         if let Some(stream) = self.streams.get_mut(id).filter(|stream| stream.waits()) {
             stream.waits = false;
@@ -89,18 +94,18 @@ impl<T> Http2<T> {
         }
     }
 
-    /// Whether the body of this stream waits for the server to ask for it.
+    /// Whether the body on this stream waits for the server to ask for it.
     pub fn waits(&self, id: u32) -> bool {
         self.streams.get(id).is_some_and(|stream| stream.waits())
     }
 
-    /// How much of a stream's body the server would take now.
+    /// Number of bytes of a stream's body that the server would accept now.
     fn window_of(&self, id: u32) -> usize {
         let window = self.streams.get(id).map_or(0, |stream| stream.send_window.min(self.send_window));
         usize::try_from(window).unwrap_or(0)
     }
 
-    /// What is left of a body waits for a window, or for its next piece.
+    /// Stores the rest of a body, which waits for a window or for its next piece.
     fn keep(&mut self, id: u32, body: Outgoing) {
         if let Some(stream) = self.streams.get_mut(id) {
             stream.body = Some(body);
@@ -111,7 +116,7 @@ impl<T> Http2<T> {
         }
     }
 
-    /// Writes a piece of a body, which the windows have room for; nothing is left of the body unless it is kept.
+    /// Sends a piece of a body, for which the windows must have room. The caller must [`keep`](Self::keep) the rest.
     fn write_data(&mut self, id: u32, piece: &[u8], ends: bool) {
         let before = self.out.len();
         let frames = piece.len().div_ceil(MAX_PAYLOAD);
@@ -131,7 +136,7 @@ impl<T> Http2<T> {
         }
     }
 
-    /// Goes on with the bodies that have waited for a window.
+    /// Continues the bodies that wait for a window.
     pub(super) fn write_waiting(&mut self) {
         for id in std::mem::take(&mut self.waiting) {
             self.write_body(id);
@@ -143,12 +148,12 @@ impl<T> Http2<T> {
     }
 
     pub(super) fn write_goaway(&mut self, code: u32) {
-        // The last stream of the server's that was looked at: there is none.
+        // The last stream processed is 0, as the server opens none.
         write_short(&mut self.out, kind::GOAWAY, 0, 0, &u64::from(code).to_be_bytes());
     }
 }
 
-/// The preface, and what this side says of itself.
+/// The connection preface and the settings of this side.
 pub(super) fn first_words() -> Vec<u8> {
     let mut out = frame::PREFACE.to_vec();
     let settings = [

@@ -1,54 +1,54 @@
-//! The other side of a connection, for the reference server: requests out of frames, answers into frames. No I/O.
+//! The server side of a connection, for the reference server: parses requests and frames responses, without I/O.
 //!
-//! - A `T` is kept with every request, made of its method and path when its head is there; the request is handed over
-//!   once its body has come as well, of which nothing is kept.
-//! - Only whole frames are read, so whoever feeds keeps the beginning of one, of at most 16 KiB.
-//! - Bounded, whatever the client sends: [`MOST_STREAMS`] requests at once, heads as on the other side, and answers are
-//!   framed only until [`MOST_OUTPUT`] bytes wait to be sent. What a client must be answered grows with what it sends:
-//!   do not read on while there is output.
+//! - The caller makes a `T` from the method and path of each request when its head has arrived. It gets the request once
+//!   its body has arrived, too. Bodies are not stored.
+//! - Only whole frames are consumed: the caller must keep an incomplete frame, of at most 16 KiB.
+//! - Memory is bounded, whatever the client sends: [`MAX_STREAMS`] requests at once, the same bounds of heads as on the
+//!   client side, and responses are framed only while fewer than [`MAX_OUTPUT`] bytes wait to be sent. Replies to control
+//!   frames grow with the input, so the caller must not feed more while there is output.
 
 use super::frame::{
     self, Fault, Frame, HEADER, MAX_PAYLOAD, PREFACE, bad_length, broken, code, flag, flood, kind, setting, write_short,
 };
 use super::hpack::{Decoder, HpackError};
 use super::render;
-use super::{Block, FIRST_WINDOW, MOST_CONTINUATIONS, MOST_WINDOW};
+use super::{Block, FIRST_WINDOW, MAX_CONTINUATIONS, MAX_WINDOW};
 use crate::{MAX_HEAD_BYTES, ParseError};
 use std::sync::Arc;
 
-/// Requests of one connection that are under way at once.
-const MOST_STREAMS: usize = 256;
-/// No more is framed while so many bytes wait to be sent.
-const MOST_OUTPUT: usize = 256 * 1024;
+/// Upper bound of the concurrent requests on one connection.
+const MAX_STREAMS: usize = 256;
+/// Upper bound of the bytes that wait to be sent, beyond which no more bodies are framed.
+const MAX_OUTPUT: usize = 256 * 1024;
 
-/// One connection, on which a `T` is kept with every request until it is answered.
+/// The server side of one connection. A `T` is stored with every request until it is complete.
 #[derive(Debug)]
 pub struct Http2Server<T> {
-    /// Whether the client's preface has come.
+    /// Whether the client's preface has arrived.
     greeted: bool,
     decoder: Decoder,
     block: Option<Block>,
     streams: Vec<Exchange<T>>,
-    /// The highest stream that was opened.
+    /// The highest stream number that was opened.
     last: u32,
     out: Vec<u8>,
-    /// Bytes of `out` that have gone.
+    /// Bytes of `out` that have been sent.
     gone: usize,
     send_window: i64,
-    /// What every stream's window begins with.
+    /// Initial send window of a stream.
     first_window: i64,
-    /// Bytes of bodies that the client has not been told were taken.
+    /// Bytes of bodies received since the last WINDOW_UPDATE of the connection.
     taken: u32,
 }
 
-/// What a client sent, or what is to be done about it.
+/// The result of [`Http2Server::feed`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asked<T> {
-    /// All whole frames were read.
+pub enum ServerEvent<T> {
+    /// All whole frames were consumed.
     Nothing,
-    /// A whole request, on this stream.
+    /// A request on this stream is complete.
     Request(u32, T),
-    /// The connection cannot go on; the client is to be told so, which is output.
+    /// The connection is unusable. The output contains a GOAWAY frame for the client.
     Broken(ParseError),
 }
 
@@ -61,12 +61,12 @@ struct Exchange<T> {
 
 #[derive(Debug)]
 enum State<T> {
-    /// The body of the request is coming; so much of it the client has not been told was taken.
-    Asking(T, u32),
-    /// To be answered.
-    Asked,
-    /// What of the answer's body has not been framed.
-    Answering { bytes: Arc<[u8]>, at: usize },
+    /// The body of the request is being received. The number is its bytes since the last WINDOW_UPDATE of the stream.
+    Receiving(T, u32),
+    /// The request is complete and has no response yet.
+    Complete,
+    /// The response is being sent; its body is framed up to `at`.
+    Responding { bytes: Arc<[u8]>, at: usize },
 }
 
 impl<T> Default for Http2Server<T> {
@@ -86,7 +86,7 @@ impl<T> Default for Http2Server<T> {
     }
 }
 
-/// Whether a client that begins like this speaks HTTP/2 by prior knowledge; `None` if more bytes will tell.
+/// Whether a client whose first bytes are these speaks HTTP/2 by prior knowledge; `None` if more bytes are needed.
 pub fn begins_http2(bytes: &[u8]) -> Option<bool> {
     match bytes.len() {
         n if n < PREFACE.len() => (!PREFACE.starts_with(bytes)).then_some(false),
@@ -94,7 +94,7 @@ pub fn begins_http2(bytes: &[u8]) -> Option<bool> {
     }
 }
 
-/// The header block of an answer, rendered once for all connections. `fields` are written small.
+/// Renders the header block of a response, once for all connections. Names in `fields` must be in lower case.
 pub fn answer_block(status: u16, fields: &[(&str, &str)]) -> Vec<u8> {
     let mut block = Vec::new();
     render::field(&mut block, ":status", &status.to_string());
@@ -103,37 +103,38 @@ pub fn answer_block(status: u16, fields: &[(&str, &str)]) -> Vec<u8> {
 }
 
 impl<T> Http2Server<T> {
-    /// Reads whole frames until there are no more or a request is whole; returns how many bytes were used. What is not
-    /// used is to be given again, with more behind it.
-    pub fn feed(&mut self, bytes: &[u8], mut request: impl FnMut(&[u8], &[u8]) -> T) -> (usize, Asked<T>) {
+    /// Consumes whole frames until there are no more or a request is complete, and returns the number of bytes consumed.
+    /// The others must be fed again, followed by more. `request` makes the value from a method and a path.
+    pub fn feed(&mut self, bytes: &[u8], mut request: impl FnMut(&[u8], &[u8]) -> T) -> (usize, ServerEvent<T>) {
         let mut used = 0;
         if !self.greeted {
             if bytes.len() < PREFACE.len() {
-                return (0, Asked::Nothing);
+                return (0, ServerEvent::Nothing);
             }
             if !bytes.starts_with(PREFACE) {
                 return (bytes.len(), self.fail(broken("the connection does not begin with the preface")));
             }
-            (self.greeted, used) = (true, PREFACE.len());
+            self.greeted = true;
+            used = PREFACE.len();
         }
         while let Some(header) = bytes[used..].first_chunk::<HEADER>() {
             let frame = Frame::parse(*header);
             if frame.length > MAX_PAYLOAD {
-                let error = ParseError::BadFrame("a frame is longer than the 16 KiB that were allowed");
+                let error = ParseError::BadFrame("a frame is longer than 16 KiB");
                 return (bytes.len(), self.fail(Fault { code: code::FRAME_SIZE_ERROR, error }));
             }
             let Some(payload) = bytes[used + HEADER..].get(..frame.length) else { break };
             used += HEADER + frame.length;
             match self.read(&frame, payload, &mut request) {
                 Ok(None) => {}
-                Ok(Some((stream, asked))) => return (used, Asked::Request(stream, asked)),
+                Ok(Some((stream, asked))) => return (used, ServerEvent::Request(stream, asked)),
                 Err(fault) => return (bytes.len(), self.fail(fault)),
             }
         }
-        (used, Asked::Nothing)
+        (used, ServerEvent::Nothing)
     }
 
-    /// Answers a request, with what is left of `bytes` from `at` on as the body.
+    /// Responds to a request, with `bytes` from offset `at` as the body.
     pub fn answer(&mut self, stream: u32, block: &[u8], bytes: &Arc<[u8]>, at: usize) {
         let Some(index) = self.find(stream) else { return };
         let ends = at >= bytes.len();
@@ -142,21 +143,21 @@ impl<T> Http2Server<T> {
             self.streams.swap_remove(index);
             return;
         }
-        self.streams[index].state = State::Answering { bytes: Arc::clone(bytes), at };
+        self.streams[index].state = State::Responding { bytes: Arc::clone(bytes), at };
         self.write_bodies();
     }
 
-    /// Says that no more requests are looked at.
+    /// Sends GOAWAY: later requests are not processed.
     pub fn send_goaway(&mut self) {
         self.write_goaway(code::NO_ERROR);
     }
 
-    /// What is to be sent.
+    /// The bytes to send.
     pub fn output(&self) -> &[u8] {
         &self.out[self.gone..]
     }
 
-    /// So many bytes of it were.
+    /// Removes the first `bytes` of the output, which have been sent.
     pub fn sent(&mut self, bytes: usize) {
         self.gone += bytes;
         if self.gone == self.out.len() {
@@ -173,13 +174,13 @@ impl<T> Http2Server<T> {
         request: &mut impl FnMut(&[u8], &[u8]) -> T,
     ) -> Result<Option<(u32, T)>, Fault> {
         if self.block.as_ref().map(|block| block.stream) != (frame.kind == kind::CONTINUATION).then_some(frame.stream) {
-            return Err(broken("a header block is interrupted, or goes on without having begun"));
+            return Err(broken("a header block is interrupted, or continued without a start"));
         }
         let opened = frame.stream % 2 == 1 && frame.stream <= self.last;
         match frame.kind {
             kind::HEADERS => {
                 if frame.stream.is_multiple_of(2) || (opened && self.find(frame.stream).is_none()) {
-                    return Err(broken("a head comes on a stream that cannot be opened"));
+                    return Err(broken("a head has the number of a stream that cannot be opened"));
                 }
                 let bytes = frame::unpadded(frame, payload)?.to_vec();
                 let ends = frame.has(flag::END_STREAM);
@@ -189,15 +190,15 @@ impl<T> Http2Server<T> {
                 let Some(mut block) = self.block.take() else { return Ok(None) };
                 block.bytes.extend_from_slice(payload);
                 block.continuations += 1;
-                if block.bytes.len() > MAX_HEAD_BYTES || block.continuations > MOST_CONTINUATIONS {
+                if block.bytes.len() > MAX_HEAD_BYTES || block.continuations > MAX_CONTINUATIONS {
                     return Err(flood("CONTINUATION frames"));
                 }
                 return self.block(block, frame, request);
             }
-            kind::DATA if !opened => return Err(broken("data comes for a stream that was not opened")),
+            kind::DATA if !opened => return Err(broken("data is for a stream that was never opened")),
             kind::DATA => return Ok(self.data(frame)),
             kind::RST_STREAM if payload.len() != 4 => return Err(bad_length()),
-            kind::RST_STREAM if !opened => return Err(broken("a stream is given up that was not opened")),
+            kind::RST_STREAM if !opened => return Err(broken("a stream is reset that was never opened")),
             kind::RST_STREAM => self.streams.retain(|stream| stream.id != frame.stream),
             kind::SETTINGS => self.settings(frame, payload)?,
             kind::PING if payload.len() != 8 => return Err(bad_length()),
@@ -209,7 +210,7 @@ impl<T> Http2Server<T> {
         Ok(None)
     }
 
-    /// A header block, which may go on in another frame.
+    /// Handles a header block, which may continue in another frame.
     fn block(
         &mut self,
         block: Block,
@@ -223,16 +224,16 @@ impl<T> Http2Server<T> {
         let Head { method, path, waits } = self.decode(&block.bytes)?;
         let Block { stream: id, ends, .. } = block;
         if self.find(id).is_some() {
-            // Trailers.
+            // These are trailers.
             return Ok(if ends { self.whole(id) } else { None });
         }
         self.last = id;
-        if self.streams.len() >= MOST_STREAMS {
+        if self.streams.len() >= MAX_STREAMS {
             write_short(&mut self.out, kind::RST_STREAM, 0, id, &code::REFUSED_STREAM.to_be_bytes());
             return Ok(None);
         }
-        let asking = State::Asking(request(&method, &path), 0);
-        self.streams.push(Exchange { id, send_window: self.first_window, state: asking });
+        let receiving = State::Receiving(request(&method, &path), 0);
+        self.streams.push(Exchange { id, send_window: self.first_window, state: receiving });
         if waits && !ends {
             self.write_head(id, &answer_block(100, &[]), false);
         }
@@ -257,11 +258,11 @@ impl<T> Http2Server<T> {
         }
     }
 
-    /// The request on this stream is there with its body.
+    /// Returns the request on this stream, which is complete.
     fn whole(&mut self, id: u32) -> Option<(u32, T)> {
         let index = self.find(id)?;
-        match std::mem::replace(&mut self.streams[index].state, State::Asked) {
-            State::Asking(asked, _) => Some((id, asked)),
+        match std::mem::replace(&mut self.streams[index].state, State::Complete) {
+            State::Receiving(value, _) => Some((id, value)),
             other => {
                 self.streams[index].state = other;
                 None
@@ -269,7 +270,7 @@ impl<T> Http2Server<T> {
         }
     }
 
-    /// Throws a piece of a body away, and gives the windows back what it took of them.
+    /// Discards a piece of a body, and gives its bytes back to the windows.
     fn data(&mut self, frame: &Frame) -> Option<(u32, T)> {
         let length = frame.length as u32;
         self.taken += length;
@@ -277,7 +278,7 @@ impl<T> Http2Server<T> {
             write_short(&mut self.out, kind::WINDOW_UPDATE, 0, 0, &std::mem::take(&mut self.taken).to_be_bytes());
         }
         let index = self.find(frame.stream)?;
-        let State::Asking(_, taken) = &mut self.streams[index].state else { return None };
+        let State::Receiving(_, taken) = &mut self.streams[index].state else { return None };
         *taken += length;
         if frame.has(flag::END_STREAM) {
             return self.whole(frame.stream);
@@ -318,8 +319,8 @@ impl<T> Http2Server<T> {
             None => return Ok(()),
         };
         *window += more;
-        if *window > MOST_WINDOW {
-            let error = ParseError::BadFrame("a window is opened too far");
+        if *window > MAX_WINDOW {
+            let error = ParseError::BadFrame("a window is increased beyond the limit");
             return Err(Fault { code: code::FLOW_CONTROL_ERROR, error });
         }
         self.write_bodies();
@@ -336,12 +337,12 @@ impl<T> Http2Server<T> {
         self.out.extend_from_slice(block);
     }
 
-    /// Frames as much of the answers as the windows, and what waits to be sent, let.
+    /// Frames as much of the responses as the windows and [`MAX_OUTPUT`] allow.
     fn write_bodies(&mut self) {
         let (out, connection) = (&mut self.out, &mut self.send_window);
         self.streams.retain_mut(|stream| {
-            let State::Answering { bytes, at } = &mut stream.state else { return true };
-            while *at < bytes.len() && out.len() < MOST_OUTPUT {
+            let State::Responding { bytes, at } = &mut stream.state else { return true };
+            while *at < bytes.len() && out.len() < MAX_OUTPUT {
                 let window = usize::try_from(stream.send_window.min(*connection)).unwrap_or(0);
                 let length = (bytes.len() - *at).min(MAX_PAYLOAD).min(window);
                 if length == 0 {
@@ -358,9 +359,9 @@ impl<T> Http2Server<T> {
         });
     }
 
-    fn fail(&mut self, fault: Fault) -> Asked<T> {
+    fn fail(&mut self, fault: Fault) -> ServerEvent<T> {
         self.write_goaway(fault.code);
-        Asked::Broken(fault.error)
+        ServerEvent::Broken(fault.error)
     }
 
     fn write_goaway(&mut self, code: u32) {
@@ -368,22 +369,20 @@ impl<T> Http2Server<T> {
     }
 }
 
-/// What a request's head says, as far as it matters here.
+/// The relevant fields of a request's head.
 #[derive(Default)]
 struct Head {
     method: Vec<u8>,
     path: Vec<u8>,
-    /// For 100 Continue, before it sends its body.
+    /// Whether the body waits for `100 Continue`.
     waits: bool,
 }
 
-/// What this side says of itself.
+/// The settings of this side.
 fn first_words() -> Vec<u8> {
     let mut out = Vec::new();
-    let settings = [
-        (setting::MAX_CONCURRENT_STREAMS, MOST_STREAMS as u32),
-        (setting::MAX_HEADER_LIST_SIZE, MAX_HEAD_BYTES as u32),
-    ];
+    let settings =
+        [(setting::MAX_CONCURRENT_STREAMS, MAX_STREAMS as u32), (setting::MAX_HEADER_LIST_SIZE, MAX_HEAD_BYTES as u32)];
     Frame { length: 6 * settings.len(), kind: kind::SETTINGS, flags: 0, stream: 0 }.write(&mut out);
     for (name, value) in settings {
         out.extend_from_slice(&name.to_be_bytes());
@@ -395,7 +394,7 @@ fn first_words() -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Ended, Http2, Listener, RecentBlock, Request, Version};
+    use crate::{Http2, Listener, RecentBlock, Request, StreamEnd, Version};
     use proptest::prelude::*;
 
     struct Deaf;
@@ -433,13 +432,13 @@ mod tests {
                 let (used, asked) = server.feed(&at_server, page);
                 at_server.drain(..used);
                 match asked {
-                    Asked::Nothing => break,
-                    Asked::Request(stream, size) => {
+                    ServerEvent::Nothing => break,
+                    ServerEvent::Request(stream, size) => {
                         let length = size.to_string();
                         let block = answer_block(200, &[("content-length", &length)]);
                         server.answer(stream, &block, &vec![b'y'; size + 3].into(), 3);
                     }
-                    Asked::Broken(error) => panic!("{error}"),
+                    ServerEvent::Broken(error) => panic!("{error}"),
                 }
             }
             let there = piece.min(to_client.len());
@@ -447,9 +446,9 @@ mod tests {
             loop {
                 let heard = client.feed(&mut recent, &bytes, &mut Deaf).unwrap();
                 bytes.drain(..heard.consumed);
-                match heard.over {
+                match heard.closed {
                     None => break,
-                    Some((carried, Ended::Whole(response))) => {
+                    Some((carried, StreamEnd::Whole(response))) => {
                         answers[carried.value] = (response.status, response.body_bytes);
                     }
                     Some((_, other)) => panic!("{other:?}"),
@@ -475,16 +474,16 @@ mod tests {
         let mut bytes = PREFACE.to_vec();
         Frame { length: block.len(), kind: kind::HEADERS, flags: flag::END_HEADERS, stream: 1 }.write(&mut bytes);
         bytes.extend_from_slice(&block);
-        assert_eq!(server.feed(&bytes, |_, _| ()), (bytes.len(), Asked::Nothing));
+        assert_eq!(server.feed(&bytes, |_, _| ()), (bytes.len(), ServerEvent::Nothing));
         let told = server.output().to_vec();
         assert!(told.ends_with(&answer_block(100, &[])), "{told:?}");
         server.sent(told.len());
         let mut data = Vec::new();
         write_short(&mut data, kind::DATA, flag::END_STREAM, 1, b"body");
-        assert_eq!(server.feed(&data, |_, _| ()), (data.len(), Asked::Request(1, ())));
+        assert_eq!(server.feed(&data, |_, _| ()), (data.len(), ServerEvent::Request(1, ())));
         // Data for a stream that never was.
         write_short(&mut data, kind::DATA, 0, 3, b"body");
-        assert!(matches!(server.feed(&data[13..], |_, _| ()), (_, Asked::Broken(_))));
+        assert!(matches!(server.feed(&data[13..], |_, _| ()), (_, ServerEvent::Broken(_))));
         assert_eq!(server.output()[3..], [kind::GOAWAY, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1]);
     }
 
@@ -517,7 +516,7 @@ mod tests {
             });
             bytes.extend(rest);
             let mut server = Http2Server::default();
-            while let (used, Asked::Request(stream, ())) = server.feed(&bytes, |_, _| ()) {
+            while let (used, ServerEvent::Request(stream, ())) = server.feed(&bytes, |_, _| ()) {
                 bytes.drain(..used);
                 server.answer(stream, &answer_block(404, &[]), &vec![1; 100_000].into(), 0);
             }

@@ -1,63 +1,67 @@
-//! The streams that are open on a connection, found by their number without a search.
+//! The open streams of a connection, found by their number without a search.
 //!
-//! A stream's place is the low bits of its number. A new stream takes the next number whose place is free: numbers
-//! may be left out (RFC 9113 §5.1.1), and so one stream that stays open keeps no place but its own. The places are at
-//! least twice as many as the streams, so that few are.
+//! The low bits of a stream's number are its index in a table. A new stream takes the next number whose index is free:
+//! numbers may be skipped (RFC 9113 §5.1.1), so a stream that stays open blocks only its own index. The table has at
+//! least twice as many places as there are streams, so that few numbers are skipped.
 
 use crate::ParseError;
 use std::sync::Arc;
 
-/// The highest number of a stream.
-const LAST: u32 = 0x7fff_ffff;
+/// The highest stream number.
+const MAX_STREAM_ID: u32 = 0x7fff_ffff;
 
-/// One stream: a request on its way and its answer, and whatever its user wants kept with it.
+/// One stream: a request and its response in progress, and the value that the caller stored with it.
 #[derive(Debug)]
 pub(super) struct Stream<T> {
     pub(super) id: u32,
     pub(super) value: T,
     pub(super) is_head: bool,
-    /// Where in all that this side sends its first byte stands, and how many bytes of it there are so far.
+    /// Offset of its first byte in all bytes that this side sends.
     pub(super) position: u64,
+    /// Bytes sent so far.
     pub(super) written: u64,
-    /// What of the request's body could not be sent yet.
+    /// The rest of the request's body.
     pub(super) body: Option<Outgoing>,
-    /// Whether it waits until the server asks for it (RFC 9110 §10.1.1).
+    /// Whether the body waits until the server asks for it (RFC 9110 §10.1.1).
     pub(super) waits: bool,
-    /// How much of a body the server would take now.
+    /// Bytes of the body that the server would accept now.
     pub(super) send_window: i64,
-    /// How much of one this side would, and what it has taken since it said so.
+    /// Bytes of the response's body that this side would accept now.
     pub(super) receive_window: u32,
+    /// Bytes of the response's body received since the last WINDOW_UPDATE.
     pub(super) taken: u32,
-    /// Of the final head, once it is there.
+    /// The status of the final head, once it has arrived.
     pub(super) status: Option<u16>,
     pub(super) content_length: Option<u64>,
     pub(super) head_bytes: u64,
     pub(super) body_bytes: u64,
 }
 
-/// The body of a request on its way.
+/// The body of a request that is being sent.
 #[derive(Debug)]
 pub(super) enum Outgoing {
-    /// It is here; from this offset on it is to be sent.
+    /// The whole body, and the offset of the part that has not been sent.
     Held(Arc<[u8]>, usize),
-    /// It comes in pieces, of which so many bytes in all are there and so many are still to come.
+    /// A body that is supplied in pieces: bytes sent, and bytes left.
     Streamed { sent: u64, left: u64 },
 }
 
 impl<T> Stream<T> {
-    /// Whether the body waits until the server asks for it, which it does not once it has answered.
+    /// Whether the body waits until the server asks for it. It does not wait any more once the final head has arrived.
     pub(super) fn waits(&self) -> bool {
         self.waits && self.status.is_none()
     }
 
-    /// Whether the body has the length that its head has said.
+    /// Checks that the body has the length that its head states.
     pub(super) fn check_length(&self) -> Result<(), ParseError> {
         let has_none = self.is_head || matches!(self.status, Some(204 | 304));
         match self.content_length {
             Some(length) if !has_none && length != self.body_bytes => {
-                Err(ParseError::BadAnswer("its body is not as long as its Content-Length says"))
+                Err(ParseError::BadAnswer("the length of its body differs from its Content-Length"))
             }
-            _ if has_none && self.body_bytes > 0 => Err(ParseError::BadAnswer("it has a body where none can be")),
+            _ if has_none && self.body_bytes > 0 => {
+                Err(ParseError::BadAnswer("it has a body, which is not allowed here"))
+            }
             _ => Ok(()),
         }
     }
@@ -66,7 +70,7 @@ impl<T> Stream<T> {
 /// All streams of a connection.
 #[derive(Debug)]
 pub(super) struct Streams<T> {
-    /// As many as a power of two.
+    /// The table; its length is a power of two.
     places: Vec<Option<Stream<T>>>,
     open: usize,
     next: u32,
@@ -81,18 +85,18 @@ impl<T> Streams<T> {
         self.open
     }
 
-    /// Whether there are numbers left.
+    /// Whether there are stream numbers left.
     pub(super) fn has_numbers(&self) -> bool {
-        // As many as may have to be left out.
-        self.next < LAST - 4 * (self.places.len() as u32 + 2)
+        // Leaves room for the numbers that may have to be skipped.
+        self.next < MAX_STREAM_ID - 4 * (self.places.len() as u32 + 2)
     }
 
-    /// Whether a stream of this number was opened by this side, be it closed by now.
+    /// Whether this side has opened a stream with this number, which may be closed by now.
     pub(super) fn was_opened(&self, id: u32) -> bool {
         id % 2 == 1 && id < self.next
     }
 
-    /// Makes room for one more stream and returns its number, which the next one inserted must have.
+    /// Makes room for one more stream and returns its number. The next stream inserted must have it.
     pub(super) fn next(&mut self) -> u32 {
         if self.places.len() < 2 * (self.open + 1) {
             self.grow();
@@ -130,12 +134,12 @@ impl<T> Streams<T> {
         self.places.iter_mut().flatten()
     }
 
-    /// The lowest number above this one that a stream has.
+    /// The lowest stream number above this one.
     pub(super) fn first_above(&self, id: u32) -> Option<u32> {
         self.places.iter().flatten().map(|stream| stream.id).filter(|other| *other > id).min()
     }
 
-    /// Takes all, by number.
+    /// Removes all streams, and returns them sorted by number.
     pub(super) fn take_all(&mut self) -> Vec<Stream<T>> {
         let mut all: Vec<Stream<T>> = self.places.drain(..).flatten().collect();
         all.sort_unstable_by_key(|stream| stream.id);
@@ -143,11 +147,11 @@ impl<T> Streams<T> {
         all
     }
 
-    /// Two numbers that differ in their low bits differ in more of them.
+    /// Doubles the table. Streams do not collide: numbers that differ in some low bits also differ in more low bits.
     fn grow(&mut self) {
-        let more = (2 * self.places.len()).max(2);
+        let new_len = (2 * self.places.len()).max(2);
         let old = std::mem::take(&mut self.places);
-        self.places.resize_with(more, || None);
+        self.places.resize_with(new_len, || None);
         for stream in old.into_iter().flatten() {
             let place = self.place(stream.id);
             self.places[place] = Some(stream);
@@ -220,9 +224,9 @@ pub(super) mod tests {
     fn numbers_come_to_an_end() {
         let mut streams = Streams::new();
         insert(&mut streams);
-        streams.next = LAST - 60;
+        streams.next = MAX_STREAM_ID - 60;
         assert!(streams.has_numbers());
-        streams.next = LAST - 10;
+        streams.next = MAX_STREAM_ID - 10;
         assert!(!streams.has_numbers());
     }
 }

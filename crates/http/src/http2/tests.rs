@@ -80,16 +80,16 @@ impl Spoken {
     }
 
     /// What ends by these bytes, and what breaks the connection.
-    fn hear(&mut self, bytes: &[u8]) -> (Vec<(u32, Ended)>, Option<ParseError>) {
+    fn hear(&mut self, bytes: &[u8]) -> (Vec<(u32, StreamEnd)>, Option<ParseError>) {
         let (mut over, mut rest) = (Vec::new(), bytes);
         loop {
             match self.http2.feed(&mut self.recent, rest, &mut self.ear) {
                 Err(error) => return (over, Some(error)),
-                Ok(Heard { consumed, over: Some((carried, ended)) }) => {
+                Ok(Http2FeedResult { consumed, closed: Some((carried, ended)) }) => {
                     rest = &rest[consumed..];
                     over.push((carried.value, ended));
                 }
-                Ok(Heard { consumed, over: None }) => {
+                Ok(Http2FeedResult { consumed, closed: None }) => {
                     assert_eq!(consumed, rest.len(), "all is read");
                     return (over, None);
                 }
@@ -116,8 +116,8 @@ fn frames(mut bytes: &[u8]) -> Vec<(u8, u8, u32, Vec<u8>)> {
     frames
 }
 
-fn whole(status: u16, head_bytes: u64, body_bytes: u64) -> Ended {
-    Ended::Whole(Response { status, keep_alive: true, head_bytes, body_bytes })
+fn whole(status: u16, head_bytes: u64, body_bytes: u64) -> StreamEnd {
+    StreamEnd::Whole(Response { status, keep_alive: true, head_bytes, body_bytes })
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn an_answer_that_is_none_ends_its_call_alone() {
         let (over, error) = spoken.hear(&[&settings(&[])[..], &bytes.concat(), &headers(WHOLE | END, 3, OK)].concat());
         assert_eq!(error, None);
         assert_eq!(over[1], (1, whole(200, 10, 0)), "the other goes on");
-        let (Ended::Malformed(ParseError::BadAnswer(why)), 0) = (over[0].1, over[0].0) else { panic!("{over:?}") };
+        let (StreamEnd::Malformed(ParseError::BadAnswer(why)), 0) = (over[0].1, over[0].0) else { panic!("{over:?}") };
         let told = spoken.says().into_iter().any(|frame| frame.0 == kind::RST_STREAM && frame.2 == 1);
         (why, told)
     };
@@ -209,9 +209,9 @@ fn an_answer_that_is_none_ends_its_call_alone() {
         (vec![data(END, 1, b"")], "before its head", true),
         (vec![headers(WHOLE, 1, &[OK, &text("A", "b")].concat())], "capital", true),
         (vec![headers(WHOLE, 1, &[0x88, 0x0f, 0x0d, 1, b'3']), data(END, 1, b"ab")], "Content-Length", false),
-        (vec![headers(WHOLE, 1, &[0x89]), data(END, 1, b"ab")], "where none can be", false),
-        (vec![framed(kind::WINDOW_UPDATE, 0, 1, &[0; 4])], "opened by nothing", true),
-        (vec![framed(kind::WINDOW_UPDATE, 0, 1, &[0x7f, 0xff, 0xff, 0xff])], "too far", true),
+        (vec![headers(WHOLE, 1, &[0x89]), data(END, 1, b"ab")], "not allowed here", false),
+        (vec![framed(kind::WINDOW_UPDATE, 0, 1, &[0; 4])], "increased by 0", true),
+        (vec![framed(kind::WINDOW_UPDATE, 0, 1, &[0x7f, 0xff, 0xff, 0xff])], "beyond the limit", true),
     ] {
         let bytes: Vec<&[u8]> = bytes.iter().map(Vec::as_slice).collect();
         let (why, was_told) = of_stream(&bytes);
@@ -228,17 +228,17 @@ fn what_breaks_the_connection_is_named_and_the_server_told() {
         (b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec(), "not HTTP/2", code::PROTOCOL_ERROR),
         (framed(kind::SETTINGS, flag::ACK, 0, &[]), "not HTTP/2", code::PROTOCOL_ERROR),
         (b"\x15\x03\x01\x00\x02\x02\x46\0\0".to_vec(), "not HTTP/2", code::PROTOCOL_ERROR),
-        (after(&headers(WHOLE, 7, OK)), "not opened", code::PROTOCOL_ERROR),
-        (after(&headers(WHOLE, 2, OK)), "not opened", code::PROTOCOL_ERROR),
-        (after(&data(0, 0, b"")), "not opened", code::PROTOCOL_ERROR),
-        (after(&framed(kind::RST_STREAM, 0, 9, &[0; 4])), "not opened", code::PROTOCOL_ERROR),
-        (after(&framed(kind::WINDOW_UPDATE, 0, 9, &[0, 0, 0, 1])), "not opened", code::PROTOCOL_ERROR),
+        (after(&headers(WHOLE, 7, OK)), "never opened", code::PROTOCOL_ERROR),
+        (after(&headers(WHOLE, 2, OK)), "never opened", code::PROTOCOL_ERROR),
+        (after(&data(0, 0, b"")), "never opened", code::PROTOCOL_ERROR),
+        (after(&framed(kind::RST_STREAM, 0, 9, &[0; 4])), "never opened", code::PROTOCOL_ERROR),
+        (after(&framed(kind::WINDOW_UPDATE, 0, 9, &[0, 0, 0, 1])), "never opened", code::PROTOCOL_ERROR),
         (after(&framed(kind::SETTINGS, 0, 1, &[])), "about the connection", code::PROTOCOL_ERROR),
         (after(&framed(kind::PING, 0, 1, &[0; 8])), "about the connection", code::PROTOCOL_ERROR),
         (after(&framed(kind::PUSH_PROMISE, WHOLE, 1, &[0, 0, 0, 2, 0x82])), "pushes", code::PROTOCOL_ERROR),
         (after(&framed(kind::CONTINUATION, WHOLE, 1, OK)), "interrupted", code::PROTOCOL_ERROR),
         (after(&[headers(0, 1, OK), data(0, 1, b"")].concat()), "interrupted", code::PROTOCOL_ERROR),
-        (after(&settings(&[(2, 1)])), "pushed to", code::PROTOCOL_ERROR),
+        (after(&settings(&[(2, 1)])), "enables push", code::PROTOCOL_ERROR),
         (after(&settings(&[(5, 1)])), "frame size", code::PROTOCOL_ERROR),
         (after(&settings(&[(4, 1 << 31)])), "window", code::FLOW_CONTROL_ERROR),
         (after(&framed(kind::WINDOW_UPDATE, 0, 0, &[0; 4])), "window", code::FLOW_CONTROL_ERROR),
@@ -267,7 +267,7 @@ fn what_breaks_the_connection_is_named_and_the_server_told() {
         ),
         (flood(framed(kind::PING, 0, 0, &[0; 8])), "PING", code::ENHANCE_YOUR_CALM),
         (flood(settings(&[])), "SETTINGS", code::ENHANCE_YOUR_CALM),
-        (flood(framed(2, 0, 1, &[0; 5])), "say nothing", code::ENHANCE_YOUR_CALM),
+        (flood(framed(2, 0, 1, &[0; 5])), "without effect", code::ENHANCE_YOUR_CALM),
         (flood(framed(kind::WINDOW_UPDATE, 0, 0, &[0, 0, 0, 1])), "WINDOW_UPDATE", code::ENHANCE_YOUR_CALM),
         (flood(headers(WHOLE, 1, &[0x08, 3, b'1', b'0', b'3'])), "informational", code::ENHANCE_YOUR_CALM),
         (
@@ -298,7 +298,7 @@ fn what_breaks_the_connection_is_named_and_the_server_told() {
 fn a_server_that_goes_away_finishes_what_it_has_begun() {
     let mut spoken = Spoken::with(4);
     let bytes = [settings(&[]), goaway(u32::MAX), headers(WHOLE | END, 1, OK), goaway(3)].concat();
-    let over = vec![(0, whole(200, 10, 0)), (2, Ended::GoneAway), (3, Ended::GoneAway)];
+    let over = vec![(0, whole(200, 10, 0)), (2, StreamEnd::GoneAway), (3, StreamEnd::GoneAway)];
     assert_eq!(spoken.hear(&bytes), (over, None));
     assert!(spoken.http2.is_spent() && !spoken.http2.has_room() && spoken.http2.streams() == 1);
     assert_eq!(spoken.hear(&headers(WHOLE | END, 3, OK)), (vec![(1, whole(200, 10, 0))], None));
@@ -310,7 +310,7 @@ fn a_server_that_goes_away_finishes_what_it_has_begun() {
 #[test]
 fn a_stream_that_is_given_up_by_either_side_ends_alone() {
     let mut spoken = Spoken::with(3);
-    let refused = Ended::Reset { code: REFUSED_STREAM, begun: false };
+    let refused = StreamEnd::Reset { code: REFUSED_STREAM, begun: false };
     assert_eq!(spoken.hear(&[settings(&[]), framed(kind::RST_STREAM, 0, 3, &[0, 0, 0, 7])].concat()).0, [(1, refused)]);
     spoken.says();
     assert_eq!(spoken.http2.cancel(1).map(|carried| carried.value), Some(0));
@@ -415,7 +415,7 @@ fn pieces_of_bodies_are_wanted_as_far_as_the_windows_let_them() {
     for (request, stream) in [(&plain, 1), (&plain, 3), (&waiting, 5), (&waiting, 7)] {
         assert_eq!(spoken.http2.open(request, 0), stream);
     }
-    let wanted = |stream, from, bytes| Some(Wanted { stream, from, bytes });
+    let wanted = |stream, from, bytes| Some(BodyDemand { stream, from, bytes });
     let piece = vec![b'x'; 20_000];
     assert_eq!(bodies(&mut spoken), []);
     assert_eq!(spoken.http2.wanted(), wanted(1, 0, 20_000));

@@ -1,4 +1,4 @@
-//! What can be sent as a request, and why something else cannot.
+//! Validation of requests.
 
 /// Why a request cannot be sent.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
@@ -6,11 +6,11 @@ pub enum RequestError {
     /// The method is not a token.
     #[error("{0:?} is not an HTTP method: write one word, such as GET")]
     Method(String),
-    /// CONNECT makes a tunnel, whose bytes are not responses.
+    /// CONNECT opens a tunnel, whose bytes are not responses.
     #[error("CONNECT opens a tunnel and cannot be measured as a request: use another method")]
     Connect,
     /// The authority is not `host` or `host:port`.
-    #[error("{0:?} is not an authority: write host or host:port, an internationalised name in its xn-- form")]
+    #[error("{0:?} is not an authority: write host or host:port, with an internationalised name in its xn-- form")]
     Authority(String),
     /// The path is not a request target.
     #[error("{0:?} is not a path: begin it with / and percent-encode its spaces and control characters")]
@@ -18,7 +18,7 @@ pub enum RequestError {
     /// The name of a header is not a token.
     #[error("{0:?} is not a header name: use letters, digits and hyphens, as in X-Request-Id")]
     HeaderName(String),
-    /// The value of a header has a control character, which could end its line.
+    /// The value of a header contains a control character, which could end its line.
     #[error("the value {value:?} of header {name} has a line break or another control character: remove it")]
     HeaderValue {
         /// The header.
@@ -26,31 +26,31 @@ pub enum RequestError {
         /// Its value.
         value: String,
     },
-    /// A Content-Length was given that is not the body's.
+    /// A header Content-Length differs from the length of the body.
     #[error("header Content-Length says {given:?} but the body has {actual} bytes: leave the header out, it is added")]
     ContentLength {
-        /// What the header says.
+        /// The value of the header.
         given: String,
-        /// What the body has.
+        /// The length of the body in bytes.
         actual: u64,
     },
-    /// A Transfer-Encoding was given, but bodies are sent plain.
-    #[error("header Transfer-Encoding cannot be sent, because bodies go with a Content-Length: leave the header out")]
+    /// A header Transfer-Encoding, but bodies are sent without one.
+    #[error("header Transfer-Encoding cannot be sent, because bodies have a Content-Length: leave the header out")]
     TransferEncoding,
 }
 
-/// Whether this header says how long the content is.
+/// Whether this is the header Content-Length.
 pub(super) fn is_length(name: &str) -> bool {
     name.eq_ignore_ascii_case("Content-Length")
 }
 
-/// Whether a header stands for not sending it: one of those that are added, without a value, as with curl's `-H`.
+/// Whether this header suppresses a default header: it names one and has an empty value, as with curl's `-H`.
 pub(super) fn leaves_out(name: &str, value: &str) -> bool {
     const ADDED: [&str; 5] = ["Host", "User-Agent", "Accept", "Connection", "Content-Length"];
     value.trim().is_empty() && ADDED.iter().any(|added| added.eq_ignore_ascii_case(name))
 }
 
-/// Whether the request line and Host would be what they look like.
+/// Checks that the request line and Host cannot be taken for anything else.
 pub(super) fn check_line(method: &str, authority: &str, path: &str) -> Result<(), RequestError> {
     if !is_token(method) {
         return Err(RequestError::Method(method.to_owned()));
@@ -61,8 +61,7 @@ pub(super) fn check_line(method: &str, authority: &str, path: &str) -> Result<()
     if authority.is_empty() || !authority.bytes().all(|byte| byte.is_ascii_graphic() && !b"/?#@\\".contains(&byte)) {
         return Err(RequestError::Authority(authority.to_owned()));
     }
-    // A path, `*` (OPTIONS) or a whole URL (to a proxy). Bytes above ASCII cannot be mistaken for anything else, and
-    // clients do send them.
+    // A path, `*` (OPTIONS) or a whole URL (to a proxy). Bytes above ASCII are not ambiguous, and some clients send them.
     let has_form = path.starts_with('/') || path == "*" || path.contains("://");
     if !has_form || path.bytes().any(|byte| byte <= b' ' || byte == 0x7f) {
         return Err(RequestError::Path(path.to_owned()));
@@ -70,7 +69,7 @@ pub(super) fn check_line(method: &str, authority: &str, path: &str) -> Result<()
     Ok(())
 }
 
-/// Whether a header can be sent along with a body of `body_bytes`.
+/// Checks that a header can be sent with a body of `body_bytes`.
 pub(super) fn check_header(name: &str, value: &str, body_bytes: u64) -> Result<(), RequestError> {
     if !is_token(name) {
         return Err(RequestError::HeaderName(name.to_owned()));
@@ -87,7 +86,7 @@ pub(super) fn check_header(name: &str, value: &str, body_bytes: u64) -> Result<(
     Ok(())
 }
 
-/// RFC 9110 §5.6.2.
+/// Whether a text is a token (RFC 9110 §5.6.2).
 fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
 }

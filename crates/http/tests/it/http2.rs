@@ -1,13 +1,13 @@
 //! What holds for any bytes of an HTTP/2 server: they never panic, and how they are cut changes nothing.
 
-use brimful_http::{Ended, Http2, Listener, ParseError, RecentBlock, Request, Version};
+use brimful_http::{Http2, Listener, ParseError, RecentBlock, Request, StreamEnd, Version};
 use proptest::prelude::*;
 
 /// All that is told of some bytes: what ended how, bytes and body bytes by call, heads, the connection's end, and what was
 /// said in return.
 #[derive(Debug, Default, PartialEq)]
 struct Told {
-    over: Vec<(usize, Ended)>,
+    over: Vec<(usize, StreamEnd)>,
     bytes: [u64; CALLS],
     bodies: [u64; CALLS],
     heads: Vec<(usize, Vec<u8>)>,
@@ -49,7 +49,7 @@ fn told(pieces: &[&[u8]]) -> Told {
             match http2.feed(&mut recent, rest, &mut told) {
                 Ok(heard) => {
                     rest = &rest[heard.consumed..];
-                    match heard.over {
+                    match heard.closed {
                         Some((carried, ended)) => told.over.push((carried.value, ended)),
                         None => {
                             assert!(rest.is_empty());
@@ -125,7 +125,7 @@ proptest! {
         let pieces: Vec<&[u8]> = cuts.windows(2).map(|pair| &bytes[pair[0]..pair[1]]).collect();
         prop_assert_eq!(&whole, &told(&pieces));
         for (call, ended) in &whole.over {
-            if let Ended::Whole(response) = ended {
+            if let StreamEnd::Whole(response) = ended {
                 prop_assert!((200..1000).contains(&response.status));
                 prop_assert!(whole.error.is_some() || response.body_bytes == whole.bodies[*call]);
             }

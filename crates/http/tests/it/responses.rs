@@ -2,7 +2,7 @@
 //! reading of the standard says.
 
 use crate::reference::{self, Reading};
-use brimful_http::{Fed, MAX_EMPTY_LINES, ParseError, Progress, Response, ResponseParser};
+use brimful_http::{FeedResult, MAX_EMPTY_LINES, ParseError, Progress, Response, ResponseParser};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -155,10 +155,10 @@ fn feed<'a>(head_request: bool, pieces: impl Iterator<Item = &'a [u8]>) -> Outco
     for piece in pieces {
         match parser.feed(piece) {
             Err(error) => return (Err(error), total, 0),
-            Ok(Fed { consumed, state: Progress::Complete(response) }) => {
+            Ok(FeedResult { consumed, state: Progress::Complete(response) }) => {
                 return (Ok(response), total + consumed, parser.empty_lines());
             }
-            Ok(Fed { consumed, state: Progress::NeedMore }) => {
+            Ok(FeedResult { consumed, state: Progress::NeedMore }) => {
                 assert_eq!(consumed, piece.len(), "all is consumed until the response is whole");
                 total += consumed;
             }

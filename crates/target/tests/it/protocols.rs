@@ -1,7 +1,7 @@
 //! HTTP/2, and TLS with the server's own certificate.
 
 use crate::{config, start, truth_of};
-use brimful_http::{Ended, Http2, Listener, RecentBlock, Request, Version};
+use brimful_http::{Http2, Listener, RecentBlock, Request, StreamEnd, Version};
 use brimful_target::{CERTIFIED_NAME, Target, TargetConfig};
 use rustls::crypto::ring::default_provider;
 use rustls::pki_types::{CertificateDer, ServerName};
@@ -56,8 +56,8 @@ fn by_http2(mut stream: impl Read + Write, requests: &[(&str, &str, usize)]) -> 
         loop {
             let heard = http2.feed(&mut recent, rest, &mut Deaf).unwrap();
             rest = &rest[heard.consumed..];
-            let Some((carried, ended)) = heard.over else { break };
-            let Ended::Whole(response) = ended else { panic!("{ended:?}") };
+            let Some((carried, ended)) = heard.closed else { break };
+            let StreamEnd::Whole(response) = ended else { panic!("{ended:?}") };
             answers[carried.value] = (response.status, response.body_bytes);
             left -= 1;
         }

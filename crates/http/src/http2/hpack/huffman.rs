@@ -1,10 +1,10 @@
-//! The Huffman code of strings (§5.2, Appendix B). It is canonical: the lengths of its codes say all of it.
+//! The Huffman code of strings (§5.2, Appendix B). It is canonical: the lengths of its codes define it.
 //!
-//! Codes of up to eight bits, which are those of nearly all that a head has, are looked up; longer ones are found
+//! Codes of up to eight bits, which cover nearly all bytes of a head, are looked up in a table. Longer codes are searched
 //! length by length.
 
-/// Bits of the code of each byte, and of the end of a string, which is never coded.
-const LENGTHS: [u8; 257] = [
+/// Length in bits of the code of each byte, and of the end of a string, which is never encoded.
+const CODE_LENGTHS: [u8; 257] = [
     13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 30, 28, 28, 28, 28, 28, 28,
     28, 28, 28, 6, 10, 10, 12, 13, 6, 8, 11, 10, 10, 8, 11, 8, 6, 6, 6, 5, 5, 5, 6, 6, 6, 6, 6, 6, 6, 7, 8, 15, 6, 12,
     10, 13, 6, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 8, 7, 8, 13, 19, 13, 14, 6, 15, 5, 6,
@@ -15,34 +15,39 @@ const LENGTHS: [u8; 257] = [
     27, 27, 27, 20, 24, 20, 21, 22, 21, 21, 23, 22, 22, 25, 25, 24, 24, 26, 23, 26, 27, 26, 26, 27, 27, 27, 27, 27, 28,
     27, 27, 27, 27, 27, 26, 30,
 ];
-const LONGEST: usize = 30;
-const END: u16 = 256;
+const MAX_CODE_BITS: usize = 30;
+const END_OF_STRING: u16 = 256;
 
 static CODE: Code = Code::new();
 
-/// What the lengths say.
+/// The code that the lengths define.
 struct Code {
-    /// Symbols by length, then by value.
+    /// Symbols, sorted by the length of their codes, then by value.
     symbols: [u16; 257],
-    /// The first code of each length, and where its symbol stands in `symbols`.
-    first: [u32; LONGEST + 2],
-    start: [u16; LONGEST + 2],
-    /// By the next eight bits: the symbol and the length of its code, 0 if that is longer.
+    /// The first code of each length.
+    first: [u32; MAX_CODE_BITS + 2],
+    /// The index in `symbols` of the first code of each length.
+    start: [u16; MAX_CODE_BITS + 2],
+    /// For each value of the next eight bits, the symbol and the length of its code; length 0 if the code is longer.
     short: [(u8, u8); 256],
 }
 
 impl Code {
     const fn new() -> Code {
-        let mut code =
-            Code { symbols: [0; 257], first: [0; LONGEST + 2], start: [0; LONGEST + 2], short: [(0, 0); 256] };
+        let mut code = Code {
+            symbols: [0; 257],
+            first: [0; MAX_CODE_BITS + 2],
+            start: [0; MAX_CODE_BITS + 2],
+            short: [(0, 0); 256],
+        };
         let (mut next, mut placed, mut length) = (0u32, 0usize, 1usize);
-        while length <= LONGEST {
+        while length <= MAX_CODE_BITS {
             next <<= 1;
             code.first[length] = next;
             code.start[length] = placed as u16;
             let mut symbol = 0;
-            while symbol < LENGTHS.len() {
-                if LENGTHS[symbol] as usize == length {
+            while symbol < CODE_LENGTHS.len() {
+                if CODE_LENGTHS[symbol] as usize == length {
                     code.symbols[placed] = symbol as u16;
                     if length <= 8 {
                         let shift = 8 - length;
@@ -59,17 +64,17 @@ impl Code {
             }
             length += 1;
         }
-        code.start[LONGEST + 1] = placed as u16;
+        code.start[MAX_CODE_BITS + 1] = placed as u16;
         code
     }
 
-    /// The symbol that `bits`, left-aligned, begin with, and the length of its code.
+    /// The symbol of the code at the start of `bits`, which are left-aligned, and the length of the code.
     fn find(&self, bits: u64) -> Option<(u16, u32)> {
         let (symbol, length) = self.short[(bits >> 56) as usize];
         if length > 0 {
             return Some((u16::from(symbol), u32::from(length)));
         }
-        (9..=LONGEST).find_map(|length| {
+        (9..=MAX_CODE_BITS).find_map(|length| {
             let offset = ((bits >> (64 - length)) as u32).checked_sub(self.first[length])?;
             let at = u32::from(self.start[length]) + offset;
             (at < u32::from(self.start[length + 1])).then(|| (self.symbols[at as usize], length as u32))
@@ -77,7 +82,7 @@ impl Code {
     }
 }
 
-/// Appends what `text` codes; `None` if that is nothing. What is left over must be less than a byte of ones.
+/// Decodes `text` and appends the result to `into`; `None` if it is not valid. Padding must be less than eight one bits.
 pub(super) fn decode(text: &[u8], into: &mut Vec<u8>) -> Option<()> {
     let (mut bits, mut count) = (0u64, 0u32);
     let mut bytes = text.iter();
@@ -87,10 +92,10 @@ pub(super) fn decode(text: &[u8], into: &mut Vec<u8>) -> Option<()> {
             bits |= u64::from(byte) << (56 - count);
             count += 8;
         }
-        // What is not there yet is taken for ones, which are the beginning of the end and of no other code.
+        // Missing bits are filled with ones, which begin the code of the end of a string and no other.
         let padded = bits | u64::MAX.checked_shr(count).unwrap_or(0);
         match CODE.find(padded) {
-            Some((symbol, length)) if length <= count && symbol != END => {
+            Some((symbol, length)) if length <= count && symbol != END_OF_STRING => {
                 into.push(symbol as u8);
                 bits <<= length;
                 count -= length;
@@ -107,7 +112,7 @@ mod tests {
     /// The codes that the lengths stand for, as Appendix B lists some of them.
     fn code(symbol: u16) -> (u32, usize) {
         let at = CODE.symbols.iter().position(|other| *other == symbol).unwrap();
-        let length = usize::from(LENGTHS[usize::from(symbol)]);
+        let length = usize::from(CODE_LENGTHS[usize::from(symbol)]);
         (CODE.first[length] + (at - usize::from(CODE.start[length])) as u32, length)
     }
 
@@ -141,7 +146,7 @@ mod tests {
         ] {
             assert_eq!(code(u16::from(symbol)), expected, "{symbol}");
         }
-        assert_eq!(code(END), (0x3fff_ffff, 30));
+        assert_eq!(code(END_OF_STRING), (0x3fff_ffff, 30));
     }
 
     #[test]

@@ -1,11 +1,11 @@
-//! What indices name: the static table (Appendix A), then a connection's own, the youngest entry first (§2.3).
+//! The index space: the static table (Appendix A), then the dynamic table of a connection, newest entry first (§2.3).
 
 use std::collections::VecDeque;
 
-/// What an entry counts beyond its bytes (§4.1).
+/// Size of an entry in addition to its bytes (§4.1).
 pub(super) const OVERHEAD: usize = 32;
-/// What a server may assume of a client that has said nothing else (RFC 9113 §6.5.2).
-const MOST: usize = 4096;
+/// Upper bound of the dynamic table in bytes: the default of the protocol (RFC 9113 §6.5.2).
+const MAX_SIZE: usize = 4096;
 
 const STATIC: [(&str, &str); 61] = [
     (":authority", ""),
@@ -71,12 +71,12 @@ const STATIC: [(&str, &str); 61] = [
     ("www-authenticate", ""),
 ];
 
-/// Whether an index names an entry of the connection's own.
+/// Whether an index refers to the dynamic table.
 pub(super) fn is_dynamic(index: u64) -> bool {
     index > STATIC.len() as u64
 }
 
-/// The index of the static entry with this name and value, or else with this name.
+/// The index of the static entry with this name and value (and `true`), or else with this name (and `false`).
 pub(crate) fn find_static(name: &str, value: &str) -> Option<(u8, bool)> {
     let index = |at: usize| at as u8 + 1;
     let whole = STATIC.iter().position(|entry| *entry == (name, value)).map(|at| (index(at), true));
@@ -89,25 +89,27 @@ pub(crate) fn static_value(index: u64) -> Option<&'static [u8]> {
     STATIC.get(at).map(|(_, value)| value.as_bytes())
 }
 
-/// Both tables.
+/// The index space of one connection.
 #[derive(Debug)]
 pub(super) struct Table {
-    /// The youngest first.
+    /// The dynamic table, newest entry first.
     entries: VecDeque<Entry>,
     size: usize,
     limit: usize,
 }
 
-/// A name and, behind it, its value.
+/// An entry of the dynamic table.
 #[derive(Debug)]
 struct Entry {
+    /// The name, followed by the value.
     bytes: Box<[u8]>,
-    name: usize,
+    /// Length of the name in bytes.
+    name_len: usize,
 }
 
 impl Default for Table {
     fn default() -> Table {
-        Table { entries: VecDeque::new(), size: 0, limit: MOST }
+        Table { entries: VecDeque::new(), size: 0, limit: MAX_SIZE }
     }
 }
 
@@ -119,24 +121,24 @@ impl Table {
             Some((name, value)) => Some((name.as_bytes(), value.as_bytes())),
             None => {
                 let entry = self.entries.get(at - STATIC.len())?;
-                entry.bytes.split_at_checked(entry.name)
+                entry.bytes.split_at_checked(entry.name_len)
             }
         }
     }
 
-    /// Adds an entry; what does not fit empties the table (§4.4).
+    /// Adds an entry. An entry that is larger than the table empties it and is not added (§4.4).
     pub(super) fn insert(&mut self, name: &[u8], value: &[u8]) {
         let size = name.len() + value.len() + OVERHEAD;
         self.shrink(self.limit.saturating_sub(size));
         if size <= self.limit {
             self.size += size;
-            self.entries.push_front(Entry { bytes: [name, value].concat().into(), name: name.len() });
+            self.entries.push_front(Entry { bytes: [name, value].concat().into(), name_len: name.len() });
         }
     }
 
-    /// Limits its size; false if that is more than it was allowed.
+    /// Limits the size of the dynamic table; false if the limit exceeds the maximum.
     pub(super) fn resize(&mut self, limit: u64) -> bool {
-        if limit > MOST as u64 {
+        if limit > MAX_SIZE as u64 {
             return false;
         }
         self.limit = limit as usize;
