@@ -1,8 +1,8 @@
-//! The profile of a site's traffic on the terminal: plain text, at most 100 columns wide.
+//! The text report of a profile of a site's traffic, at most 100 columns wide.
 //!
-//! First what matters: how much, when most, what became of the lines, in which format they were, and what is out of the
-//! ordinary. Then arrivals, answers, classes, popularity, burstiness, times, sessions, and the Workload that comes of
-//! it. Names in logs are foreign: each is made fit for a terminal and cut to its column.
+//! It begins with the main facts: volume, peak, lines by outcome, format, and unusual figures. Then follow arrivals,
+//! answers, classes, popularity, burstiness, times, sessions, and the derived workload. Names from logs are not
+//! trusted: each is escaped for the terminal and cut to its column.
 
 mod answers;
 mod arrivals;

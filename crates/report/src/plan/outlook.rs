@@ -2,12 +2,10 @@
 
 use super::requests;
 use crate::format::{number, percent, seconds};
+use crate::thresholds::NEAR_SATURATION;
 use brimful_core::model::{ClassKind, Model};
 use brimful_core::quantity;
 use brimful_model::{Headroom, Interval90, Intervals, Solution, StationLimit, Until};
-
-/// A station this busy makes response times depend on the last percent of its demands.
-const SENSITIVE: f64 = 0.9;
 
 /// What limits, and what would limit next: `CPU is the bottleneck: 123 req/s; after it, Disk3 at 235 req/s`.
 pub(super) fn limits(limits: &[StationLimit], intervals: Option<&Intervals>) -> String {
@@ -62,7 +60,7 @@ pub(super) fn sensitivity(model: &Model, solution: &Solution) -> Option<String> 
     let total: f64 = solution.throughput.iter().sum();
     let open = model.classes.iter().all(|class| class.kind == ClassKind::Open);
     let used = total / solution.saturation_rate;
-    (open && used > SENSITIVE).then(|| {
+    (open && used > NEAR_SATURATION).then(|| {
         format!(
             "{} has {} of its capacity in use: an error of 1 % in its demands moves its response times by some {}",
             solution.bottleneck,

@@ -1,11 +1,9 @@
 //! Requests as the server's sockets show them: in a line for each port, or every figure under its name.
 
 use super::layout::{UNKNOWN, facts, number, rows, seconds, share};
+use crate::thresholds::NOTABLE_OPEN;
 use brimful_core::quantity::{self, bytes, percent, rate};
 use brimful_core::server::{Elapsed, SocketClass, SocketPort, SocketRequests};
-
-/// From this share on, requests that were open at their slice's end are worth a word.
-const OPEN: f64 = 0.01;
 
 /// A line for each port: `port 80: 4,288/s, wait 12.0 µs (p99 95.0 µs), service 657 µs (p99 1.20 ms), 2.87 under way;
 /// seen 20.0 % of the time`.
@@ -18,7 +16,7 @@ pub fn in_words(requests: &SocketRequests) -> Vec<String> {
             Some(format!("{what} {mean} (p99 {p99})"))
         }));
         parts.extend(port.under_way.map(|under_way| format!("{} under way", quantity::number(under_way))));
-        let open = port.open_share.filter(|&open| open >= OPEN);
+        let open = port.open_share.filter(|&open| open >= NOTABLE_OPEN);
         parts.extend(open.map(|open| format!("{} still open when their slice ended", percent(open))));
         format!("port {}: {}; seen {} of the time", port.port, parts.join(", "), percent(requests.duty))
     };
