@@ -10,6 +10,7 @@
 //! lasts to the end may stay: neither is a spike.
 
 use crate::outliers::{MAD, median};
+use brimful_core::moments::mean;
 
 /// Neighbours on each side, at most.
 const SIDE: usize = 14;
@@ -44,7 +45,7 @@ pub(crate) fn replace(rates: &mut [f64], periods: &[usize]) -> Vec<usize> {
     let log = positive.then(|| Expected::of(&logarithms, period));
     let mut signs: Vec<i8> = (0..rates.len())
         .map(|i| {
-            let far = linear.distance(i, rates[i], LEAST_SPREAD * level(rates));
+            let far = linear.distance(i, rates[i], LEAST_SPREAD * mean(rates).unwrap_or(0.0));
             let far_in_proportion = log.as_ref().map_or(far, |log| log.distance(i, logarithms[i], LEAST_SPREAD));
             if far.abs().min(far_in_proportion.abs()) > FAR { far.signum() as i8 } else { 0 }
         })
@@ -120,11 +121,6 @@ fn median_season(values: &[f64], period: usize) -> Vec<f64> {
     };
     let above = |i: usize| values[i] - level_at(i);
     (0..period).map(|place| median((place..whole * period).step_by(period).map(above).collect())).collect()
-}
-
-/// The mean of all, which single values move little.
-fn level(rates: &[f64]) -> f64 {
-    rates.iter().sum::<f64>() / rates.len() as f64
 }
 
 /// Leaves out those that come again in each of several periods.

@@ -7,6 +7,7 @@ use crate::found::Halt;
 use crate::level::{self, About, Trial};
 use crate::method::{Method, Step, with_load};
 use crate::predictions::times;
+use brimful_core::moments::{Moments, mean};
 use brimful_core::quantity::{self, signed_percent};
 use brimful_core::record::{Reason, ReasonCode};
 use brimful_core::survey::Level;
@@ -413,16 +414,10 @@ fn changed(rates: &[f64], processes: &[u64]) -> Option<Reason> {
     Some(Reason { code: ReasonCode::ServerChanged, message })
 }
 
-fn mean(values: &[f64]) -> Option<f64> {
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
-}
-
 /// Whether the mean of these is known well enough.
 fn is_known(values: &[f64]) -> bool {
-    let Some(mean) = mean(values).filter(|_| values.len() > 2) else { return false };
-    let n = values.len() as f64;
-    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);
-    2.0 * (variance / n).sqrt() < KNOWN * mean
+    let Some(moments) = Moments::from_values(values).filter(|_| values.len() > 2) else { return false };
+    moments.standard_error().is_some_and(|error| 2.0 * error < KNOWN * moments.mean())
 }
 
 /// The pieces of all blocks at one place as one level.

@@ -198,7 +198,8 @@ mod tests {
     use super::*;
 
     fn refuted(predicted: f64, measured: f64, interval90: [f64; 2], given_host: f64) -> bool {
-        let comparison = Comparison { interval90: Some(interval90), ..Comparison::new(Some(predicted), Some(measured)) };
+        let comparison =
+            Comparison { interval90: Some(interval90), ..Comparison::new(Some(predicted), Some(measured)) };
         capacity_missed(&[], comparison.given_host(Some(given_host)), None).is_some()
     }
 

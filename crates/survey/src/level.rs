@@ -2,6 +2,7 @@
 
 use crate::SurveyError;
 use brimful_core::Nanos;
+use brimful_core::moments::Moments;
 use brimful_core::quantity;
 use brimful_core::record::{ClassRecord, Reason, ReasonCode, Record, Verdict};
 use brimful_core::server::{CpuShares, OTHER_WORK};
@@ -406,8 +407,6 @@ pub(crate) fn pooled(levels: &[&Level]) -> Level {
 
 /// Of the 95 % interval of a mean, by how the values differ (as of normally distributed ones).
 fn half_width(values: &[f64]) -> Option<f64> {
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);
-    (values.len() > 2).then(|| 2.0 * (variance / n).sqrt())
+    let moments = Moments::from_values(values).filter(|_| values.len() > 2)?;
+    moments.standard_error().map(|error| 2.0 * error)
 }
