@@ -1,11 +1,11 @@
-//! Requests as the server's sockets show them: in a line for each port, or every figure under its name.
+//! Requests observed on the server's sockets: one line per port, or every figure with its name.
 
 use super::layout::{UNKNOWN, facts, number, rows, seconds, share};
 use crate::thresholds::NOTABLE_OPEN;
 use brimful_core::quantity::{self, bytes, percent, rate};
 use brimful_core::server::{Elapsed, SocketClass, SocketPort, SocketRequests};
 
-/// A line for each port: `port 80: 4,288/s, wait 12.0 µs (p99 95.0 µs), service 657 µs (p99 1.20 ms), 2.87 under way;
+/// One line per port: `port 80: 4,288/s, wait 12.0 µs (p99 95.0 µs), service 657 µs (p99 1.20 ms), 2.87 under way;
 /// seen 20.0 % of the time`.
 pub fn in_words(requests: &SocketRequests) -> Vec<String> {
     let of_port = |port: &SocketPort| {
@@ -23,7 +23,7 @@ pub fn in_words(requests: &SocketRequests) -> Vec<String> {
     requests.ports.iter().map(of_port).collect()
 }
 
-/// The table of sizes: what `brimful watch` shows at its end.
+/// The table of sizes that `brimful watch` shows at its end.
 pub fn table(requests: &SocketRequests) -> Option<String> {
     let titles = ["answers", "req/s", "Mbit/s", "wait", "p50", "p99", "service", "p50", "p99"];
     let row = |class: &SocketClass| {
@@ -38,7 +38,7 @@ pub fn table(requests: &SocketRequests) -> Option<String> {
     (!seen.is_empty()).then(|| rows(&titles, &seen))
 }
 
-/// Every figure under its name, and what they do not tell.
+/// Every figure with its name, and the limitations.
 pub fn text(requests: &SocketRequests) -> Vec<String> {
     let mut blocks = vec![
         facts(
@@ -98,7 +98,7 @@ fn times(title: &str, times: [(&str, Option<Elapsed>); 2]) -> String {
     rows(&[title, "count", "mean", "stddev", "p50", "p90", "p99"], &found)
 }
 
-/// A size's name, with its port where there are several.
+/// The name of a size class, with its port if there are several.
 fn label(requests: &SocketRequests, class: &SocketClass) -> String {
     if requests.ports.len() > 1 { format!("{} {}", class.port, class.name) } else { class.name.clone() }
 }
