@@ -1,28 +1,29 @@
-//! How connections are secured (`[tls]` of a Workload), what a server was found to speak, and how TLS can fail.
+//! TLS: settings (`[tls]` of a workload), negotiated parameters, and faults.
 //!
 //! Sources: RFC 8446 (TLS 1.3), Rescorla 2018; RFC 5246 (TLS 1.2), Dierks & Rescorla 2008.
 
+use crate::number::is_default;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// How the connections to an `https://` URL are secured: the table `[tls]`. Keys and certificates are never in a
-/// document; the command line names their files.
+/// TLS settings of the connections to an `https://` URL: the table `[tls]`. Documents never contain keys and
+/// certificates; the command line names their files.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tls {
-    /// Whether a new connection resumes the session of an earlier one where it has a ticket for it. Without that every
-    /// handshake is a full one, as those of users who come for the first time are.
-    #[serde(default, skip_serializing_if = "is_false")]
+    /// Whether a new connection resumes an earlier TLS session if it has a ticket. Otherwise every handshake is a full
+    /// one, like that of a new user.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub resume: bool,
-    /// The oldest version that is spoken.
+    /// The oldest permitted version.
     #[serde(default, skip_serializing_if = "TlsVersion::is_oldest")]
     pub minimum: TlsVersion,
-    /// The server's name: what it is asked for, and what its certificate has to be for; the URL's host if absent.
+    /// The server name that is sent, and that the certificate must be valid for; the URL's host if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sni: Option<String>,
-    /// Whether any certificate will do.
-    #[serde(default, skip_serializing_if = "is_false")]
+    /// Whether any certificate is accepted.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub insecure: bool,
 }
 
@@ -44,72 +45,72 @@ impl TlsVersion {
     }
 }
 
-/// What client and server agreed on in the handshake before a run.
+/// The parameters that client and server negotiated in the handshake before a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TlsSpoken {
     /// Version, like `TLS 1.3`.
     pub version: String,
-    /// Cipher suite, by its name at IANA.
+    /// IANA name of the cipher suite.
     pub cipher_suite: String,
     /// Group of the key exchange, like `X25519`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_exchange: Option<String>,
-    /// The protocol inside, if the server chose one (ALPN): `http/1.1` or `h2`.
+    /// The application protocol, if the server selected one by ALPN: `http/1.1` or `h2`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<String>,
 }
 
-/// Calls that TLS failed, of one kind.
+/// Calls that failed because of one TLS fault.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TlsFailure {
-    /// Why, for scripts.
+    /// Identifier of the fault, for scripts.
     pub reason: TlsFault,
-    /// Why, for people: what happened and what to do next.
+    /// Text for people: what happened and what to do next.
     pub message: String,
-    /// How many calls.
+    /// Number of calls.
     pub calls: u64,
 }
 
-/// The ways a handshake can fail, or a TLS stream can break its rules.
+/// A reason for the failure of a TLS handshake or a TLS stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TlsFault {
-    /// What came is not TLS.
+    /// The server's bytes are not TLS.
     NotTls,
-    /// The certificate's time is over.
+    /// The certificate has expired.
     CertificateExpired,
-    /// The certificate's time has not begun.
+    /// The certificate is not valid yet.
     CertificateNotYetValid,
     /// The certificate is for another name.
     CertificateName,
-    /// Nobody who is trusted has issued the certificate.
+    /// The issuer of the certificate is not trusted.
     CertificateIssuer,
-    /// The certificate is wrong in another way.
+    /// The certificate is invalid for another reason.
     CertificateInvalid,
-    /// No version of TLS that both speak.
+    /// Client and server have no version of TLS in common.
     Version,
-    /// No cipher suite, key exchange or signature that both have.
+    /// Client and server have no cipher suite, key exchange or signature algorithm in common.
     NothingInCommon,
-    /// The server wants a certificate, or another one than it got.
+    /// The server requires a client certificate, or rejected the given one.
     ClientCertificate,
-    /// The server knows no such name.
+    /// The server does not recognise the server name.
     UnknownName,
-    /// The server does not speak the HTTP version that was asked for.
+    /// The server does not support the requested HTTP version.
     Protocol,
-    /// The server gave up, without saying why.
+    /// The server closed the connection by an alert without a specific reason.
     Alert,
-    /// The handshake was not over within the response timeout.
+    /// The handshake did not finish within the response timeout.
     TimedOut,
-    /// The stream ended without its closing message, and nothing else says that the response was whole.
+    /// The stream ended without a close_notify message, and the end of the response is not known otherwise.
     Truncated,
-    /// What came cannot be decrypted, or was changed on its way.
+    /// The received data cannot be decrypted, or was changed in transit.
     Undecryptable,
-    /// The server broke another rule of TLS.
+    /// The server violated the TLS protocol in another way.
     Misbehaved,
 }
 
 impl TlsFault {
-    /// All of them, in order.
+    /// All faults, in order.
     pub const ALL: [TlsFault; 16] = [
         TlsFault::NotTls,
         TlsFault::CertificateExpired,
@@ -129,7 +130,7 @@ impl TlsFault {
         TlsFault::Misbehaved,
     ];
 
-    /// What to do about it.
+    /// What the user can do about the fault.
     pub fn remedy(self) -> &'static str {
         match self {
             TlsFault::NotTls => "if it speaks plain HTTP, write http:// in place of https://",
@@ -190,10 +191,6 @@ impl fmt::Display for TlsFault {
             TlsFault::Misbehaved => "the server broke the rules of TLS",
         })
     }
-}
-
-pub(crate) fn is_false(flag: &bool) -> bool {
-    !flag
 }
 
 #[cfg(test)]

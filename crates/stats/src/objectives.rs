@@ -131,7 +131,7 @@ impl Answers {
         self.missed += failed + tally.error_answers(expected.is_some());
         for (code, answers) in tally.answers.codes() {
             let is_expected = match expected {
-                Some(statuses) => statuses.have(code),
+                Some(statuses) => statuses.contains(code),
                 None => !StatusClass::from_code(code).is_refusal(),
             };
             if !is_expected {

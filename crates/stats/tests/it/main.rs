@@ -210,8 +210,8 @@ proptest! {
         prop_assert!(close(summary.mean, mean, 1e-12));
     }
 
-    /// Whoever looks on sees what the Record of that moment would say, from whatever was shown before, and whatever could
-    /// not be shown because somebody was looking.
+    /// Whoever looks on sees what the Record of that moment would say, from whatever was shown before, and whatever
+    /// could not be shown because somebody was looking.
     #[test]
     fn what_is_shown_is_what_was_seen(calls in calls(), shown_after in prop::collection::vec(0_usize..60, 0..4)) {
         let live = Live::default();
