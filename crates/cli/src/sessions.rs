@@ -77,13 +77,13 @@ impl SessionArgs {
                 calls_in_all: Some(Spread::Constant(*calls as f64)),
                 calls_per_burst: Spread::Constant(self.burst_length.map_or(1.0, |length| length.0 as f64)),
                 think_s: think_s.clone(),
-                ..Sessions::coming(one_after_another())
+                ..Sessions::with_arrivals(one_after_another())
             },
             (None, Some(Written { sessions, think_s, file })) => Sessions {
                 number: Some(*sessions),
                 think_s: think_s.clone(),
                 scripts: scripts(file)?,
-                ..Sessions::coming(one_after_another())
+                ..Sessions::with_arrivals(one_after_another())
             },
             (None, None) => return Ok(None),
         };

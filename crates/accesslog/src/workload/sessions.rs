@@ -46,7 +46,7 @@ pub fn sessions(profile: &Profile) -> Result<(Sessions, String), String> {
         connections: CONNECTIONS,
         between_bursts: if median > KEPT_OPEN_S { BetweenBursts::Close } else { BetweenBursts::Keep },
         in_progress: true,
-        ..Sessions::coming(comes)
+        ..Sessions::with_arrivals(comes)
     };
     let why = format!(
         "the log has {} sessions of {} requests on average; new ones come as poisson, as those of users do who know \

@@ -175,7 +175,7 @@ fn workload(options: &Options) -> anyhow::Result<Workload> {
         let (first, stride) = options.client;
         let number = |number| u32::try_from(number).unwrap_or(u32::MAX);
         class.file_set =
-            Some(FileSet { ratio: Some(rate), first: number(first), stride: number(stride), ..FileSet::of(files) });
+            Some(FileSet { ratio: Some(rate), first: number(first), stride: number(stride), ..FileSet::random(files) });
     }
     if let Some(wlog) = &options.wlog {
         class.path.clear();
@@ -205,7 +205,7 @@ fn all_but(failure: u16) -> anyhow::Result<Expect> {
 
 /// Connections or sessions: both are sessions here.
 fn sessions(options: &Options) -> anyhow::Result<Sessions> {
-    let mut sessions = Sessions::coming(comes(&options.period)?);
+    let mut sessions = Sessions::with_arrivals(comes(&options.period)?);
     let constant = |number: u64| Spread::Constant(number as f64);
     sessions.calls_per_burst = constant(u64::from(options.burst_length));
     sessions.cookies = options.session_cookies;
