@@ -1,25 +1,28 @@
 //! Comma-separated values (RFC 4180), read leniently and written strictly.
 //!
-//! What separates fields is whichever of comma, semicolon and tab comes first in the text outside of quotes. A quoted field may hold
-//! separators, doubled quotes and line breaks. Blank lines and lines that begin with `#` are left out, as is a byte
-//! order mark. A quote that is never closed runs to the end of the text.
+//! The separator is the first comma, semicolon or tab outside of quotes. A quoted field may contain separators, doubled
+//! quotes and line breaks; an unclosed quote extends to the end of the text. Spaces around fields and quotes, blank
+//! lines, lines that begin with `#`, and a byte order mark are ignored.
 
-/// One record and the number of the line it begins on, from 1.
+/// One record.
 #[derive(Debug, PartialEq)]
 pub struct Row {
-    /// From 1.
+    /// Number of the line that it begins on, from 1.
     pub line: usize,
-    /// Without the white space around them.
+    /// The fields, without surrounding white space.
     pub fields: Vec<String>,
 }
 
-/// All records of a text; fields without the white space around them.
+/// Reads all records of a text.
 pub fn read(text: &str) -> Vec<Row> {
     let text = crate::text::without_mark(text);
     let separator = separator(text);
     let mut rows = Vec::new();
-    let (mut line, mut begun, mut quoted) = (1, 1, false);
-    let (mut fields, mut field) = (Vec::new(), String::new());
+    let mut line = 1;
+    let mut first_line = 1;
+    let mut quoted = false;
+    let mut fields = Vec::new();
+    let mut field = String::new();
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
         line += usize::from(c == '\n');
@@ -28,20 +31,20 @@ pub fn read(text: &str) -> Vec<Row> {
             '"' if quoted || field.trim().is_empty() => quoted = !quoted,
             '\n' if !quoted => {
                 fields.push(std::mem::take(&mut field));
-                finish(&mut rows, begun, &mut fields);
-                begun = line;
+                push_row(&mut rows, first_line, &mut fields);
+                first_line = line;
             }
             c if c == separator && !quoted => fields.push(std::mem::take(&mut field)),
             c => field.push(c),
         }
     }
     fields.push(field);
-    finish(&mut rows, begun, &mut fields);
+    push_row(&mut rows, first_line, &mut fields);
     rows
 }
 
-/// Keeps a record unless it is blank or a comment.
-fn finish(rows: &mut Vec<Row>, line: usize, fields: &mut Vec<String>) {
+/// Adds a record, unless it is blank or a comment.
+fn push_row(rows: &mut Vec<Row>, line: usize, fields: &mut Vec<String>) {
     let fields: Vec<String> = std::mem::take(fields).iter().map(|f| f.trim().to_owned()).collect();
     let comment = fields.first().is_some_and(|f| f.starts_with('#'));
     if !comment && fields.iter().any(|f| !f.is_empty()) {
@@ -49,18 +52,18 @@ fn finish(rows: &mut Vec<Row>, line: usize, fields: &mut Vec<String>) {
     }
 }
 
-/// The first separator that no quote or comment hides.
+/// The first separator outside of quotes and comments; a comma if there is none.
 fn separator(text: &str) -> char {
     let lines = text.lines().filter(|l| !l.trim_start().starts_with('#'));
     let mut quoted = false;
-    let seen = lines.flat_map(str::chars).find(|c| {
+    let first = lines.flat_map(str::chars).find(|c| {
         quoted ^= *c == '"';
         !quoted && [',', ';', '\t'].contains(c)
     });
-    seen.unwrap_or(',')
+    first.unwrap_or(',')
 }
 
-/// One line, its fields quoted where they must be.
+/// One line of fields, quoted if necessary, that ends in a newline.
 pub fn line<'a>(fields: impl IntoIterator<Item = &'a str>) -> String {
     let fields: Vec<String> = fields.into_iter().map(escape).collect();
     fields.join(",") + "\n"

@@ -1,21 +1,19 @@
-//! The vocabulary of brimful. Every other crate speaks in these terms, and this crate speaks in none of theirs.
+//! The types that the crates of brimful share. This crate depends on no other crate of brimful and does no I/O.
 //!
-//! - [`units`]: durations, rates and sizes as types, and how people write them (`500ms`, `10k`, `64KiB`).
-//! - [`event`]: what a workload decides, what the engine does and what an observer sees; the two traits between them.
-//! - [`workload`], [`record`] (with [`account`] and [`server`]), [`model`], [`survey`], [`profile`], [`testbed`]: the documents that travel
-//!   between the parts.
+//! - [`units`]: types of durations, rates and sizes, with their notation (`500ms`, `10k`, `64KiB`).
+//! - [`event`]: the traits and events between workload, engine and observer.
+//! - [`workload`], [`record`] (with [`account`], [`counts`], [`status`] and [`server`]), [`model`], [`survey`],
+//! [`profile`], [`testbed`]: the documents.
 //! - [`cpus`]: lists of CPUs (`0-3,7`).
-//! - [`tls`], [`pem`]: how connections are secured, and how that fails; files of certificates and keys.
-//! - [`http2`]: the errors that a server of HTTP/2 sends.
+//! - [`tls`], [`pem`], [`http2`]: TLS settings and faults; files of certificates and keys; HTTP/2 errors.
 //! - [`slo`]: service level objectives (`p95<200ms`).
-//! - [`text`], [`secret`]: foreign text made fit for a terminal, and what documents leave out.
-//! - [`quantity`]: numbers as people read them (`657 µs`, `−2.8 %`).
-//! - [`url`]: paths and host names as browsers send them.
-//! - [`csv`], [`number`]: comma-separated values; numbers held to what they may be.
-//! - [`alias`], [`template`]: drawing one of many by weight; texts that are filled in anew for every call.
-//! - [`panics`]: a panic as a value.
-//!
-//! Nothing here does I/O.
+//! - [`text`], [`secret`]: escapes untrusted text for terminals; masks credentials.
+//! - [`quantity`]: formats numbers for people (`657 µs`, `−2.8 %`).
+//! - [`moments`]: means and variances.
+//! - [`url`]: encodes paths and host names as browsers do.
+//! - [`csv`], [`number`]: comma-separated values; range checks of numbers.
+//! - [`alias`], [`template`]: weighted random choice; templates of requests.
+//! - [`panics`]: panics as values.
 #![forbid(unsafe_code)]
 
 pub mod account;

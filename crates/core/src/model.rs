@@ -52,8 +52,8 @@ pub struct Station {
     /// Parallel servers of a queueing station.
     #[serde(default = "one")]
     pub servers: u32,
-    /// Service rate with 1, 2, … requests present, over the rate at which the demands hold; the last holds for any more.
-    /// For a station whose speed depends on its load; empty means that it does not, beyond what `servers` says.
+    /// Service rate with 1, 2, … requests present, over the rate at which the demands hold; the last holds for any
+    /// more. For a station whose speed depends on its load; empty means that it does not, beyond what `servers` says.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rate_multipliers: Vec<f64>,
     /// The order of service.

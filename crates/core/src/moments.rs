@@ -6,6 +6,12 @@ pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
+/// The mean of pairs of a weight and a value; `None` if no weight is positive.
+pub fn weighted_mean(weighted: &[(f64, f64)]) -> Option<f64> {
+    let weight: f64 = weighted.iter().map(|(weight, _)| weight).sum();
+    (weight > 0.0).then(|| weighted.iter().map(|(weight, value)| weight * value).sum::<f64>() / weight)
+}
+
 /// Count, mean and spread of a sample of at least one value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Moments {
@@ -63,7 +69,7 @@ mod tests {
 
     #[test]
     fn one_value_has_no_variance_and_none_has_no_mean() {
-        assert_eq!(Moments::from_values(&[]), None);
+        assert_eq!((Moments::from_values(&[]), weighted_mean(&[])), (None, None));
         let one = Moments::from_values(&[3.0]).unwrap();
         assert_eq!((one.mean(), one.population_variance(), one.standard_deviation()), (3.0, 0.0, None));
     }

@@ -1,20 +1,20 @@
-//! A panic as a value: a defect in one part of the program must not lose what the others have measured.
+//! Panics as values, so that a defect in one part of the program does not lose the measurements of the others.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Runs `body`, and returns the message of its panic if it panics.
+/// Runs `body` and catches its panic.
 ///
-/// What `body` was changing then may be half changed. The caller keeps only what is still worth reading, and says that
-/// there was a panic.
+/// Data that `body` was changing may be inconsistent after a panic. The caller must use only data that is still valid,
+/// and report the panic.
 ///
 /// # Errors
-/// The message of the panic.
+/// The message of the panic, if `body` panics.
 pub fn caught<T>(body: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(body)).map_err(|payload| message(&*payload))
 }
 
-/// The message in the payload of a panic, as `JoinHandle::join` returns it.
+/// The message of a panic, from the payload that `JoinHandle::join` returns.
 pub fn message(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "it gave no reason".to_owned())

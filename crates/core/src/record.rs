@@ -87,7 +87,7 @@ pub struct Record {
     pub http2_errors: Vec<Http2Error>,
     /// Whether the URL is `http://` but the port speaks TLS: all calls failed, and a TLS handshake after them
     /// succeeded.
-    #[serde(default, skip_serializing_if = "crate::tls::is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub wants_tls: bool,
     /// Bytes on the wire, including heads but not the overhead of TLS.
     pub bytes: WireBytes,
@@ -306,9 +306,9 @@ pub struct StatusTimes {
     pub service_time_us: Option<Summary>,
 }
 
-/// The result of an objective of a run, like `p99<50ms`. An objective is about expected answers: those of the statuses that
-/// the workload expects, or else any but 5xx and 429. Every other answer and every failed call counts as slower than any
-/// limit.
+/// The result of an objective of a run, like `p99<50ms`. An objective is about expected answers: those of the statuses
+/// that the workload expects, or else any but 5xx and 429. Every other answer and every failed call counts as slower
+/// than any limit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Objective {
     /// The objective, as it was written.
@@ -318,8 +318,8 @@ pub struct Objective {
     /// Whether the objective is met.
     pub met: bool,
     /// Share of its calls that were not answered as expected: they failed, or the answer was 5xx, 429 or another status
-    /// than the workload expects. It excludes calls that this host lacked the resources for, or that the end of the run cut
-    /// off. Absent if there were no calls.
+    /// than the workload expects. It excludes calls that this host lacked the resources for, or that the end of the run
+    /// cut off. Absent if there were no calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_share: Option<f64>,
     /// Text for people: the calls that were not answered as expected, if any, and what they mean for the objective.

@@ -1,56 +1,60 @@
-//! Foreign text on its way to a terminal: names of processes, words of other hosts, names of files. Whoever chose it must not move
-//! the cursor, colour, erase or reorder what stands there, so what a terminal would obey is shown as an escape instead.
+//! Text for terminals.
 //!
-//! An escape is `\u` and four hexadecimal digits, JSON's own: a JSON document stays the same data.
+//! Names of processes and files and texts of other hosts are not trusted: they must not move the cursor, change
+//! colours, erase or reorder text. So characters that control a terminal are shown as escapes ([`visible`],
+//! [`one_line`]): `\u` and four hexadecimal digits. These are the escapes of JSON, so a JSON document keeps its
+//! meaning.
 //!
-//! And text on its way to a terminal that knows no more than ASCII ([`ascii`]).
+//! For terminals that display only ASCII, [`ascii`] replaces other characters.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// The byte order mark that some programs put before a text, Windows' above all.
+/// The byte order mark that some programs, mainly on Windows, write before a text.
 const MARK: char = '\u{feff}';
 const MARK_BYTES: &[u8] = b"\xef\xbb\xbf";
 
-/// A text of a file without its byte order mark, which is no part of the content.
+/// Removes the byte order mark from the text of a file.
 pub fn without_mark(text: &str) -> &str {
     text.strip_prefix(MARK).unwrap_or(text)
 }
 
-/// The same of bytes that are to be text.
+/// Removes the byte order mark from the bytes of a text file.
 pub fn bytes_without_mark(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(MARK_BYTES).unwrap_or(bytes)
 }
 
-/// Several lines, with nothing in them that a terminal obeys but their ends and tabs.
+/// Escapes the control characters of a text, except newlines and tabs.
 pub fn visible(text: &str) -> Cow<'_, str> {
-    escape(text, |c| c != '\n' && c != '\t' && is_obeyed(c))
+    escape(text, |c| c != '\n' && c != '\t' && is_control(c))
 }
 
-/// The same for what belongs on one line, like a name.
+/// Escapes all control characters of a text that belongs on one line, like a name.
 pub fn one_line(text: &str) -> Cow<'_, str> {
-    escape(text, is_obeyed)
+    escape(text, is_control)
 }
 
-/// The same text in ASCII, for locales that have no more: signs as they are typed there (`+-`, `us`, `...`), and whatever
-/// else names hold as an escape. Where a sign takes more room, what separates it from the next column gives some of its
-/// own, so that columns stay where they were.
+/// Converts a text to ASCII: signs become their usual substitutes (`+-`, `us`, `...`), other characters escapes. If a
+/// substitute is longer than the sign, the following run of spaces is shortened, so that columns stay aligned.
 pub fn ascii(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len());
-    let (mut owed, mut spaces) = (0, 0);
+    // Characters that substitutes have added to the line, and spaces in a row.
+    let mut surplus = 0;
+    let mut spaces = 0;
     for c in text.chars() {
         match c {
-            // The second and further spaces in a row separate columns.
-            ' ' if spaces > 0 && owed > 0 => owed -= 1,
+            // Two or more spaces in a row separate columns; all but the first may be dropped.
+            ' ' if spaces > 0 && surplus > 0 => surplus -= 1,
             ' ' => {
                 spaces += 1;
                 shown.push(c);
             }
             '\n' => {
-                (owed, spaces) = (0, 0);
+                surplus = 0;
+                spaces = 0;
                 shown.push(c);
             }
             c if c.is_ascii() => {
@@ -61,7 +65,7 @@ pub fn ascii(text: &str) -> Cow<'_, str> {
                 spaces = 0;
                 let before = shown.len();
                 push_ascii(&mut shown, c);
-                owed += (shown.len() - before).saturating_sub(1);
+                surplus += (shown.len() - before).saturating_sub(1);
             }
         }
     }
@@ -85,10 +89,10 @@ fn push_ascii(shown: &mut String, c: char) {
         '“' | '”' => "\"",
         '²' => "^2",
         '\u{a0}' | '\u{202f}' => " ",
-        // Whether an interval holds.
+        // Marks of whether an interval contains the measurement.
         '✓' => "y",
         '✗' => "n",
-        // Eighths of a block and shades, rising.
+        // Bars of charts and shades, in increasing order.
         '▁' => "_",
         '▂' => ",",
         '▃' => "-",
@@ -109,8 +113,8 @@ fn push_ascii(shown: &mut String, c: char) {
     *shown += sign;
 }
 
-/// Lines of at most `width` characters, broken at spaces, each indented; ends in a newline. A word that is longer than a
-/// line is not cut.
+/// Wraps a text at spaces into indented lines of at most `width` characters, and ends it in a newline. Longer words are
+/// not cut.
 pub fn wrap(text: &str, indent: usize, width: usize) -> String {
     let mut lines = vec![" ".repeat(indent)];
     for word in text.split_whitespace() {
@@ -128,8 +132,9 @@ pub fn wrap(text: &str, indent: usize, width: usize) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Control characters (C0, DEL and C1), line and paragraph separators, and what changes the direction of writing.
-fn is_obeyed(c: char) -> bool {
+/// Whether a character controls terminals: control characters (C0, DEL and C1), line and paragraph separators, and
+/// characters that change the direction of writing.
+fn is_control(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
@@ -193,10 +198,10 @@ mod tests {
 
 
         #[test]
-        fn nothing_is_obeyed_and_json_stays_the_same_data(text: String) {
+        fn nothing_is_control_and_json_stays_the_same_data(text: String) {
             let shown = one_line(&text);
-            prop_assert!(!shown.contains(is_obeyed));
-            prop_assert!(text.contains(is_obeyed) || shown == text);
+            prop_assert!(!shown.contains(is_control));
+            prop_assert!(text.contains(is_control) || shown == text);
             let json = serde_json::to_string(&[&text]).unwrap();
             prop_assert_eq!(serde_json::from_str::<[String; 1]>(&visible(&json)).unwrap(), [text]);
         }

@@ -1,28 +1,29 @@
-//! How connections are secured (`[tls]` of a Workload), what a server was found to speak, and how TLS can fail.
+//! TLS: settings (`[tls]` of a workload), negotiated parameters, and faults.
 //!
 //! Sources: RFC 8446 (TLS 1.3), Rescorla 2018; RFC 5246 (TLS 1.2), Dierks & Rescorla 2008.
 
+use crate::number::is_default;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// How the connections to an `https://` URL are secured: the table `[tls]`. Keys and certificates are never in a
-/// document; the command line names their files.
+/// TLS settings of the connections to an `https://` URL: the table `[tls]`. Documents never contain keys and
+/// certificates; the command line names their files.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tls {
-    /// Whether a new connection resumes the session of an earlier one where it has a ticket for it. Without that every
-    /// handshake is a full one, as those of users who come for the first time are.
-    #[serde(default, skip_serializing_if = "is_false")]
+    /// Whether a new connection resumes an earlier TLS session if it has a ticket. Otherwise every handshake is a full
+    /// one, like that of a new user.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub resume: bool,
-    /// The oldest version that is spoken.
+    /// The oldest permitted version.
     #[serde(default, skip_serializing_if = "TlsVersion::is_oldest")]
     pub minimum: TlsVersion,
-    /// The server's name: what it is asked for, and what its certificate has to be for; the URL's host if absent.
+    /// The server name that is sent, and that the certificate must be valid for; the URL's host if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sni: Option<String>,
-    /// Whether any certificate will do.
-    #[serde(default, skip_serializing_if = "is_false")]
+    /// Whether any certificate is accepted.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub insecure: bool,
 }
 
@@ -44,72 +45,72 @@ impl TlsVersion {
     }
 }
 
-/// What client and server agreed on in the handshake before a run.
+/// The parameters that client and server negotiated in the handshake before a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TlsSpoken {
     /// Version, like `TLS 1.3`.
     pub version: String,
-    /// Cipher suite, by its name at IANA.
+    /// IANA name of the cipher suite.
     pub cipher_suite: String,
     /// Group of the key exchange, like `X25519`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_exchange: Option<String>,
-    /// The protocol inside, if the server chose one (ALPN): `http/1.1` or `h2`.
+    /// The application protocol, if the server selected one by ALPN: `http/1.1` or `h2`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<String>,
 }
 
-/// Calls that TLS failed, of one kind.
+/// Calls that failed because of one TLS fault.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TlsFailure {
-    /// Why, for scripts.
+    /// Identifier of the fault, for scripts.
     pub reason: TlsFault,
-    /// Why, for people: what happened and what to do next.
+    /// Text for people: what happened and what to do next.
     pub message: String,
-    /// How many calls.
+    /// Number of calls.
     pub calls: u64,
 }
 
-/// The ways a handshake can fail, or a TLS stream can break its rules.
+/// A reason for the failure of a TLS handshake or a TLS stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TlsFault {
-    /// What came is not TLS.
+    /// The server's bytes are not TLS.
     NotTls,
-    /// The certificate's time is over.
+    /// The certificate has expired.
     CertificateExpired,
-    /// The certificate's time has not begun.
+    /// The certificate is not valid yet.
     CertificateNotYetValid,
     /// The certificate is for another name.
     CertificateName,
-    /// Nobody who is trusted has issued the certificate.
+    /// The issuer of the certificate is not trusted.
     CertificateIssuer,
-    /// The certificate is wrong in another way.
+    /// The certificate is invalid for another reason.
     CertificateInvalid,
-    /// No version of TLS that both speak.
+    /// Client and server have no version of TLS in common.
     Version,
-    /// No cipher suite, key exchange or signature that both have.
+    /// Client and server have no cipher suite, key exchange or signature algorithm in common.
     NothingInCommon,
-    /// The server wants a certificate, or another one than it got.
+    /// The server requires a client certificate, or rejected the given one.
     ClientCertificate,
-    /// The server knows no such name.
+    /// The server does not recognise the server name.
     UnknownName,
-    /// The server does not speak the HTTP version that was asked for.
+    /// The server does not support the requested HTTP version.
     Protocol,
-    /// The server gave up, without saying why.
+    /// The server closed the connection by an alert without a specific reason.
     Alert,
-    /// The handshake was not over within the response timeout.
+    /// The handshake did not finish within the response timeout.
     TimedOut,
-    /// The stream ended without its closing message, and nothing else says that the response was whole.
+    /// The stream ended without a close_notify message, and the end of the response is not known otherwise.
     Truncated,
-    /// What came cannot be decrypted, or was changed on its way.
+    /// The received data cannot be decrypted, or was changed in transit.
     Undecryptable,
-    /// The server broke another rule of TLS.
+    /// The server violated the TLS protocol in another way.
     Misbehaved,
 }
 
 impl TlsFault {
-    /// All of them, in order.
+    /// All faults, in order.
     pub const ALL: [TlsFault; 16] = [
         TlsFault::NotTls,
         TlsFault::CertificateExpired,
@@ -129,39 +130,37 @@ impl TlsFault {
         TlsFault::Misbehaved,
     ];
 
-    /// What to do about it.
+    /// What the user can do about the fault.
     pub fn remedy(self) -> &'static str {
         match self {
             TlsFault::NotTls => "if it speaks plain HTTP, write http:// in place of https://",
-            TlsFault::CertificateExpired => "renew it, or give --insecure to load the server all the same",
+            TlsFault::CertificateExpired => "renew it, or use --insecure to load the server anyway",
             TlsFault::CertificateNotYetValid => {
-                "check this host's clock (`date -u`), or give --insecure to load the server all the same"
+                "check this host's clock (`date -u`), or use --insecure to load the server anyway"
             }
-            TlsFault::CertificateName => {
-                "write the URL with a name that the certificate has, say it by --sni NAME, or give --insecure"
-            }
+            TlsFault::CertificateName => "use a name of the certificate in the URL or by --sni NAME, or use --insecure",
             TlsFault::CertificateIssuer => {
-                "give the issuer's certificate by --ca FILE (of a self-signed one itself), have the server send the whole \
-                 chain, or give --insecure"
+                "name the issuer's certificate (a self-signed one itself) by --ca FILE, make the server send the whole \
+                 chain, or use --insecure"
             }
             TlsFault::CertificateInvalid => {
-                "see it with `openssl s_client -connect HOST:PORT -showcerts`, or give --insecure"
+                "show it with `openssl s_client -connect HOST:PORT -showcerts`, or use --insecure"
             }
             TlsFault::Version => {
-                "`openssl s_client -connect HOST:PORT` says which version it speaks; brimful speaks 1.2 and 1.3, and by \
-                 --tls-min 1.3 only that"
+                "`openssl s_client -connect HOST:PORT` shows its version; brimful supports 1.2 and 1.3, with \
+                 --tls-min 1.3 only 1.3"
             }
             TlsFault::NothingInCommon => {
                 "allow an ECDHE suite with AES-GCM or ChaCha20 at the server, and a certificate of RSA, P-256, P-384 or \
                  Ed25519"
             }
-            TlsFault::ClientCertificate => "give one that the server accepts, by --cert FILE --key FILE",
-            TlsFault::UnknownName => "give the name of a site that it has, by --sni NAME or in the URL",
-            TlsFault::Protocol => "give another --http, or switch that version on at the server",
+            TlsFault::ClientCertificate => "name one that the server accepts by --cert FILE --key FILE",
+            TlsFault::UnknownName => "use the name of one of its sites, in the URL or by --sni NAME",
+            TlsFault::Protocol => "use another --http, or enable that version at the server",
             TlsFault::Alert => "see the server's error log",
-            TlsFault::TimedOut => "see what the server is busy with, or raise --timeout",
-            TlsFault::Truncated => "have the server send close_notify, or a Content-Length",
-            TlsFault::Undecryptable => "look for what changes bytes on the way, and at the server's error log",
+            TlsFault::TimedOut => "check what keeps the server busy, or raise --timeout",
+            TlsFault::Truncated => "make the server send close_notify, or a Content-Length",
+            TlsFault::Undecryptable => "look for a proxy that changes bytes, and at the server's error log",
             TlsFault::Misbehaved => "see the server's error log, and `openssl s_client -connect HOST:PORT`",
         }
     }
@@ -174,26 +173,22 @@ impl fmt::Display for TlsFault {
             TlsFault::CertificateExpired => "the server's certificate has expired",
             TlsFault::CertificateNotYetValid => "the server's certificate is not valid yet",
             TlsFault::CertificateName => "the server's certificate is for another name",
-            TlsFault::CertificateIssuer => "the server's certificate was issued by nobody that is trusted here",
+            TlsFault::CertificateIssuer => "the issuer of the server's certificate is not trusted",
             TlsFault::CertificateInvalid => "the server's certificate is not valid",
             TlsFault::Version => "the server speaks no version of TLS that is allowed here",
             TlsFault::NothingInCommon => {
                 "the server has no cipher suite, key exchange or signature in common with brimful"
             }
-            TlsFault::ClientCertificate => "the server wants a client's certificate, or another one",
-            TlsFault::UnknownName => "the server knows no site of this name",
-            TlsFault::Protocol => "the server does not speak the HTTP version that was asked for",
-            TlsFault::Alert => "the server gave the connection up by a TLS alert",
-            TlsFault::TimedOut => "the TLS handshake was not over in time",
-            TlsFault::Truncated => "the TLS stream ended in a response without being closed",
+            TlsFault::ClientCertificate => "the server requires a client certificate, or rejected the given one",
+            TlsFault::UnknownName => "the server does not recognise the server name",
+            TlsFault::Protocol => "the server does not support the requested HTTP version",
+            TlsFault::Alert => "the server closed the connection by a TLS alert",
+            TlsFault::TimedOut => "the TLS handshake did not finish in time",
+            TlsFault::Truncated => "the TLS stream ended within a response, without close_notify",
             TlsFault::Undecryptable => "what the server sent cannot be decrypted",
-            TlsFault::Misbehaved => "the server broke the rules of TLS",
+            TlsFault::Misbehaved => "the server violated the TLS protocol",
         })
     }
-}
-
-pub(crate) fn is_false(flag: &bool) -> bool {
-    !flag
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Units as types, and the way people write them.
+//! Types of units, and their notation.
 //!
 //! Times are whole nanoseconds ([`Nanos`]), rates are events per second ([`Rate`]), sizes are bytes ([`Bytes`]).
 //! On the command line and in documents: durations `500ms 30s 2m 1h`, counts and rates `10k 1.5M`, sizes `64KiB 10MB`.
@@ -9,16 +9,16 @@ use std::ops::{Add, AddAssign, Sub};
 use std::str::FromStr;
 use std::time::Duration;
 
-/// A duration, or an instant counted from the start of a run, in nanoseconds, also where it is
-/// serialized. Subtraction saturates at zero.
+/// A duration, or an instant since the start of a run, in nanoseconds; it is serialised as that number. Subtraction
+/// saturates at zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Nanos(pub u64);
 
-/// When something happened, if it has: an `Option<Nanos>` in half the memory, for what is kept of every call.
+/// The time of an event, if it has happened: an `Option<Nanos>` in half the memory, for the state of each call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Moment(Nanos);
 
-/// Events per second. Finite and not negative when it was parsed.
+/// Events per second. A parsed rate is finite and not negative.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Rate(pub f64);
 
@@ -26,21 +26,21 @@ pub struct Rate(pub f64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bytes(pub u64);
 
-/// A whole number of things, written `1000`, `10k` or `1.5M`.
+/// A whole number, written `1000`, `10k` or `1.5M`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Count(pub u64);
 
 impl Moment {
-    /// It has not happened.
+    /// The event has not happened.
     pub const NONE: Moment = Moment(Nanos::MAX);
 
-    /// When it happened.
+    /// The time of the event, if it has happened.
     #[inline]
     pub fn get(self) -> Option<Nanos> {
         (self != Moment::NONE).then_some(self.0)
     }
 
-    /// It happens now, unless it has before.
+    /// The time of the event, which is set to `now` if it has not happened yet.
     #[inline]
     pub fn get_or_set(&mut self, now: Nanos) -> Nanos {
         if *self == Moment::NONE {
@@ -57,7 +57,7 @@ impl Default for Moment {
 }
 
 impl From<Nanos> for Moment {
-    /// No instant of a run is [`Nanos::MAX`].
+    /// [`Nanos::MAX`], which is no instant of a run, becomes [`Moment::NONE`].
     fn from(at: Nanos) -> Moment {
         Moment(at)
     }
@@ -69,7 +69,7 @@ impl fmt::Debug for Moment {
     }
 }
 
-/// Why a quantity could not be read.
+/// A quantity could not be parsed.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("`{text}` is not a {what}: write it like {example}")]
 pub struct ParseUnitError {
@@ -79,9 +79,9 @@ pub struct ParseUnitError {
 }
 
 impl Nanos {
-    /// The start of the run, or no time at all.
+    /// The start of the run, or a duration of zero.
     pub const ZERO: Nanos = Nanos(0);
-    /// Further away than any run lasts.
+    /// Later than the end of any run.
     pub const MAX: Nanos = Nanos(u64::MAX);
 
     /// Whole microseconds as nanoseconds.
@@ -99,22 +99,22 @@ impl Nanos {
         Nanos(s * 1_000_000_000)
     }
 
-    /// Seconds as nanoseconds, rounded; negative and not-a-number become zero, too large becomes [`Nanos::MAX`].
+    /// Seconds as nanoseconds, rounded. Negative numbers and NaN become zero, too large numbers [`Nanos::MAX`].
     pub fn from_secs_f64(s: f64) -> Nanos {
         Nanos((s * 1e9).round() as u64)
     }
 
-    /// In seconds.
+    /// The time in seconds.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// In microseconds.
+    /// The time in microseconds.
     pub fn as_micros_f64(self) -> f64 {
         self.0 as f64 / 1e3
     }
 
-    /// To three significant digits, for people: `657 µs`, `3 s`.
+    /// The time for people, rounded to three significant digits: `657 µs`, `3 s`.
     pub fn rounded(self) -> String {
         let step = 10_u64.pow(self.0.max(1).ilog10().saturating_sub(2));
         let rounded = Nanos(self.0.saturating_add(step / 2) / step * step);
@@ -122,7 +122,8 @@ impl Nanos {
         format!("{} {unit}", rounded.0 as f64 / divisor as f64)
     }
 
-    /// In the largest unit that keeps the number at or above one, with all its digits, so that it reads back as it was.
+    /// The time in the largest unit in which it is at least one, with all digits, so that parsing it yields the same
+    /// time.
     pub fn exact(self) -> String {
         let (divisor, unit) = self.unit();
         let (whole, rest) = (self.0 / divisor, self.0 % divisor);
@@ -130,7 +131,7 @@ impl Nanos {
         format!("{}{unit}", text.trim_end_matches('0').trim_end_matches('.'))
     }
 
-    /// The largest unit of which there is at least one, in nanoseconds, and its sign.
+    /// The largest unit in which the time is at least one: its nanoseconds and its symbol.
     fn unit(self) -> (u64, &'static str) {
         match self.0 {
             n if n >= 1_000_000_000 => (1_000_000_000, "s"),
@@ -140,7 +141,7 @@ impl Nanos {
         }
     }
 
-    /// The sum, or [`Nanos::MAX`] where it does not fit.
+    /// The sum, at most [`Nanos::MAX`].
     pub fn saturating_add(self, other: Nanos) -> Nanos {
         Nanos(self.0.saturating_add(other.0))
     }
@@ -179,7 +180,7 @@ impl From<Nanos> for Duration {
 }
 
 impl fmt::Display for Nanos {
-    /// In the largest unit that keeps the number at or above one, with at most three decimals: `1.5ms`, `20µs`.
+    /// Writes the time in the largest unit in which it is at least one, with at most three decimals: `1.5ms`, `20µs`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (divisor, unit) = self.unit();
         let text = format!("{:.3}", self.0 as f64 / divisor as f64);
@@ -189,7 +190,8 @@ impl fmt::Display for Nanos {
 
 impl FromStr for Nanos {
     type Err = ParseUnitError;
-    /// `500ms`, `30s`, `2m`, `1h`, also `1m 30s` and `0.5s`; a bare number is refused because its unit is a guess.
+    /// Parses `500ms`, `30s`, `2m`, `1h`, `1m 30s` or `0.5s`. A number without a unit is an error, because its unit
+    /// would be a guess.
     fn from_str(text: &str) -> Result<Nanos, ParseUnitError> {
         let error = || ParseUnitError { text: text.to_owned(), what: "duration", example: "500ms, 30s, 2m or 1h" };
         if let Ok(duration) = humantime::parse_duration(text) {
@@ -211,7 +213,7 @@ impl FromStr for Nanos {
 
 impl FromStr for Rate {
     type Err = ParseUnitError;
-    /// `1000`, `10k`, `1.5M`, and `150/s` for those who write the unit.
+    /// Parses `1000`, `10k` or `1.5M`, optionally with a unit: `150/s`.
     fn from_str(text: &str) -> Result<Rate, ParseUnitError> {
         parse_scaled(text.trim_end_matches("/s")).map(Rate).ok_or_else(|| ParseUnitError {
             text: text.to_owned(),
@@ -223,7 +225,7 @@ impl FromStr for Rate {
 
 impl FromStr for Count {
     type Err = ParseUnitError;
-    /// `1000`, `10k`, `1.5M`.
+    /// Parses `1000`, `10k` or `1.5M`.
     fn from_str(text: &str) -> Result<Count, ParseUnitError> {
         parse_scaled(text).filter(|n| n.fract() == 0.0).map(|n| Count(n as u64)).ok_or_else(|| ParseUnitError {
             text: text.to_owned(),
@@ -235,7 +237,7 @@ impl FromStr for Count {
 
 impl FromStr for Bytes {
     type Err = ParseUnitError;
-    /// `512`, `512B`, `64KiB`, `10MB`: powers of 1024 with an `i`, of 1000 without.
+    /// Parses `512`, `512B`, `64KiB` or `10MB`; prefixes with an `i` are powers of 1,024, others of 1,000.
     fn from_str(text: &str) -> Result<Bytes, ParseUnitError> {
         let error = || ParseUnitError { text: text.to_owned(), what: "size", example: "512, 64KiB or 10MB" };
         let (number, unit) = split_number(text).ok_or_else(error)?;

@@ -1,25 +1,25 @@
-//! URLs as browsers send them: percent-encoding of paths and queries, and host names in ASCII.
+//! Encodes URLs as browsers do: percent-encoding of paths and queries, and ASCII forms of host names.
 //!
 //! Sources: the percent-encode sets of the WHATWG URL Standard (§1.3), Punycode (RFC 3492). An existing `%XX` is kept,
-//! so encoding twice changes nothing. Places of a template, such as `{csv.name}`, are kept as well.
+//! so encoding twice changes nothing. Placeholders of a template, such as `{csv.name}`, are kept as well.
 
 use crate::template::{Piece, parse};
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Which part of a URL a byte belongs to.
+/// The part of a URL that a byte belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     Path,
     Query,
 }
 
-/// Encodes a path and query that a person wrote as a browser does, and drops the fragment.
+/// Encodes a path and query as a browser does, and removes the fragment.
 pub fn encode_target(text: &str) -> Cow<'_, str> {
     if text.bytes().all(is_plain) {
         return Cow::Borrowed(text);
     }
-    // A template with a mistake in it is refused elsewhere, with its place.
+    // A malformed template is reported elsewhere, with the position of the error.
     let pieces = parse(text).unwrap_or_else(|_| vec![Piece::Text(text)]);
     let mut encoded = String::with_capacity(text.len() + 16);
     let mut part = Part::Path;
@@ -39,14 +39,14 @@ pub fn encode_target(text: &str) -> Cow<'_, str> {
     Cow::Owned(encoded)
 }
 
-/// Encodes a path and query that came as bytes, in whatever character set, as a browser does, and drops the fragment.
+/// Encodes a path and query of bytes in any character set as a browser does, and removes the fragment.
 pub fn encode_bytes(bytes: &[u8]) -> String {
     let mut encoded = String::with_capacity(bytes.len());
     encode_into(bytes, &mut Part::Path, &mut encoded);
     encoded
 }
 
-/// Encodes only the bytes that are not ASCII: the rest is sent as it is written.
+/// Encodes only the bytes that are not ASCII, and keeps the others as they are.
 pub fn encode_non_ascii(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return Cow::Borrowed(text);
@@ -58,13 +58,13 @@ pub fn encode_non_ascii(text: &str) -> Cow<'_, str> {
     Cow::Owned(encoded)
 }
 
-/// Whether this is a URL with its scheme and host, and not a path.
+/// Whether this is a URL with scheme and host, as opposed to a path.
 pub fn is_whole_url(target: &str) -> bool {
     ["http://", "https://"].into_iter().any(|scheme| target.len() > scheme.len() && target.starts_with(scheme))
 }
 
-/// The ASCII form of a host name (`xn--bcher-kva.example`), label by label. The name is put into lower case; the rest
-/// of IDNA's mapping is left to the reader of the message in which this form stands.
+/// The ASCII form of a host name (`xn--bcher-kva.example`), label by label. Labels are converted to lower case, but
+/// other mappings of IDNA are not applied: the form is only suggested to the user.
 pub fn ascii_host(host: &str) -> String {
     let label = |label: &str| match label.is_ascii() {
         true => label.to_owned(),
@@ -73,7 +73,7 @@ pub fn ascii_host(host: &str) -> String {
     host.split(['.', '\u{3002}', '\u{ff0e}', '\u{ff61}']).map(label).collect::<Vec<_>>().join(".")
 }
 
-/// Whether a byte is the same in a path and in a query, encoded or not.
+/// Whether a byte is never encoded and has no special meaning, neither in paths nor in queries.
 fn is_plain(byte: u8) -> bool {
     byte.is_ascii_graphic() && !matches!(byte, b'"' | b'#' | b'<' | b'>' | b'^' | b'`' | b'{' | b'}' | b'\'')
 }
@@ -88,7 +88,7 @@ fn is_encoded(byte: u8, part: Part) -> bool {
         }
 }
 
-/// Encodes bytes up to a fragment. Whether there was one.
+/// Encodes bytes up to a fragment; returns whether there was one.
 fn encode_into(bytes: &[u8], part: &mut Part, encoded: &mut String) -> bool {
     for byte in bytes {
         match byte {
@@ -109,7 +109,7 @@ fn push_encoded(byte: u8, encoded: &mut String) {
     let _ = write!(encoded, "%{byte:02X}");
 }
 
-/// A label in Punycode, without its prefix (RFC 3492 §6.3).
+/// Encodes a label in Punycode, without the prefix `xn--` (RFC 3492 §6.3).
 fn punycode(label: &str) -> String {
     const BASE: u64 = 36;
     const T_MIN: u64 = 1;

@@ -1,4 +1,5 @@
-//! The `Workload` document (TOML): the classes of request, their mix and what each sends, and how calls come ([`Load`]).
+//! The `Workload` document (TOML): the request classes with their mix and requests, and the arrivals of calls
+//! ([`Load`]).
 //!
 //! ```toml
 //! [[class]]
@@ -20,8 +21,8 @@
 //! urls = [{ path = "/a.png", weight = 3.0, bytes = 4096 }, { path = "/b.png" }]    # in place of `path`
 //! ```
 //!
-//! In place of `urls` there may be a file of them, a file of requests or a set of files; `class.rs` has these. What such
-//! files hold comes into the document by [`Workload::read_files`]; nothing here reads them by itself.
+//! In place of `urls`, a class may name a file of URLs, a file of requests or a set of files (`class.rs`).
+//! [`Workload::read_files`] loads the contents of such files; nothing else here reads files.
 
 mod class;
 mod expect;
@@ -34,7 +35,7 @@ mod spread;
 
 pub use class::{Order, Target};
 pub use expect::{Expect, Sha256, Statuses};
-pub use file_set::{FileSet, MOST_FILES};
+pub use file_set::{FileSet, MAX_FILES};
 pub use listed::{Contents, LineError, ListedRequest, Rows};
 pub use load::{Load, LoadKind, LogReplay, Stage, Trace};
 pub use popularity::Popularity;
@@ -47,17 +48,17 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The whole document.
+/// The load of a run: its requests and their arrivals.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Workload {
     /// The request classes, at least one.
     #[serde(rename = "class")]
     pub classes: Vec<RequestClass>,
-    /// How calls come; absent where a command line says it, or where it is the command's own business.
+    /// The arrivals of calls; absent if the command line or the command determines them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<Load>,
-    /// How connections to an `https://` URL are secured, where that is not as usual.
+    /// TLS settings of connections to an `https://` URL, if they differ from the defaults.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<Tls>,
 }
@@ -66,41 +67,42 @@ pub struct Workload {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RequestClass {
-    /// Its name in every table and document; unique.
+    /// Unique name of the class, for tables and documents.
     pub name: String,
-    /// Its share of the calls, relative to the other classes' weights.
+    /// Share of the calls, relative to the other classes' weights.
     #[serde(default = "one")]
     pub weight: f64,
     /// HTTP method.
     #[serde(default = "get")]
     pub method: String,
-    /// Path and query; the URL on the command line gives scheme and authority. Left out where there are `urls`. Here, in
-    /// `urls`, in the values of `headers` and in `body`, `{seq}`, `{uuid}`, `{rand:1-500}` and `{csv.COLUMN}` are filled in
-    /// anew for every call.
+    /// Path and query; the URL on the command line provides scheme and authority. Left out if there are `urls`. Here,
+    /// in `urls`, in the values of `headers` and in `body`, every call fills in the placeholders `{seq}`, `{uuid}`,
+    /// `{rand:1-500}` and `{csv.COLUMN}` anew.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub path: String,
-    /// What is asked for in place of one path, each as often as its weight says.
+    /// In place of `path`: URLs, requested in proportion to their weights.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub urls: Vec<Url>,
-    /// In place of `urls`: a file of them, one on a line, each with its weight and its bytes if wanted: `/a.png 3 4096`.
+    /// In place of `urls`: a file of URLs, one per line, each optionally with its weight and its bytes: `/a.png 3
+    /// 4096`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub urls_file: Option<String>,
-    /// In place of `urls`: a file of requests, one JSON object on a line: path, and method, headers, body, class, weight
-    /// and bytes if wanted. Of requests that name a class it has those of this one.
+    /// In place of `urls`: a file of requests, one JSON object per line with a path and optionally method, headers,
+    /// body, class, weight and bytes. If requests name a class, this class has only its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests_file: Option<String>,
     /// A set of files below `path`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file_set: Option<FileSet>,
-    /// How often each of them is asked for, by its place in the list or set: `zipf:0.8`. Where it is absent, their weights
-    /// say so.
+    /// Law of the request frequency of URLs or files by their place in the list or set: `zipf:0.8`. If absent, their
+    /// weights determine it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub popularity: Option<Popularity>,
-    /// In which order those of a list are asked for.
+    /// The order in which the entries of a list are requested.
     #[serde(default, skip_serializing_if = "Order::is_random")]
     pub order: Order,
-    /// A file of comma-separated values for `{csv.COLUMN}`; its first line names the columns. The n-th call of the class
-    /// has the n-th row, and after the last the first comes again.
+    /// A file of comma-separated values for `{csv.COLUMN}`, whose first line names the columns. The n-th call of the
+    /// class uses the n-th row, starting over after the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub csv: Option<String>,
     /// Extra header fields.
@@ -109,14 +111,14 @@ pub struct RequestClass {
     /// Request body.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub body: String,
-    /// A file with the request body, in place of `body`; its path from the working directory. It is sent piece by piece as
-    /// the server takes it, with its size at the start of the run as `Content-Length`.
+    /// In place of `body`: path of a file with the request body, relative to the working directory. It is sent in
+    /// pieces as the server reads them, with its size at the start of the run as `Content-Length`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub body_file: String,
-    /// What an answer has to be like; one that is not is `unexpected`, and a failure.
+    /// Expectations of answers; an answer that does not match is `unexpected`, which is a failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect: Option<Expect>,
-    /// What its files hold, once they were read; no part of what is written.
+    /// Contents of the class's files, once they were read; not serialised.
     #[serde(skip)]
     #[schemars(skip)]
     pub contents: Contents,
@@ -128,24 +130,24 @@ pub struct RequestClass {
 pub struct Url {
     /// Path and query.
     pub path: String,
-    /// Its share of the class's calls, relative to the other URLs' weights.
+    /// Share of the class's calls, relative to the other URLs' weights.
     #[serde(default = "one")]
     pub weight: f64,
-    /// Bytes of the answer's body, where that is known: the size of the file that `brimful fileset` makes.
+    /// Bytes of the answer's body, if known; `brimful fileset` makes files of this size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
 }
 
-/// What is wrong with a workload.
+/// An error in a workload.
 #[derive(Debug, thiserror::Error, PartialEq)]
 pub enum WorkloadError {
-    /// There is nothing to request.
+    /// The workload has no class.
     #[error("the workload has no class: add a [[class]] with a name and a path")]
     Empty,
     /// Two classes share a name.
     #[error("two classes are named `{0}`: give each class a name of its own")]
     DuplicateName(String),
-    /// A weight that no mix can be made of.
+    /// A weight is not a finite number of zero or more, or all weights are zero.
     #[error("class `{name}` has weight {weight}: weights are finite and not negative, and one of them is above zero")]
     BadWeight {
         /// The class.
@@ -161,16 +163,16 @@ pub enum WorkloadError {
         /// The path.
         path: String,
     },
-    /// Several, or none.
+    /// A class has several sources of requests, or none.
     #[error(
         "class `{0}` needs either a `path` or `urls`, or one of `urls_file` and `requests_file`; a `file_set` goes with a \
          `path`"
     )]
     PathOrUrls(String),
-    /// Two bodies.
+    /// A class has two bodies.
     #[error("class `{0}` has both a `body` and a `body_file`: leave out one of them")]
     BodyOrFile(String),
-    /// What a class asks for is said in a way that cannot be.
+    /// The specification of a class is contradictory.
     #[error("class `{name}`: {why}")]
     BadClass {
         /// The class.
@@ -183,18 +185,18 @@ pub enum WorkloadError {
     Unreadable {
         /// The file.
         file: String,
-        /// What the system says.
+        /// The system's error message.
         why: String,
     },
-    /// A file that a class names is wrong.
+    /// A file that a class names is malformed.
     #[error("{file}, {error}")]
     BadFile {
         /// The file.
         file: String,
-        /// Where, and what was expected.
+        /// The position, and what was expected there.
         error: LineError,
     },
-    /// Weights of URLs that nothing can be chosen by.
+    /// A weight of a URL is not a finite number of zero or more, or all weights are zero.
     #[error(
         "class `{name}` has `{path}` with weight {weight}: weights are finite and not negative, and one is above zero"
     )]
@@ -206,10 +208,10 @@ pub enum WorkloadError {
         /// The weight.
         weight: f64,
     },
-    /// A load that cannot be made.
+    /// The load has invalid parameters.
     #[error("{0}")]
     BadLoad(&'static str),
-    /// Sessions that cannot be made.
+    /// The sessions have invalid parameters.
     #[error("{what}: {why}")]
     BadSessions {
         /// The field.
@@ -217,31 +219,31 @@ pub enum WorkloadError {
         /// What is wrong with it.
         why: SpreadError,
     },
-    /// A session that is written out and cannot be made.
-    #[error("session {script} that is written out{place}: {why}")]
+    /// A scripted session is invalid.
+    #[error("scripted session {script}{place}: {why}")]
     BadScript {
-        /// Which, from 1.
+        /// Number of the session, from 1.
         script: usize,
-        /// Which burst and call of it, if it is one of these.
+        /// The burst and the call, if the error is in one.
         place: String,
         /// What is wrong, and what would be right.
         why: String,
     },
-    /// Not a stage.
+    /// A text is not a stage.
     #[error("`{0}` is not a stage: write its length and the rate at its end, like 30s:1000")]
     BadStage(String),
-    /// A class that was asked for by name is not there.
+    /// The workload has no class of the given name.
     #[error("there is no class `{name}`; the classes are: {known}")]
     UnknownClass {
-        /// What was asked for.
+        /// The given name.
         name: String,
-        /// What there is.
+        /// The names of the classes.
         known: String,
     },
 }
 
 impl LoadKind {
-    /// What decides when calls of this workload are due. One that does not say how they come is taken for an open load.
+    /// The kind of load of a workload; open if the workload does not specify its load.
     pub fn of(workload: Option<&Workload>) -> LoadKind {
         workload.and_then(|workload| workload.load.as_ref()).map_or(LoadKind::Open, Load::kind)
     }
@@ -277,7 +279,7 @@ impl Workload {
     /// Checks what the types cannot.
     ///
     /// # Errors
-    /// The first thing that is wrong, with what to do about it.
+    /// The first error, with what to do about it.
     pub fn validate(&self) -> Result<(), WorkloadError> {
         if self.classes.is_empty() {
             return Err(WorkloadError::Empty);
@@ -301,8 +303,8 @@ impl Workload {
         self.validate_scripts()
     }
 
-    /// As documents that are passed on have it: header fields whose values are secret, by their own name or because they are
-    /// among `secret_headers`, say [`MASK`].
+    /// The workload for documents that users pass on: secret values of header fields, by their names or by
+    /// `secret_headers`, are replaced by [`MASK`].
     pub fn without_secrets(mut self, secret_headers: &[String]) -> Workload {
         for (name, value) in self.classes.iter_mut().flat_map(|class| &mut class.headers) {
             if secret::is_header(name, secret_headers) {
@@ -312,16 +314,16 @@ impl Workload {
         self
     }
 
-    /// The classes' shares of the calls, in order, summing to one. Call on a valid workload.
+    /// The classes' shares of the calls, in order; the sum is 1. The workload must be valid.
     pub fn mix(&self) -> Vec<f64> {
         let total: f64 = self.classes.iter().map(|c| c.weight).sum();
         self.classes.iter().map(|c| c.weight / total).collect()
     }
 
-    /// Gives the named classes new weights, as `--mix light=0.7,heavy=0.3` asks; classes not named get none.
+    /// Sets the weights of the named classes, as for `--mix light=0.7,heavy=0.3`, and those of the others to zero.
     ///
     /// # Errors
-    /// [`WorkloadError::UnknownClass`] when a name is not in the document, or what [`Workload::validate`] finds.
+    /// [`WorkloadError::UnknownClass`] if there is no class of a name, or the error of [`Workload::validate`].
     pub fn set_mix(&mut self, mix: &[(String, f64)]) -> Result<(), WorkloadError> {
         for (name, _) in mix {
             if !self.classes.iter().any(|c| &c.name == name) {

@@ -1,37 +1,35 @@
-//! Numbers as people read them on a terminal, and columns that line up.
-//!
-//! What is not known is `-`.
+//! Numbers and aligned columns for terminals. A figure that is not known is shown as `-`.
 
 use brimful_core::{quantity, text};
 use std::cell::Cell;
 
-/// How wide lines are where nobody says how much room there is: in files and pipes, and running text always at most.
+/// Width of lines in files and pipes, and the maximum width of running text.
 pub const WIDTH: usize = 100;
-/// In less room than this nothing can be laid out.
-const NARROWEST: usize = 40;
-/// The names of facts stand in this many columns.
+/// Smallest width that is laid out for.
+const MIN_WIDTH: usize = 40;
+/// Width of the column with the names of facts.
 pub(crate) const NAMES: usize = 12;
 
 thread_local! {
-    static ROOM: Cell<usize> = const { Cell::new(WIDTH) };
+    static CURRENT_WIDTH: Cell<usize> = const { Cell::new(WIDTH) };
 }
 
-/// Has all texts that `body` makes fit into so many columns.
+/// Runs `body` with all texts laid out for this number of columns.
 pub fn at_width<T>(columns: usize, body: impl FnOnce() -> T) -> T {
-    let former = ROOM.replace(columns.max(NARROWEST));
+    let former = CURRENT_WIDTH.replace(columns.max(MIN_WIDTH));
     let result = body();
-    ROOM.set(former);
+    CURRENT_WIDTH.set(former);
     result
 }
 
-/// No line of a table is wider.
+/// The maximum width of a line of a table.
 pub(crate) fn width() -> usize {
-    ROOM.get()
+    CURRENT_WIDTH.get()
 }
 
-/// A figure in the words of `core`'s [`quantity`], or `-`.
-fn known(value: Option<f64>, words: fn(f64) -> String) -> String {
-    value.map_or("-".to_owned(), words)
+/// A figure in one of `core`'s formats ([`quantity`]), or `-` if it is not known.
+fn known(value: Option<f64>, format: fn(f64) -> String) -> String {
+    value.map_or("-".to_owned(), format)
 }
 
 pub(crate) fn number(value: Option<f64>) -> String {
@@ -55,7 +53,7 @@ pub(crate) fn error(value: Option<f64>) -> String {
     known(value, quantity::signed_percent)
 }
 
-/// From one figure to another, with the unit once where it is the same: `8.61 … 9.93 ms`.
+/// An interval between two figures, with the unit written once if both have the same: `8.61 … 9.93 ms`.
 pub(crate) fn interval(low: f64, high: f64, figure: fn(Option<f64>) -> String) -> String {
     let (low, high) = (figure(Some(low)), figure(Some(high)));
     let unit = |text: &str| text.find(' ').map_or(String::new(), |at| text[at..].to_owned());
@@ -63,7 +61,7 @@ pub(crate) fn interval(low: f64, high: f64, figure: fn(Option<f64>) -> String) -
     format!("{short} … {high}")
 }
 
-/// At most `width` characters, the last one a `…` where something was left out: after a word, if one ends in time.
+/// Shortens a text to `width` characters, ending in `…`; it is cut after a word if that keeps at least half of it.
 pub(crate) fn shorten(text: &str, width: usize) -> String {
     match text.char_indices().nth(width.saturating_sub(1)) {
         Some((end, _)) if text.chars().count() > width => {
@@ -75,7 +73,7 @@ pub(crate) fn shorten(text: &str, width: usize) -> String {
     }
 }
 
-/// One column: `gap` spaces before it, then its cells, words to the left and numbers to the right.
+/// One column of a table, `gap` spaces behind the previous one. Words are aligned left, numbers right.
 #[derive(Clone, Copy)]
 pub(crate) struct Column<'a> {
     pub(crate) title: &'a str,
@@ -83,7 +81,7 @@ pub(crate) struct Column<'a> {
     pub(crate) words: bool,
     /// A title above this and the following columns.
     pub(crate) group: Option<&'a str>,
-    /// Says what a row is of, as the first column does.
+    /// Whether the column identifies rows, as the first column does.
     pub(crate) key: bool,
 }
 
@@ -97,35 +95,35 @@ pub(crate) const fn figure<'a>(title: &'a str, gap: usize, group: Option<&'a str
     Column { title, gap, words: false, group, key: false }
 }
 
-/// A column that says what a row is of.
+/// A column that identifies rows.
 pub(crate) const fn key(column: Column<'_>) -> Column<'_> {
     Column { key: true, ..column }
 }
 
-/// Titles and rows, aligned; no line ends in a space. See [`narrow`] for what does not fit.
+/// A table with aligned columns; no line ends in a space. [`narrow`] describes what happens if it does not fit.
 pub(crate) fn table(columns: &[Column<'_>], rows: &[Vec<String>]) -> String {
     narrow(columns.to_vec(), rows.to_vec(), &[])
 }
 
-/// The one rule for tables that do not fit: first go the `dispensable` columns, given by title, as many as it takes. If
-/// that is not enough, all of them stay, and the columns stand in blocks below one another, each beginning with those
-/// that say what the rows are of. Of words, none takes more than half of a line.
+/// A table that is made narrower until it fits. First, `dispensable` columns, given by title, are removed one after
+/// another. If that is not enough, all of them stay, and the columns are arranged in blocks below one another, each of
+/// which begins with the columns that identify rows. Words are shortened to half of a line.
 pub(crate) fn narrow(columns: Vec<Column<'_>>, mut rows: Vec<Vec<String>>, dispensable: &[&str]) -> String {
     for row in &mut rows {
         for (cell, _) in row.iter_mut().zip(&columns).filter(|(_, column)| column.words) {
             *cell = shorten(cell, width() / 2);
         }
     }
-    let mut all: Vec<usize> = (0..columns.len()).collect();
+    let mut shown: Vec<usize> = (0..columns.len()).collect();
     let widths: Vec<usize> = columns.iter().enumerate().map(|(i, column)| width_of(column, i, &rows)).collect();
     let room = |shown: &[usize]| shown.iter().map(|i| columns[*i].gap + widths[*i]).sum::<usize>();
     let fits = |shown: &[usize]| room(shown) <= width() && groups(&columns, &widths, shown).chars().count() <= width();
     for title in [None].into_iter().chain(dispensable.iter().copied().map(Some)) {
-        if let Some(spared) = all.iter().position(|i| title == Some(columns[*i].title)) {
-            all.remove(spared);
+        if let Some(dispensed) = shown.iter().position(|i| title == Some(columns[*i].title)) {
+            shown.remove(dispensed);
         }
-        if fits(&all) {
-            return block(&columns, &widths, &all, &rows);
+        if fits(&shown) {
+            return block(&columns, &widths, &shown, &rows);
         }
     }
     stacked(&columns, fits).iter().map(|shown| block(&columns, &widths, shown, &rows)).collect::<Vec<_>>().join("\n")
@@ -135,8 +133,9 @@ fn width_of(column: &Column<'_>, i: usize, rows: &[Vec<String>]) -> usize {
     let cells = rows.iter().filter_map(|row| row.get(i)).map(|cell| cell.chars().count());
     cells.chain([column.title.chars().count()]).max().unwrap_or(0)
 }
-/// Which columns stand in each block: those that say what the rows are of in all, then as many others as there is room
-/// for. A column without a title belongs to the one before it.
+
+/// The columns of each block: those that identify rows, then as many others as fit. A column without a title stays with
+/// the one before it.
 fn stacked(columns: &[Column<'_>], fits: impl Fn(&[usize]) -> bool) -> Vec<Vec<usize>> {
     let is_key = |i: usize| i == 0 || columns[i].key;
     let keys: Vec<usize> = (0..columns.len()).filter(|i| is_key(*i)).collect();
@@ -158,7 +157,7 @@ fn stacked(columns: &[Column<'_>], fits: impl Fn(&[usize]) -> bool) -> Vec<Vec<u
     if blocks.is_empty() { vec![keys] } else { blocks }
 }
 
-/// The columns of `shown`, below their titles.
+/// A table of the columns `shown`, with titles.
 fn block<'t>(columns: &[Column<'t>], widths: &[usize], shown: &[usize], rows: &'t [Vec<String>]) -> String {
     let line = |cell_of: &dyn Fn(usize) -> &'t str| {
         let padded = shown.iter().map(|&i| {
@@ -176,27 +175,30 @@ fn block<'t>(columns: &[Column<'t>], widths: &[usize], shown: &[usize], rows: &'
     text
 }
 
-/// The titles above the titles, each above the first column of `shown` that it is of.
+/// The line of group titles, each above the first of its columns in `shown`.
 fn groups(columns: &[Column<'_>], widths: &[usize], shown: &[usize]) -> String {
     let group_of = |i: usize| columns[..=i].iter().rev().find_map(|column| column.group).filter(|_| !columns[i].key);
-    let (mut text, mut start, mut former) = (String::new(), 0, None);
+    let mut text = String::new();
+    let mut start = 0;
+    let mut former = None;
     for &i in shown {
         start += columns[i].gap;
         let group = group_of(i);
         if let Some(title) = group.filter(|_| group != former) {
             text = format!("{text:<start$}{title}");
         }
-        (former, start) = (group, start + widths[i]);
+        former = group;
+        start += widths[i];
     }
     text.trim_end().to_owned()
 }
 
-/// A name and what there is to say, in the columns beside the names.
+/// A named fact, with its text in the columns beside the names.
 pub(crate) fn fact(name: &str, text: &str) -> String {
     labelled(name, text, NAMES)
 }
 
-/// The same with so many columns for the names.
+/// A named fact with `names` columns for the name.
 pub(crate) fn labelled(name: &str, text: &str, names: usize) -> String {
     format!("{name:<names$}{}", wrap(text, names).trim_start())
 }
@@ -206,7 +208,7 @@ pub(crate) fn wrap(text: &str, indent: usize) -> String {
     text::wrap(text, indent, width().min(WIDTH))
 }
 
-/// Names come from files: none of them may steer the terminal.
+/// Removes control characters from names that come from files, so that they cannot control the terminal.
 pub(crate) fn harmless(text: &str) -> String {
     text.replace(|c: char| c.is_control() && c != '\n', "")
 }

@@ -1,7 +1,7 @@
-//! The report: the page built from `web/`, with one document inside it, by whose schema the page knows what to draw.
+//! The HTML report: the page built from `web/`, with one document inside it, whose schema tells the page what to draw.
 //!
 //! The page reads the document from an element that browsers do not execute, and shows all of it as text. Inside a
-//! script element only `</script` and `<!--` mean something to an HTML parser, so no `<` is left in the JSON.
+//! script element, HTML parsers interpret only `</script` and `<!--`, so every `<` in the JSON is escaped.
 
 use crate::ReportError;
 use brimful_core::record::Record;
@@ -10,10 +10,10 @@ use flate2::read::DeflateDecoder;
 use serde::Serialize;
 use std::io::Read;
 
-/// As `build.rs` has compressed it.
+/// The page, compressed by `build.rs`.
 const PAGE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/report.html.deflate"));
 
-/// What the page holds where the document goes; `web/vite.config.ts` sees to it that it does so once.
+/// The document replaces this text in the page; `web/vite.config.ts` checks that it occurs exactly once.
 const MARKER: &str = "<!--__BRIMFUL_DOCUMENT__-->";
 
 /// A survey as one self-contained HTML page.
@@ -24,7 +24,7 @@ pub fn html(survey: &Survey) -> Result<String, ReportError> {
     page("survey", survey)
 }
 
-/// A load as one self-contained HTML page. What only programs read, as histograms and what is merged, is left out.
+/// A load as one self-contained HTML page, without the histograms and the account, which only programs read.
 ///
 /// # Errors
 /// [`ReportError`]
@@ -32,7 +32,7 @@ pub fn load(record: &Record) -> Result<String, ReportError> {
     page("record", &Record { hdr: Default::default(), account: None, ..record.clone() })
 }
 
-/// A document of the planner as one self-contained HTML page; `name` is what it is called in errors and in the page.
+/// Any document as one self-contained HTML page; `name` is its name in errors and in the page.
 ///
 /// # Errors
 /// [`ReportError`]

@@ -1,39 +1,39 @@
-//! One run as httperf 0.9 reports it, line by line (httperf(1), "OUTPUT"), for scripts that read that.
+//! One run in the report format of httperf 0.9, line by line (httperf(1), "OUTPUT"), for scripts that parse it.
 //!
-//! What httperf calls a failure of its own host (`fd-unavail` and so on) is what this host had no means for. Failures
-//! that it knows no word for, such as answers that are no HTTP, are `other`.
+//! httperf's failures of its own host (`fd-unavail` and so on) are calls that this host lacked the resources for.
+//! Failures that httperf does not distinguish, such as answers that are not HTTP, are `other`.
 
 use brimful_core::account::Limited;
 use brimful_core::record::{Record, ReplyRate, Summary};
 use std::fmt::Write;
 
-/// What the report says and the Record does not.
+/// Figures of the report that are not in the Record.
 #[derive(Clone, Debug, Default)]
 pub struct Extra {
-    /// Most connection attempts begun within a millisecond.
+    /// Highest number of connection attempts begun within a millisecond.
     pub longest_burst: u32,
-    /// How long connections lasted on which there was a reply.
+    /// Lifetimes of connections with at least one reply.
     pub lifetime_us: Option<Summary>,
-    /// Replies on each of them.
+    /// Mean replies per such connection.
     pub replies_per_connection: f64,
     /// Mean bytes of a reply's head and of its content.
     pub reply_size: (f64, f64),
     /// CPU time in user mode and in the kernel, in seconds.
     pub cpu_s: (f64, f64),
-    /// Of a test of sessions.
+    /// Figures of sessions, if the test has sessions.
     pub sessions: Option<SessionExtra>,
-    /// Descriptors that may be open, where more is to be told: the samples of the reply rate are listed then.
+    /// Limit of open descriptors for a verbose report, which lists the samples of the reply rate as well.
     pub verbose: Option<u64>,
 }
 
-/// What the report says of sessions.
+/// Figures of sessions that are not in the Record.
 #[derive(Clone, Debug, Default)]
 pub struct SessionExtra {
     /// Sessions completed per second, in samples of five seconds.
     pub rate: ReplyRate,
-    /// How long those had lasted that failed.
+    /// Mean time from the start of a failed session to its failure.
     pub fail_time_s: Option<f64>,
-    /// How many had no reply, one, two, and so on.
+    /// Number of sessions with no reply, one, two, and so on.
     pub lengths: Vec<u64>,
 }
 
@@ -51,15 +51,15 @@ fn samples(record: &Record, descriptors: u64) -> String {
     let mut text = format!("httperf: maximum number of open descriptors = {descriptors}\n");
     let whole = usize::try_from(record.reply_rate.samples).unwrap_or(usize::MAX);
     let periods = record.account.iter().flat_map(|account| &account.replies).copied().chain(std::iter::repeat(0));
-    for replies in periods.take(whole.min(MOST_SAMPLES)) {
+    for replies in periods.take(whole.min(MAX_SAMPLES)) {
         // In the paper's periods of five seconds.
         let _ = writeln!(text, "reply-rate = {:<8}", format!("{:.1}", replies as f64 / 5.0));
     }
     text
 }
 
-/// Those of a day.
-const MOST_SAMPLES: usize = 24 * 3600 / 5;
+/// The samples of a day.
+const MAX_SAMPLES: usize = 24 * 3600 / 5;
 
 fn total(record: &Record) -> String {
     let counts = &record.counts;
@@ -139,7 +139,7 @@ fn errors(record: &Record) -> String {
     let limited = record.account.as_ref().map_or_else(Limited::default, |account| account.limited);
     let timed_out = counts.abandoned + counts.timed_out;
     let known = timed_out + counts.refused + counts.reset + limited.descriptors + limited.ports;
-    // What httperf calls a failure of a session is an answer nonetheless.
+    // httperf counts an unexpected answer as a reply, not as an error.
     let all = counts.errors().saturating_sub(counts.unexpected);
     let other = all.saturating_sub(known);
     format!(
@@ -152,7 +152,7 @@ fn errors(record: &Record) -> String {
 fn session_lines(record: &Record, extra: &SessionExtra) -> String {
     let figures = record.sessions.unwrap_or_default();
     let mean = |summary: Option<brimful_core::record::SessionSummary>| summary.map_or(0.0, |summary| summary.mean);
-    // The mean is over all of the test, as httperf has it.
+    // As in httperf, the mean is over the whole test.
     let mean_rate = Some(per(figures.completed as f64, record.duration_s));
     let mut text = rate_line("Session rate [sess/s]", &ReplyRate { mean: mean_rate, ..extra.rate }, 2);
     let _ = writeln!(text, " ({}/{})", figures.completed, figures.started);
@@ -164,13 +164,13 @@ fn session_lines(record: &Record, extra: &SessionExtra) -> String {
     text
 }
 
-/// Mean sizes are whole numbers in httperf's report, in spite of the digit behind the point.
+/// Rounds a mean size down: httperf prints whole numbers of bytes, although with a decimal.
 fn whole(bytes: f64) -> f64 {
-    // What is short of a whole number by rounding alone is one.
+    // A rounding error must not lower a whole number by one.
     (bytes + 1e-9).floor()
 }
 
-/// Milliseconds.
+/// Microseconds as milliseconds.
 fn ms(us: f64) -> f64 {
     us / 1e3
 }

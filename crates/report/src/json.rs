@@ -1,30 +1,30 @@
-//! Documents as JSON for people and scripts: indented, ending in a newline.
+//! Documents as JSON: indented, and ending in a newline.
 
 use crate::ReportError;
 use brimful_core::record::Record;
 use brimful_core::survey::Survey;
 use serde::Serialize;
 
-/// A Record.
+/// A Record as JSON.
 ///
 /// # Errors
-/// When it does not serialize.
+/// If it does not serialize.
 pub fn record(record: &Record) -> Result<String, ReportError> {
     document("Record", record)
 }
 
-/// A survey.
+/// A survey as JSON.
 ///
 /// # Errors
-/// When it does not serialize.
+/// If it does not serialize.
 pub fn survey(survey: &Survey) -> Result<String, ReportError> {
     document("survey", survey)
 }
 
-/// Any document, and its name.
+/// Any document as JSON; `name` is its name in errors.
 ///
 /// # Errors
-/// When it does not serialize.
+/// If it does not serialize.
 pub fn document(name: &'static str, document: &impl Serialize) -> Result<String, ReportError> {
     let json = serde_json::to_string_pretty(document);
     json.map(|json| json + "\n").map_err(|source| ReportError::Json { document: name, source })

@@ -1,8 +1,8 @@
-//! Records, surveys, plans, profiles and what was seen of a server as people read them (terminal text, one
-//! self-contained HTML page) and as scripts do (JSON).
+//! Reports of documents: Records, surveys, plans, profiles and figures of servers as terminal text and as a
+//! self-contained HTML page for people, and as JSON for scripts.
 //!
-//! Texts are laid out for [`WIDTH`] columns, or for as many as [`at_width`] says. Nothing here measures or predicts: the
-//! figures are the document's own.
+//! Texts are laid out for [`WIDTH`] columns, or for the width that [`at_width`] sets. Nothing here measures or
+//! predicts: all figures come from the document.
 #![forbid(unsafe_code)]
 
 mod format;
@@ -15,18 +15,19 @@ pub mod profile;
 pub mod replay;
 pub mod server;
 pub mod survey;
+mod thresholds;
 
 pub use format::{WIDTH, at_width};
 
-/// Why a document could not be written out.
+/// An error of writing a document.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
     /// The document does not serialize.
     #[error("the {document} could not be written as JSON ({source}): report this, with the command line, as a bug")]
     Json {
-        /// Which document.
+        /// The document.
         document: &'static str,
-        /// What serde said.
+        /// The error of serde.
         source: serde_json::Error,
     },
     /// The page inside this program cannot be unpacked.

@@ -1,8 +1,8 @@
-//! One run as text. First what everybody reads: how much was done, what failed, the times, how busy the server was, and
-//! whether any of it can be trusted; last the command worth running next. In between, where they are asked for,
-//! httperf's groups of figures with all times side by side.
+//! The text report of one run. It begins with the main figures (rate, errors, times, the server's utilization, and the
+//! verdict) and ends with a suggested next command. In between, if requested, are httperf's groups of figures with a
+//! table of all times.
 //!
-//! Every figure is the Record's, or a ratio of two of its figures. A dash stands for what was not measured.
+//! Every figure is in the Record, or a ratio of two of its figures. A dash means that a figure was not measured.
 
 mod addresses;
 mod client_limit;

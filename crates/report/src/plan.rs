@@ -1,6 +1,6 @@
-//! What the planner found, as documents and as text: the result structs of `brimful-model` with the model they are of.
+//! The planner's results as documents and as text: the result structs of `brimful-model`, with their model.
 //!
-//! Text is at most 100 columns wide: a sentence, tables, then how it was found and what to beware of.
+//! Text is at most 100 columns wide: a sentence, tables, then methods and caveats.
 
 pub mod calibration;
 pub mod forecast;
@@ -13,12 +13,12 @@ use crate::format::{number, percent, seconds};
 use brimful_core::model::{ClassKind, ModelClass, Scheduling, Station, StationKind};
 use brimful_model::Estimate;
 
-/// Requests per second: `123 req/s`.
+/// A rate in requests per second: `123 req/s`.
 fn requests(rate: f64) -> String {
     number(Some(rate)) + " req/s"
 }
 
-/// What comes of a class: `54.9/s`, or `20 customers`.
+/// The load of a class: `54.9/s`, or `20 customers`.
 fn offered(class: &ModelClass) -> String {
     match class.kind {
         ClassKind::Open => crate::format::rate(class.rate),
@@ -32,7 +32,7 @@ fn offered(class: &ModelClass) -> String {
     }
 }
 
-/// What a station is: `2 × PS`, `FCFS, scv 0.40`, `delay`.
+/// The kind of a station: `2 × PS`, `FCFS, scv 0.40`, `delay`.
 fn kind(station: &Station) -> String {
     if station.kind == StationKind::Delay {
         return "delay".to_owned();
@@ -58,7 +58,7 @@ fn kind(station: &Station) -> String {
     text
 }
 
-/// A figure and half the width of its interval.
+/// A figure and the half width of its interval.
 fn with_half_width(estimate: &Estimate, format: fn(Option<f64>) -> String) -> [String; 2] {
     [format(Some(estimate.value)), format(estimate.ci95_half_width)]
 }

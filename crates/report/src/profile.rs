@@ -1,8 +1,8 @@
-//! The profile of a site's traffic on the terminal: plain text, at most 100 columns wide.
+//! The text report of a profile of a site's traffic, at most 100 columns wide.
 //!
-//! First what matters: how much, when most, what became of the lines, in which format they were, and what is out of the
-//! ordinary. Then arrivals, answers, classes, popularity, burstiness, times, sessions, and the Workload that comes of
-//! it. Names in logs are foreign: each is made fit for a terminal and cut to its column.
+//! It begins with the main facts: volume, peak, lines by outcome, format, and unusual figures. Then follow arrivals,
+//! answers, classes, popularity, burstiness, times, sessions, and the derived workload. Names from logs are not
+//! trusted: each is escaped for the terminal and cut to its column.
 
 mod answers;
 mod arrivals;
@@ -21,17 +21,18 @@ use brimful_core::quantity::{bytes, count, number, percent, rate, small_percent}
 use brimful_core::text::one_line;
 use brimful_core::workload::{Load, SessionArrivals, Workload};
 
-/// So many sources, and formats, are named.
-const MOST_NAMED: usize = 4;
-/// Columns of a name of a file.
-const PATH: usize = 60;
-/// Columns of a field of the first line.
-const SAMPLE: usize = 32;
+/// Highest number of sources, and of formats, that are named.
+const MAX_NAMED: usize = 4;
+/// Maximum width of a name from a log.
+const NAME_WIDTH: usize = 60;
+/// Maximum width of a field of the first line.
+const FIELD_WIDTH: usize = 32;
 
-/// Stands between a number and its unit where lines are broken. Nothing foreign has it: names are made fit first.
+/// Replaces the space between a number and its unit while lines are broken. Names do not contain it, because they are
+/// escaped before.
 const JOINED: char = '\u{1}';
 
-/// What the logs say; ends in a newline.
+/// The profile as text that ends in a newline.
 pub fn text(profile: &Profile) -> String {
     let text = apart([
         first(profile),
@@ -49,7 +50,7 @@ pub fn text(profile: &Profile) -> String {
     harmless(&text.replace(JOINED, " "))
 }
 
-/// The lines that one reads who reads no others.
+/// The main facts.
 fn first(profile: &Profile) -> String {
     let span =
         if profile.arrivals.mean_rate > 0.0 { profile.requests as f64 / profile.arrivals.mean_rate } else { 0.0 };
@@ -59,8 +60,8 @@ fn first(profile: &Profile) -> String {
         lasting(span),
         pace(profile.arrivals.mean_rate),
         bytes(profile.bytes as f64),
-        foreign(&profile.from, PATH),
-        foreign(&profile.to, PATH),
+        foreign(&profile.from, NAME_WIDTH),
+        foreign(&profile.to, NAME_WIDTH),
     );
     wrap(&what, 0)
         + &said("peak", &peak(profile))
@@ -80,14 +81,14 @@ fn peak(profile: &Profile) -> String {
         "{}{over_mean}, in {} from {}{}; busiest minute {}, busiest second {} requests",
         pace(peak.rate),
         lasting(peak.seconds as f64),
-        foreign(&peak.from, PATH),
+        foreign(&peak.from, NAME_WIDTH),
         if peak.given { " (as given)" } else { "" },
         count(arrivals.busiest_minute),
         count(arrivals.busiest_second)
     )
 }
 
-/// The account of the lines, whole even where nothing is wrong.
+/// Lines by outcome, including outcomes of no line.
 fn lines(profile: &Profile) -> String {
     let lines = &profile.lines;
     let [read, parsed, malformed, filtered] = [lines.read, lines.parsed, lines.malformed, lines.filtered].map(count);
@@ -99,27 +100,28 @@ fn lines(profile: &Profile) -> String {
 }
 
 fn format(profile: &Profile) -> String {
-    let shown = |name: &str, share: f64| format!("{} {}", foreign(name, PATH), percent(share));
+    let shown = |name: &str, share: f64| format!("{} {}", foreign(name, NAME_WIDTH), percent(share));
     let formats = match profile.formats.as_slice() {
-        [] => foreign(&profile.format, PATH),
+        [] => foreign(&profile.format, NAME_WIDTH),
         formats => some(formats.iter().map(|format| shown(&format.name, format.share)).collect()),
     };
-    let sources = some(profile.sources.iter().map(|source| foreign(&source.path, PATH)).collect());
+    let sources = some(profile.sources.iter().map(|source| foreign(&source.path, NAME_WIDTH)).collect());
     let formats = if formats.is_empty() { "-".to_owned() } else { formats };
     if sources.is_empty() { formats } else { format!("{formats}; from {sources}") }
 }
 
-/// What the first line was taken for, field by field.
+/// The parsed fields of the first line.
 fn sample(profile: &Profile) -> String {
-    let field = |field: &FieldSample| format!("{} {}", foreign(&field.field, SAMPLE), foreign(&field.value, SAMPLE));
+    let field =
+        |field: &FieldSample| format!("{} {}", foreign(&field.field, FIELD_WIDTH), foreign(&field.value, FIELD_WIDTH));
     let fields: Vec<String> = profile.format_sample.iter().map(field).collect();
     if fields.is_empty() { String::new() } else { said("read as", &fields.join(", ")) }
 }
 
-/// The first names of a list, and how many there are more.
+/// The first names of a list, and the number of the others.
 fn some(mut names: Vec<String>) -> String {
-    let more = names.len().saturating_sub(MOST_NAMED);
-    names.truncate(MOST_NAMED);
+    let more = names.len().saturating_sub(MAX_NAMED);
+    names.truncate(MAX_NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     names.join(", ") + &more
 }
@@ -134,23 +136,25 @@ fn workload(profile: &Profile) -> String {
     }
 }
 
-/// A Workload in a line: `4 classes, poisson at 12.3/s`.
+/// A workload in one line: `4 classes, poisson at 12.3/s`.
 fn described(workload: &Workload) -> String {
     let classes = match workload.classes.len() {
         1 => "1 class".to_owned(),
         n => format!("{n} classes"),
     };
     let load = workload.load.as_ref().map(|load| match load {
-        Load::Open { rate: per_s, arrivals } => format!("{} at {}", foreign(arrivals, PATH), pace(per_s.0)),
-        Load::Stages { stages, arrivals, .. } => format!("{} in {} stages", foreign(arrivals, PATH), stages.len()),
-        Load::Trace(trace) => format!("the instants of {}", foreign(&trace.file, PATH)),
-        Load::Log(log) => format!("the requests of {}", foreign(&log.files.join(", "), PATH)),
+        Load::Open { rate: per_s, arrivals } => format!("{} at {}", foreign(arrivals, NAME_WIDTH), pace(per_s.0)),
+        Load::Stages { stages, arrivals, .. } => {
+            format!("{} in {} stages", foreign(arrivals, NAME_WIDTH), stages.len())
+        }
+        Load::Trace(trace) => format!("the instants of {}", foreign(&trace.file, NAME_WIDTH)),
+        Load::Log(log) => format!("the requests of {}", foreign(&log.files.join(", "), NAME_WIDTH)),
         Load::Closed { clients, think } => format!("{} clients who think {think}", count(*clients)),
         Load::SClients { attempts } => format!("{} connection attempts under way", count(*attempts)),
         Load::Sessions(sessions) => {
             let come = match &sessions.comes {
                 SessionArrivals::Open { rate: per_s, arrivals } => {
-                    format!("{} at {}", foreign(arrivals, PATH), pace(per_s.0))
+                    format!("{} at {}", foreign(arrivals, NAME_WIDTH), pace(per_s.0))
                 }
                 SessionArrivals::Closed { users, .. } => format!("of {} users", count(*users)),
             };
@@ -160,11 +164,11 @@ fn described(workload: &Workload) -> String {
     [Some(classes), load].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// The first lines that are not of the format, and what was expected where.
+/// The first malformed lines, with what was expected at which position.
 fn malformed(profile: &Profile) -> String {
     let line = |line: &MalformedLine| {
         let MalformedLine { line: number, column, .. } = line;
-        let place = format!("{}:{number}:{column}", foreign(&line.file, PATH));
+        let place = format!("{}:{number}:{column}", foreign(&line.file, NAME_WIDTH));
         let expected = format!("{place}: expected {}", foreign_words(&line.expected));
         let shown = foreign(&line.text, 80);
         let shown = shown.trim_end();
@@ -179,34 +183,34 @@ fn malformed(profile: &Profile) -> String {
     head + &shown.iter().map(line).collect::<String>()
 }
 
-/// What was not read, and what to beware of.
+/// Sources that were not read to the end, and caveats.
 fn notes(profile: &Profile) -> String {
     let cut = profile.sources.iter().filter_map(|source| {
         let why = source.cut_short.as_ref()?;
-        let text = format!("{} was not read to its end: {}", foreign(&source.path, PATH), foreign_words(why));
+        let text = format!("{} was not read to its end: {}", foreign(&source.path, NAME_WIDTH), foreign_words(why));
         Some(said("beware", &text))
     });
     let notes = profile.notes.iter().map(|note| foreign_words(note)).filter(|note| !note.is_empty());
     cut.chain(notes.map(|note| said("beware", &note))).collect()
 }
 
-/// The parts that there are, with a blank line between them.
+/// Joins the non-empty parts with blank lines.
 fn apart<const N: usize>(parts: [String; N]) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
-/// A foreign name in so many columns.
+/// A name from a log, escaped and shortened to a width.
 fn foreign(name: &str, width: usize) -> String {
     shorten(&one_line(name), width)
 }
 
-/// A sentence that may have foreign names in it: its words are no longer than a line.
+/// A sentence that may contain names from logs, escaped and with words no longer than a line.
 fn foreign_words(text: &str) -> String {
     let text = one_line(text);
-    text.split_whitespace().map(|word| shorten(word, PATH)).collect::<Vec<_>>().join(" ")
+    text.split_whitespace().map(|word| shorten(word, NAME_WIDTH)).collect::<Vec<_>>().join(" ")
 }
 
-/// A fact whose numbers stay with their units.
+/// A fact, wrapped without breaking lines between a number and its unit.
 fn said(name: &str, text: &str) -> String {
     const UNITS: [&str; 12] = ["%", "B", "kB", "MB", "GB", "s", "ms", "µs", "min", "h", "days", "day"];
     let mut joined = String::with_capacity(text.len());
@@ -221,12 +225,12 @@ fn said(name: &str, text: &str) -> String {
     fact(name, &joined)
 }
 
-/// Requests per second, or per hour where that is more telling.
+/// A rate per second, or per hour if it is low.
 fn pace(per_s: f64) -> String {
     if per_s == 0.0 || per_s >= 0.0995 { rate(per_s) } else { number(3600.0 * per_s) + "/h" }
 }
 
-/// `2 days 3 h`, `1 h`, `1 h 30 min`, `45 s`: the two largest units, which are enough to tell a span.
+/// A duration in its two largest units: `2 days 3 h`, `1 h`, `1 h 30 min`, `45 s`.
 fn lasting(seconds: f64) -> String {
     const UNITS: [(f64, &str, &str); 3] = [(86_400.0, "day", "days"), (3600.0, "h", "h"), (60.0, "min", "min")];
     if !seconds.is_finite() {

@@ -1,54 +1,53 @@
-//! A log that was replayed twice, as it was and at a constant rate: side by side, and in a sentence what its bursts
-//! cost the server (Menascé, Almeida & Dowdy 1999, §6; Banga & Druschel 1997).
+//! The report of a log that was replayed twice, with its bursts and at a constant rate: a table of both runs, and a
+//! sentence on the cost of bursts (Menascé, Almeida & Dowdy 1999, §6; Banga & Druschel 1997).
 //!
-//! A ratio is the figure as logged over the flat one. It has a 95 % interval where both figures have one: half widths
-//! h₁, h₂ of means m₁, m₂ make that of ln(m₁/m₂) = √((h₁/m₁)² + (h₂/m₂)²), the delta method (Casella & Berger,
-//! *Statistical Inference*, 2002, §5.5.4). The runs are apart in time, so their errors are taken for independent.
+//! A ratio is the figure as logged divided by the flattened one. It has a 95 % confidence interval if both figures have
+//! one. With half widths h₁, h₂ of means m₁, m₂, the half width of ln(m₁/m₂) is √((h₁/m₁)² + (h₂/m₂)²) by the delta
+//! method (Casella & Berger, *Statistical Inference*, 2002, §5.5.4). The runs are at different times, so their errors
+//! are assumed to be independent.
 
 use crate::format::{fact, figure, interval, number, percent, rate, seconds, table, words};
+use crate::thresholds::MIN_DIFFERENCE;
 use brimful_core::quantity;
 use brimful_core::record::{Interval, Record, Summary, Verdict};
 use serde::Serialize;
 
-/// Shares of calls that fail may differ by so much without a word.
-const SAME_SHARE: f64 = 0.01;
-
-/// Both Records, and how they compare.
+/// Both Records and their comparison.
 #[derive(Debug, Serialize)]
 pub struct Pair<'a> {
-    /// With the log's bursts.
+    /// The replay with the log's bursts.
     pub as_logged: &'a Record,
-    /// The same calls at a constant rate.
+    /// The replay of the same calls at a constant rate.
     pub flattened: &'a Record,
-    /// What the difference is.
+    /// The comparison of the two.
     pub comparison: Comparison,
 }
 
-/// How two replays compare.
+/// The comparison of two replays.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
-    /// Whether both can be trusted; otherwise the difference may be the generator's.
+    /// Whether both runs are valid; otherwise the generator may have caused the difference.
     pub valid: bool,
-    /// Figure by figure.
+    /// The compared figures.
     pub figures: Vec<Figure>,
-    /// In a sentence.
+    /// The cost of bursts, in a sentence.
     pub verdict: String,
 }
 
-/// One figure of both.
+/// One figure of both replays.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Figure {
-    /// Which one; with its unit where it has one: `per second`, `s`.
+    /// Name of the figure, with its unit if it has one: `per second`, `s`.
     pub figure: &'static str,
-    /// With the log's bursts.
+    /// Its value with the log's bursts.
     pub as_logged: Option<f64>,
-    /// At a constant rate.
+    /// Its value at a constant rate.
     pub flattened: Option<f64>,
-    /// The first over the second.
+    /// `as_logged` divided by `flattened`.
     pub ratio: Option<f64>,
-    /// Ends of the ratio's 95 % interval, where both figures have one.
+    /// The ratio's 95 % confidence interval, if both figures have one.
     pub ratio_ci95: Option<[f64; 2]>,
-    /// How it is shown.
+    /// The unit that it is shown in.
     #[serde(skip)]
     unit: Unit,
 }
@@ -60,11 +59,11 @@ enum Unit {
     Seconds,
 }
 
-/// A figure, and half the width of its interval.
+/// A figure and the half width of its confidence interval.
 type Measured = (Option<f64>, Option<f64>);
 
 impl<'a> Pair<'a> {
-    /// Compares them.
+    /// Compares two replays.
     pub fn new(as_logged: &'a Record, flattened: &'a Record) -> Pair<'a> {
         let of = |name, unit, measured: fn(&Record) -> Measured| {
             Figure::new(name, unit, measured(as_logged), measured(flattened))
@@ -141,11 +140,11 @@ impl Comparison {
         }
     }
 
-    /// Where bursts took calls from the server that it can do at a constant rate.
+    /// A clause if fewer calls were completed with bursts than at a constant rate.
     fn throughput(&self) -> Option<String> {
         let completed = self.figure("completed")?;
         let (first, second) = completed.as_logged.zip(completed.flattened)?;
-        (first < (1.0 - SAME_SHARE) * second).then(|| {
+        (first < (1.0 - MIN_DIFFERENCE) * second).then(|| {
             format!(
                 "bursts cost throughput: {} were completed, and {} of the same calls at a constant rate",
                 quantity::rate(first),
@@ -157,7 +156,7 @@ impl Comparison {
     fn failures(&self) -> Option<String> {
         let failed = self.figure("failed")?;
         let (first, second) = failed.as_logged.zip(failed.flattened)?;
-        (first > second + SAME_SHARE).then(|| {
+        (first > second + MIN_DIFFERENCE).then(|| {
             let (first, second) = (quantity::percent(first), quantity::percent(second));
             format!("{first} of the calls failed with bursts, {second} without")
         })
@@ -191,7 +190,7 @@ impl Comparison {
     }
 }
 
-/// The comparison for people; ends in a newline.
+/// The comparison as text that ends in a newline.
 pub fn text(pair: &Pair<'_>) -> String {
     let columns =
         [words("", 0), figure("as logged", 2, None), figure("flattened", 2, None), figure("ratio (95 %)", 2, None)];
@@ -228,7 +227,7 @@ fn failed(record: &Record) -> Option<f64> {
     (calls > 0.0).then(|| record.counts.errors() as f64 / calls)
 }
 
-/// Of whole stretches, as the last one may be shorter.
+/// The highest throughput of an interval. The last interval may be incomplete, so its rate is a lower bound.
 fn busiest(intervals: &[Interval]) -> Option<f64> {
     let rates = intervals.iter().filter(|interval| interval.length_s > 0.0);
     rates.map(|interval| interval.completed as f64 / interval.length_s).max_by(f64::total_cmp)

@@ -1,7 +1,7 @@
-//! What was seen of a server, as text: in a few lines, or every figure under its name.
+//! The monitor's figures of a server as text: a digest of a few lines, or every figure with its name.
 //!
-//! The names are those of the `server` object (`schema/server.schema.json`). A dash stands for what is not known; the
-//! sources at the end say why.
+//! The names are those of the `server` object (`schema/server.schema.json`). A dash means that a figure is not known;
+//! the sources at the end say why.
 
 mod groups;
 mod layout;
@@ -22,7 +22,7 @@ use brimful_core::text::one_line;
 use groups::{connections, kernel, network, process};
 use layout::{facts, seconds};
 
-/// The main figures: what each is about, and the figures in words.
+/// The main figures in words, each with its subject.
 pub fn digest(server: &Server) -> Vec<(&'static str, String)> {
     let Server { kernel, process, network, connections, .. } = server;
     let mut lines = vec![("CPU", kernel.cpu.map_or("not known".to_owned(), |cpu| cpu_in_words(&cpu, &kernel.cores)))];
@@ -45,11 +45,11 @@ pub fn digest(server: &Server) -> Vec<(&'static str, String)> {
     lines.extend(server.module.iter().flat_map(module::in_words).map(|words| ("requests", words)));
     lines.extend(server.requests.iter().flat_map(sockets::in_words).map(|words| ("sockets", words)));
     lines.extend(server.host_probe.map(|probe| ("host", probe_in_words(&probe) + " when the watch began")));
-    // Others have chosen the names in it.
+    // The names in it are not trusted.
     lines.into_iter().map(|(what, words)| (what, one_line(&words).into_owned())).collect()
 }
 
-/// How fast a host is: `2,310 million operations/s, 25.3 million memory reads/s`.
+/// The speed of a host: `2,310 million operations/s, 25.3 million memory reads/s`.
 pub fn probe_in_words(probe: &HostProbe) -> String {
     let HostProbe { arithmetic_mops, memory_mreads } = *probe;
     format!("{} million operations/s, {} million memory reads/s", number(arithmetic_mops), number(memory_mreads))
@@ -90,7 +90,7 @@ fn network_in_words(network: &Network) -> Option<String> {
     Some(format!("{received}/s received, {sent}/s sent{again}"))
 }
 
-/// Every figure under its name, ending in a newline. The course is left out.
+/// Every figure with its name, without intervals; ends in a newline.
 pub fn text(server: &Server) -> String {
     let mut groups = kernel(&server.kernel);
     groups.extend(process(&server.process));

@@ -1,8 +1,8 @@
-//! The survey on the terminal: plain text, at most 100 columns wide.
+//! The text report of a survey, at most 100 columns wide.
 //!
-//! A reader sees what calibration saw, what was predicted of each held-out level beside what was then measured, what
-//! became of the server beyond its capacity, and what follows. Throughput below saturation is what was offered, so it
-//! stands only where it is news.
+//! It shows the calibration levels, the predictions and measurements of the held-out levels, the levels beyond the
+//! server's capacity, and the conclusions. Below saturation, throughput equals the offered load, so it is shown only
+//! where it differs.
 
 mod conclusion;
 mod levels;
@@ -13,7 +13,7 @@ use brimful_core::survey::{Demand, ProgramDemand, Survey};
 use conclusion::conclusion;
 use levels::{calibration, held_out, past_saturation, what_if};
 
-/// What was found, level by level and in sum; ends in a newline.
+/// The survey as text that ends in a newline.
 pub fn text(survey: &Survey) -> String {
     let parts = [
         wrap(&survey.headline, 0),
@@ -50,7 +50,7 @@ fn demand(demand: &Demand) -> Vec<String> {
     ]
 }
 
-/// Where a call's CPU time goes, if that is not one program.
+/// CPU time of a call by program, if there are several programs.
 fn programs(programs: &[ProgramDemand]) -> String {
     const COLUMNS: [Column<'static>; 5] = [
         words("program", 0),

@@ -127,7 +127,7 @@ impl Generators {
         let tls_spoken = tls.as_deref().map_or(Ok(None), |tls| endpoint.check(tls, LOOK.1))?;
         let mut workload = like.workload.clone();
         for class in &mut workload.classes {
-            class.ask_for(&endpoint.path);
+            class.set_path(&endpoint.path);
             class.expect = None;
         }
         let plan = RunPlan {

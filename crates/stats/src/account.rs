@@ -1,6 +1,5 @@
-//! All that one shard saw of its calls, or several shards once they are merged: whole numbers only, so that merging is
-//! exact, associative and commutative, and a Record derived from the merged Account is the one that a single shard with
-//! all the calls would have given.
+//! The observations of one shard, or of several shards after a merge. They are whole numbers, so merging is exact,
+//! associative and commutative, and the merged Account yields the same Record as a single shard with all the calls.
 //!
 //! Counts and times are kept per class; the totals are their sum when a Record is derived.
 
@@ -8,7 +7,7 @@ use crate::answers::AnswerTimes;
 use crate::batch::BatchMeans;
 use crate::distribution::Distribution;
 use crate::error::{StatsError, Unlike};
-use crate::histogram::MOST;
+use crate::histogram::MAX_COUNT;
 use crate::http2_errors::Http2Errors;
 use crate::redirects::RedirectTally;
 use crate::reply_rate::ReplySampler;
@@ -20,39 +19,39 @@ use brimful_core::counts::Counts;
 use brimful_core::{Nanos, TlsFault};
 use std::collections::BTreeMap;
 
-/// What was seen of the calls of a run.
+/// The observations of the calls of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Account {
-    /// How long load was to be offered; [`Nanos::MAX`] when that was not known beforehand.
+    /// Planned length of the offered window; [`Nanos::MAX`] if it is not known before the run.
     pub(crate) window: Nanos,
-    /// By [`ClassId`](brimful_core::ClassId).
+    /// One tally per class, indexed by [`ClassId`](brimful_core::ClassId).
     pub(crate) classes: Vec<Tally>,
-    /// By the server's addresses, in the order in which they were told of; empty where they are not told apart. Only counts
-    /// and response times.
+    /// One tally per address of the server, in the order of `on_address`, with counts and response times only; empty if
+    /// the server has one address.
     pub(crate) addresses: Vec<Tally>,
     pub(crate) connect_time: Distribution,
-    /// Absent where there is no TLS.
+    /// Absent without TLS.
     pub(crate) handshake_time: Option<Distribution>,
-    /// Calls that TLS failed, by why.
+    /// Calls that failed because of TLS, by fault.
     pub(crate) tls_faults: BTreeMap<TlsFault, u64>,
-    /// Error codes that a server of HTTP/2 sent.
+    /// HTTP/2 error codes that the server sent.
     pub(crate) http2_errors: Http2Errors,
     pub(crate) completed_in_window: u64,
-    /// What this host lacked.
+    /// Calls that this host lacked the resources for.
     pub(crate) limited: Limited,
     pub(crate) series: Series,
     pub(crate) replies: ReplySampler,
     pub(crate) batches: BatchMeans,
-    /// Absent where there are none.
+    /// Absent if the workload has no sessions.
     pub(crate) sessions: Option<SessionTally>,
-    /// Absent where redirects are not followed.
+    /// Absent if the run does not follow redirects.
     pub(crate) redirects: Option<RedirectTally>,
 }
 
 impl Account {
-    /// Nothing seen yet, of a run with these classes, at least one, that offers load for `window` ([`Nanos::MAX`] when that
-    /// is not known beforehand). All memory is taken and touched here: 3.5 MB, and 1.1 MB per class. Only the first answer
-    /// of a status class other than 2xx takes more: 0.6 MB.
+    /// An empty Account of a run with these classes, at least one, that offers load for `window` ([`Nanos::MAX`] if
+    /// that is not known before the run). All memory is allocated and touched here: 3.5 MB, and 1.1 MB per class.
+    /// Later, only the first answer of a status class other than 2xx allocates: 0.6 MB.
     pub fn new(classes: &[String], window: Nanos) -> Account {
         Account {
             window,
@@ -72,28 +71,28 @@ impl Account {
         }
     }
 
-    /// The same of a load of sessions, with the memory for them: 2.2 MB.
+    /// Allocates the memory for a load of sessions: 2.2 MB.
     #[must_use]
     pub fn of_sessions(self) -> Account {
         Account { sessions: Some(SessionTally::default()), ..self }
     }
 
-    /// The same of a load that follows redirects. Calls of the class beyond the last are those that follow one: they are
-    /// part of no total.
+    /// Allocates the memory for a run that follows redirects. Calls that follow a redirect have the class after the
+    /// last; no total includes them.
     #[must_use]
     pub fn of_redirects(self) -> Account {
         Account { redirects: Some(RedirectTally::new()), ..self }
     }
 
-    /// Whether calls of this class are the schedule's, and not such as follow redirects.
+    /// Whether calls of this class are scheduled, as opposed to calls that follow redirects.
     pub(crate) fn schedules(&self, class: u16) -> bool {
         usize::from(class) < self.classes.len()
     }
 
-    /// Where calls of a class are counted.
+    /// The tally of a class.
     ///
     /// # Panics
-    /// When there is no such class.
+    /// If there is no such class.
     pub(crate) fn tally(&mut self, class: u16) -> &mut Tally {
         let class = usize::from(class);
         if class >= self.classes.len()
@@ -104,7 +103,7 @@ impl Account {
         &mut self.classes[class]
     }
 
-    /// Where the calls that go to this address are counted, in the order of first mention.
+    /// The tally of an address; a new one is appended for a new address.
     fn address(&mut self, address: &str) -> &mut Tally {
         let place = self.addresses.iter().position(|tally| tally.name == address).unwrap_or(self.addresses.len());
         if place == self.addresses.len() {
@@ -113,26 +112,26 @@ impl Account {
         &mut self.addresses[place]
     }
 
-    /// Takes the memory for these addresses, in this order, unless it has that.
-    pub(crate) fn tell_apart(&mut self, addresses: &[String]) {
+    /// Allocates tallies for those of these addresses, in this order, that have none yet.
+    pub(crate) fn allocate_addresses(&mut self, addresses: &[String]) {
         for address in addresses.iter().skip(self.addresses.len()) {
             self.addresses.push(Tally { answers: AnswerTimes::new(), ..Tally::none(address) });
         }
     }
 
-    /// The same of a load by TLS, with the memory for its handshakes.
+    /// Allocates the memory for the TLS handshakes of a run.
     #[must_use]
     pub fn of_tls(self) -> Account {
         Account { handshake_time: Some(Distribution::new()), ..self }
     }
 
-    /// The same with the course of the run in intervals of about this length from the start ([`Series::every`]).
+    /// Sets the initial length of intervals to about `length` ([`Series::every`]).
     #[must_use]
     pub fn in_intervals(self, length: Nanos) -> Account {
         Account { series: Series::every(length), ..self }
     }
 
-    /// What became of the calls, all classes together.
+    /// Calls of all classes by outcome.
     pub fn counts(&self) -> Counts {
         self.classes.iter().fold(Counts::default(), |mut sum, tally| {
             add(&mut sum, &tally.counts);
@@ -140,16 +139,16 @@ impl Account {
         })
     }
 
-    /// What both have seen.
+    /// Merges two Accounts.
     ///
     /// # Errors
-    /// When they cannot be of one run: nothing is merged then.
+    /// If they cannot belong to one run; nothing is merged then.
     pub fn merge(mut self, other: Account) -> Result<Account, Unlike> {
-        self.take_in(&other)?;
+        self.merge_from(&other)?;
         Ok(self)
     }
 
-    pub(crate) fn take_in(&mut self, other: &Account) -> Result<(), Unlike> {
+    pub(crate) fn merge_from(&mut self, other: &Account) -> Result<(), Unlike> {
         self.check(other.window, other.classes.iter().map(|tally| &tally.name))?;
         for (tally, theirs) in self.classes.iter_mut().zip(&other.classes) {
             tally.merge(theirs);
@@ -167,14 +166,14 @@ impl Account {
         Ok(())
     }
 
-    /// Everything that [`Account::pack`] wrote, without an Account of it: that would be 25 MB of hardly used counters
-    /// for twenty classes.
+    /// Merges a packed Account without unpacking it, which would take 25 MB of mostly unused counters for twenty
+    /// classes.
     pub(crate) fn add(&mut self, packed: &PackedAccount) -> Result<(), AddError> {
         self.check(window(packed), packed.classes.iter().map(|class| &class.name))?;
         let Limited { descriptors, ports, memory, bodies } = packed.limited;
         let faults = packed.tls_faults.values().copied();
         let counts = [packed.completed_in_window, descriptors, ports, memory, bodies];
-        if counts.into_iter().chain(faults).any(|count| count > MOST) {
+        if counts.into_iter().chain(faults).any(|count| count > MAX_COUNT) {
             return Err(StatsError::Damaged("more calls than any run has".to_owned()).into());
         }
         for (tally, theirs) in self.classes.iter_mut().zip(&packed.classes) {
@@ -199,7 +198,7 @@ impl Account {
         Ok(())
     }
 
-    /// Whether it can be of one run with what has this window and these classes.
+    /// Checks that an Account with this window and these classes can belong to the same run.
     fn check<'a>(&self, window: Nanos, classes: impl Iterator<Item = &'a String> + Clone) -> Result<(), Unlike> {
         if !self.classes.iter().map(|tally| &tally.name).eq(classes.clone()) {
             return Err(Unlike::Classes(self.class_names(), classes.cloned().collect()));
@@ -221,8 +220,8 @@ impl Account {
         self.limited.bodies += limited.bodies;
     }
 
-    /// Forgets everything, and keeps all memory, the lengths of intervals and batches among it: what is seen next is
-    /// merged with what was seen before, where those are no shorter.
+    /// Clears all observations and keeps the memory. Intervals and batches keep their lengths, because later
+    /// observations are merged with earlier ones, whose intervals and batches are not shorter.
     pub(crate) fn clear(&mut self) {
         self.classes.iter_mut().for_each(Tally::clear);
         self.addresses.iter_mut().for_each(Tally::clear);
@@ -239,7 +238,7 @@ impl Account {
         self.redirects.iter_mut().for_each(RedirectTally::clear);
     }
 
-    /// As the Record holds it.
+    /// The serialised form for a Record.
     pub fn pack(&self) -> PackedAccount {
         let (interval_s, intervals) = self.series.pack();
         let (batch_ns, batches) = self.batches.pack();
@@ -263,10 +262,10 @@ impl Account {
         }
     }
 
-    /// Reads what [`Account::pack`] wrote, exactly.
+    /// Reads the output of [`Account::pack`] exactly.
     ///
     /// # Errors
-    /// When it is anything else.
+    /// If it is not such output.
     pub fn unpack(packed: &PackedAccount) -> Result<Account, StatsError> {
         let window = window(packed);
         if packed.classes.is_empty() {
@@ -357,8 +356,6 @@ mod tests {
             let said = format!("their classes differ (light, heavy and {names}); merge runs of one workload");
             assert_eq!(unlike(account(other, 10)), said);
         }
-        assert!(
-            unlike(account(&["light", "heavy"], 20)).starts_with("they were to last differently long (10s and 20s)")
-        );
+        assert!(unlike(account(&["light", "heavy"], 20)).starts_with("their planned durations differ (10s and 20s)"));
     }
 }

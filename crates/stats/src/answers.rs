@@ -1,5 +1,5 @@
-//! Times of whole responses by status class, so that fast errors cannot pass for a fast server. Each response is recorded
-//! once, in the times of its class; those of all completed calls are their sum.
+//! Times of complete responses by status class, so that fast errors cannot make a server look fast. Each response is
+//! recorded once, in the times of its class; those of all completed calls are the sum over classes.
 
 use crate::distribution::Distribution;
 use crate::error::StatsError;
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 const CLASSES: usize = StatusClass::ALL.len();
 
-/// Codes are three digits.
+/// Status codes have three digits.
 const CODES: usize = 1_000;
 
 /// Response and service times of some responses.
@@ -21,7 +21,6 @@ pub(crate) struct Times {
 }
 
 impl Times {
-    /// Takes memory as it is needed.
     pub(crate) fn none() -> Times {
         Times { response: Distribution::none(), service: Distribution::none() }
     }
@@ -49,21 +48,21 @@ impl Times {
 /// The times of one status class; absent before its first response.
 type Slot = Option<Box<Times>>;
 
-/// Times of whole responses by status class, and how many had which code.
+/// Times of complete responses by status class, and their numbers by code.
 #[derive(Clone, Debug)]
 pub(crate) struct AnswerTimes {
-    /// Of completed calls, in the order of [`StatusClass::ALL`].
+    /// Times of completed calls, in the order of [`StatusClass::ALL`].
     completed: [Slot; CLASSES],
-    /// Of responses that are not what the Workload expects.
+    /// Times of responses that the workload does not expect.
     unexpected: [Slot; CLASSES],
-    /// Of completed calls of which a Record of an earlier version does not say the class.
+    /// Times of completed calls from a Record of an earlier version, which does not contain their classes.
     unattributed: Slot,
     /// Responses by code.
     codes: Vec<u64>,
 }
 
 impl AnswerTimes {
-    /// No response yet. The memory for successes is taken and touched here, that for other classes when the first such
+    /// No times. The memory for successes is allocated and touched here, that for other classes when their first
     /// response arrives.
     pub(crate) fn new() -> AnswerTimes {
         let mut times = AnswerTimes::none();
@@ -72,7 +71,7 @@ impl AnswerTimes {
         times
     }
 
-    /// Takes memory as it is needed.
+    /// No times, without allocated memory, for merging.
     pub(crate) fn none() -> AnswerTimes {
         AnswerTimes {
             completed: [const { None }; CLASSES],
@@ -82,7 +81,7 @@ impl AnswerTimes {
         }
     }
 
-    /// One more response; without a service time if no byte of its request was seen to be sent.
+    /// Records a response; without a service time if no byte of its request was observed to be sent.
     #[inline]
     pub(crate) fn record(&mut self, status: u16, expected: bool, response: Nanos, service: Option<Nanos>) {
         self.codes[usize::from(status).min(CODES - 1)] += 1;
@@ -113,7 +112,7 @@ impl AnswerTimes {
         sum(self.completed.iter().chain([&self.unattributed]))
     }
 
-    /// Times of the completed calls that were served: those not answered 429 or 5xx.
+    /// Times of the completed calls that were not answered 429 or 5xx.
     pub(crate) fn served(&self) -> Times {
         let served = StatusClass::ALL.into_iter().filter(|class| !class.is_refusal());
         sum(served.map(|class| &self.completed[class as usize]).chain([&self.unattributed]))
@@ -130,12 +129,12 @@ impl AnswerTimes {
         count(&self.unattributed) > 0
     }
 
-    /// Responses by code, without the codes that none had.
+    /// Number of responses by code, without codes of no response.
     pub(crate) fn codes(&self) -> impl Iterator<Item = (u16, u64)> {
         (0_u16..).zip(self.codes.iter().copied()).filter(|(_, count)| *count > 0)
     }
 
-    /// Times of all responses, unexpected ones among them, by status class as documents name it: 429 is part of 4xx.
+    /// Times of all responses, including unexpected ones, by the status classes of documents, where 4xx includes 429.
     pub(crate) fn by_status(&self) -> Vec<(&'static str, Times)> {
         let both = |class: StatusClass| [&self.completed[class as usize], &self.unexpected[class as usize]];
         let of_class = |class: StatusClass| match class {
@@ -149,12 +148,12 @@ impl AnswerTimes {
             .collect()
     }
 
-    /// How many sets of times there are: completed and unexpected responses of one class are two.
+    /// Number of non-empty slots: completed and unexpected responses of one class count as two.
     pub(crate) fn classes(&self) -> usize {
         self.slots().filter(|slot| count(slot) > 0).count()
     }
 
-    /// As documents hold it, within the class of requests.
+    /// Writes the serialised form to the class of requests.
     pub(crate) fn pack(&self, into: &mut PackedClass) {
         let all = self.completed();
         into.response_time = all.response.pack();
@@ -173,15 +172,15 @@ impl AnswerTimes {
         };
         let completed = StatusClass::ALL.into_iter().zip(&self.completed).filter_map(packed(true));
         let unexpected = StatusClass::ALL.into_iter().zip(&self.unexpected).filter_map(packed(false));
-        // Of calls without a known class, no more can be said than of all together.
+        // If the class of some calls is not known, there are only times of all calls together.
         let completed = completed.filter(|_| !self.has_unattributed());
         let by_status: Vec<PackedStatusTimes> = completed.chain(unexpected).collect();
-        // A single class can be told from the counts, and has the times of all.
+        // A single class follows from the counts, and its times are those of all calls.
         let is_usual = matches!(&by_status[..], [only] if only.expected);
         into.status_times = if is_usual { Vec::new() } else { by_status };
     }
 
-    /// Everything that [`AnswerTimes::pack`] wrote, or a Record of an earlier version.
+    /// Adds the output of [`AnswerTimes::pack`], or that of an earlier version.
     pub(crate) fn add(&mut self, packed: &PackedClass) -> Result<(), StatsError> {
         self.add_codes(&packed.status_codes, &packed.counts.status)?;
         let (response, service) = (packed.response_time.as_ref(), packed.service_time.as_ref());
@@ -215,7 +214,7 @@ impl AnswerTimes {
     fn add_codes(&mut self, codes: &BTreeMap<String, u64>, status: &StatusCounts) -> Result<(), StatsError> {
         let StatusCounts { s1xx, s2xx, s3xx, s4xx, s429: _, s5xx } = *status;
         let counted = codes.values().fold(0_u64, |sum, count| sum.saturating_add(*count));
-        // Records of earlier versions say no codes, and may have been merged with one that does.
+        // Records of earlier versions have no codes, and may have been merged with one that does.
         if counted > s1xx + s2xx + s3xx + s4xx + s5xx {
             return Err(damaged("it has more status codes than responses"));
         }
@@ -236,7 +235,7 @@ impl AnswerTimes {
 }
 
 impl PartialEq for AnswerTimes {
-    /// The same times, whatever memory there is for more.
+    /// Compares the times, whatever memory is allocated.
     fn eq(&self, other: &AnswerTimes) -> bool {
         let used = |slot: &Slot| slot.as_deref().filter(|times| !times.is_empty()).cloned();
         self.codes == other.codes && self.slots().zip(other.slots()).all(|(ours, theirs)| used(ours) == used(theirs))
@@ -271,7 +270,7 @@ fn damaged(what: &str) -> StatsError {
     StatsError::Damaged(what.to_owned())
 }
 
-/// The status class of all responses, if it is one.
+/// The status class of all responses, if they have a single one.
 fn only_class(status: &StatusCounts) -> Option<StatusClass> {
     let StatusCounts { s1xx, s2xx, s3xx, s4xx, s429, s5xx } = *status;
     let counts = [s1xx, s2xx, s3xx, s4xx.saturating_sub(s429), s429, s5xx];

@@ -1,21 +1,21 @@
-//! Confidence interval of a mean by batch means, for values that depend on their neighbours.
+//! Confidence interval of the mean of autocorrelated values, by batch means.
 //!
-//! Response times that follow one another are alike (they met the same queue), so `stddev/√n` of single values claims
-//! far too much. Sums over stretches of time much longer than that memory are nearly independent (Law & Kelton,
-//! *Simulation Modeling and Analysis*, §9.5). A batch here is a stretch of *time*, not a number of values, because
-//! stretches of time are the same in every shard: merging adds batch to batch and is exact. Batches then hold different
-//! numbers of values, and the mean is a ratio of sums, with Cochran's variance of a ratio (*Sampling Techniques*, 1977,
-//! §2.11): with totals Sᵢ of nᵢ values in m batches that are not empty, N = Σnᵢ and x̄ = ΣSᵢ/N,
+//! Successive response times are correlated because they met the same queue, so `stddev/√n` of single values is far too
+//! small. Sums over periods much longer than that correlation are nearly independent (Law & Kelton, *Simulation
+//! Modeling and Analysis*, §9.5). A batch is a period of *time* here, not a number of values, because periods are the
+//! same in every shard: merging adds batch to batch and is exact. Batches then have different numbers of values, and
+//! the mean is a ratio of sums, with Cochran's variance of a ratio (*Sampling Techniques*, 1977, §2.11): with totals Sᵢ
+//! of nᵢ values in m non-empty batches, N = Σnᵢ and x̄ = ΣSᵢ/N,
 //!
 //! ```text
 //! var(x̄) = m/(m−1) · Σ(Sᵢ − x̄·nᵢ)² / N²
 //! ```
 //!
-//! Where all nᵢ are equal this is the usual formula. There are 32 to 64 batches in any run longer than a tenth of a
-//! second: when 64 do not suffice, neighbours are merged and the length doubles. Memory: 2 KB.
+//! If all nᵢ are equal, this is the usual formula. There are 32 to 64 batches in any run longer than a tenth of a
+//! second: if a run needs more, neighbours are merged and the batch length doubles. Memory: 2 KB.
 
 use crate::error::StatsError;
-use crate::histogram::MOST;
+use crate::histogram::MAX_COUNT;
 use crate::student::t_95;
 use brimful_core::Nanos;
 use brimful_core::account::{PackedBatch, Whole};
@@ -40,12 +40,12 @@ struct Batch {
 }
 
 impl BatchMeans {
-    /// Nothing recorded yet.
+    /// No recorded times.
     pub fn new() -> BatchMeans {
         BatchMeans { length: SHORTEST, batches: [Batch::default(); CAPACITY] }
     }
 
-    /// A time that was observed at this instant of the run.
+    /// Records a time that was observed at the instant `at` of the run.
     #[inline]
     pub fn record(&mut self, at: Nanos, time: Nanos) {
         while at.0 >> self.length >= CAPACITY as u64 {
@@ -56,7 +56,7 @@ impl BatchMeans {
         batch.sum_ns += u128::from(time.0);
     }
 
-    /// Everything the other has recorded.
+    /// Adds the times that the other recorded.
     pub fn merge(&mut self, mut other: BatchMeans) {
         while self.length < other.length {
             self.widen();
@@ -69,18 +69,19 @@ impl BatchMeans {
         }
     }
 
-    /// Forgets everything; batches stay as long as they are.
+    /// Clears all times and keeps the batch length.
     pub(crate) fn clear(&mut self) {
         self.batches = [Batch::default(); CAPACITY];
     }
 
-    /// The mean in microseconds; none while nothing is recorded.
+    /// The mean in microseconds; `None` if nothing was recorded.
     pub fn mean_us(&self) -> Option<f64> {
         let (count, sum_ns) = self.batches.iter().fold((0, 0), |(n, s), b| (n + b.count, s + b.sum_ns));
         (count > 0).then(|| sum_ns as f64 / count as f64 / 1e3)
     }
 
-    /// Half width of the mean's 95 % confidence interval in microseconds (Student's t); none with fewer than two batches.
+    /// Half width of the mean's 95 % confidence interval in microseconds (Student's t); `None` with fewer than two
+    /// batches.
     pub fn ci95_half_width_us(&self) -> Option<f64> {
         let mean_ns = self.mean_us()? * 1e3;
         let full = || self.batches.iter().filter(|b| b.count > 0);
@@ -91,20 +92,20 @@ impl BatchMeans {
         Some(t * variance.sqrt() / 1e3)
     }
 
-    /// As documents hold it: the length of a batch in nanoseconds, and all batches up to the last with a value.
+    /// The serialised form: the length of a batch in nanoseconds, and all batches up to the last non-empty one.
     pub fn pack(&self) -> (u64, Vec<PackedBatch>) {
         let used = self.batches.iter().rposition(|batch| batch.count > 0).map_or(0, |last| last + 1);
         let packed = |batch: &Batch| PackedBatch { count: batch.count, sum: Whole(batch.sum_ns) };
         (1 << self.length, self.batches[..used].iter().map(packed).collect())
     }
 
-    /// Reads what [`BatchMeans::pack`] wrote, exactly.
+    /// Reads the output of [`BatchMeans::pack`] exactly.
     ///
     /// # Errors
-    /// When it is anything else.
+    /// If it is not such output.
     pub fn unpack(batch_ns: u64, batches: &[PackedBatch]) -> Result<BatchMeans, StatsError> {
         let mut means = BatchMeans { length: batch_ns.checked_ilog2().unwrap_or(0), ..BatchMeans::new() };
-        let possible = |batch: &PackedBatch| batch.count <= MOST && batch.sum.0 <= u128::from(batch.count) << 64;
+        let possible = |batch: &PackedBatch| batch.count <= MAX_COUNT && batch.sum.0 <= u128::from(batch.count) << 64;
         if !batch_ns.is_power_of_two()
             || means.length < SHORTEST
             || batches.len() > CAPACITY

@@ -1,13 +1,14 @@
-//! Fills an [`Account`] from the events of one shard's calls. What is recorded when is said with [`derive`].
+//! Fills an [`Account`] from the events of one shard's calls. [`derive`] defines the measured times.
 //!
-//! The two conservation laws of `Counts` hold for every legal sequence of events: before sending they follow from the
-//! outcomes, and a byte sent is counted by its own event, so an engine that contradicts itself shows.
+//! The two conservation laws of `Counts` hold for every legal sequence of events. Outcomes count the calls that ended,
+//! and the event `Sent` counts those that were sent, so contradictory events of the engine violate the laws and are
+//! detected.
 //!
 //! [`derive`]: crate::derive()
 
 use crate::account::Account;
-use crate::keeper::{Counter, Keeper, hand_over};
-use crate::live::{Live, Place, show};
+use crate::keeper::{Keeper, SharedExchange, hand_over};
+use crate::live::{Live, SharedSummary, publish};
 use crate::redirects::RedirectTally;
 use crate::tally::{Tally, count_end};
 use brimful_core::Unfollowed;
@@ -17,21 +18,21 @@ use brimful_core::{ClassId, End, Event, Http2Frame, Limit, Moment, Nanos, Observ
 #[derive(Clone, Debug)]
 pub struct Collector {
     account: Account,
-    /// The server's addresses, where they are told apart.
+    /// The server's addresses, if it has several.
     addresses: Vec<String>,
-    /// Where others look on.
-    place: Option<Place>,
-    /// Where the account is handed over.
-    counter: Option<Counter>,
+    /// Where the shard publishes a summary.
+    summary: Option<SharedSummary>,
+    /// Where the shard hands its account over.
+    exchange: Option<SharedExchange>,
 }
 
-/// What a [`Collector`] remembers of one call.
+/// A [`Collector`]'s state of one call.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PerCall {
     class: u16,
-    /// Number of the address that it goes to.
+    /// Number of the address that the call goes to.
     address: u16,
-    /// When it could begin: from when it was due, as a rule.
+    /// When the call could begin; usually when it was due.
     ready: Nanos,
     connect_started: Moment,
     established: Nanos,
@@ -40,23 +41,23 @@ pub struct PerCall {
 }
 
 impl Collector {
-    /// Goes on with this Account, usually a new one.
+    /// A collector that adds to this Account, which is usually empty.
     pub fn new(account: Account) -> Collector {
-        Collector { account, addresses: Vec::new(), place: None, counter: None }
+        Collector { account, addresses: Vec::new(), summary: None, exchange: None }
     }
 
-    /// The same, for others to look on.
+    /// A collector that publishes summaries to `live`.
     pub fn shown(account: Account, live: &Live) -> Collector {
-        Collector { place: Some(live.place()), ..Collector::new(account) }
+        Collector { summary: Some(live.register()), ..Collector::new(account) }
     }
 
-    /// The same, for a keeper who has what it has seen until then: [`Keeper::complete`] makes the whole of it. `empty` is
-    /// a new Account like its own.
+    /// A collector that hands its observations over to `keeper`, so that [`Keeper::complete`] has to add them to the
+    /// rest. `empty` is a new Account of the same classes.
     pub fn kept(account: Account, keeper: &Keeper, empty: Account) -> Collector {
-        Collector { counter: Some(keeper.counter(empty)), ..Collector::new(account) }
+        Collector { exchange: Some(keeper.register(empty)), ..Collector::new(account) }
     }
 
-    /// What it has seen.
+    /// The collected Account.
     pub fn into_account(self) -> Account {
         self.account
     }
@@ -141,7 +142,7 @@ impl Observer for Collector {
     type PerCall = PerCall;
 
     /// # Panics
-    /// When an event names a class that the Account does not have.
+    /// If an event names a class that the Account does not have.
     #[inline]
     fn on(&mut self, call: &mut PerCall, event: &Event) {
         match *event {
@@ -215,23 +216,23 @@ impl Observer for Collector {
 
     fn on_address(&mut self, address: &str) {
         self.addresses.push(address.to_owned());
-        self.account.tell_apart(&self.addresses);
+        self.account.allocate_addresses(&self.addresses);
     }
 
     fn publish(&mut self, now: Nanos) {
-        if let Some(place) = &self.place {
-            show(&self.account, now, place);
+        if let Some(summary) = &self.summary {
+            publish(&self.account, now, summary);
         }
-        if let Some(counter) = &self.counter {
-            hand_over(&mut self.account, now, counter);
-            self.account.tell_apart(&self.addresses);
+        if let Some(exchange) = &self.exchange {
+            hand_over(&mut self.account, now, exchange);
+            self.account.allocate_addresses(&self.addresses);
         }
     }
 
     /// # Panics
-    /// When the two are not of one run.
+    /// If the two Accounts cannot belong to one run.
     fn merge(&mut self, other: Collector) {
-        if let Err(unlike) = self.account.take_in(&other.account) {
+        if let Err(unlike) = self.account.merge_from(&other.account) {
             panic!("shards of one run have one workload: {unlike}");
         }
     }

@@ -1,10 +1,13 @@
-//! `Record = derive(Account, Facts)` and nothing else: every figure of the load in a Record is computed here, from
-//! everything that all shards saw, and the verdict is judged here, after they were merged.
+//! `Record = derive(Account, Facts)`: every figure of the load in a Record is computed here from the merged Account,
+//! and so is the verdict.
 //!
-//! - *Response time*: due → last byte, so a call that waits for the generator or for a connection has waited. *Service
-//!   time*: first byte sent → last byte. *First byte*: first byte sent → first byte received. All three are taken of the
-//!   completed calls, so that they compare. *Connect time*: every attempt that succeeded. *Handshake time*: established
-//!   → secured by TLS, of every handshake that succeeded. *Lateness*: due → the generator acts, of every call that began.
+//! - *Response time*: due → last byte, so it includes waiting for the generator or for a connection.
+//! - *Service time*: first byte sent → last byte.
+//! - *First byte*: first byte sent → first byte received. These three are those of completed calls, so they are
+//! comparable.
+//! - *Connect time*: of every attempt that succeeded.
+//! - *Handshake time*: established → secured by TLS, of every handshake that succeeded.
+//! - *Lateness*: due → begun by the generator, of every call that began.
 
 use crate::account::Account;
 use crate::distribution::Distribution;
@@ -18,16 +21,16 @@ use brimful_core::workload::{LoadKind, Statuses, Workload};
 use brimful_core::{Nanos, TlsFault};
 use std::collections::BTreeMap;
 
-/// What a Record says that no event tells.
+/// The contents of a Record that do not follow from events.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
     /// Wall-clock time of the start, RFC 3339.
     pub started_at: String,
     /// `CLOCK_MONOTONIC` at the start.
     pub started_monotonic_ns: u64,
-    /// From the start to the end of the last call.
+    /// Time from the start to the end of the last call.
     pub duration: Nanos,
-    /// How long load was offered in the end.
+    /// Actual length of the offered window.
     pub window: Nanos,
     /// The command line.
     pub command: Vec<String>,
@@ -41,37 +44,37 @@ pub struct Facts {
     pub interrupted: bool,
     /// The version of HTTP: `1.0`, `1.1` or `2`.
     pub http: Option<String>,
-    /// What TLS was agreed on, if any was.
+    /// TLS parameters that were negotiated, if any.
     pub tls: Option<TlsSpoken>,
-    /// Whether the server speaks TLS and was loaded without.
+    /// Whether the URL is `http://` but the port speaks TLS.
     pub wants_tls: bool,
-    /// What the load cost.
+    /// Resources that the load took on its host.
     pub generator: Generator,
-    /// What the monitor saw.
+    /// The monitor's observations.
     pub server: Option<Server>,
-    /// Which parts of a load these are; empty where it was made in one.
+    /// The parts of the load; empty if it was not made in parts.
     pub shards: Vec<ShardOrigin>,
 }
 
 impl Facts {
-    /// What decided when calls were due.
+    /// The kind of load that determined when calls were due.
     pub(crate) fn load_kind(&self) -> LoadKind {
         LoadKind::of(self.workload.as_ref())
     }
 
-    /// Whether the Workload says which statuses a class has to be answered with.
+    /// Whether the workload expects particular statuses of a class.
     fn expects_status(&self, class: &str) -> bool {
         expected_statuses(self.workload.as_ref(), class).is_some()
     }
 }
 
-/// The statuses that a class of the Workload has to be answered with, if it says so.
+/// The statuses that the workload expects of a class, if it expects particular ones.
 pub(crate) fn expected_statuses<'a>(workload: Option<&'a Workload>, class: &str) -> Option<&'a Statuses> {
     let class = workload?.classes.iter().find(|candidate| candidate.name == class)?;
     class.expect.as_ref()?.status.as_ref()
 }
 
-/// The run as a document, judged.
+/// The Record of a run, with its verdict.
 pub fn derive(account: &Account, facts: Facts) -> Record {
     let class_records: BTreeMap<String, ClassRecord> =
         account.classes.iter().map(|tally| (tally.name.clone(), tally.to_record())).collect();
@@ -166,7 +169,7 @@ pub fn derive(account: &Account, facts: Facts) -> Record {
     }
 }
 
-/// What became of the calls by address, in the order of the addresses: that in which shards are merged does not matter.
+/// Results by address, sorted by address so that the order in which shards are merged does not matter.
 fn addresses(account: &Account) -> Vec<AddressRecord> {
     let calls = |tally: &Tally| tally.counts.scheduled;
     let all: u64 = account.addresses.iter().map(calls).sum();
@@ -184,7 +187,7 @@ fn addresses(account: &Account) -> Vec<AddressRecord> {
     addresses
 }
 
-/// The response times of each status class, where there are several: of one class they are those of all calls.
+/// The response times by status class if there are several classes; those of a single class equal those of all calls.
 fn hdr_by_status(total: &Tally) -> Vec<(String, String)> {
     let by_status = total.answers.by_status();
     let several = total.answers.classes() > 1;
@@ -192,7 +195,7 @@ fn hdr_by_status(total: &Tally) -> Vec<(String, String)> {
     named.filter(|_| several).collect()
 }
 
-/// Calls that TLS failed, in words.
+/// Calls that failed because of one TLS fault, with an explanation.
 fn failure((why, calls): (&TlsFault, &u64)) -> TlsFailure {
     TlsFailure { reason: *why, message: format!("{why}: {}", why.remedy()), calls: *calls }
 }

@@ -1,8 +1,8 @@
-//! What httperf's report says and no Record does (Mosberger & Jin 1998, Figure 1; httperf(1), "OUTPUT"): how long
-//! connections lasted and how much was received on each, heads and contents apart, and how long sessions were.
+//! Figures of httperf's report that Records do not contain (Mosberger & Jin 1998, Figure 1; httperf(1), "OUTPUT"):
+//! lifetimes of connections, bytes of heads and contents, and lengths of sessions.
 //!
-//! An observer beside the [`Collector`](crate::Collector), for those who ask for it. Memory is that of the sessions
-//! under way, and fixed otherwise.
+//! This observer runs beside the [`Collector`](crate::Collector) if requested. Its memory grows only with the number of
+//! concurrent sessions.
 
 use crate::distribution::Distribution;
 use crate::reply_rate::ReplySampler;
@@ -10,34 +10,36 @@ use brimful_core::record::{ReplyRate, Summary};
 use brimful_core::{ConnectionEnded, End, Event, Nanos, Observer, ResponseSize, SessionEnded, SessionId};
 use std::collections::HashMap;
 
-/// Sessions that had more responses than this count as having had so many.
+/// Highest number of responses of a session; longer sessions count as this.
 const LONGEST_SESSION: usize = 10_000;
-/// Milliseconds over which connection attempts are told apart: attempts are heard of when they have succeeded or failed.
-const RECENT: usize = 8_192;
+/// Milliseconds for which counts of connection attempts are kept, because an attempt is reported only when it has
+/// succeeded or failed.
+const RECENT_MS: usize = 8_192;
 
-/// What was seen of one shard's connections and sessions, or of several shards' once they are merged.
+/// Connections and sessions of one shard, or of several shards after a merge.
 #[derive(Clone, Debug)]
 pub struct Detail {
-    /// Of connections on which a whole response was received, from the beginning of the attempt to the close.
+    /// Time from the connection attempt to the close, of connections with at least one complete response.
     lifetime: Distribution,
-    /// Whole responses, those of them on connections that are closed, and their bytes.
+    /// Complete responses.
     responses: u64,
+    /// Complete responses on connections that have been closed.
     responses_on_closed: u64,
     head_bytes: u64,
     body_bytes: u64,
     bursts: Bursts,
-    /// Responses of the sessions under way.
+    /// Responses of each session that has not ended.
     under_way: HashMap<SessionId, u32>,
-    /// Sessions by how many responses they had.
+    /// Number of sessions, indexed by their number of responses.
     lengths: Vec<u64>,
-    /// Sessions that were completed, by when.
+    /// Completed sessions, by time of completion.
     completed: ReplySampler,
-    /// From when a session that failed began to when it did.
+    /// Time from the start of a failed session to its failure.
     fail_time: Distribution,
 }
 
 impl Detail {
-    /// Nothing seen yet, of a run that offers load for `window` at most.
+    /// An observer of a run that offers load for at most `window`.
     pub fn new(window: Nanos) -> Detail {
         Detail {
             lifetime: Distribution::new(),
@@ -53,12 +55,12 @@ impl Detail {
         }
     }
 
-    /// How long connections lasted on which a response was received; none where there is no such connection.
+    /// Lifetimes of connections with at least one response; `None` if there is no such connection.
     pub fn lifetime_us(&self) -> Option<Summary> {
         self.lifetime.summary()
     }
 
-    /// Responses per connection on which there was one; 0 where there is no such connection.
+    /// Mean responses per connection with at least one response; 0 if there is no such connection.
     pub fn responses_per_connection(&self) -> f64 {
         share(self.responses_on_closed, self.lifetime.count())
     }
@@ -68,22 +70,22 @@ impl Detail {
         (share(self.head_bytes, self.responses), share(self.body_bytes, self.responses))
     }
 
-    /// Most connection attempts that one shard began within a millisecond.
+    /// Highest number of connection attempts that one shard began within a millisecond.
     pub fn longest_burst(&self) -> u32 {
-        self.bursts.most
+        self.bursts.longest
     }
 
-    /// Sessions completed per second, in samples of five seconds over so long a time.
+    /// Sessions completed per second, in samples of five seconds of `duration`.
     pub fn session_rate(&self, duration: Nanos) -> ReplyRate {
         self.completed.summary(duration)
     }
 
-    /// How long sessions that failed had lasted; none where none has.
+    /// Times from the start of failed sessions to their failure; `None` if no session failed.
     pub fn fail_time_us(&self) -> Option<Summary> {
         self.fail_time.summary()
     }
 
-    /// How many sessions had no response, one, two, and so on, up to the longest.
+    /// Number of sessions with no response, one, two, and so on.
     pub fn session_lengths(&self) -> &[u64] {
         &self.lengths
     }
@@ -139,7 +141,7 @@ impl Observer for Detail {
         self.responses_on_closed += other.responses_on_closed;
         self.head_bytes += other.head_bytes;
         self.body_bytes += other.body_bytes;
-        self.bursts.most = self.bursts.most.max(other.bursts.most);
+        self.bursts.longest = self.bursts.longest.max(other.bursts.longest);
         self.under_way.extend(other.under_way);
         if self.lengths.len() < other.lengths.len() {
             self.lengths.resize(other.lengths.len(), 0);
@@ -155,21 +157,21 @@ impl Observer for Detail {
 /// Connection attempts by the millisecond in which they began.
 #[derive(Clone, Debug, Default)]
 struct Bursts {
+    /// A ring of pairs of a millisecond and its number of attempts.
     recent: Vec<(u64, u32)>,
-    most: u32,
+    longest: u32,
 }
 
 impl Bursts {
     fn begun(&mut self, at: Nanos) {
         let ms = at.0 / 1_000_000;
-        self.recent.resize(RECENT, (0, 0));
-        let place = (ms % RECENT as u64) as usize;
-        let (of, begun) = &mut self.recent[place];
-        if *of != ms {
-            (*of, *begun) = (ms, 0);
+        self.recent.resize(RECENT_MS, (0, 0));
+        let slot = &mut self.recent[(ms % RECENT_MS as u64) as usize];
+        if slot.0 != ms {
+            *slot = (ms, 0);
         }
-        *begun += 1;
-        self.most = self.most.max(*begun);
+        slot.1 += 1;
+        self.longest = self.longest.max(slot.1);
     }
 }
 

@@ -1,7 +1,7 @@
-//! A distribution of times: a histogram in nanoseconds for the quantiles, and whole-number moments for what must be exact.
+//! A distribution of times: a histogram in nanoseconds for quantiles, and exact moments as whole numbers.
 //!
-//! Recording costs a few nanoseconds and never allocates. Times above [`LONGEST`] count as [`LONGEST`]. Quantiles are
-//! the smallest recorded value that at least that share of the values does not exceed (the inverted empirical
+//! Recording takes a few nanoseconds and never allocates. Times above [`LONGEST`] count as [`LONGEST`]. The q-quantile
+//! is the smallest recorded value that is not exceeded by at least a share q of the values (the inverted empirical
 //! distribution function), within 0.1 %; count, mean, minimum and maximum are exact.
 
 use crate::error::StatsError;
@@ -11,7 +11,7 @@ use brimful_core::account::{PackedTimes, Whole};
 use brimful_core::record::Summary;
 use hdrhistogram::Histogram;
 
-/// The longest time that is told apart from longer ones: an hour.
+/// The longest time that can be recorded: an hour. Longer times count as this.
 pub const LONGEST: Nanos = Nanos::from_secs(3600);
 
 /// Significant decimal digits of the quantiles.
@@ -28,27 +28,26 @@ pub struct Distribution {
 }
 
 impl Distribution {
-    /// Nothing recorded yet. All memory is taken and touched here.
+    /// An empty distribution, with all its memory allocated and touched.
     pub fn new() -> Distribution {
-        Distribution::of_none(touched(LONGEST.0, DIGITS))
+        Distribution::from_empty_histogram(touched(LONGEST.0, DIGITS))
     }
 
-    /// The same, to add to: memory is taken as it is needed.
+    /// An empty distribution whose memory is not touched, for merging.
     pub(crate) fn none() -> Distribution {
-        Distribution::of_none(empty(LONGEST.0, DIGITS))
+        Distribution::from_empty_histogram(empty(LONGEST.0, DIGITS))
     }
 
-    /// A histogram with the bounds of every distribution.
+    /// An empty histogram with the bounds of all distributions.
     pub(crate) fn empty_histogram() -> Histogram<u64> {
         empty(LONGEST.0, DIGITS)
     }
 
-    /// With a histogram in which there is nothing.
-    fn of_none(histogram: Histogram<u64>) -> Distribution {
+    fn from_empty_histogram(histogram: Histogram<u64>) -> Distribution {
         Distribution { histogram, sum: 0, sum_of_squares: 0, min: u64::MAX, max: 0 }
     }
 
-    /// One more time.
+    /// Records a time.
     #[inline]
     pub fn record(&mut self, time: Nanos) {
         let ns = time.0.min(LONGEST.0);
@@ -59,7 +58,7 @@ impl Distribution {
         self.max = self.max.max(ns);
     }
 
-    /// Everything the other has recorded.
+    /// Adds the times that the other recorded.
     pub fn merge(&mut self, other: &Distribution) {
         self.histogram += &other.histogram;
         self.sum += other.sum;
@@ -68,32 +67,35 @@ impl Distribution {
         self.max = self.max.max(other.max);
     }
 
-    /// Forgets everything.
+    /// Clears all times.
     pub(crate) fn clear(&mut self) {
         if self.count() > 0 {
             self.histogram.reset();
-            (self.sum, self.sum_of_squares, self.min, self.max) = (0, 0, u64::MAX, 0);
+            self.sum = 0;
+            self.sum_of_squares = 0;
+            self.min = u64::MAX;
+            self.max = 0;
         }
     }
 
-    /// How many times were recorded.
+    /// Number of recorded times.
     pub fn count(&self) -> u64 {
         self.histogram.len()
     }
 
-    /// In microseconds; none while nothing is recorded.
+    /// The summary in microseconds; `None` if nothing was recorded.
     pub fn summary(&self) -> Option<Summary> {
         self.summary_in(1e3)
     }
 
-    /// In units of so many nanoseconds; none while nothing is recorded.
+    /// The summary in units of `unit_ns` nanoseconds; `None` if nothing was recorded.
     pub(crate) fn summary_in(&self, unit_ns: f64) -> Option<Summary> {
         let count = self.count();
         if count == 0 {
             return None;
         }
         let mean = self.sum as f64 / count as f64;
-        // In f64 the difference loses about 1e-16 of mean²: some nanoseconds of deviation beside a mean of a second.
+        // Cancellation in f64 loses about 1e-16 of mean²: a few nanoseconds of deviation for a mean of a second.
         let squares = (self.sum_of_squares as f64 - self.sum as f64 * mean).max(0.0);
         let stddev = (squares / count.saturating_sub(1).max(1) as f64).sqrt();
         let quantile = |q: f64| self.histogram.value_at_quantile(q).clamp(self.min, self.max) as f64 / unit_ns;
@@ -111,17 +113,17 @@ impl Distribution {
         })
     }
 
-    /// What the share `q` of all values does not exceed, in nanoseconds; none while nothing is recorded.
+    /// The q-quantile; `None` if nothing was recorded.
     pub(crate) fn quantile(&self, q: f64) -> Option<Nanos> {
         (self.count() > 0).then(|| Nanos(self.histogram.value_at_quantile(q).clamp(self.min, self.max)))
     }
 
-    /// The histogram alone, as text.
+    /// The histogram as base64.
     pub fn to_base64(&self) -> String {
         encode(&self.histogram)
     }
 
-    /// As documents hold it; `None` while nothing is recorded.
+    /// The serialised form; `None` if nothing was recorded.
     pub fn pack(&self) -> Option<PackedTimes> {
         (self.count() > 0).then(|| PackedTimes {
             histogram: self.to_base64(),
@@ -132,34 +134,36 @@ impl Distribution {
         })
     }
 
-    /// Reads what [`Distribution::pack`] wrote, exactly.
+    /// Reads the output of [`Distribution::pack`] exactly.
     ///
     /// # Errors
-    /// When it is anything else.
+    /// If it is not such output.
     pub fn unpack(packed: Option<&PackedTimes>) -> Result<Distribution, StatsError> {
         let mut read = Distribution::none();
         read.add(packed)?;
         Ok(read)
     }
 
-    /// Everything that [`Distribution::pack`] wrote.
+    /// Adds the output of [`Distribution::pack`].
     ///
     /// # Errors
-    /// When it is anything else; part of it may have been added then.
+    /// If it is not such output; part of it may have been added then.
     pub(crate) fn add(&mut self, packed: Option<&PackedTimes>) -> Result<(), StatsError> {
         let Some(packed) = packed else { return Ok(()) };
         let PackedTimes { ref histogram, sum: Whole(sum), sum_of_squares: Whole(sum_of_squares), min, max } = *packed;
-        let (count, longest) = (u128::from(histogram::add(&mut self.histogram, histogram)?), u128::from(LONGEST.0));
+        let count = u128::from(histogram::add(&mut self.histogram, histogram)?);
+        let longest = u128::from(LONGEST.0);
         let possible = count > 0
             && (min..=LONGEST.0).contains(&max)
             && (count * u128::from(min)..=count * u128::from(max)).contains(&sum)
             && sum_of_squares <= count * longest * longest;
         if !possible {
-            return Err(StatsError::Damaged("the moments of a histogram are not its own".to_owned()));
+            return Err(StatsError::Damaged("the moments of a histogram do not match it".to_owned()));
         }
         self.sum += sum;
         self.sum_of_squares = self.sum_of_squares.saturating_add(sum_of_squares);
-        (self.min, self.max) = (self.min.min(min), self.max.max(max));
+        self.min = self.min.min(min);
+        self.max = self.max.max(max);
         Ok(())
     }
 }

@@ -1,87 +1,87 @@
-//! What can be wrong with Accounts, and with the Records that they are read from.
+//! Errors of Accounts, and of the Records that contain them.
 
 use brimful_core::Nanos;
 
-/// Why an Account could not be read from a document, or Records not be merged.
+/// Why an Account could not be read from a document, or Records could not be merged.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum StatsError {
-    /// Something that no brimful writes.
+    /// The account is not the output of brimful.
     #[error("its account is damaged ({0}): take the Record from its source again")]
     Damaged(String),
-    /// Written before Records had an account.
+    /// The Record is of a version before Records had an account.
     #[error(
         "it has no `account`, which merging needs: it was written by an older brimful, run the load again with this one"
     )]
     NoAccount,
-    /// Not one of several.
+    /// The Record is not one of several shards.
     #[error("it is a whole load and no part of one: run the parts with `brimful load … --shard I/N`")]
     NotAShard,
     /// One Record of several is wrong.
     #[error("{name}: {source}")]
     In {
-        /// What the user knows the Record by.
+        /// The user's name for the Record.
         name: String,
-        /// What is wrong with it.
+        /// The error.
         source: Box<StatsError>,
     },
     /// Two Records are not of one load.
     #[error("{first} and {second} are not of one load: {unlike}")]
     NotOneLoad {
-        /// What the user knows the one by.
+        /// The user's name for the first Record.
         first: String,
-        /// And the other.
+        /// The user's name for the second.
         second: String,
-        /// What differs.
+        /// Their difference.
         unlike: Unlike,
     },
-    /// Two Records hold one shard.
+    /// Two Records contain the same shard.
     #[error("{first} and {second} both hold shard {shard}: name each Record once")]
     SameShard {
-        /// What the user knows the one by.
+        /// The user's name for the first Record.
         first: String,
-        /// And the other.
+        /// The user's name for the second.
         second: String,
-        /// Which.
+        /// The shard.
         shard: String,
     },
-    /// A shard is said to be lost that the load does not have.
+    /// A shard was marked as lost that the load does not have.
     #[error("there is no shard {index} to be lost: the load has shards 1 to {of}")]
     NoSuchShard {
-        /// As given.
+        /// The given number of the shard.
         index: u64,
-        /// How many there are.
+        /// The number of shards.
         of: u64,
     },
-    /// A shard is said to be lost whose Record is there.
+    /// A shard was marked as lost whose Record is present.
     #[error("shard {index} is not lost, {name} has it: leave out --lost {index}")]
     NotLost {
-        /// Which.
+        /// The number of the shard.
         index: u64,
-        /// What the user knows its Record by.
+        /// The user's name for its Record.
         name: String,
     },
-    /// There is none.
+    /// There is no Record.
     #[error("there is nothing to merge: name the Records of the shards")]
     Nothing,
 }
 
-/// Why two Accounts, or two Records, are not of one load.
+/// A difference between two Accounts, or two Records, that are not of one load.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum Unlike {
     /// The classes differ in name, number or order.
     #[error("their classes differ ({} and {}); merge runs of one workload", .0.join(", "), .1.join(", "))]
     Classes(Vec<String>, Vec<String>),
-    /// Load was to be offered for different times.
-    #[error("they were to last differently long ({0} and {1}); merge runs with the same --duration and --requests")]
+    /// The planned windows differ.
+    #[error("their planned durations differ ({0} and {1}); merge runs with the same --duration and --requests")]
     Windows(Nanos, Nanos),
-    /// Something else differs that shards have in common.
+    /// Something else differs that shards must have in common.
     #[error("the {what} of the one is {first}, that of the other {second}; merge runs that differ in --shard only")]
     Other {
-        /// What.
+        /// Name of the property that differs.
         what: &'static str,
-        /// Of the one.
+        /// The value in the first.
         first: String,
-        /// Of the other.
+        /// The value in the second.
         second: String,
     },
 }

@@ -1,5 +1,5 @@
-//! The response times of a Record as files that HdrHistogram's own tools read: an interval log (`.hlog`, format 1.3) or a
-//! distribution by percentiles (`.hgrm`). Both are of all completed calls, from when each was due to its last byte.
+//! The response times of a Record as files for HdrHistogram's tools: an interval log (`.hlog`, format 1.3) or a
+//! distribution by percentiles (`.hgrm`). Both contain all completed calls, from when each was due to its last byte.
 //!
 //! Values in an interval log are nanoseconds. Those of a distribution are milliseconds, as with wrk2.
 
@@ -12,13 +12,12 @@ use hdrhistogram::Histogram;
 use std::fmt::Write;
 use std::path::Path;
 
-/// Ticks per halving of the distance to 100 %, as HdrHistogram's tools have it.
+/// Ticks per halving of the distance to 100 %, as in HdrHistogram's tools.
 const TICKS: u32 = 5;
 
-/// Nanoseconds of a millisecond.
-const MS: f64 = 1e6;
+const NANOS_PER_MS: f64 = 1e6;
 
-/// Such a file, by the ending of its name.
+/// The format of a file of response times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HdrFormat {
     /// `.hgrm`: percentiles of the whole run, as text.
@@ -28,7 +27,7 @@ pub enum HdrFormat {
 }
 
 impl HdrFormat {
-    /// The format of a file with this name, if its ending is one of the two.
+    /// The format of a file by its extension, if it is one of the two.
     pub fn from_path(path: &Path) -> Option<HdrFormat> {
         match path.extension()?.to_str()? {
             "hgrm" => Some(HdrFormat::Percentiles),
@@ -37,10 +36,10 @@ impl HdrFormat {
         }
     }
 
-    /// The content of the file. `started_s` is when the run began, in seconds since 1970.
+    /// The content of the file. `started_s` is the start of the run, in seconds since 1970.
     ///
     /// # Errors
-    /// When the Record has no account, or a damaged one.
+    /// If the Record has no account, or a damaged one.
     pub fn content(self, record: &Record, started_s: f64) -> Result<String, StatsError> {
         match self {
             HdrFormat::Percentiles => percentiles(record),
@@ -56,7 +55,7 @@ fn percentiles(record: &Record) -> Result<String, StatsError> {
     }
     let mut text = "       Value     Percentile TotalCount 1/(1-Percentile)\n\n".to_owned();
     for (value, share, total) in distribution(&histogram) {
-        let value_ms = value as f64 / MS;
+        let value_ms = value as f64 / NANOS_PER_MS;
         let beyond = if share < 1.0 { format!(" {:14.2}", 1.0 / (1.0 - share)) } else { String::new() };
         put(&mut text, format_args!("{value_ms:12.6} {share:.12} {total:10}{beyond}\n"));
     }
@@ -69,12 +68,13 @@ fn percentiles(record: &Record) -> Result<String, StatsError> {
     Ok(text)
 }
 
-/// Values, which share of all they are to reach, and how many do not exceed them: at shares that come closer and closer
-/// to 1, until all values are there. The library's own iterator overshoots where a share is exactly so many values.
+/// Rows of a value, the share of all values that it reaches, and the number of values up to it. Shares approach 1 until
+/// all values are included. The library's own iterator overshoots if a share is a whole number of values.
 fn distribution(histogram: &Histogram<u64>) -> Vec<(u64, f64, u64)> {
     let all = histogram.len();
     let mut rows = Vec::new();
-    let (mut value, mut total) = (0, 0);
+    let mut value = 0;
+    let mut total = 0;
     let mut recorded = histogram.iter_recorded();
     for share in shares() {
         let wanted = share * all as f64 * (1.0 - 4.0 * f64::EPSILON);
@@ -92,7 +92,7 @@ fn distribution(histogram: &Histogram<u64>) -> Vec<(u64, f64, u64)> {
     rows
 }
 
-/// 0, 0.1, …, 0.5, 0.55, …: [`TICKS`] in each half of what is left to 1.
+/// 0, 0.1, …, 0.5, 0.55, …: [`TICKS`] steps in each halving of the distance to 1.
 fn shares() -> impl Iterator<Item = f64> {
     (0..i32::MAX).flat_map(|halvings| {
         let left = 0.5_f64.powi(halvings);
@@ -120,7 +120,8 @@ fn interval_log(record: &Record, started_s: f64) -> Result<String, StatsError> {
         for step in coarse.iter_recorded() {
             times.saturating_record_n(1_000 * step.value_iterated_to(), step.count_since_last_iteration());
         }
-        let (start_s, max_ms) = (nth as f64 * length_s, times.max() as f64 / MS);
+        let start_s = nth as f64 * length_s;
+        let max_ms = times.max() as f64 / NANOS_PER_MS;
         put(&mut text, format_args!("{start_s:.3},{length_s:.3},{max_ms:.3},{}\n", encode(&times)));
     }
     Ok(text)
@@ -198,7 +199,7 @@ mod tests {
         let mut all = Distribution::empty_histogram();
         let counts: Vec<u64> = lines.iter().map(|line| add(&mut all, line[3]).unwrap()).collect();
         assert_eq!(counts, [10; 100]);
-        let median = all.value_at_quantile(0.5) as f64 / MS;
+        let median = all.value_at_quantile(0.5) as f64 / NANOS_PER_MS;
         assert!((median / 500.0 - 1.0).abs() < 0.01, "{median}");
         assert!(HdrFormat::IntervalLog.content(&Record { account: None, ..record() }, 0.0).is_err());
     }

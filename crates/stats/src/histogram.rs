@@ -1,7 +1,7 @@
-//! Histograms in documents: HdrHistogram V2 (G. Tene), compressed by zlib, in standard base64, as the readers of other
-//! tools want them. Uncompressed ones, which earlier versions wrote, are read as well.
+//! Histograms in documents: HdrHistogram V2 (G. Tene), compressed by zlib, in standard base64, for compatibility with
+//! other tools. The uncompressed histograms of earlier versions are read as well.
 //!
-//! Documents may come from elsewhere: no more is decompressed than a histogram of the same bounds can have.
+//! Documents are not trusted: decompression stops at the size of the largest histogram with the same bounds.
 
 use crate::error::StatsError;
 use base64::Engine;
@@ -13,35 +13,35 @@ use std::borrow::Cow;
 use std::hint::black_box;
 use std::io::Read;
 
-/// More of anything than any run has; a document that claims more is damaged. Sums of so many stay within range.
-pub(crate) const MOST: u64 = 1 << 40;
+/// Upper bound of every count of a run; a document with a larger count is damaged. Sums of such counts do not overflow.
+pub(crate) const MAX_COUNT: u64 = 1 << 40;
 
-/// First bytes of the two forms.
+/// First bytes of the uncompressed and of the compressed form.
 const V2: u32 = 0x1c84_9313;
 const COMPRESSED_V2: u32 = 0x1c84_9314;
 
 /// Bytes before the counts of the uncompressed form.
 const HEADER: usize = 40;
 
-/// Bytes of the longest count.
+/// Bytes of the longest encoded count.
 const LONGEST_COUNT: usize = 9;
 
-/// An empty histogram from 1 to `high`. Its memory need not exist before something is written there.
+/// An empty histogram from 1 to `high`, whose memory is not touched yet.
 #[allow(clippy::expect_used, reason = "the bounds are constants of this crate")]
 pub(crate) fn empty<C: Counter>(high: u64, digits: u8) -> Histogram<C> {
     Histogram::new_with_bounds(1, high, digits).expect("1 and high are bounds")
 }
 
-/// The same, but all counters have been written, so that recording meets no page fault.
+/// An empty histogram from 1 to `high` with all counters written, so that recording causes no page fault.
 pub(crate) fn touched<C: Counter>(high: u64, digits: u8) -> Histogram<C> {
     let mut histogram = empty(high, digits);
-    // The allocator hands out zeroed pages that do not exist yet; without the black box, writing zeros to them is
-    // optimised away.
+    // The allocator returns zeroed pages that are not backed yet. Without the black box, the compiler omits writing
+    // zeros to them.
     black_box(&mut histogram).reset();
     histogram
 }
 
-/// Compressed, as text.
+/// The compressed form in base64.
 #[allow(clippy::expect_used, reason = "writing to memory, with counts that recording and decode keep in range")]
 pub(crate) fn encode<C: Counter>(histogram: &Histogram<C>) -> String {
     let mut bytes = Vec::new();
@@ -49,11 +49,11 @@ pub(crate) fn encode<C: Counter>(histogram: &Histogram<C>) -> String {
     STANDARD.encode(bytes)
 }
 
-/// Adds to a histogram from 1 to its bound what [`encode`] wrote of another such one, or its uncompressed form, and
-/// returns how many values that has. Only what was counted is looked at: there are tens of thousands of counters, and mostly some hundreds in use.
+/// Adds the output of [`encode`] for a histogram of the same bounds, or its uncompressed form, and returns the number
+/// of added values. It visits only non-zero counters, usually some hundreds of tens of thousands.
 ///
 /// # Errors
-/// When the text is anything else; part of it may have been added then.
+/// If the text is not such a histogram; part of it may have been added then.
 pub(crate) fn add<C: Counter>(ours: &mut Histogram<C>, text: &str) -> Result<u64, StatsError> {
     let bytes = STANDARD.decode(text).map_err(|error| damaged(&error.to_string()))?;
     let bytes = uncompressed(&bytes, HEADER + ours.distinct_values() * LONGEST_COUNT)?;
@@ -68,27 +68,29 @@ pub(crate) fn add<C: Counter>(ours: &mut Histogram<C>, text: &str) -> Result<u64
     if header != expected {
         return Err(damaged("it has other bounds than brimful's"));
     }
-    let (mut index, mut total) = (0_u64, 0_u64);
+    let mut index = 0_u64;
+    let mut total = 0_u64;
     while !payload.is_empty() {
         match next_number(&mut payload)? {
-            // So many counters are zero; a single one is written as its count.
+            // A negative number is a run of that many zero counters; a single one is written as its count, 0.
             zeros @ ..=0 => index += zeros.unsigned_abs().max(1),
             count => {
-                let (value, counted) = (value_of(index, ours.sigfig()), C::from_i64(count));
-                let counted = counted.ok_or_else(|| damaged("a count is too large"))?;
+                let value = lowest_value(index, ours.sigfig());
+                let counted = C::from_i64(count).ok_or_else(|| damaged("a count is too large"))?;
                 ours.record_n(value, counted).map_err(|_| damaged("it has more counters than its bounds allow"))?;
-                (index, total) = (index + 1, total + count.unsigned_abs());
+                index += 1;
+                total += count.unsigned_abs();
             }
         }
-        if index > ours.distinct_values() as u64 || total > MOST {
+        if index > ours.distinct_values() as u64 || total > MAX_COUNT {
             return Err(damaged("it has more values than any run"));
         }
     }
     Ok(total)
 }
 
-/// The uncompressed form, of at most so many bytes, of what may be compressed.
-fn uncompressed(bytes: &[u8], most: usize) -> Result<Cow<'_, [u8]>, StatsError> {
+/// Decompresses a histogram to at most `max_length` bytes, if it is compressed.
+fn uncompressed(bytes: &[u8], max_length: usize) -> Result<Cow<'_, [u8]>, StatsError> {
     let Some((cookie, rest)) = bytes.split_first_chunk::<4>() else { return Err(damaged("it is cut short")) };
     if u32::from_be_bytes(*cookie) != COMPRESSED_V2 {
         return Ok(Cow::Borrowed(bytes));
@@ -99,9 +101,9 @@ fn uncompressed(bytes: &[u8], most: usize) -> Result<Cow<'_, [u8]>, StatsError> 
     }
     let mut decoder = ZlibDecoder::new(compressed);
     let mut plain = Vec::new();
-    let read = decoder.by_ref().take(most as u64 + 1).read_to_end(&mut plain);
+    let read = decoder.by_ref().take(max_length as u64 + 1).read_to_end(&mut plain);
     read.map_err(|error| damaged(&format!("it cannot be decompressed: {error}")))?;
-    if plain.len() > most {
+    if plain.len() > max_length {
         return Err(damaged("it is larger than its bounds allow"));
     }
     if decoder.total_in() != compressed.len() as u64 {
@@ -114,7 +116,8 @@ fn damaged(what: &str) -> StatsError {
     StatsError::Damaged(format!("a histogram: {what}"))
 }
 
-/// Cookie, length of what follows, offset, digits, bounds, and the ratio of a histogram of fractions to one of wholes.
+/// The expected header: cookie, payload length, normalising offset, digits, bounds, and the conversion ratio of
+/// integers to doubles.
 fn header_of<C: Counter>(histogram: &Histogram<C>, payload: usize) -> Vec<u8> {
     let length = u32::try_from(payload).unwrap_or(u32::MAX);
     let words = [V2, length, 0, u32::from(histogram.sigfig())].map(u32::to_be_bytes);
@@ -122,7 +125,7 @@ fn header_of<C: Counter>(histogram: &Histogram<C>, payload: usize) -> Vec<u8> {
     [words.as_flattened(), bounds.as_flattened()].concat()
 }
 
-/// A zigzag LEB128. More than seven bytes of it are more than [`MOST`].
+/// Reads a zigzag LEB128 number. A number of more than seven bytes exceeds [`MAX_COUNT`].
 fn next_number(bytes: &mut &[u8]) -> Result<i64, StatsError> {
     let mut number = 0_u64;
     for shift in (0..49).step_by(7) {
@@ -135,13 +138,13 @@ fn next_number(bytes: &mut &[u8]) -> Result<i64, StatsError> {
     Err(damaged("a count is too large"))
 }
 
-/// The lowest value that a counter counts: there is one for each value up to 2·10ᵈⁱᵍⁱᵗˢ or the power of two above, and
-/// then half as many for each doubling.
-fn value_of(index: u64, digits: u8) -> u64 {
+/// The lowest value of the counter at `index`. There is a counter for each value up to 2·10ᵈⁱᵍⁱᵗˢ, rounded up to a
+/// power of two, and then half as many for each doubling.
+fn lowest_value(index: u64, digits: u8) -> u64 {
     let half = (2 * 10_u64.pow(u32::from(digits))).next_power_of_two() / 2;
     match index / half {
         0 => index,
-        // One that no histogram has is refused when it is recorded.
+        // Recording rejects a value beyond the bounds of the histogram.
         doublings => (half + index % half).checked_shl((doublings - 1) as u32).unwrap_or(u64::MAX),
     }
 }

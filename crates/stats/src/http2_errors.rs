@@ -1,24 +1,24 @@
-//! The errors that a server of HTTP/2 sent: how often each, and one of the texts that came with it.
+//! HTTP/2 errors that the server sent: the number of each, and one of the texts that came with it.
 //!
-//! Bounded whatever a server sends: error codes that the standard does not name count as one, and one text is kept of
-//! each kind. It is the least of all, so that merging stays exact, associative and commutative.
+//! Memory is bounded whatever a server sends: error codes that the standard does not name count as one, and one text of
+//! each kind is kept. It is the first in alphabetical order, so merging is exact, associative and commutative.
 
 use crate::error::StatsError;
-use crate::histogram::MOST;
+use crate::histogram::MAX_COUNT;
 use brimful_core::Http2Frame;
 use brimful_core::http2::{Http2Error, error_name, known_code};
 use std::collections::BTreeMap;
 
-/// Longest text that is kept, in bytes: that of a frame, and what replaces its invalid bytes.
+/// Longest text that is kept, in bytes: 200 bytes of a frame, each of which may be replaced by U+FFFD.
 const MAX_TEXT: usize = 3 * 200;
 
 /// Error codes by kind of frame.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Http2Errors(BTreeMap<(Http2Frame, u32), Seen>);
+pub(crate) struct Http2Errors(BTreeMap<(Http2Frame, u32), FramesOfCode>);
 
 /// The frames with one code.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Seen {
+struct FramesOfCode {
     frames: u64,
     text: String,
 }
@@ -48,9 +48,9 @@ impl Http2Errors {
         self.0.clear();
     }
 
-    /// As documents have them.
+    /// The errors for a document.
     pub(crate) fn list(&self) -> Vec<Http2Error> {
-        let listed = |((frame, code), seen): (&(Http2Frame, u32), &Seen)| Http2Error {
+        let listed = |((frame, code), seen): (&(Http2Frame, u32), &FramesOfCode)| Http2Error {
             frame: *frame,
             code: *code,
             name: error_name(*code).unwrap_or("unknown").to_owned(),
@@ -60,9 +60,9 @@ impl Http2Errors {
         self.0.iter().map(listed).collect()
     }
 
-    /// Adds what [`Http2Errors::list`] wrote.
+    /// Adds the output of [`Http2Errors::list`].
     pub(crate) fn add_list(&mut self, errors: &[Http2Error]) -> Result<(), StatsError> {
-        if errors.iter().any(|error| error.frames > MOST || error.text.len() > MAX_TEXT) {
+        if errors.iter().any(|error| error.frames > MAX_COUNT || error.text.len() > MAX_TEXT) {
             return Err(StatsError::Damaged("more errors of HTTP/2, or longer ones, than any run has".to_owned()));
         }
         errors.iter().for_each(|error| self.add(error.frame, error.code, &error.text, error.frames));

@@ -1,9 +1,9 @@
-//! What a run has seen so far, whole, for those who keep it in case its process is lost.
+//! Collects the complete observations of a run while it lasts, so that they survive the loss of its process.
 //!
-//! A whole Account is 4.6 MB. To copy it would hold up calls that are due for a millisecond; so nothing is copied. When
-//! the keeper asks, a shard hands over the Account that it has been filling and goes on with an empty one, which is an
-//! exchange of two pointers, and the keeper adds up what it is given. Merging is exact, so the sum and what the shard
-//! still holds in the end are the Account that it would have had alone.
+//! An Account is 4.6 MB, and copying it would delay due calls by a millisecond, so it is not copied. When the keeper
+//! asks, a shard hands over the Account that it has been filling and continues with an empty one, which swaps two
+//! pointers; the keeper adds up the Accounts. Merging is exact, so this sum plus the rest of each shard in the end
+//! equals the Account of a run without a keeper.
 //!
 //! Memory: three Accounts for each shard, whatever the length of the run.
 
@@ -14,7 +14,7 @@ use brimful_core::counts::Counts;
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Where the shards of a run hand over what they have seen.
+/// Collects the Accounts of the shards of a run.
 #[derive(Debug, Default)]
 pub struct Keeper {
     kept: Mutex<Kept>,
@@ -22,62 +22,61 @@ pub struct Keeper {
 
 #[derive(Debug, Default)]
 struct Kept {
-    shards: Vec<Counter>,
+    shards: Vec<SharedExchange>,
     sum: Option<Account>,
-    /// Until when the sum goes.
+    /// Time of the latest Account in the sum.
     at: Nanos,
 }
 
-/// Over which one shard does.
-pub(crate) type Counter = Arc<Mutex<Exchange>>;
+/// One shard's exchange of Accounts with the keeper.
+pub(crate) type SharedExchange = Arc<Mutex<Exchange>>;
 
-/// What lies there.
+/// The Accounts that a shard and the keeper exchange.
 #[derive(Debug, Default)]
 pub(crate) struct Exchange {
-    /// Put there to ask for what was seen.
+    /// The keeper's request: an empty Account for the shard to continue with.
     empty: Option<Account>,
-    /// What was given for it, and when.
+    /// The shard's answer: its filled Account, and the time of the exchange.
     filled: Option<(Account, Nanos)>,
 }
 
 impl Keeper {
-    /// A counter for one more shard, which begins with an Account like this one.
-    pub(crate) fn counter(&self, empty: Account) -> Counter {
-        let exchange = Exchange { empty: Some(empty), ..Exchange::default() };
-        let counter = Arc::new(Mutex::new(exchange));
-        lock(&self.kept).shards.push(Arc::clone(&counter));
-        counter
+    /// Registers one more shard; `empty` is an Account like the one that it begins with.
+    pub(crate) fn register(&self, empty: Account) -> SharedExchange {
+        let exchange = Arc::new(Mutex::new(Exchange { empty: Some(empty), ..Exchange::default() }));
+        lock(&self.kept).shards.push(Arc::clone(&exchange));
+        exchange
     }
 
-    /// Takes what the shards have handed over since the last time, and asks them for more. They hand it over within a
-    /// tenth of a second if they keep up with their calls.
+    /// Adds up the Accounts that the shards have handed over since the last call, and requests the next ones. Shards
+    /// that keep up with their calls hand them over within a tenth of a second.
     ///
     /// # Errors
-    /// When the Accounts are not of one run.
+    /// If the Accounts do not belong to one run.
     pub fn collect(&self) -> Result<(), Unlike> {
         let mut kept = lock(&self.kept);
         let Kept { shards, sum, at } = &mut *kept;
-        for counter in shards {
-            // Out of the shard's way while it is added up.
-            let Some((mut filled, until)) = lock(counter).filled.take() else { continue };
+        for exchange in shards {
+            // The exchange is not locked while the Account is added up, so the shard does not wait.
+            let Some((mut filled, until)) = lock(exchange).filled.take() else { continue };
             *at = until.max(*at);
             match sum {
-                Some(sum) => sum.take_in(&filled)?,
+                Some(sum) => sum.merge_from(&filled)?,
                 None => *sum = Some(filled.clone()),
             }
             filled.clear();
-            lock(counter).empty = Some(filled);
+            lock(exchange).empty = Some(filled);
         }
         Ok(())
     }
 
-    /// Shows what has been collected, and until when it goes, of the shards whose last is the latest: calls that were
-    /// under way then are counted as under way at the end. `None` before there is anything.
+    /// Calls `look` with the collected observations and the time of the latest ones; calls in flight then count as in
+    /// flight at the end of the run. `None` if nothing was collected yet.
     pub fn so_far<T>(&self, look: impl FnOnce(&Account, Nanos) -> T) -> Option<T> {
         let mut kept = lock(&self.kept);
         let at = kept.at;
         let sum = kept.sum.as_mut()?;
-        // Not on a copy: to make one each second would cost as much as all else that is done with it.
+        // The counts are changed and restored, because copying the Account each second would double the cost of this.
         let counts: Vec<Counts> = sum.classes.iter().map(|tally| tally.counts).collect();
         sum.settle();
         let seen = look(sum, at);
@@ -85,10 +84,10 @@ impl Keeper {
         Some(seen)
     }
 
-    /// All that was seen, of which this is what the shards had not handed over.
+    /// The complete observations: those collected, and `rest`, which the shards had not handed over.
     ///
     /// # Errors
-    /// When the Accounts are not of one run.
+    /// If the Accounts do not belong to one run.
     pub fn complete(&self, rest: Account) -> Result<Account, Unlike> {
         self.collect()?;
         let mut kept = lock(&self.kept);
@@ -100,9 +99,9 @@ impl Keeper {
     }
 }
 
-/// Hands the Account over if that was asked for, and leaves an empty one in its place; never waits.
-pub(crate) fn hand_over(account: &mut Account, now: Nanos, counter: &Mutex<Exchange>) {
-    if let Ok(mut exchange) = counter.try_lock()
+/// Hands the Account over if the keeper has requested it, and leaves an empty one in its place; never blocks.
+pub(crate) fn hand_over(account: &mut Account, now: Nanos, exchange: &Mutex<Exchange>) {
+    if let Ok(mut exchange) = exchange.try_lock()
         && let Some(empty) = exchange.empty.take()
     {
         exchange.filled = Some((mem::replace(account, empty), now));
@@ -110,7 +109,7 @@ pub(crate) fn hand_over(account: &mut Account, now: Nanos, counter: &Mutex<Excha
 }
 
 impl Account {
-    /// Counts the calls whose end was not seen as under way, as if the run had ended here.
+    /// Counts the calls that have not ended as in flight or unsent, as if the run ended now.
     fn settle(&mut self) {
         let open = |calls: i64| u64::try_from(calls).unwrap_or(0);
         let followed = self.redirects.iter_mut().map(|redirects| &mut redirects.followed);

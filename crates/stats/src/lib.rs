@@ -1,29 +1,29 @@
-//! What the shards of a run saw of its calls, and the Record that follows from it.
+//! Statistics of a run: the Account of its calls, and the Record that is derived from it.
 //!
-//! One [`Collector`] per shard sees every event of that shard's calls and fills an [`Account`]. Accounts are merged, and
-//! the `Record` is derived from the sum and from nothing else. Two rules hold for everything in here:
+//! Each shard has a [`Collector`], which receives every event of that shard's calls and fills an [`Account`]. Accounts
+//! are merged, and the `Record` is derived from the sum and a few facts. Two rules hold for this crate:
 //!
-//! - **Memory is fixed at construction**, and written once so that no page fault is left for the run. Nothing grows with
-//!   the number of calls.
-//! - **State is whole numbers until it is read**, so merging is exact, associative and commutative: calls split over
-//!   several collectors give the very Record that one collector would have given.
+//! - **Memory is allocated and touched at construction**, so that the run causes no page faults. It does not grow with
+//! the number of calls.
+//! - **State consists of whole numbers**, so merging is exact, associative and commutative: calls split over several
+//! collectors yield the same Record as a single collector.
 //!
 //! ```text
 //! collector      Event → Account
-//! account        counts, times, traffic, per class; merge
+//! account        counts, times, bytes, per class; merge
 //! ├ tally        the counts and times of one class
 //! ├ distribution a distribution of times: histogram and exact moments
-//! ├ sessions     what became of sessions, and how large they were
-//! ├ series       the course of the run, in at most 300 intervals
+//! ├ sessions     sessions by outcome, with their sizes
+//! ├ series       the run in at most 300 intervals
 //! ├ reply_rate   throughput in samples of five seconds
 //! └ batch        confidence interval of the mean response time
-//! live           what Accounts have seen so far, for those who look on
-//! keeper         the same, whole, for those who keep it in case the process is lost
+//! live           summaries of unfinished Accounts, for displays
+//! keeper         copies of unfinished Accounts, in case the process is lost
 //! derive         Account, Facts → Record
-//! └ verdict      was it the server that was measured, or the generator?
-//!   └ parts      was all of a load there that was made in parts?
-//! detail         what only httperf's report says of connections and sessions
-//! objectives     were the objectives of a run met?
+//! └ verdict      did the run measure the server, or the generator?
+//!   └ parts      was a load that was made in parts complete?
+//! detail         figures of connections and sessions for httperf's report
+//! objectives     did the run meet its objectives?
 //! merge          Records of shards → the Record of their load
 //! ```
 #![forbid(unsafe_code)]
@@ -51,6 +51,7 @@ mod series;
 mod sessions;
 mod student;
 mod tally;
+mod thresholds;
 mod verdict;
 
 pub use account::Account;

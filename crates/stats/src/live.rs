@@ -1,8 +1,8 @@
-//! What a run has seen so far, for those who look on while it lasts.
+//! Publishes summaries of a run while it lasts, for displays.
 //!
-//! A whole Account is 4.6 MB: to copy it ten times a second would hold up calls that are due for a millisecond each time.
-//! So a shard shows a summary, its counts and the course of the run, of which it copies only the intervals that have
-//! changed (10 kB each). It never waits for who looks on: what cannot be shown now is shown the next time.
+//! An Account is 4.6 MB, and copying it ten times a second would delay due calls by a millisecond each time. So a shard
+//! publishes a summary: its counts, and the intervals that have changed since the last time (10 kB each). It never
+//! waits for a reader: if the summary is locked, the shard publishes the next time.
 
 use crate::account::Account;
 use crate::series::Series;
@@ -12,50 +12,50 @@ use brimful_core::counts::Counts;
 use brimful_core::record::Interval;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Where the shards of a run show what they have seen.
+/// The published summaries of the shards of a run.
 #[derive(Debug, Default)]
 pub struct Live {
-    shards: Mutex<Vec<Place>>,
+    shards: Mutex<Vec<SharedSummary>>,
 }
 
-/// Where one of them does.
-pub(crate) type Place = Arc<Mutex<SoFar>>;
+/// The published summary of one shard.
+pub(crate) type SharedSummary = Arc<Mutex<SoFar>>;
 
-/// What was seen up to an instant.
+/// A summary of the run so far.
 #[derive(Clone, Debug, Default)]
 pub struct SoFar {
-    /// The latest that any shard has shown something.
+    /// Time of the latest summary of any shard.
     pub at: Nanos,
-    /// What became of the calls, by [`ClassId`](brimful_core::ClassId).
+    /// Calls by outcome, indexed by [`ClassId`](brimful_core::ClassId).
     pub classes: Vec<Counts>,
     series: Series,
 }
 
 impl Live {
-    /// Forgets what an earlier run has shown.
+    /// Removes the summaries of an earlier run.
     pub fn restart(&self) {
         self.shards.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    /// A place for one more shard.
-    pub(crate) fn place(&self) -> Place {
-        let place = Place::default();
-        self.shards.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&place));
-        place
+    /// Registers one more shard.
+    pub(crate) fn register(&self) -> SharedSummary {
+        let summary = SharedSummary::default();
+        self.shards.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&summary));
+        summary
     }
 
-    /// What all shards together have shown, a tenth of a second ago at most if they keep up with their calls.
+    /// The sum of all shards' summaries. It is at most a tenth of a second old if the shards keep up with their calls.
     pub fn so_far(&self) -> SoFar {
         let shards = self.shards.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        shards.iter().fold(SoFar::default(), |mut sum, place| {
-            sum.take_in(&place.lock().unwrap_or_else(PoisonError::into_inner));
+        shards.iter().fold(SoFar::default(), |mut sum, shard| {
+            sum.merge(&shard.lock().unwrap_or_else(PoisonError::into_inner));
             sum
         })
     }
 }
 
 impl SoFar {
-    /// All classes together.
+    /// Calls of all classes by outcome.
     pub fn counts(&self) -> Counts {
         self.classes.iter().fold(Counts::default(), |mut sum, counts| {
             add(&mut sum, counts);
@@ -63,12 +63,12 @@ impl SoFar {
         })
     }
 
-    /// The course of the run.
+    /// The run in intervals.
     pub fn intervals(&self) -> Vec<Interval> {
         self.series.intervals(self.at)
     }
 
-    fn take_in(&mut self, other: &SoFar) {
+    fn merge(&mut self, other: &SoFar) {
         self.at = self.at.max(other.at);
         self.classes.resize(self.classes.len().max(other.classes.len()), Counts::default());
         self.classes.iter_mut().zip(&other.classes).for_each(|(sum, counts)| add(sum, counts));
@@ -76,12 +76,12 @@ impl SoFar {
     }
 }
 
-/// Shows what the Account has seen until `now`, unless somebody is looking this very moment.
-pub(crate) fn show(account: &Account, now: Nanos, place: &Mutex<SoFar>) {
-    if let Ok(mut shown) = place.try_lock() {
-        shown.at = now;
-        shown.classes.clear();
-        shown.classes.extend(account.classes.iter().map(|tally| tally.counts));
-        shown.series.catch_up(&account.series);
+/// Publishes a summary of the Account at `now`, unless a reader has it locked.
+pub(crate) fn publish(account: &Account, now: Nanos, summary: &Mutex<SoFar>) {
+    if let Ok(mut summary) = summary.try_lock() {
+        summary.at = now;
+        summary.classes.clear();
+        summary.classes.extend(account.classes.iter().map(|tally| tally.counts));
+        summary.series.catch_up(&account.series);
     }
 }

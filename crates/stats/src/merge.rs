@@ -1,5 +1,5 @@
-//! The Records of the shards of one load, which several processes or hosts have made, as the Record of that load: their
-//! Accounts are merged exactly, what the generators used is added up, and the verdict is judged anew.
+//! Merges the Records of the shards of one load, which several processes or hosts have made, into the Record of that
+//! load: Accounts are merged exactly, the resources of the generators are added up, and the verdict is judged again.
 
 use crate::account::{Account, AddError};
 use crate::derive::{Facts, derive};
@@ -11,49 +11,49 @@ use brimful_core::server::HostProbe;
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
 
-/// Merges Records, each under the name by which the user knows it, in any order. That shards are missing is no error: the
-/// Record then says which there are, and that the rest of the load was missing.
+/// Merges Records in any order, each given with the user's name for it. Missing shards are no error: the verdict of the
+/// result then says that part of the load was missing.
 ///
 /// # Errors
-/// [`StatsError`] when one of them has no account, or they are not the shards of one load.
+/// [`StatsError`] if a Record has no account, or if the Records are not the shards of one load.
 pub fn merge(records: Vec<(String, Record)>) -> Result<Record, StatsError> {
     let mut merger = Merger::default();
     records.into_iter().try_for_each(|(name, record)| merger.add(name, record))?;
     merger.finish()
 }
 
-/// Merges Records one by one: whatever their number, there are two Accounts in memory. Several may each merge a part of
-/// them, and be joined.
+/// Merges Records one by one, with at most two Accounts in memory. Several mergers may each merge some of the Records,
+/// and then be joined.
 #[derive(Debug, Default)]
 pub struct Merger {
     so_far: Option<Part>,
 }
 
 impl Merger {
-    /// Takes in one more Record, as [`merge`] does.
+    /// Merges one more Record.
     ///
     /// # Errors
-    /// As [`merge`]; what was merged before is lost then.
+    /// Those of [`merge`]; the Records merged before are lost then.
     pub fn add(&mut self, name: String, record: Record) -> Result<(), StatsError> {
         self.join(Merger { so_far: Some(Part::read((name, record))?) })
     }
 
-    /// Takes in all that another has merged.
+    /// Merges the Records of another merger.
     ///
     /// # Errors
-    /// As [`merge`].
+    /// Those of [`merge`].
     pub fn join(&mut self, other: Merger) -> Result<(), StatsError> {
         self.so_far = match (self.so_far.take(), other.so_far) {
-            (Some(ours), Some(theirs)) => Some(ours.and(theirs)?),
+            (Some(ours), Some(theirs)) => Some(ours.merge(theirs)?),
             (ours, theirs) => ours.or(theirs),
         };
         Ok(())
     }
 
-    /// Says that a shard, numbered from 1, was lost before it had seen anything.
+    /// Marks a shard, numbered from 1, as lost before it observed anything.
     ///
     /// # Errors
-    /// When there is no Record yet, no such shard, or a Record of it.
+    /// If no Record was merged yet, if there is no such shard, or if its Record was merged.
     pub fn lost(&mut self, index: u64) -> Result<(), StatsError> {
         let part = self.so_far.as_mut().ok_or(StatsError::Nothing)?;
         let of = part.facts.shards.first().map_or(0, |shard| shard.of);
@@ -68,35 +68,35 @@ impl Merger {
         Ok(())
     }
 
-    /// The Record of them all.
+    /// The Record of the whole load.
     ///
     /// # Errors
-    /// When there was none.
+    /// If no Record was merged.
     pub fn finish(self) -> Result<Record, StatsError> {
         let whole = self.so_far.ok_or(StatsError::Nothing)?;
         let account = match &whole.account {
-            Seen::Packed(packed) => &unpacked(packed, &whole.name())?,
-            Seen::Merged(account) => account,
+            PartAccount::Packed(packed) => &unpacked(packed, &whole.name())?,
+            PartAccount::Merged(account) => account,
         };
         Ok(derive(account, whole.facts))
     }
 }
 
-/// What one Record, or several once they are merged, says.
+/// The contents of one Record, or of several that were merged.
 #[derive(Debug)]
 struct Part {
     /// The Records' names, by index and number of their shards.
     names: BTreeMap<(u64, u64), String>,
-    account: Seen,
+    account: PartAccount,
     facts: Facts,
 }
 
-/// What was counted.
+/// The Account of a part of the load.
 #[derive(Debug)]
-enum Seen {
-    /// By one shard, as its Record has it.
+enum PartAccount {
+    /// The Account of one Record.
     Packed(Box<PackedAccount>),
-    /// By several.
+    /// The merged Accounts of several Records.
     Merged(Box<Account>),
 }
 
@@ -111,11 +111,11 @@ impl Part {
         }
         let account = record.account.take().ok_or_else(|| named(StatsError::NoAccount))?;
         let names = record.shards.iter().map(|shard| ((shard.index, shard.of), name.clone())).collect();
-        Ok(Part { names, account: Seen::Packed(Box::new(account)), facts: Facts::of(record) })
+        Ok(Part { names, account: PartAccount::Packed(Box::new(account)), facts: Facts::from_record(record) })
     }
 
-    fn and(mut self, mut other: Part) -> Result<Part, StatsError> {
-        // What is said and kept does not depend on the order in which they are named.
+    fn merge(mut self, mut other: Part) -> Result<Part, StatsError> {
+        // The result and the messages do not depend on the order of the Records.
         if other.names.keys().next() < self.names.keys().next() {
             mem::swap(&mut self, &mut other);
         }
@@ -130,23 +130,23 @@ impl Part {
             return Err(StatsError::NotOneLoad { first, second, unlike });
         }
         let account = match (self.account, other.account) {
-            (Seen::Merged(mut merged), Seen::Packed(packed)) => {
-                added(&mut merged, &packed, first, second).map(|()| merged)
+            (PartAccount::Merged(mut merged), PartAccount::Packed(packed)) => {
+                add(&mut merged, &packed, first, second).map(|()| merged)
             }
-            (Seen::Packed(packed), Seen::Merged(mut merged)) => {
-                added(&mut merged, &packed, second, first).map(|()| merged)
+            (PartAccount::Packed(packed), PartAccount::Merged(mut merged)) => {
+                add(&mut merged, &packed, second, first).map(|()| merged)
             }
-            (Seen::Packed(ours), Seen::Packed(theirs)) => {
+            (PartAccount::Packed(ours), PartAccount::Packed(theirs)) => {
                 let mut merged = Box::new(unpacked(&ours, &first)?);
-                added(&mut merged, &theirs, first, second).map(|()| merged)
+                add(&mut merged, &theirs, first, second).map(|()| merged)
             }
-            (Seen::Merged(mut merged), Seen::Merged(theirs)) => match merged.take_in(&theirs) {
+            (PartAccount::Merged(mut merged), PartAccount::Merged(theirs)) => match merged.merge_from(&theirs) {
                 Ok(()) => Ok(merged),
                 Err(unlike) => Err(StatsError::NotOneLoad { first, second, unlike }),
             },
         }?;
         self.names.extend(other.names);
-        Ok(Part { names: self.names, account: Seen::Merged(account), facts: self.facts.and(other.facts) })
+        Ok(Part { names: self.names, account: PartAccount::Merged(account), facts: self.facts.merge(other.facts) })
     }
 
     /// The name of its first Record.
@@ -155,8 +155,8 @@ impl Part {
     }
 }
 
-/// Adds what one Record says to what others say.
-fn added(merged: &mut Account, packed: &PackedAccount, of: String, name: String) -> Result<(), StatsError> {
+/// Adds the account of the Record `name` to the merged accounts of others, of which `of` is the first.
+fn add(merged: &mut Account, packed: &PackedAccount, of: String, name: String) -> Result<(), StatsError> {
     merged.add(packed).map_err(|error| match error {
         AddError::Unlike(unlike) => StatsError::NotOneLoad { first: of, second: name, unlike },
         AddError::Damaged(source) => StatsError::In { name, source: Box::new(source) },
@@ -168,8 +168,8 @@ fn unpacked(packed: &PackedAccount, name: &str) -> Result<Account, StatsError> {
 }
 
 impl Facts {
-    /// What a Record says that does not follow from its Account.
-    fn of(record: Record) -> Facts {
+    /// The contents of a Record that do not follow from its Account.
+    fn from_record(record: Record) -> Facts {
         Facts {
             started_at: record.started_at,
             started_monotonic_ns: record.started_monotonic_ns,
@@ -189,7 +189,7 @@ impl Facts {
         }
     }
 
-    /// What differs that the shards of a load have in common.
+    /// The first difference in what the shards of one load must have in common.
     fn unlike(&self, other: &Facts) -> Option<Unlike> {
         let shards = |facts: &Facts| facts.shards.first().map_or(0, |shard| shard.of).to_string();
         let differing = |what, of: &dyn Fn(&Facts) -> String| {
@@ -209,8 +209,9 @@ impl Facts {
             })
     }
 
-    /// Of both together. The clock is that of the Record with what the monitor saw, which is anchored on it.
-    fn and(mut self, other: Facts) -> Facts {
+    /// Merges the facts of two Records. The clock is that of the Record with the monitor's observations, which refer to
+    /// it.
+    fn merge(mut self, other: Facts) -> Facts {
         let clock = if self.server.is_none() && other.server.is_some() {
             other.started_monotonic_ns
         } else {
@@ -219,13 +220,13 @@ impl Facts {
         self.shards.extend(other.shards);
         self.shards.sort_by_key(|shard| shard.index);
         Facts {
-            // RFC 3339 in UTC is in the order of time.
+            // Times of RFC 3339 in UTC sort by time.
             started_at: self.started_at.min(other.started_at),
             started_monotonic_ns: clock,
             duration: self.duration.max(other.duration),
             window: self.window.max(other.window),
             interrupted: self.interrupted || other.interrupted,
-            generator: together(self.generator, other.generator),
+            generator: merge_generators(self.generator, other.generator),
             server: self.server.or(other.server),
             tls: self.tls.or(other.tls),
             wants_tls: self.wants_tls || other.wants_tls,
@@ -234,10 +235,11 @@ impl Facts {
     }
 }
 
-/// What two generators were: what they used and could do is added up, what speaks against them is the worse of both.
-fn together(a: Generator, b: Generator) -> Generator {
+/// Merges two generators: resources and maximum rates are added, and of figures that speak against a generator, the
+/// worse one is kept.
+fn merge_generators(a: Generator, b: Generator) -> Generator {
     let sum = |a: Option<f64>, b: Option<f64>| Some(a? + b?);
-    // A host that does not say is no reason to pass over what the other says.
+    // If one host lacks the figure, the other's is used.
     let worse = |a: Option<f64>, b: Option<f64>| a.into_iter().chain(b).reduce(f64::max);
     Generator {
         cpu_s: sum(a.cpu_s, b.cpu_s),
@@ -251,7 +253,7 @@ fn together(a: Generator, b: Generator) -> Generator {
             .engine
             .split(", ")
             .chain(b.engine.split(", "))
-            // What a part that was lost has not said.
+            // A lost part has no engine.
             .filter(|engine| !engine.is_empty())
             .collect::<BTreeSet<_>>()
             .into_iter()

@@ -1,16 +1,17 @@
-//! Were the objectives of a run met? They are about response times, from due to the last byte, of answers that were
-//! expected: those of the statuses that the Workload expects or, where it expects none, any but 5xx and 429.
+//! Judges whether a run met its objectives. They limit the response times, from due to the last byte, of expected
+//! answers: those of the statuses that the workload expects or, if it expects none in particular, any but 5xx and 429.
 //!
-//! A call that failed or had another answer counts for a percentile as slower than any limit, so that no server meets an
-//! objective by refusing what it is too slow for. What this host had no means for, and what the end of the run cut off,
-//! was not the server's to answer and does not count. A mean is that of the expected answers, and is missed where more
-//! than one call in a hundred has no such answer.
+//! For a percentile, a call that failed or had another answer counts as slower than any limit, so that a server cannot
+//! meet an objective by refusing calls. Calls that this host lacked the resources for, or that the end of the run cut
+//! off, do not count. A mean is that of the expected answers, and is missed if more than one call in a hundred has no
+//! expected answer.
 
 use crate::account::Account;
 use crate::derive::expected_statuses;
 use crate::distribution::Distribution;
 use crate::error::StatsError;
 use crate::tally::Tally;
+use crate::thresholds::MAX_UNEXPECTED_SHARE_OF_MEAN;
 use brimful_core::quantity::{count, counted, percent};
 use brimful_core::record::{Objective, Record};
 use brimful_core::slo::Measure;
@@ -18,12 +19,10 @@ use brimful_core::workload::Statuses;
 use brimful_core::{Slo, StatusClass};
 use std::collections::BTreeMap;
 
-/// Of so many calls without an expected answer a mean says nothing.
-const MEAN_TOLERATES: f64 = 0.01;
-/// So many causes are named.
+/// Highest number of causes that a message names.
 const MAX_NAMED: usize = 3;
 
-/// Why an objective cannot be judged by a run.
+/// Why a run cannot be judged by an objective.
 #[derive(Debug, thiserror::Error)]
 pub enum ObjectiveError {
     /// A load measures no stations.
@@ -32,7 +31,7 @@ pub enum ObjectiveError {
          p99<50ms, or ask `brimful plan what-if --slo`"
     )]
     Utilization(String),
-    /// There is no such class.
+    /// The workload has no such class.
     #[error("`{objective}` is about a class that is not there; the classes are: {known}")]
     UnknownClass {
         /// The objective.
@@ -40,21 +39,21 @@ pub enum ObjectiveError {
         /// The classes.
         known: String,
     },
-    /// The Record is of an earlier version, which did not tell the times of errors from those of other answers.
+    /// The Record is of an earlier version, which did not separate the times of errors from those of other answers.
     #[error(
         "`{0}` cannot be judged: the Record is of an earlier version, which does not say how long its 5xx and 429 answers \
          took; make the load again"
     )]
     NoStatusTimes(String),
-    /// The Record has lost what was seen.
+    /// The account of the Record is missing or damaged.
     #[error("{0}")]
     Unreadable(#[from] StatsError),
 }
 
-/// Whether a run with these classes can be judged by each of them.
+/// Checks that a run with these classes can be judged by each objective.
 ///
 /// # Errors
-/// [`ObjectiveError`] when one of them cannot.
+/// [`ObjectiveError`] if it cannot be judged by one of them.
 pub fn check_objectives(classes: &[&str], objectives: &[Slo]) -> Result<(), ObjectiveError> {
     for objective in objectives {
         let class = match &objective.measure {
@@ -68,10 +67,10 @@ pub fn check_objectives(classes: &[&str], objectives: &[Slo]) -> Result<(), Obje
     Ok(())
 }
 
-/// Judges each of them.
+/// Judges a run by each objective.
 ///
 /// # Errors
-/// [`ObjectiveError`] when one of them cannot be judged.
+/// [`ObjectiveError`] if the run cannot be judged by one of them.
 pub fn judge_objectives(record: &Record, objectives: &[Slo]) -> Result<Vec<Objective>, ObjectiveError> {
     if objectives.is_empty() {
         return Ok(Vec::new());
@@ -98,7 +97,7 @@ fn judged(record: &Record, account: &Account, objective: &Slo) -> Result<Objecti
     }
     let (measured_s, is_possible) = match objective.measure {
         Measure::Percentile { percent, .. } => (answers.percentile_s(percent / 100.0), true),
-        _ => (answers.mean_s(), answers.error_share().is_none_or(|share| share <= MEAN_TOLERATES)),
+        _ => (answers.mean_s(), answers.error_share().is_none_or(|share| share <= MAX_UNEXPECTED_SHARE_OF_MEAN)),
     };
     Ok(Objective {
         objective: objective.to_string(),
@@ -109,13 +108,13 @@ fn judged(record: &Record, account: &Account, objective: &Slo) -> Result<Objecti
     })
 }
 
-/// How the calls that an objective is about were answered.
+/// The answers to the calls that an objective is about.
 struct Answers {
     /// Response times of the expected answers.
     expected: Distribution,
     /// Calls without an expected answer.
     missed: u64,
-    /// The status codes of those of them that were answered.
+    /// Answers with an unexpected status, by code.
     codes: BTreeMap<u16, u64>,
 }
 
@@ -132,7 +131,7 @@ impl Answers {
         self.missed += failed + tally.error_answers(expected.is_some());
         for (code, answers) in tally.answers.codes() {
             let is_expected = match expected {
-                Some(statuses) => statuses.have(code),
+                Some(statuses) => statuses.contains(code),
                 None => !StatusClass::from_code(code).is_refusal(),
             };
             if !is_expected {
@@ -153,13 +152,14 @@ impl Answers {
         self.expected.summary().map(|summary| summary.mean / 1e6)
     }
 
-    /// What this share of all calls was answered within, as expected.
+    /// The time within which this share of all calls had an expected answer; `None` if fewer had one.
     fn percentile_s(&self, share: f64) -> Option<f64> {
-        let of_expected = share * self.calls() as f64 / self.expected.count() as f64;
-        (of_expected <= 1.0).then(|| self.expected.quantile(of_expected)).flatten().map(|time| time.as_secs_f64())
+        let share_of_expected = share * self.calls() as f64 / self.expected.count() as f64;
+        let time = (share_of_expected <= 1.0).then(|| self.expected.quantile(share_of_expected)).flatten();
+        time.map(|time| time.as_secs_f64())
     }
 
-    /// Which calls were not answered as expected, and what that means.
+    /// Describes the calls without an expected answer, and their effect on the objective.
     fn message(&self, measure: &Measure, is_measured: bool) -> Option<String> {
         let share = match self.error_share() {
             None => return Some("no call was answered, and none failed".to_owned()),
@@ -180,13 +180,15 @@ impl Answers {
         let meaning = match measure {
             Measure::Percentile { percent, .. } if !is_measured => format!("more than p{percent} allows for"),
             Measure::Percentile { .. } => "they count as slower than any limit".to_owned(),
-            _ if share > MEAN_TOLERATES => format!("a mean allows for {}", percent(MEAN_TOLERATES)),
+            _ if share > MAX_UNEXPECTED_SHARE_OF_MEAN => {
+                format!("a mean allows for {}", percent(MAX_UNEXPECTED_SHARE_OF_MEAN))
+            }
             _ => "the mean is that of the others".to_owned(),
         };
         Some(format!("{what}; {meaning}"))
     }
 
-    /// Like `380 were 503, 20 failed`.
+    /// The causes of missing answers, like `380 were 503, 20 failed`.
     fn causes(&self) -> String {
         let answered: u64 = self.codes.values().sum();
         let mut codes: Vec<(u16, u64)> = self.codes.iter().map(|(code, calls)| (*code, *calls)).collect();

@@ -1,24 +1,17 @@
-//! Was all of a load there that was made in parts? A part that is lost takes its share of the load with it: the server is
-//! measured with less than the workload says, and no figure of the rest shows it. And a part of which one generator was
-//! the limit is lost in the figures of many.
+//! Checks that a load made in parts was complete. If a part is lost, its share of the load is missing: the server is
+//! measured under less load than the workload specifies, and no figure of the other parts shows it. Likewise, if a
+//! single generator was the limit, the merged figures of many hide it.
 
+use crate::thresholds::{MAX_LOST_SHARE, MAX_START_SKEW_SHARE, TOLERATED_START_SKEW_S};
 use brimful_core::Nanos;
 use brimful_core::quantity::{percent, seconds};
 use brimful_core::record::{Reason, ReasonCode, ShardOrigin};
 
-/// From this share of the load on it matters that it was missing; so much a generator may stand still as well.
-const LOST_SHARE: f64 = 0.01;
+/// Highest number of parts that a message names.
+const MAX_NAMED: usize = 5;
 
-/// Parts that began further apart than this share of the run were not one load.
-const APART_SHARE: f64 = 0.01;
-
-/// But for what a start that was agreed on is kept to by a busy host.
-const APART_TOLERATED_S: f64 = 0.1;
-
-/// So many parts are named.
-const MOST_NAMED: usize = 5;
-
-/// Which part of the load was not there, or not with the rest, if that matters. One part by itself lacks no others.
+/// A message if a relevant part of the load was missing, or did not start with the others. A single part lacks no
+/// others.
 pub(crate) fn missing(shards: &[ShardOrigin], window: Nanos) -> Option<String> {
     let of = shards.first()?.of;
     let window_s = window.as_secs_f64();
@@ -27,14 +20,14 @@ pub(crate) fn missing(shards: &[ShardOrigin], window: Nanos) -> Option<String> {
     let absent = if shards.len() > 1 { of.saturating_sub(shards.len() as u64) } else { 0 };
     let lost_share: f64 = lost.iter().map(|(_, at)| 1.0 - (at / window_s).clamp(0.0, 1.0)).sum();
     let share = (lost_share + absent as f64) / of.max(1) as f64;
-    if share < LOST_SHARE {
+    if share < MAX_LOST_SHARE {
         return apart(shards, window_s);
     }
-    let named = lost.iter().take(MOST_NAMED).map(|(shard, at)| match at {
+    let named = lost.iter().take(MAX_NAMED).map(|(shard, at)| match at {
         0.0 => format!("shard {}/{of} never began{}", shard.index, on(shard)),
         at => format!("shard {}/{of}{} was lost {} after the start", shard.index, on(shard), seconds(*at)),
     });
-    let more = lost.len().saturating_sub(MOST_NAMED);
+    let more = lost.len().saturating_sub(MAX_NAMED);
     let others = [(more, "more were lost"), (absent as usize, "are not among these Records")];
     let others = others.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} of {of} {what}"));
     let what: Vec<String> = named.chain(others).collect();
@@ -45,14 +38,14 @@ pub(crate) fn missing(shards: &[ShardOrigin], window: Nanos) -> Option<String> {
     ))
 }
 
-/// That the parts began too far apart to be one load.
+/// A message if the parts started too far apart to be one load.
 fn apart(shards: &[ShardOrigin], window_s: f64) -> Option<String> {
     let mut offsets: Vec<(f64, &ShardOrigin)> =
         shards.iter().filter_map(|shard| Some((shard.offset_us? / 1e6, shard))).collect();
     offsets.sort_by(|(a, _), (b, _)| a.total_cmp(b));
     let ((first, _), (last, late)) = (offsets.first()?, offsets.last()?);
     let apart = last - first;
-    (apart > APART_TOLERATED_S && apart > APART_SHARE * window_s).then(|| {
+    (apart > TOLERATED_START_SKEW_S && apart > MAX_START_SKEW_SHARE * window_s).then(|| {
         format!(
             "The parts of the load began {} apart, shard {}/{}{} last. Give them more time to get ready before they start, \
              and CPUs of their own.",
@@ -64,7 +57,8 @@ fn apart(shards: &[ShardOrigin], window_s: f64) -> Option<String> {
     })
 }
 
-/// What speaks against single parts as generators, once for each code that is not among what was `said` of the whole.
+/// Reasons against the generators of single parts, one for each code that is not among the reasons `said` of the whole
+/// load.
 pub(crate) fn doubts(shards: &[ShardOrigin], said: &[Reason]) -> Vec<Reason> {
     use ReasonCode::{BeyondClientMax, GeneratorCpu, GeneratorLate, GeneratorStalled};
     [GeneratorLate, GeneratorStalled, GeneratorCpu, BeyondClientMax]
@@ -76,7 +70,7 @@ pub(crate) fn doubts(shards: &[ShardOrigin], said: &[Reason]) -> Vec<Reason> {
             let (shard, reason) = doubtful.next()?;
             let others = match doubtful.count() {
                 0 => String::new(),
-                n => format!(" The like holds of {n} more."),
+                n => format!(" The same is true of {n} more."),
             };
             let (index, of) = (shard.index, shard.of);
             Some(Reason { code, message: format!("Of shard {index}/{of}{}: {}{others}", on(shard), reason.message) })
@@ -84,7 +78,7 @@ pub(crate) fn doubts(shards: &[ShardOrigin], said: &[Reason]) -> Vec<Reason> {
         .collect()
 }
 
-/// Where it was, if that is known.
+/// The host of the part, if it is known.
 fn on(shard: &ShardOrigin) -> String {
     if shard.host.is_empty() { String::new() } else { format!(" on {}", shard.host) }
 }
@@ -140,7 +134,7 @@ mod tests {
         let mut all = shards(3, &[1, 2, 3]);
         all[1].reasons = vec![late("Late.")];
         all[2].reasons = vec![late("Later.")];
-        let said = vec![late("Of shard 2/3 on a: Late. The like holds of 1 more.")];
+        let said = vec![late("Of shard 2/3 on a: Late. The same is true of 1 more.")];
         assert_eq!(doubts(&all, &[]), said);
         assert_eq!(doubts(&all, &said), []);
         // How calls ended is added up, and judged of the whole.

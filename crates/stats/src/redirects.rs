@@ -1,13 +1,13 @@
-//! What became of redirects, in a run that follows them.
+//! Redirects by outcome, in a run that follows them.
 
 use crate::error::StatsError;
-use crate::histogram::MOST;
+use crate::histogram::MAX_COUNT;
 use crate::tally::Tally;
 use brimful_core::Unfollowed;
 use brimful_core::account::PackedRedirects;
 use brimful_core::record::{NotFollowed, Redirects};
 
-/// The calls that follow redirects, and the redirects that none follows.
+/// The calls that followed redirects, and the redirects that were not followed.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RedirectTally {
     pub(crate) followed: Tally,
@@ -53,7 +53,7 @@ impl RedirectTally {
 
     pub(crate) fn unpack(packed: &PackedRedirects) -> Result<RedirectTally, StatsError> {
         let NotFollowed { elsewhere, too_many, content, nowhere } = packed.not_followed;
-        if [elsewhere, too_many, content, nowhere].into_iter().any(|count| count > MOST) {
+        if [elsewhere, too_many, content, nowhere].into_iter().any(|count| count > MAX_COUNT) {
             return Err(StatsError::Damaged("more redirects than any run has".to_owned()));
         }
         Ok(RedirectTally { followed: Tally::unpack(&packed.followed)?, not_followed: packed.not_followed })

@@ -1,37 +1,38 @@
-//! Throughput in samples of five seconds, as httperf takes it (Mosberger & Jin 1998, §3.2): one average over a run hides
-//! its course, and the spread of the samples gives a confidence interval.
+//! Throughput in samples of five seconds, like httperf's (Mosberger & Jin 1998, §3.2): they show changes that the
+//! average of a run hides, and their variation gives a confidence interval.
 //!
-//! Only whole periods inside the window are samples, so neither the drain at the end nor a cut-off period counts.
+//! Only whole periods inside the window are samples, so neither the drain at the end nor an incomplete period counts.
 //! Completions are counted per period, 8 bytes each, for the planned window and at most for [`CAPACITY`] periods.
 
 use crate::error::StatsError;
-use crate::histogram::MOST;
+use crate::histogram::MAX_COUNT;
 use crate::student::t_95;
 use brimful_core::Nanos;
+use brimful_core::moments::Moments;
 use brimful_core::record::ReplyRate;
 
 /// Length of a period.
 const PERIOD: Nanos = Nanos::from_secs(5);
 
-/// The most periods that are sampled: the first 24 hours (138 KB).
+/// Highest number of periods that are sampled: the first 24 hours (138 KB).
 const CAPACITY: u64 = 24 * 3600 / 5;
 
 /// Counts completions in periods of five seconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReplySampler {
-    /// Completions per period; never empty, so that a short window is touched too.
+    /// Completions per period.
     periods: Vec<u64>,
 }
 
 impl ReplySampler {
-    /// For a window of at most this length. All memory is taken and touched here.
+    /// A sampler for a window of at most this length, with all its memory allocated and touched.
     pub fn new(window: Nanos) -> ReplySampler {
         let periods = (window.0 / PERIOD.0).min(CAPACITY) as usize;
-        // Built from an iterator, because `vec![0; n]` only reserves zero pages and leaves touching them to the run.
+        // Built from an iterator, because `vec![0; n]` only reserves zero pages, which the run would touch first.
         ReplySampler { periods: (0..periods).map(|_| std::hint::black_box(0)).collect() }
     }
 
-    /// A whole response arrived.
+    /// Counts a complete response.
     #[inline]
     pub fn record(&mut self, at: Nanos) {
         if let Some(period) = self.periods.get_mut((at.0 / PERIOD.0) as usize) {
@@ -39,52 +40,50 @@ impl ReplySampler {
         }
     }
 
-    /// Everything the other has counted, of a run with the same window.
+    /// Adds the counts of the other sampler, which must have the same window.
     pub fn merge(&mut self, other: &ReplySampler) {
         for (period, theirs) in self.periods.iter_mut().zip(&other.periods) {
             *period += theirs;
         }
     }
 
-    /// Forgets everything.
+    /// Clears all counts.
     pub(crate) fn clear(&mut self) {
         self.periods.fill(0);
     }
 
-    /// The samples of the window in which load was offered in the end (an interrupted run's is shorter than planned).
+    /// The samples of the actual window, which is shorter than planned if the run was interrupted.
     pub fn summary(&self, window: Nanos) -> ReplyRate {
-        let whole = ((window.0 / PERIOD.0) as usize).min(self.periods.len());
-        let rates = || self.periods[..whole].iter().map(|&n| n as f64 / PERIOD.as_secs_f64());
-        let n = whole as f64;
-        if whole == 0 {
-            return ReplyRate::default();
-        }
-        let mean = rates().sum::<f64>() / n;
-        let stddev = (whole > 1).then(|| (rates().map(|r| (r - mean).powi(2)).sum::<f64>() / (n - 1.0)).sqrt());
+        let whole_periods = ((window.0 / PERIOD.0) as usize).min(self.periods.len());
+        let rates: Vec<f64> =
+            self.periods[..whole_periods].iter().map(|&replies| replies as f64 / PERIOD.as_secs_f64()).collect();
+        let Some(moments) = Moments::from_values(&rates) else { return ReplyRate::default() };
+        let stddev = moments.standard_deviation();
         ReplyRate {
-            samples: whole as u64,
-            min: rates().reduce(f64::min),
-            mean: Some(mean),
-            max: rates().reduce(f64::max),
+            samples: rates.len() as u64,
+            min: rates.iter().copied().reduce(f64::min),
+            mean: Some(moments.mean()),
+            max: rates.iter().copied().reduce(f64::max),
             stddev,
-            ci95_half_width: stddev.and_then(|sd| Some(t_95(whole as u64 - 1)? * sd / n.sqrt())),
+            ci95_half_width: stddev
+                .and_then(|stddev| Some(t_95(rates.len() as u64 - 1)? * stddev / (rates.len() as f64).sqrt())),
         }
     }
 
-    /// As documents hold it: completions per period, up to the last that has one.
+    /// The serialised form: completions per period, up to the last period with one.
     pub fn pack(&self) -> Vec<u64> {
         let used = self.periods.iter().rposition(|n| *n > 0).map_or(0, |last| last + 1);
         self.periods[..used].to_vec()
     }
 
-    /// Reads what [`ReplySampler::pack`] wrote of a run with this window, exactly.
+    /// Reads the output of [`ReplySampler::pack`] of a run with this window exactly.
     ///
     /// # Errors
-    /// When it is anything else.
+    /// If it is not such output.
     pub fn unpack(window: Nanos, periods: &[u64]) -> Result<ReplySampler, StatsError> {
         let mut sampler = ReplySampler::new(window);
         match sampler.periods.get_mut(..periods.len()) {
-            Some(kept) if periods.iter().all(|n| *n <= MOST) => kept.copy_from_slice(periods),
+            Some(kept) if periods.iter().all(|n| *n <= MAX_COUNT) => kept.copy_from_slice(periods),
             _ => return Err(StatsError::Damaged("replies that its window has no room for".to_owned())),
         }
         Ok(sampler)

@@ -1,36 +1,36 @@
-//! The course of a run in at most [`CAPACITY`] intervals of equal length.
+//! A run in at most [`CAPACITY`] intervals of equal length.
 //!
-//! Intervals are one second long from the start, or as short as was asked for. When the run outgrows them, neighbours
-//! are merged in pairs and the length doubles, so any run fits in the memory taken at construction (3 MB) and keeps at
-//! least half the capacity in use. An interval counts the calls by what happened *in* it: offered by their due time, sent
-//! by the time of the first byte, completed and failed by the time they ended. An event on a boundary belongs to the
-//! later interval.
+//! Intervals are one second long at first, or as short as requested. If a run needs more intervals, neighbours are
+//! merged in pairs and the length doubles, so any run fits in the memory allocated at construction (3 MB) and uses at
+//! least half the capacity. An interval counts the events *in* it: calls offered by their due time, sent by the time of
+//! the first byte, completed and failed by the time they ended. An event on a boundary belongs to the later interval.
 //!
-//! The length follows from the latest event alone, hence the same events give the same series in any order and shard.
+//! The length depends only on the latest event, so the same events yield the same series in any order and shard.
 
 use crate::error::StatsError;
-use crate::histogram::{self, MOST, empty, encode, touched};
+use crate::histogram::{self, MAX_COUNT, empty, encode, touched};
 use brimful_core::Nanos;
 use brimful_core::account::PackedInterval;
 use brimful_core::record::Interval;
 use hdrhistogram::Histogram;
 use std::iter::repeat;
 
-/// The most intervals that are kept.
+/// Highest number of intervals.
 const CAPACITY: usize = 300;
 
 /// The shortest interval: a second halved five times.
 const SHORTEST: Nanos = Nanos(31_250_000);
 const HALVINGS: u32 = 5;
 
-/// Response times of one interval: two significant digits, up to a minute, are enough to see its course.
+/// Bound of the response times of an interval: a minute.
 pub(crate) const LONGEST_US: u64 = 60_000_000;
+/// Significant digits of the response times of an interval.
 pub(crate) const DIGITS: u8 = 2;
 
-/// The course of a run.
+/// A run in intervals.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// Log₂ of the length of an interval over the shortest.
+    /// Log₂ of the ratio of the interval length to the shortest.
     doublings: u32,
     /// Intervals up to the last one with an event.
     used: usize,
@@ -47,32 +47,32 @@ struct Slot {
 }
 
 impl Series {
-    /// No events yet. All memory is taken and touched here.
+    /// A series without events, with all its memory allocated and touched.
     pub fn new() -> Series {
         let slots = (0..CAPACITY).map(|_| Slot::of(touched(LONGEST_US, DIGITS))).collect();
         Series { doublings: HALVINGS, used: 0, slots }
     }
 
-    /// The same with intervals of about this length from the start: the longest no longer than that, between 1/32 s and
-    /// a second.
+    /// A series whose intervals are about `length` at first: the longest possible length that does not exceed it,
+    /// between 1/32 s and a second.
     pub fn every(length: Nanos) -> Series {
         let ratio = (length.0 / SHORTEST.0).clamp(1, 1 << HALVINGS);
         Series { doublings: ratio.ilog2(), ..Series::new() }
     }
 
-    /// A call was due.
+    /// Counts a call that was due.
     #[inline]
     pub fn offered(&mut self, due: Nanos) {
         self.slot(due).offered += 1;
     }
 
-    /// The first byte of a request was sent.
+    /// Counts a call whose first byte was sent.
     #[inline]
     pub fn sent(&mut self, at: Nanos) {
         self.slot(at).sent += 1;
     }
 
-    /// A whole response arrived, `response_time` after its call was due.
+    /// Counts a complete response that arrived `response_time` after its call was due.
     #[inline]
     pub fn completed(&mut self, at: Nanos, response_time: Nanos) {
         let slot = self.slot(at);
@@ -80,13 +80,13 @@ impl Series {
         slot.response_us.saturating_record(response_time.0 / 1_000);
     }
 
-    /// A call failed.
+    /// Counts a failed call.
     #[inline]
     pub fn failed(&mut self, at: Nanos) {
         self.slot(at).errors += 1;
     }
 
-    /// Everything the other has seen.
+    /// Adds the events of the other series.
     pub fn merge(&mut self, other: &Series) {
         let finer = self.make_room(other.doublings, other.used);
         for (i, theirs) in other.slots[..other.used].iter().enumerate() {
@@ -94,10 +94,10 @@ impl Series {
         }
     }
 
-    /// Everything that [`Series::pack`] wrote.
+    /// Adds the output of [`Series::pack`].
     ///
     /// # Errors
-    /// When it is anything else; part of it may have been added then.
+    /// If it is not such output; part of it may have been added then.
     pub(crate) fn add(&mut self, interval_s: f64, intervals: &[PackedInterval]) -> Result<(), StatsError> {
         if intervals.len() > CAPACITY {
             return Err(not_ours());
@@ -106,8 +106,8 @@ impl Series {
         intervals.iter().enumerate().try_for_each(|(i, theirs)| self.slots[i >> finer].add(theirs))
     }
 
-    /// Makes intervals at least so long, and room for so many of that length; returns how often these are to be doubled
-    /// to be as long as ours.
+    /// Widens the intervals to at least this length, and makes room for `used` intervals of that length. Returns log₂
+    /// of the ratio of the resulting length to that length.
     fn make_room(&mut self, doublings: u32, used: usize) -> u32 {
         while self.doublings < doublings {
             self.widen();
@@ -120,8 +120,8 @@ impl Series {
         finer
     }
 
-    /// Makes this what the other is, of which it is an earlier state: copies the intervals that have changed since. None changes
-    /// without a count of it.
+    /// Updates this earlier state of `other` by copying the intervals that have changed. Whenever an interval changes,
+    /// one of its counts does.
     pub fn catch_up(&mut self, other: &Series) {
         let all = self.doublings != other.doublings;
         let used = self.used.max(other.used);
@@ -131,10 +131,11 @@ impl Series {
                 slot.merge(theirs);
             }
         }
-        (self.doublings, self.used) = (other.doublings, other.used);
+        self.doublings = other.doublings;
+        self.used = other.used;
     }
 
-    /// Forgets all events; intervals stay as long as they are.
+    /// Clears all events and keeps the length of intervals.
     pub(crate) fn clear(&mut self) {
         self.slots[..self.used].iter_mut().for_each(Slot::clear);
         self.used = 0;
@@ -161,16 +162,16 @@ impl Series {
         self.slots.iter().chain(repeat(&none)).enumerate().take(all).map(describe).collect()
     }
 
-    /// As documents hold it: the length of an interval in seconds, and all intervals up to the last with an event.
+    /// The serialised form: the length of an interval in seconds, and all intervals up to the last with an event.
     pub fn pack(&self) -> (f64, Vec<PackedInterval>) {
         (self.length_s(), self.slots[..self.used].iter().map(Slot::pack).collect())
     }
 
-    /// Reads what [`Series::pack`] wrote, exactly. It has no memory for more intervals than these: it is there to be
-    /// merged and described, not to record.
+    /// Reads the output of [`Series::pack`] exactly. The result has no memory for more intervals than these: it can be
+    /// merged and described, but not recorded to.
     ///
     /// # Errors
-    /// When it is anything else.
+    /// If it is not such output.
     pub fn unpack(interval_s: f64, intervals: &[PackedInterval]) -> Result<Series, StatsError> {
         let mut read = Series { doublings: doublings(interval_s)?, used: 0, slots: Vec::new() };
         read.add(interval_s, intervals)?;
@@ -192,7 +193,7 @@ impl Series {
         &mut self.slots[index]
     }
 
-    /// Merges neighbours in pairs: the first half of the slots then holds everything, the second half is empty.
+    /// Merges neighbours in pairs into the first half of the slots; the second half is empty then.
     #[cold]
     fn widen(&mut self) {
         for pair in self.slots.chunks_exact_mut(2) {
@@ -275,15 +276,18 @@ impl Slot {
     fn add(&mut self, packed: &PackedInterval) -> Result<(), StatsError> {
         let PackedInterval { offered, sent, completed, errors, ref response_us } = *packed;
         let times = response_us.as_ref().map_or(Ok(0), |text| histogram::add(&mut self.response_us, text))?;
-        if times != completed || [offered, sent, errors].iter().any(|count| *count > MOST) {
-            return Err(StatsError::Damaged("the counts of an interval are not its own".to_owned()));
+        if times != completed || [offered, sent, errors].iter().any(|count| *count > MAX_COUNT) {
+            return Err(StatsError::Damaged("the counts of an interval do not match its histogram".to_owned()));
         }
         self.count(offered, sent, completed, errors);
         Ok(())
     }
 
     fn clear(&mut self) {
-        (self.offered, self.sent, self.completed, self.errors) = (0, 0, 0, 0);
+        self.offered = 0;
+        self.sent = 0;
+        self.completed = 0;
+        self.errors = 0;
         if !self.response_us.is_empty() {
             self.response_us.reset();
         }

@@ -1,12 +1,12 @@
-//! What became of the sessions of a run, and how long and how large they were.
+//! Sessions of a run by outcome, with their sizes and lifetimes.
 //!
-//! Numbers of calls, bursts and connections are kept as times are, one as a nanosecond: exact in the mean and the
-//! extremes, and to three digits in between. Those that were completed and those that failed have distributions of their
-//! own. A session that was under way when the run began is counted, and left out of them, as not all of it was seen.
+//! Numbers of calls, bursts and connections are recorded like times, as nanoseconds: exact in mean and extremes, and to
+//! three digits in quantiles. Completed and failed sessions have separate distributions. A session that was under way
+//! when the run began is counted but not in the distributions, because its beginning was not observed.
 
 use crate::distribution::Distribution;
 use crate::error::StatsError;
-use crate::histogram::MOST;
+use crate::histogram::MAX_COUNT;
 use brimful_core::account::PackedSessions;
 use brimful_core::record::{SessionFigures, SessionSummary, Summary};
 use brimful_core::{Nanos, SessionEnded};
@@ -19,7 +19,7 @@ pub(crate) struct SessionTally {
     failed: Ended,
 }
 
-/// Those that ended in one way: how many, and what those were like that had begun within the run.
+/// The sessions that ended in one way: their number, and the distributions of those that began within the run.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Ended {
     sessions: u64,
@@ -52,7 +52,7 @@ impl SessionTally {
         }
     }
 
-    /// As the Record has it, of a run that offered load for so long.
+    /// The figures for a Record of a run with this window.
     pub(crate) fn figures(&self, window: Nanos) -> SessionFigures {
         let SessionTally { in_progress, completed, failed } = self;
         let started = completed.sessions + failed.sessions + in_progress;
@@ -92,7 +92,7 @@ impl SessionTally {
 
     pub(crate) fn unpack(packed: &PackedSessions) -> Result<SessionTally, StatsError> {
         let PackedSessions { completed, failed, in_progress, .. } = *packed;
-        if completed.max(failed).max(in_progress) > MOST {
+        if completed.max(failed).max(in_progress) > MAX_COUNT {
             return Err(StatsError::Damaged("more sessions than any run has".to_owned()));
         }
         let unpack = Distribution::unpack;
@@ -137,7 +137,7 @@ impl Ended {
     }
 }
 
-/// In units of so many nanoseconds.
+/// The summary in units of `unit_ns` nanoseconds.
 fn summary(distribution: &Distribution, unit_ns: f64) -> Option<SessionSummary> {
     let Summary { mean, p50, p90, p99, max, .. } = distribution.summary_in(unit_ns)?;
     Some(SessionSummary { mean, p50, p90, p99, max })

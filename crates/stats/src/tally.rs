@@ -1,16 +1,16 @@
-//! What became of the calls of one class, and how long they took.
+//! Counts and times of the calls of one class.
 
 use crate::answers::{AnswerTimes, Times};
 use crate::distribution::Distribution;
 use crate::error::StatsError;
-use crate::histogram::MOST;
+use crate::histogram::MAX_COUNT;
 use brimful_core::End;
 use brimful_core::account::PackedClass;
 use brimful_core::counts::{Counts, WireBytes};
 use brimful_core::record::{ClassRecord, StatusTimes};
 use std::collections::BTreeMap;
 
-/// One class, or all of them.
+/// Counts and times of one class, or of several together.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Tally {
     pub(crate) name: String,
@@ -27,7 +27,7 @@ impl Tally {
         Tally::with(name, AnswerTimes::new(), Distribution::new)
     }
 
-    /// To add to: memory is taken as it is needed.
+    /// A tally whose memory is not touched, for merging.
     pub(crate) fn none(name: &str) -> Tally {
         Tally::with(name.to_owned(), AnswerTimes::none(), Distribution::none)
     }
@@ -52,7 +52,8 @@ impl Tally {
 
     pub(crate) fn clear(&mut self) {
         let Tally { name: _, counts, answers, first_byte, lateness, traffic } = self;
-        (*counts, *traffic) = (Counts::default(), WireBytes::default());
+        *counts = Counts::default();
+        *traffic = WireBytes::default();
         answers.clear();
         [first_byte, lateness].into_iter().for_each(Distribution::clear);
     }
@@ -80,13 +81,11 @@ impl Tally {
         self.answers.by_status().into_iter().map(described).collect()
     }
 
-    /// Completed calls that were refused by their answer (429, 5xx), unless the Workload says which statuses it expects.
+    /// Completed calls whose answer was 429 or 5xx; none if the workload expects particular statuses.
     pub(crate) fn error_answers(&self, expects_status: bool) -> u64 {
         if expects_status { 0 } else { self.answers.refusals() }
     }
-}
 
-impl Tally {
     pub(crate) fn pack(&self) -> PackedClass {
         let mut packed = PackedClass {
             name: self.name.clone(),
@@ -100,18 +99,18 @@ impl Tally {
         packed
     }
 
-    /// Reads what [`Tally::pack`] wrote.
+    /// Reads the output of [`Tally::pack`].
     pub(crate) fn unpack(packed: &PackedClass) -> Result<Tally, StatsError> {
         let mut read = Tally::none(&packed.name);
         read.add(packed)?;
         Ok(read)
     }
 
-    /// Everything that [`Tally::pack`] wrote.
+    /// Adds the output of [`Tally::pack`].
     pub(crate) fn add(&mut self, packed: &PackedClass) -> Result<(), StatsError> {
         let WireBytes { received, sent } = packed.bytes;
         let mut counts = packed.counts;
-        if fields(&mut counts).into_iter().any(|count| *count > MOST) || received.max(sent) > MOST << 20 {
+        if fields(&mut counts).into_iter().any(|count| *count > MAX_COUNT) || received.max(sent) > MAX_COUNT << 20 {
             return Err(StatsError::Damaged(format!("class `{}` has more calls than any run", packed.name)));
         }
         self.count(&packed.counts, packed.bytes);
@@ -176,14 +175,14 @@ pub(crate) fn count_status(counts: &mut Counts, status: u16) {
     }
 }
 
-/// Adds count by count.
+/// Adds each count of `counts` to that of `sum`.
 pub(crate) fn add(sum: &mut Counts, counts: &Counts) {
     for (sum, count) in fields(sum).into_iter().zip(fields(&mut { *counts })) {
         *sum += *count;
     }
 }
 
-/// How many counts there are.
+/// Number of counts.
 const COUNTS: usize = size_of::<Counts>() / size_of::<u64>();
 
 /// Every count.

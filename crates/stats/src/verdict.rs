@@ -1,9 +1,13 @@
-//! Was it the server that was measured, or the generator? A run of which that is in doubt is marked invalid: wrong
-//! numbers are worse than none. Whether the server worked is another question, with an answer of its own: a server that
-//! fails under a load that the generator kept up with has been measured well.
+//! Judges whether a run measured the server or the generator. If that is in doubt, the run is marked invalid: wrong
+//! numbers are worse than none. Whether the server worked is a separate question: if the generator kept up with the
+//! load, a failing server has been measured well.
 //!
-//! Each message has two parts: its first sentence says what happened, the rest what to do next.
+//! The first sentence of each message says what happened, the rest what to do next.
 
+use crate::thresholds::{
+    MAX_BUSY_SHARE, MAX_CLIENT_RATIO, MAX_LATENESS_SHARE, MAX_OPEN_LATENESS, MAX_STALL_SHARE, MIN_CAUSE_SHARE,
+    TOLERATED_LATENESS, TOLERATED_STALL_S,
+};
 use crate::{limited, parts};
 use brimful_core::Nanos;
 use brimful_core::account::Limited;
@@ -13,74 +17,42 @@ use brimful_core::record::{ClassRecord, Generator, Reason, ReasonCode, ShardOrig
 use brimful_core::workload::LoadKind;
 use std::collections::BTreeMap;
 
-/// The busiest thread may have had work for this share of its time. Near 1 it is a saturated server itself: work waits
-/// for the thread, not for the network. The 5 % below leave room for how coarsely a thread's own time is accounted.
-const BUSIEST: f64 = 0.95;
-
-/// Lateness is part of every response time. Mean lateness up to this share of the mean response time is within what
-/// runs differ by anyway; above it, a noticeable part of the response time was made here.
-const LATE_SHARE: f64 = 0.10;
-
-/// Unless so few calls are late that it does not matter: when 99 % begin within two milliseconds, it is the
-/// preemptions that every virtual machine suffers now and then, and a schedule that is kept. Without this floor a
-/// server that answers in 50 µs could not be measured at all.
-const LATE_TOLERATED: Nanos = Nanos::from_millis(2);
-
-/// More than 1 % of the calls later than this cannot be preemption: the generator does not keep up with its schedule
-/// (its lateness then grows as long as the run lasts), whatever the response times are. Clients who wait for their
-/// answers have no schedule to keep up with: their lateness matters only as a part of the response time.
-const LATE_ALWAYS: Nanos = Nanos::from_millis(10);
-
-/// Lateness is judged by one call in a hundred. What took less than this share of the time cannot have caused it.
-const TAKEN: f64 = 0.01;
-
-/// The remedy where the host took nothing.
+/// The remedy if the host is not the cause.
 const LESS_LOAD: &str = "Lower --rate or --clients, give the generator more --threads, or keep it off the server's CPUs \
                          with --cpus";
 
-/// The client's maximum is known to a few percent only, and a random schedule brings a little more or less than its
-/// rate.
-const BEYOND: f64 = 1.05;
-
-/// A thread that stands still for this share of the run takes as much from the load of a closed workload and from its rates, and
-/// puts it on the mean response time.
-const GAP_SHARE: f64 = 0.01;
-
-/// But for preemptions, which short runs on busy virtual machines meet now and then.
-const GAP_TOLERATED_S: f64 = 0.1;
-
-/// What a verdict rests on.
+/// The facts that a verdict is based on.
 #[derive(Clone, Copy, Debug)]
 pub struct Evidence<'a> {
     /// All calls together.
     pub totals: &'a ClassRecord,
-    /// Those of them that were answered 5xx or 429 where the Workload expects no particular status.
+    /// Calls that were answered 5xx or 429 although the workload expects no particular status.
     pub error_answers: u64,
-    /// Class by class.
+    /// Calls by class.
     pub classes: &'a BTreeMap<String, ClassRecord>,
-    /// Of the calls that followed redirects, which belong to no class, where they are followed.
+    /// Calls that followed redirects, which belong to no class; `None` if the run does not follow redirects.
     pub followed: Option<Counts>,
-    /// Calls due per second: connection attempts per second for S-Clients, who begin each call with one.
+    /// Calls due per second: connection attempts per second for S-Clients, whose calls each begin with one.
     pub offered: f64,
-    /// What the generator's host ran out of.
+    /// Calls that the generator's host lacked the resources for.
     pub limited: Limited,
-    /// How long load was offered.
+    /// Length of the offered window.
     pub window: Nanos,
-    /// What the load cost the generator, and what its host kept from it.
+    /// Resources that the load took on the generator's host, and CPU time that the host withheld.
     pub generator: &'a Generator,
-    /// From the start to the end of the last call.
+    /// Time from the start to the end of the last call.
     pub duration: Nanos,
-    /// What decided when calls were due.
+    /// The kind of load that determined when calls were due.
     pub load: LoadKind,
     /// Whether the user ended the run early.
     pub interrupted: bool,
-    /// Which parts of a load these are, where it was made in parts.
+    /// The parts of the load, if it was made in parts.
     pub shards: &'a [ShardOrigin],
 }
 
-/// Weighs the evidence. Any call for which the generator's host had no means makes a run invalid. An interruption does
-/// so only when it left nothing to measure: calls completed until then are as good as in a shorter run. Failures of the
-/// server never do.
+/// Judges a run by the evidence. Any call that the generator's host lacked the resources for makes it invalid. An
+/// interruption makes it invalid only if no call was completed, because the calls completed until then are as good as
+/// those of a shorter run. Failures of the server never make it invalid.
 pub fn judge(evidence: &Evidence<'_>) -> Verdict {
     let reason = |code, message| Reason { code, message };
     let counts = &evidence.totals.counts;
@@ -90,7 +62,7 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
         late(evidence).map(|message| reason(ReasonCode::GeneratorLate, message)),
         stalled(evidence).map(|message| reason(ReasonCode::GeneratorStalled, message)),
         busy(evidence).map(|message| reason(ReasonCode::GeneratorCpu, message)),
-        beyond(evidence).map(|message| reason(ReasonCode::BeyondClientMax, message)),
+        beyond_client_max(evidence).map(|message| reason(ReasonCode::BeyondClientMax, message)),
     ];
     let mut reasons: Vec<Reason> = reasons.into_iter().flatten().collect();
     reasons.extend(limited::reasons(evidence.limited, counts.scheduled, evidence.generator));
@@ -109,15 +81,15 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
     }
 }
 
-/// Whether the server failed more calls than it completed. What this host had no means for is not the server's failure,
-/// and an attempt that S-Clients abandon is how they overload it.
+/// Whether more calls failed than were completed. Calls that this host lacked the resources for are not the server's
+/// failure, and S-Clients abandon attempts by design.
 fn failing(counts: &Counts, load: LoadKind) -> bool {
     let failed = counts.errors() - counts.client_limited;
     let by_design = if load == LoadKind::SClients { counts.abandoned } else { 0 };
     failed - by_design > counts.completed || (failed > 0 && counts.completed == 0)
 }
 
-/// Threads of the generator that a panic ended: their part of the load was missing from then on.
+/// A message if threads of the generator panicked: their part of the load was missing from then on.
 fn panicked(generator: &Generator) -> Option<String> {
     let first = generator.panics.first()?;
     let [ended, all] = [generator.panics.len() as u64, generator.threads].map(count);
@@ -127,7 +99,7 @@ fn panicked(generator: &Generator) -> Option<String> {
     ))
 }
 
-/// The law of conservation: every call is scheduled once and ends once.
+/// A message if the counts violate the law of conservation: every call is scheduled once and ends once.
 fn unbalanced(evidence: &Evidence<'_>) -> Option<String> {
     let followed = evidence.followed.as_ref().map(|counts| ("redirects", counts));
     let classes = evidence.classes.iter().map(|(name, class)| (name.as_str(), &class.counts));
@@ -143,7 +115,7 @@ fn unbalanced(evidence: &Evidence<'_>) -> Option<String> {
     ))
 }
 
-/// Calls that the generator began too late, or never.
+/// A message if the generator began calls too late, or not at all.
 fn late(evidence: &Evidence<'_>) -> Option<String> {
     let what = match (left_over(evidence), begun_late(evidence)) {
         (None, None) => return None,
@@ -154,7 +126,7 @@ fn late(evidence: &Evidence<'_>) -> Option<String> {
     Some(explained(what, evidence, LESS_LOAD))
 }
 
-/// Calls that were due inside the window and that the generator never came to.
+/// A clause about calls that were due inside the window and that the generator never began.
 fn left_over(evidence: &Evidence<'_>) -> Option<String> {
     let Counts { unsent_at_end, scheduled, .. } = evidence.totals.counts;
     let lost = evidence.shards.iter().any(|shard| shard.lost_at_s.is_some());
@@ -164,8 +136,8 @@ fn left_over(evidence: &Evidence<'_>) -> Option<String> {
         .then(|| format!("The generator fell so far behind that {unsent} of {all} calls were never begun"))
 }
 
-/// Which calls were how late, if it matters. It is judged class by class: the lateness of all is lost in the response
-/// time of a heavy class, and may be most of a light one's.
+/// A clause about calls that began late, if their lateness matters. Lateness is judged by class: the same lateness is
+/// negligible in the response time of a heavy class, and may be most of a light class's.
 fn begun_late(evidence: &Evidence<'_>) -> Option<String> {
     let several = evidence.classes.len() > 1;
     let classes = evidence.classes.iter().map(|(name, class)| (several.then_some(name), class));
@@ -190,14 +162,14 @@ fn begun_late(evidence: &Evidence<'_>) -> Option<String> {
         ));
     }
     let lateness = evidence.totals.lateness_us.as_ref()?;
-    let behind = evidence.load == LoadKind::Open && nanos(lateness.p99) > LATE_ALWAYS;
+    let behind = evidence.load == LoadKind::Open && nanos(lateness.p99) > MAX_OPEN_LATENESS;
     behind.then(|| format!("calls {}", how_late(lateness)))
 }
 
-/// Which share of their mean response time was made here, if it is too much.
+/// The share of the mean response time that is lateness, if it is too large.
 fn lateness_within_response(calls: &ClassRecord) -> Option<f64> {
     let (lateness, response) = (calls.lateness_us?, calls.response_time_us?);
-    let too_much = nanos(lateness.p99) > LATE_TOLERATED && lateness.mean > LATE_SHARE * response.mean;
+    let too_much = nanos(lateness.p99) > TOLERATED_LATENESS && lateness.mean > MAX_LATENESS_SHARE * response.mean;
     too_much.then(|| lateness.mean / response.mean)
 }
 
@@ -205,32 +177,33 @@ fn nanos(us: f64) -> Nanos {
     Nanos::from_secs_f64(us / 1e6)
 }
 
+/// A message if the busiest thread had no time left.
 fn busy(evidence: &Evidence<'_>) -> Option<String> {
     let busy = evidence.generator.busy;
     let what = format!(
         "The generator's busiest thread had work {} of the time, so it may have been the limit and not the server",
         whole_percent(busy)
     );
-    (busy > BUSIEST).then(|| explained(what, evidence, LESS_LOAD))
+    (busy > MAX_BUSY_SHARE).then(|| explained(what, evidence, LESS_LOAD))
 }
 
-/// What happened, with what the host had to do with it and the remedy for that; where the host had nothing to do with
-/// it, there is another remedy.
+/// Completes a message with the host's part in it and its remedy, or with another remedy if the host is not the cause.
 fn explained(what: String, evidence: &Evidence<'_>, otherwise: &str) -> String {
-    match taken_by_host(evidence) {
+    match largest_loss_to_host(evidence) {
         Some((cause, remedy)) => format!("{what}; {cause}. {remedy}."),
         None => format!("{what}. {otherwise}."),
     }
 }
 
-/// What took most of the generator's time away, if anything took enough to matter, and what helps against it.
-fn taken_by_host(evidence: &Evidence<'_>) -> Option<(String, &'static str)> {
+/// The largest loss of CPU time to the host, if it is large enough to matter, and its remedy.
+fn largest_loss_to_host(evidence: &Evidence<'_>) -> Option<(String, &'static str)> {
     let host = evidence.generator.host;
     let duration = evidence.duration.as_secs_f64();
     let time = |seconds: f64| Nanos::from_secs_f64(seconds).rounded();
     let share = |seconds: f64| if duration > 0.0 { seconds / duration } else { 0.0 };
-    // A thread that a quota stops is kept waiting as well, hence the order: of two that are equal the later is taken.
-    let takers = [
+    // A throttled thread counts as waiting as well. Of two equal losses, `max_by` returns the later one, so the quota
+    // comes last.
+    let losses = [
         host.steal.map(|steal| {
             let cause = format!("the hypervisor gave {} of its CPUs' time to other guests", whole_percent(steal));
             (steal, cause, "Run it where CPUs are not shared with other guests, or at a quieter time")
@@ -248,12 +221,12 @@ fn taken_by_host(evidence: &Evidence<'_>) -> Option<(String, &'static str)> {
             (share(throttled), cause, remedy)
         }),
     ];
-    let most = takers.into_iter().flatten().max_by(|(a, ..), (b, ..)| a.total_cmp(b));
-    most.filter(|(share, ..)| *share >= TAKEN).map(|(_, cause, remedy)| (cause, remedy))
+    let largest = losses.into_iter().flatten().max_by(|(a, ..), (b, ..)| a.total_cmp(b));
+    largest.filter(|(share, ..)| *share >= MIN_CAUSE_SHARE).map(|(_, cause, remedy)| (cause, remedy))
 }
 
-/// A generator that stood still offered no load meanwhile, and read no answer: whatever the workload, its figures have the gap
-/// in them.
+/// A message if a thread was stalled. It offered no load and read no answers meanwhile, so the stall is in all figures,
+/// whatever the workload.
 fn stalled(evidence: &Evidence<'_>) -> Option<String> {
     let gap = evidence.generator.longest_gap_s?;
     let window = evidence.window.as_secs_f64();
@@ -261,13 +234,14 @@ fn stalled(evidence: &Evidence<'_>) -> Option<String> {
     let what = format!(
         "The generator stood still for {time}, which is in the rates and in the times of the calls under way then"
     );
-    (gap > GAP_TOLERATED_S && gap > GAP_SHARE * window)
+    (gap > TOLERATED_STALL_S && gap > MAX_STALL_SHARE * window)
         .then(|| explained(what, evidence, "Let nothing stop it (SIGSTOP, a suspended machine), and measure again"))
 }
 
-/// What was not shown to be within this client's power, however well it seems to have gone (Banga & Druschel 1997, §4.3).
-fn beyond(evidence: &Evidence<'_>) -> Option<String> {
-    let max = evidence.generator.max_rate.filter(|max| evidence.offered > BEYOND * max)?;
+/// A message if the load exceeds the client's measured maximum, even if nothing else speaks against the run (Banga &
+/// Druschel 1997, §4.3).
+fn beyond_client_max(evidence: &Evidence<'_>) -> Option<String> {
+    let max = evidence.generator.max_rate.filter(|max| evidence.offered > MAX_CLIENT_RATIO * max)?;
     Some(format!(
         "{} were offered, more than the {} that this client was shown to offer without being the limit. \
          Lower the load, or give the generator more --threads and --cpus.",

@@ -24,8 +24,8 @@ pub fn main(args: &SolveArgs) -> anyhow::Result<Exit> {
     };
     let by_itself = solved.solution.as_ref().is_some_and(|solution| solution.method == Method::Simulation);
     if args.simulate || by_itself {
-        solved =
-            solved.beside(simulate(&model, &SimulationOptions { seed: args.seed, ..SimulationOptions::default() })?);
+        solved = solved
+            .with_simulation(simulate(&model, &SimulationOptions { seed: args.seed, ..SimulationOptions::default() })?);
     }
     places.deliver("solution", &solved, || text(&solved))?;
     Ok(Exit::Ok)

@@ -157,7 +157,7 @@ fn what_cannot_be_merged_says_why() {
     runs.change(|record| record["account"]["classes"][0]["name"] = json!("other"));
     refused("are not of one load: their classes differ (light, heavy and other, heavy)");
     runs.change(|record| record["account"]["window_ns"] = json!(1));
-    refused("are not of one load: they were to last differently long");
+    refused("are not of one load: their planned durations differ");
     runs.change(|record| record["account"]["classes"][0]["response_time"]["histogram"] = json!("AAAA"));
     refused("changed.json: its account is damaged (a histogram: it is cut short)");
     runs.change(|record| record["shards"][0]["of"] = json!(3));

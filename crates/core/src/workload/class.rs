@@ -1,9 +1,9 @@
-//! What one class of a [`Workload`] asks for: one path, a list of URLs or requests, or a set of files; by weight, by
-//! popularity or in order; and what is filled in anew for every call.
+//! The targets of a class of a [`Workload`]: one path, a list of URLs or requests, or a set of files, chosen by weight,
+//! by popularity or in order.
 //!
-//! Whatever it is, a class has [`RequestClass::len`] *targets*, numbered from 0. Where it asks for any of them, the chooser draws
-//! which; where it is *numbered*, because it goes through them in order or has places to be filled in, a call is known by
-//! its number within the class, from which follows all else.
+//! A class has [`RequestClass::len`] *targets*, numbered from 0. If its order is random, the chooser draws a target for
+//! each call. If the class is *numbered*, because it goes through its targets in order or contains placeholders, a call
+//! is identified by its number within the class, which determines everything else.
 
 use super::listed::{List, UrlList, check_target, is_forbidden_in_header, is_forbidden_in_path};
 use super::{Contents, LineError, ListedRequest, RequestClass, Rows, Workload, WorkloadError};
@@ -16,16 +16,16 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// In which order what is listed is asked for.
+/// The order in which the entries of a list are requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
-    /// In none: each call asks for any of them, by weight or popularity.
+    /// Each call requests a random entry, by weight or popularity.
     #[default]
     Random,
-    /// As listed, and after the last the first again.
+    /// In the order of the list, starting over after the last entry.
     Listed,
-    /// As listed; the load is over after the last.
+    /// In the order of the list; the load ends after the last entry.
     Once,
 }
 
@@ -35,7 +35,7 @@ impl Order {
     }
 }
 
-/// One of those that a class asks for.
+/// One target of a class: a request without its placeholders filled in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Target<'c> {
     /// Method.
@@ -49,10 +49,10 @@ pub struct Target<'c> {
 }
 
 impl Workload {
-    /// Takes in what the files hold that its classes name; `read` reads one.
+    /// Loads the contents of the files that the classes name; `read` reads one file.
     ///
     /// # Errors
-    /// [`WorkloadError::Unreadable`] or [`WorkloadError::BadFile`], with the file and what is wrong where.
+    /// [`WorkloadError::Unreadable`] or [`WorkloadError::BadFile`], with the file and the error.
     pub fn read_files(&mut self, mut read: impl FnMut(&str) -> std::io::Result<Vec<u8>>) -> Result<(), WorkloadError> {
         let mut known: BTreeMap<String, Vec<u8>> = BTreeMap::new();
         for class in &mut self.classes {
@@ -67,17 +67,17 @@ impl Workload {
                     known.insert(file.clone(), bytes_without_mark(&bytes).to_vec());
                 }
             }
-            class.take_in(&known)?;
+            class.load_contents(&known)?;
         }
         Ok(())
     }
 
-    /// A file that was not read and has to be, before there can be a load.
+    /// A file that must be read before the load can begin, and has not been, if there is one.
     pub fn unread_file(&self) -> Option<&str> {
         self.classes.iter().find_map(RequestClass::unread_file)
     }
 
-    /// After how many calls the load is over because a list is.
+    /// The number of calls after which the load ends because a list is exhausted.
     pub fn calls_listed_once(&self) -> Option<u64> {
         let once = self.classes.iter().find(|class| class.order == Order::Once)?;
         Some(once.len() as u64)
@@ -85,7 +85,7 @@ impl Workload {
 }
 
 impl RequestClass {
-    /// How many targets it has: none where a file has not been read.
+    /// Number of targets; zero if the file of the list has not been read.
     pub fn len(&self) -> usize {
         match (&self.file_set, self.contents.list.as_deref()) {
             (Some(set), _) => set.files as usize,
@@ -97,7 +97,7 @@ impl RequestClass {
         }
     }
 
-    /// Whether it has none.
+    /// Whether it has no targets.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -112,7 +112,7 @@ impl RequestClass {
         }
     }
 
-    /// A target, whole.
+    /// The target with this number.
     pub fn target(&self, place: usize) -> Target<'_> {
         let own = match self.contents.list.as_deref() {
             Some(List::Requests(list)) => list.get(place),
@@ -130,12 +130,12 @@ impl RequestClass {
         }
     }
 
-    /// Whether its targets differ in nothing but their paths.
+    /// Whether its targets differ only in their paths.
     pub fn differs_by_path_alone(&self) -> bool {
         !matches!(self.contents.list.as_deref(), Some(List::Requests(_)))
     }
 
-    /// The weight of a target among the class's.
+    /// The weight of a target, relative to the class's others.
     pub fn weight(&self, place: usize) -> f64 {
         match (self.popularity, self.contents.list.as_deref()) {
             (Some(popularity), _) => popularity.weight(place),
@@ -146,7 +146,7 @@ impl RequestClass {
         }
     }
 
-    /// Bytes of the body of the answer to a target, where they are known.
+    /// Bytes of the body of the answer to a target, if known.
     pub fn bytes(&self, place: usize) -> Option<u64> {
         match (&self.file_set, self.contents.list.as_deref()) {
             (Some(set), _) => set.bytes_of(place as u32),
@@ -156,23 +156,23 @@ impl RequestClass {
         }
     }
 
-    /// Whether it has several targets, by whatever way.
+    /// Whether it has a list of targets or a file set.
     pub fn has_list(&self) -> bool {
         self.file_set.is_some() || self.urls_file.is_some() || self.requests_file.is_some() || !self.urls.is_empty()
     }
 
-    /// Whether a call is known by its number within the class, and not by what it asks for.
+    /// Whether a call is identified by its number within the class, not by its target.
     pub fn is_numbered(&self) -> bool {
         let walks = self.file_set.as_ref().is_some_and(|set| set.ratio.is_some());
         walks || self.order != Order::Random || self.is_template()
     }
 
-    /// Whether something is filled in anew for every call.
+    /// Whether the class or one of its targets contains placeholders.
     pub fn is_template(&self) -> bool {
         self.headers.values().any(|value| is_template(value)) || is_template(&self.body) || self.has_template_paths()
     }
 
-    /// Whether that is so of a path, or of anything else that is one target's.
+    /// Whether a path, or any other text of a single target, contains placeholders.
     pub fn has_template_paths(&self) -> bool {
         let listed = match self.contents.list.as_deref() {
             Some(List::Urls(list)) => list.is_template,
@@ -182,17 +182,20 @@ impl RequestClass {
         listed || is_template(&self.path) || self.urls.iter().any(|url| is_template(&url.path))
     }
 
-    /// The rows that fill in its templates, if it names them.
+    /// The rows of its CSV file, if it names one that has been read.
     pub fn rows(&self) -> Option<&Arc<Rows>> {
         self.contents.rows.as_ref()
     }
 
-    /// Asks for this path alone, whatever it asked for before.
-    pub fn ask_for(&mut self, path: &str) {
+    /// Replaces all targets by this path.
+    pub fn set_path(&mut self, path: &str) {
         path.clone_into(&mut self.path);
         self.urls.clear();
-        (self.urls_file, self.requests_file, self.file_set) = (None, None, None);
-        (self.popularity, self.order) = (None, Order::Random);
+        self.urls_file = None;
+        self.requests_file = None;
+        self.file_set = None;
+        self.popularity = None;
+        self.order = Order::Random;
         self.contents.list = None;
     }
 
@@ -203,7 +206,7 @@ impl RequestClass {
         list.or(rows).map(String::as_str)
     }
 
-    fn take_in(&mut self, files: &BTreeMap<String, Vec<u8>>) -> Result<(), WorkloadError> {
+    fn load_contents(&mut self, files: &BTreeMap<String, Vec<u8>>) -> Result<(), WorkloadError> {
         let bad_file = |file: &String| {
             let file = file.clone();
             move |error: LineError| WorkloadError::BadFile { file, error }
@@ -229,7 +232,7 @@ impl RequestClass {
         self.check_values()
     }
 
-    /// Whether something can be drawn of what was read.
+    /// Checks that there is a target with a weight above zero.
     fn check_targets(&self) -> Result<(), WorkloadError> {
         if self.is_empty() {
             let file = self.requests_file.as_deref().unwrap_or_default();
@@ -243,32 +246,35 @@ impl RequestClass {
         }
     }
 
-    /// Whether what is filled in is known, and cannot end a line early.
+    /// Checks that the placeholders of all texts are known, and that no value can end a line early.
     fn check_values(&self) -> Result<(), WorkloadError> {
         for text in self.own_paths() {
-            self.check_places(text, "paths", is_forbidden_in_path)?;
+            self.check_placeholders(text, "paths", is_forbidden_in_path)?;
         }
         match self.contents.list.as_deref() {
             Some(List::Urls(list)) if list.is_template => {
-                (0..list.len()).try_for_each(|i| self.check_places(list.path(i), "paths", is_forbidden_in_path))?;
+                (0..list.len())
+                    .try_for_each(|i| self.check_placeholders(list.path(i), "paths", is_forbidden_in_path))?;
             }
             Some(List::Requests(list)) => {
                 for request in list {
-                    self.check_places(&request.path, "paths", is_forbidden_in_path)?;
+                    self.check_placeholders(&request.path, "paths", is_forbidden_in_path)?;
                     for value in request.headers.values() {
-                        self.check_places(value, "headers", is_forbidden_in_header)?;
+                        self.check_placeholders(value, "headers", is_forbidden_in_header)?;
                     }
-                    request.body.iter().try_for_each(|body| self.check_places(body, "bodies", |_| false))?;
+                    request.body.iter().try_for_each(|body| self.check_placeholders(body, "bodies", |_| false))?;
                 }
             }
             _ => {}
         }
-        self.headers.values().try_for_each(|value| self.check_places(value, "headers", is_forbidden_in_header))?;
-        self.check_places(&self.body, "bodies", |_| false)
+        self.headers
+            .values()
+            .try_for_each(|value| self.check_placeholders(value, "headers", is_forbidden_in_header))?;
+        self.check_placeholders(&self.body, "bodies", |_| false)
     }
 
-    /// Checks the places of one text, against the rows if these were read.
-    fn check_places(
+    /// Checks the placeholders of one text, against the rows if they have been read.
+    fn check_placeholders(
         &self,
         text: &str,
         what: &str,
@@ -312,7 +318,7 @@ impl RequestClass {
         WorkloadError::BadClass { name: self.name.clone(), why: why.to_owned() }
     }
 
-    /// Checks what the types cannot, as far as that does not take what its files hold.
+    /// Checks what the types cannot express, as far as that does not depend on the contents of files.
     pub(super) fn validate(&self) -> Result<(), WorkloadError> {
         let lists = [!self.urls.is_empty(), self.urls_file.is_some(), self.requests_file.is_some()];
         let lists = lists.into_iter().filter(|there| *there).count();
@@ -345,9 +351,9 @@ impl RequestClass {
         self.check_values()
     }
 
-    /// Whether what says which is asked for can be said of what there is.
+    /// Checks that popularity, order and file set do not contradict one another.
     fn validate_choice(&self, has_list: bool) -> Result<(), WorkloadError> {
-        if let Some(wrong) = self.file_set.as_ref().and_then(super::FileSet::wrong) {
+        if let Some(wrong) = self.file_set.as_ref().and_then(super::FileSet::problem) {
             return Err(self.bad(wrong));
         }
         let walks = self.file_set.as_ref().is_some_and(|set| set.ratio.is_some());

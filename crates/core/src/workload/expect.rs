@@ -1,18 +1,18 @@
-//! What an answer has to be like: one that is not counts as `unexpected`, not as completed.
+//! Expectations of answers. An answer that does not match counts as `unexpected`, not as completed.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// What all answers to a class have to be like.
+/// The expectations of all answers to a class.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Expect {
-    /// The status: 200, "2xx", or several of these; any if absent.
+    /// The status: 200, "2xx", or several of these; any status if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<Statuses>,
-    /// Bytes of content, as sent: a compressed answer has those it is compressed to.
+    /// Bytes of content as sent; for a compressed answer, the compressed size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub length: Option<u64>,
     /// SHA-256 of the content as sent, in 64 hexadecimal digits.
@@ -20,55 +20,56 @@ pub struct Expect {
     pub sha256: Option<Sha256>,
 }
 
-/// Some status codes.
+/// A set of status codes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "Written", into = "Written")]
 #[schemars(with = "Written")]
 pub struct Statuses(Vec<Status>);
 
-/// One status code, or a hundred.
+/// One status code, or the hundred codes of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Status {
     Code(u16),
-    /// By the first digit.
+    /// All codes with this first digit.
     Class(u16),
 }
 
-/// The digest of a body.
+/// The SHA-256 digest of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]
 pub struct Sha256(pub [u8; 32]);
 
-/// [`Statuses`] as they are written.
+/// The serialised form of [`Statuses`].
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, rename = "Statuses")]
 enum Written {
-    /// Like 200.
+    /// A code, like 200.
     Code(u16),
-    /// Like "2xx".
+    /// A class, like "2xx".
     Text(String),
-    /// Like [200, "3xx"].
+    /// Several of these, like [200, "3xx"].
     Several(Vec<WrittenOne>),
 }
 
-/// One of several.
+/// One of several statuses.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, rename = "Status")]
 enum WrittenOne {
-    /// Like 200.
+    /// A code, like 200.
     Code(u16),
-    /// Like "2xx".
+    /// A class, like "2xx".
     Text(String),
 }
 
 impl Expect {
-    /// Whether an answer is as expected, by its status and its bytes of content.
+    /// Whether an answer with this status and these bytes of content is expected.
     pub fn admits(&self, status: u16, length: u64) -> bool {
-        self.status.as_ref().is_none_or(|statuses| statuses.have(status)) && self.length.is_none_or(|is| is == length)
+        self.status.as_ref().is_none_or(|statuses| statuses.contains(status))
+            && self.length.is_none_or(|is| is == length)
     }
 
-    /// Whether any answer will do.
+    /// Whether every answer is expected.
     pub fn is_empty(&self) -> bool {
         *self == Expect::default()
     }
@@ -86,8 +87,8 @@ impl fmt::Display for Expect {
 }
 
 impl Statuses {
-    /// Whether this code is one of them. Invalid codes from 600 on are 5xx (RFC 9110 §15).
-    pub fn have(&self, status: u16) -> bool {
+    /// Whether the set contains this code. Invalid codes from 600 on count as 5xx (RFC 9110 §15).
+    pub fn contains(&self, status: u16) -> bool {
         self.0.iter().any(|expected| match expected {
             Status::Code(code) => *code == status,
             Status::Class(digit) => (status / 100).min(5) == *digit,
@@ -96,7 +97,7 @@ impl Statuses {
 }
 
 impl Status {
-    fn of_code(code: u16) -> Result<Status, String> {
+    fn from_code(code: u16) -> Result<Status, String> {
         let wrong = || format!("{code} is not a status: write 100 to 599, or 2xx for all that begin so");
         (100..600).contains(&code).then_some(Status::Code(code)).ok_or_else(wrong)
     }
@@ -112,7 +113,7 @@ impl FromStr for Status {
             Some(digit) => {
                 digit.parse().ok().filter(|digit| (1..=5).contains(digit)).map(Status::Class).ok_or_else(wrong)
             }
-            None => text.parse().map_err(|_| wrong()).and_then(Status::of_code),
+            None => text.parse().map_err(|_| wrong()).and_then(Status::from_code),
         }
     }
 }
@@ -120,7 +121,7 @@ impl FromStr for Status {
 impl FromStr for Statuses {
     type Err = String;
 
-    /// Reads `200,3xx`.
+    /// Parses `200,3xx`.
     fn from_str(text: &str) -> Result<Statuses, String> {
         text.split(',').map(str::parse).collect::<Result<_, _>>().map(Statuses)
     }
@@ -147,11 +148,11 @@ impl TryFrom<Written> for Statuses {
 
     fn try_from(written: Written) -> Result<Statuses, String> {
         let one = |written: WrittenOne| match written {
-            WrittenOne::Code(code) => Status::of_code(code),
+            WrittenOne::Code(code) => Status::from_code(code),
             WrittenOne::Text(text) => text.parse(),
         };
         let statuses = match written {
-            Written::Code(code) => vec![Status::of_code(code)?],
+            Written::Code(code) => vec![Status::from_code(code)?],
             Written::Text(text) => return text.parse(),
             Written::Several(several) => several.into_iter().map(one).collect::<Result<_, _>>()?,
         };

@@ -1,33 +1,34 @@
-//! A set of files that lie in a tree of ten branches, as httperf's `--wset` has them: the 103rd file of 1,024 is
-//! `PREFIX/0/1/0/3.html`, the digits of its number with as many zeros before them as the last one needs; a set of one is
-//! `PREFIX.html`.
+//! A set of files in a tree with ten branches per directory, like httperf's `--wset`: file number 103 of 1,024 is
+//! `PREFIX/0/1/0/3.html`, which are the digits of its number, padded with zeros to the digits of the last. A set of one
+//! file is `PREFIX.html`.
 
 use super::Spread;
+use crate::number::is_default;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// No set is larger.
-pub const MOST_FILES: u32 = 100_000_000;
+/// Highest number of files of a set.
+pub const MAX_FILES: u32 = 100_000_000;
 
 /// Files below the class's path.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FileSet {
-    /// How many.
+    /// Number of files.
     pub files: u32,
-    /// They are asked for one after another, and one call in how many goes on to the next: with 0.25 every fourth call
-    /// does, with 1 each, the very first one too. After the last comes the first. Without it each call asks for any of
-    /// them.
+    /// If set, calls request the files in order, and this share of calls advances to the next file: every fourth call
+    /// with 0.25, every call including the first with 1. The first file follows the last. If absent, each call requests
+    /// a random file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,
-    /// The number of the file that such a walk begins at.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    /// Number of the first file of such a walk.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub first: u32,
-    /// How many files such a walk goes on by, for clients that share a set: each begins at a file of its own and goes on by
-    /// as many as there are clients.
+    /// Number of files that such a walk advances by, for clients that share a set: each begins at its own file and
+    /// advances by the number of clients.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub stride: u32,
-    /// Bytes of a file, or how those of all are distributed: the sizes that `brimful fileset` makes.
+    /// Size of a file in bytes, or the distribution of sizes, for `brimful fileset`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Spread>,
 }
@@ -40,28 +41,24 @@ fn is_one(number: &u32) -> bool {
     *number == 1
 }
 
-fn is_zero(number: &u32) -> bool {
-    *number == 0
-}
-
 impl FileSet {
-    /// So many files, any of which a call asks for.
-    pub fn of(files: u32) -> FileSet {
+    /// A set from which each call requests a random file.
+    pub fn random(files: u32) -> FileSet {
         FileSet { files, ratio: None, first: 0, stride: 1, bytes: None }
     }
 
-    /// Below this path, the path of a file, from 0.
+    /// The path of a file, numbered from 0, below this prefix.
     pub fn path(&self, prefix: &str, file: u32) -> String {
-        /// Of the largest number.
-        const MOST_DIGITS: usize = 10;
+        /// Digits of the largest `u32`.
+        const MAX_DIGITS: usize = 10;
         let digits = self.files.saturating_sub(1).max(1).ilog10() as usize + 1;
         let mut path = String::with_capacity(prefix.len() + 2 * digits + ".html".len());
         path.push_str(prefix.trim_end_matches('/'));
-        // One file needs no number, but a name.
+        // A single file has no number.
         if self.files == 1 && !path.is_empty() {
             return path + ".html";
         }
-        let mut directories = [b'/'; 2 * MOST_DIGITS];
+        let mut directories = [b'/'; 2 * MAX_DIGITS];
         let mut left = file;
         for digit in directories.iter_mut().skip(1).step_by(2).take(digits).rev() {
             *digit = b'0' + (left % 10) as u8;
@@ -72,28 +69,28 @@ impl FileSet {
         path
     }
 
-    /// The file that call number `call` asks for, where one call in so many goes on to the next.
+    /// The number of the file that call number `call` requests, if a share `ratio` of calls advances.
     pub fn walk(&self, ratio: f64, call: u64) -> u32 {
-        // 100 calls of 0.57 have gone on 57 times, whatever the last digit says.
-        const DIGIT: f64 = 1e-9;
+        // 100 calls at 0.57 advance 57 times: rounding errors must not matter.
+        const ROUNDING: f64 = 1e-9;
         let files = u64::from(self.files.max(1));
-        let steps = ((call + 1) as f64 * ratio + DIGIT).floor() as u64 % files;
+        let steps = ((call + 1) as f64 * ratio + ROUNDING).floor() as u64 % files;
         ((u64::from(self.first) + steps * u64::from(self.stride)) % files) as u32
     }
 
-    /// The size of a file. Sizes are quantiles of their distribution, at shares that fill it evenly and have nothing to
-    /// do with the file's place: multiples of the golden section, without their whole part. So everyone who makes or asks
-    /// for the file knows its size, and popular files are neither small nor large.
+    /// The size of a file: a quantile of the distribution at the fractional part of a multiple of the golden ratio.
+    /// These fractions fill the unit interval evenly and are unrelated to the file's number, so file set and workload
+    /// agree on the size, and popular files are neither small nor large.
     pub fn bytes_of(&self, file: u32) -> Option<u64> {
-        const GOLDEN: f64 = 0.618_033_988_749_894_9;
-        let share = ((f64::from(file) + 0.5) * GOLDEN).fract();
+        const GOLDEN_RATIO: f64 = 0.618_033_988_749_894_9;
+        let share = ((f64::from(file) + 0.5) * GOLDEN_RATIO).fract();
         Some(self.bytes.as_ref()?.quantile(share).round() as u64)
     }
 
-    /// What is wrong with it, if something is.
-    pub(super) fn wrong(&self) -> Option<&'static str> {
+    /// What is wrong with the set, if anything.
+    pub(super) fn problem(&self) -> Option<&'static str> {
         let ratio = |ratio: &f64| ratio.is_finite() && (0.0..=1.0).contains(ratio);
-        if self.files == 0 || self.files > MOST_FILES {
+        if self.files == 0 || self.files > MAX_FILES {
             Some("a set has files = 1 or more, up to 100 million")
         } else if !self.ratio.as_ref().is_none_or(ratio) {
             Some("ratio says how often a call goes on to the next file: 0 to 1, like 0.25 for every fourth")
@@ -149,9 +146,9 @@ mod tests {
 
     #[test]
     fn what_is_no_set_is_said() {
-        assert!(files(0).wrong().is_some() && files(u32::MAX).wrong().is_some());
-        assert!(FileSet { ratio: Some(1.5), ..files(2) }.wrong().unwrap().contains("0 to 1"));
-        assert!(FileSet { bytes: Some(Spread::Constant(-1.0)), ..files(2) }.wrong().unwrap().contains("size"));
-        assert_eq!(FileSet { ratio: Some(1.0), ..files(2) }.wrong(), None);
+        assert!(files(0).problem().is_some() && files(u32::MAX).problem().is_some());
+        assert!(FileSet { ratio: Some(1.5), ..files(2) }.problem().unwrap().contains("0 to 1"));
+        assert!(FileSet { bytes: Some(Spread::Constant(-1.0)), ..files(2) }.problem().unwrap().contains("size"));
+        assert_eq!(FileSet { ratio: Some(1.0), ..files(2) }.problem(), None);
     }
 }

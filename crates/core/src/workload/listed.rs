@@ -1,15 +1,15 @@
-//! What the files hold that a class names: lists of URLs, lists of requests, rows of values. They are text; reading
-//! them is somebody else's business, so nothing here does I/O.
+//! The contents of the files that a class names: lists of URLs, lists of requests, rows of values. This module parses
+//! texts and does no I/O.
 //!
-//! - A **list of URLs** has one on a line: a path, and if wanted its weight and the bytes of its answer, like
-//!   `/a.png 3 4096`. Empty lines and lines that begin with `#` are left out. A file with a NUL in it is a list as
-//!   httperf's `--wlog` has it: paths alone, each ending in NUL.
-//! - A **list of requests** has one JSON object on a line: `path`, and if wanted `method`, `headers`, `body`, `class`,
-//!   `weight` and `bytes`. Where any line names a class, those without one are of the class `all`.
-//! - **Rows of values** are CSV, the first line naming the columns.
+//! - A **list of URLs** has one URL per line: a path, optionally with its weight and the bytes of its answer, like
+//! `/a.png 3 4096`. Empty lines and lines that begin with `#` are ignored. A file that contains NUL is a list in the
+//! format of httperf's `--wlog`: paths, each terminated by NUL.
+//! - A **list of requests** has one JSON object per line: `path`, and optionally `method`, `headers`, `body`, `class`,
+//! `weight` and `bytes`. If any line names a class, lines without one belong to the class `all`.
+//! - **Rows of values** are CSV, with the names of the columns in the first line.
 //!
-//! Invariant: a path in a list is one that can be sent: it begins with a slash and has neither spaces nor control
-//! characters, so nothing in a file can end a request line early. It is percent-encoded as browsers do.
+//! Invariant: every path in a list can be sent. It begins with a slash and contains neither spaces nor control
+//! characters, so no file can end a request line early. Paths are percent-encoded as browsers do.
 
 use crate::csv;
 use crate::quantity::counted;
@@ -22,30 +22,30 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// What a class's files hold, as far as they have been read.
+/// The contents of a class's files, as far as they have been read.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Contents {
-    /// What its calls ask for.
+    /// The URLs or requests of its calls.
     pub(super) list: Option<Arc<List>>,
-    /// What fills in its templates.
+    /// The values for its templates.
     pub(super) rows: Option<Arc<Rows>>,
 }
 
-/// What calls ask for.
+/// The list of a class's calls.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum List {
     Urls(UrlList),
     Requests(Vec<ListedRequest>),
 }
 
-/// Where a file is wrong.
+/// An error in a file, with its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineError {
-    /// From 1; of a list whose entries end in NUL, the entry.
+    /// Number of the line, from 1; in a list of entries that end in NUL, the number of the entry.
     pub line: usize,
-    /// In characters, from 1.
+    /// Position in the line, in characters from 1.
     pub column: usize,
-    /// What was expected there.
+    /// What was expected at this position.
     pub expected: String,
 }
 
@@ -62,10 +62,10 @@ impl LineError {
         LineError { line, column, expected: expected.into() }
     }
 
-    /// A file as text.
+    /// Converts a file to text.
     ///
     /// # Errors
-    /// With the place of the first byte that is not of UTF-8.
+    /// If the file is not UTF-8, with the position of the first wrong byte.
     pub fn text(bytes: &[u8]) -> Result<&str, LineError> {
         std::str::from_utf8(bytes).map_err(|error| {
             let good = bytes.get(..error.valid_up_to()).unwrap_or_default();
@@ -77,21 +77,22 @@ impl LineError {
     }
 }
 
-/// Paths, all in one text: for 100,000 of 30 bytes 3.4 MB, and as much again where they have weights and sizes.
+/// Paths, stored in one text: 100,000 paths of 30 bytes take 3.4 MB, and half as much again if they have weights and
+/// sizes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct UrlList {
     text: String,
-    /// Where each one ends.
+    /// End of each path in the text.
     ends: Vec<u32>,
-    /// None where all weigh the same.
+    /// Empty if all weights are 1.
     weights: Vec<f64>,
-    /// None where no size is known; else [`UNKNOWN`] where one is not.
+    /// Empty if no size is known; otherwise [`UNKNOWN_SIZE`] stands for a missing size.
     bytes: Vec<u64>,
-    /// Whether one of them has a place to be filled in.
+    /// Whether one of the paths contains a placeholder.
     pub is_template: bool,
 }
 
-const UNKNOWN: u64 = u64::MAX;
+const UNKNOWN_SIZE: u64 = u64::MAX;
 
 impl UrlList {
     pub fn parse(bytes: &[u8]) -> Result<UrlList, LineError> {
@@ -129,7 +130,7 @@ impl UrlList {
             Some((column, word)) => Some(
                 word.parse::<u64>()
                     .ok()
-                    .filter(|bytes| *bytes != UNKNOWN)
+                    .filter(|bytes| *bytes != UNKNOWN_SIZE)
                     .ok_or_else(|| LineError::new(line, column, "the bytes of the answer, a whole number"))?,
             ),
             None => None,
@@ -140,7 +141,7 @@ impl UrlList {
         self.add(line, column, path, weight, bytes)
     }
 
-    /// Adds a path that has been checked.
+    /// Adds a path, which must have been checked.
     fn add(
         &mut self,
         line: usize,
@@ -160,10 +161,10 @@ impl UrlList {
             self.weights.push(weight);
         }
         if bytes.is_some() && self.bytes.is_empty() {
-            self.bytes.resize(before, UNKNOWN);
+            self.bytes.resize(before, UNKNOWN_SIZE);
         }
         if bytes.is_some() || !self.bytes.is_empty() {
-            self.bytes.push(bytes.unwrap_or(UNKNOWN));
+            self.bytes.push(bytes.unwrap_or(UNKNOWN_SIZE));
         }
         self.is_template |= is_template(path);
         Ok(())
@@ -188,7 +189,7 @@ impl UrlList {
     }
 
     pub fn bytes(&self, place: usize) -> Option<u64> {
-        self.bytes.get(place).copied().filter(|bytes| *bytes != UNKNOWN)
+        self.bytes.get(place).copied().filter(|bytes| *bytes != UNKNOWN_SIZE)
     }
 }
 
@@ -198,28 +199,28 @@ impl UrlList {
 pub struct ListedRequest {
     /// Path and query.
     pub path: String,
-    /// Method, where it is not the class's.
+    /// Method; the class's if absent.
     #[serde(default)]
     pub method: Option<String>,
-    /// Header fields besides the class's.
+    /// Header fields, in addition to the class's.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// Body, where it is not the class's.
+    /// Body; the class's if absent.
     #[serde(default)]
     pub body: Option<String>,
-    /// Its share of the class's calls, relative to the others'.
+    /// Share of the class's calls, relative to the weights of the other requests.
     #[serde(default = "one")]
     pub weight: f64,
     /// Bytes of the answer's body.
     #[serde(default)]
     pub bytes: Option<u64>,
-    /// What it is reported as.
+    /// Name of the class that it is reported under.
     #[serde(default)]
     pub class: Option<String>,
 }
 
 impl ListedRequest {
-    /// All of a list.
+    /// Parses a list of requests.
     pub(super) fn parse(bytes: &[u8]) -> Result<Vec<ListedRequest>, LineError> {
         let mut requests = Vec::new();
         for (index, line) in LineError::text(bytes)?.lines().enumerate() {
@@ -228,7 +229,7 @@ impl ListedRequest {
                 continue;
             }
             let mut request: ListedRequest = serde_json::from_str(line).map_err(|error| {
-                // Its own place would be of a text of one line, in bytes.
+                // The position in serde's error counts bytes of this line, which is a text of its own.
                 let before = line.as_bytes().get(..error.column().saturating_sub(1)).unwrap_or_default();
                 let text = error.to_string();
                 let what = text.rsplit_once(" at line ").map_or(&*text, |(what, _)| what);
@@ -252,14 +253,14 @@ impl ListedRequest {
         Ok(requests)
     }
 
-    /// The classes of a list with the weights of their requests, in the order in which they come first.
+    /// The classes of a list, with the sums of their requests' weights, in the order of their first requests.
     ///
     /// # Errors
-    /// [`LineError`] where it cannot be read.
+    /// [`LineError`] if the list is malformed.
     pub fn classes(bytes: &[u8]) -> Result<Vec<(String, f64)>, LineError> {
         let mut classes: Vec<(String, f64)> = Vec::new();
         for request in ListedRequest::parse(bytes_without_mark(bytes))? {
-            let name = request.class.unwrap_or_else(|| ALL.to_owned());
+            let name = request.class.unwrap_or_else(|| DEFAULT_CLASS.to_owned());
             match classes.iter_mut().find(|(known, _)| *known == name) {
                 Some((_, weight)) => *weight += request.weight,
                 None => classes.push((name, request.weight)),
@@ -268,31 +269,31 @@ impl ListedRequest {
         Ok(classes)
     }
 
-    /// Those of one class.
+    /// The requests of one class.
     pub(super) fn of_class(requests: Vec<ListedRequest>, class: &str) -> Vec<ListedRequest> {
         if requests.iter().all(|request| request.class.is_none()) {
             return requests;
         }
-        requests.into_iter().filter(|request| request.class.as_deref().unwrap_or(ALL) == class).collect()
+        requests.into_iter().filter(|request| request.class.as_deref().unwrap_or(DEFAULT_CLASS) == class).collect()
     }
 
-    /// What of it may have places to be filled in: path, values of headers, body.
+    /// The texts that may contain placeholders: path, values of headers, body.
     pub(super) fn texts(&self) -> impl Iterator<Item = &String> {
         std::iter::once(&self.path).chain(self.headers.values()).chain(&self.body)
     }
 }
 
-/// The class of requests that name none, where others do.
-const ALL: &str = "all";
+/// The class of requests without one, if other requests of the list name a class.
+const DEFAULT_CLASS: &str = "all";
 
-/// Rows of values, all in one text.
+/// Rows of values, stored in one text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rows {
     columns: Vec<String>,
     text: String,
-    /// Where each cell ends, row by row.
+    /// End of each cell in the text, row by row.
     ends: Vec<u32>,
-    /// The line of each row.
+    /// Line number of each row.
     lines: Vec<u32>,
 }
 
@@ -319,27 +320,27 @@ impl Rows {
         Ok(table)
     }
 
-    /// How many rows.
+    /// Number of rows.
     pub fn len(&self) -> usize {
         self.lines.len()
     }
 
-    /// Never: a table has a row.
+    /// Always false: a table has at least one row.
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
 
-    /// The names of the columns.
+    /// Names of the columns.
     pub fn columns(&self) -> &[String] {
         &self.columns
     }
 
-    /// The place of a column.
+    /// Index of a column.
     pub fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column == name)
     }
 
-    /// A value, by row and column from 0; empty where there is none.
+    /// The value at a row and a column, both from 0; empty if there is none.
     pub fn cell(&self, row: usize, column: usize) -> &str {
         let place = row * self.columns.len() + column;
         let from = place.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
@@ -347,7 +348,7 @@ impl Rows {
         self.text.get(from as usize..to as usize).unwrap_or_default()
     }
 
-    /// The first value of a column in which a character is that must not be there, and its place.
+    /// The position of the first value of a column that contains a forbidden character.
     pub(super) fn find(&self, column: usize, forbidden: impl Fn(char) -> bool) -> Option<LineError> {
         let bad = |row: &usize| self.cell(*row, column).contains(&forbidden);
         let row = (0..self.len()).find(bad)?;
@@ -355,7 +356,7 @@ impl Rows {
         Some(LineError::new(line, column + 1, String::new()))
     }
 
-    /// Bytes of the longest value of a column.
+    /// Length of the longest value of a column, in bytes.
     pub fn longest(&self, column: usize) -> usize {
         (0..self.len()).map(|row| self.cell(row, column).len()).max().unwrap_or(0)
     }
@@ -363,7 +364,7 @@ impl Rows {
 
 const UNENCODED: &str = "no space, line break or other control character: percent-encode it (%20)";
 
-/// What is wrong with a path, and after how many characters.
+/// Checks a path. The error is the number of characters before the problem, and what was expected there.
 pub(super) fn check_path(path: &str) -> Result<(), (usize, &'static str)> {
     if !path.starts_with('/') {
         return Err((0, "a path, which begins with /"));
@@ -374,7 +375,7 @@ pub(super) fn check_path(path: &str) -> Result<(), (usize, &'static str)> {
     }
 }
 
-/// The same, where a whole URL may stand in place of a path: a proxy is asked so (RFC 9112 §3.2.2).
+/// Checks a path, or a whole URL, which is the form of requests to a proxy (RFC 9112 §3.2.2).
 pub(super) fn check_target(target: &str) -> Result<(), (usize, &'static str)> {
     match is_whole_url(target) {
         true => target.chars().position(is_forbidden_in_path).map_or(Ok(()), |at| Err((at, UNENCODED))),
@@ -382,19 +383,19 @@ pub(super) fn check_target(target: &str) -> Result<(), (usize, &'static str)> {
     }
 }
 
-/// What would end a path, or the line that it is in.
+/// Whether a character would end a path or its line.
 pub(super) fn is_forbidden_in_path(c: char) -> bool {
     c <= ' ' || c == '\x7f'
 }
 
-/// What would end the line of a header, or is not to be in it.
+/// Whether a character would end the line of a header, or is not permitted in it.
 pub(super) fn is_forbidden_in_header(c: char) -> bool {
     (c < ' ' && c != '\t') || c == '\x7f'
 }
 
-/// Words of a line, with the columns at which they begin, in characters from 1.
+/// The words of a line, with the columns at which they begin, in characters from 1.
 fn words(line: &str) -> impl Iterator<Item = (usize, &str)> {
-    // Other white space is no separator: it must not get lost in what is read.
+    // Only spaces and tabs are separators; other white space stays part of a word, so that the checks find it.
     let mut at = 0;
     line.split([' ', '\t']).filter_map(move |word| {
         let column = at + 1;

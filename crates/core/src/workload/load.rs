@@ -1,20 +1,20 @@
-//! The part of a `Workload` document that says how calls come:
+//! The part of a `Workload` document that specifies the arrivals of calls:
 //!
 //! ```toml
 //! [load]
-//! rate = 1000.0             # calls per second, whatever the server does
-//! arrivals = "poisson"      # as `--arrivals` writes it; constant if absent
+//! rate = 1000.0             # calls per second, independent of the server
+//! arrivals = "poisson"      # arrival process, in the notation of `--arrivals`; constant if absent
 //! ```
 //!
 //! or, in place of `rate`, one of
 //!
 //! ```toml
-//! stages = [{ length_s = 30.0, rate = 1000.0 }]             # from `rate` or 0 to the first one's, and so on
+//! stages = [{ length_s = 30.0, rate = 1000.0 }]             # from `rate` or 0 to the first stage's rate, and so on
 //! trace = { file = "arrivals.txt", speed = 2.0 }
-//! log = { files = ["access.log"], speed = 2.0 }             # what was requested, too; `brimful replay` makes it
+//! log = { files = ["access.log"], speed = 2.0 }             # with the logged requests; for `brimful replay`
 //! clients = 10                                              # with `think_s = 1.0` between an answer and the next call
-//! s_clients = 500                                           # connection attempts always under way
-//! sessions = { rate = 2.0, bursts = "geometric:4.2", think_s = "exponential:20" }     # as `sessions.rs` has it
+//! s_clients = 500                                           # connection attempts in progress at all times
+//! sessions = { rate = 2.0, bursts = "geometric:4.2", think_s = "exponential:20" }     # see `sessions.rs`
 //! ```
 
 use super::{Sessions, WorkloadError};
@@ -23,71 +23,72 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 
-/// How calls come.
+/// The arrivals of calls.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "Fields", into = "Fields")]
 #[schemars(with = "Fields")]
 pub enum Load {
-    /// At a rate, whatever the server does.
+    /// At a rate that is independent of the server.
     Open {
         /// Calls per second.
         rate: Rate,
-        /// How they are spaced, as `--arrivals` writes it.
+        /// The arrival process, in the notation of `--arrivals`.
         arrivals: String,
     },
-    /// At a rate that changes linearly from stage to stage, whatever the server does.
+    /// At a rate that changes linearly from stage to stage and is independent of the server.
     Stages {
-        /// The rate before the first.
+        /// The rate before the first stage.
         start: Rate,
-        /// One after another.
+        /// The stages, in order.
         stages: Vec<Stage>,
-        /// `constant` or `poisson`.
+        /// The arrival process, `constant` or `poisson`.
         arrivals: String,
     },
-    /// At recorded instants, whatever the server does.
+    /// At recorded instants, independent of the server.
     Trace(Trace),
-    /// What access logs say was requested, when they say it was, whatever the server does. Only `brimful replay` makes it.
+    /// The requests of access logs at their logged times, independent of the server. Only `brimful replay` makes this
+    /// load.
     Log(LogReplay),
     /// By clients that wait for their answers.
     Closed {
-        /// How many.
+        /// Number of clients.
         clients: u64,
-        /// Between an answer and the client's next call.
+        /// Time between an answer and the client's next call.
         think: Nanos,
     },
-    /// By connection attempts of which a constant number is always under way (Banga & Druschel 1997).
+    /// By S-Clients, which keep a constant number of connection attempts in progress (Banga & Druschel 1997).
     SClients {
-        /// How many (D).
+        /// Number of attempts in progress (D).
         attempts: u64,
     },
-    /// By sessions: bursts of calls with time to think in between.
+    /// By sessions: bursts of calls with think times in between.
     Sessions(Sessions),
 }
 
-/// What decides when the next call is due.
+/// The kind of a load, by what determines when the next call is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoadKind {
-    /// A schedule, whatever the server does.
+    /// A schedule that is independent of the server.
     Open,
     /// Clients that wait for their answers.
     Closed,
-    /// Attempts that are always under way.
+    /// A constant number of connection attempts in progress.
     SClients,
 }
 
-/// The rate goes linearly from where it was to `rate` within `length_s`. A stage of no length is a jump, one with the rate
-/// before it a level.
+/// A stage in which the rate changes linearly from the previous one to `rate`. With a length of zero it is a step; with
+/// the previous rate, the rate is constant.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Stage {
-    /// How long, in seconds.
+    /// Length of the stage, in seconds.
     pub length_s: f64,
-    /// Calls per second at its end.
+    /// Calls per second at the end of the stage.
     pub rate: f64,
 }
 
 impl Stage {
-    /// How long all of them take together.
+    /// The total length of stages.
     pub fn total(stages: &[Stage]) -> Nanos {
         stages.iter().fold(Nanos::ZERO, |sum, stage| sum + Nanos::from_secs_f64(stage.length_s))
     }
@@ -96,23 +97,24 @@ impl Stage {
 impl FromStr for Stage {
     type Err = WorkloadError;
 
-    /// Reads `30s:1000`.
+    /// Parses `30s:1000`.
     fn from_str(text: &str) -> Result<Stage, WorkloadError> {
         let stage = |(length, rate): (&str, &str)| {
-            let (length, rate): (Nanos, Rate) = (length.parse().ok()?, rate.parse().ok()?);
+            let length: Nanos = length.parse().ok()?;
+            let rate: Rate = rate.parse().ok()?;
             Some(Stage { length_s: length.as_secs_f64(), rate: rate.0 })
         };
         text.split_once(':').and_then(stage).ok_or_else(|| WorkloadError::BadStage(text.to_owned()))
     }
 }
 
-/// The instants of a file.
+/// The recorded instants of a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Trace {
-    /// Its path: one instant in seconds per line.
+    /// Path of the file, which has one instant in seconds per line.
     pub file: String,
-    /// What the gaps between them are divided by.
+    /// Factor by which the gaps between instants are divided.
     #[serde(default = "original")]
     pub speed: f64,
 }
@@ -121,48 +123,48 @@ pub struct Trace {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LogReplay {
-    /// Their paths.
+    /// Paths of the logs.
     pub files: Vec<String>,
-    /// What the gaps between requests are divided by.
+    /// Factor by which the gaps between requests are divided.
     #[serde(default = "original")]
     pub speed: f64,
-    /// Whether the same requests come at a constant rate.
+    /// Whether the requests are made at a constant rate instead of at their logged times.
     #[serde(default)]
     pub flattened: bool,
-    /// The longest pause between two calls; longer ones are cut to it.
+    /// Maximum pause between two calls; longer pauses are shortened to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_gap_s: Option<f64>,
 }
 
-/// A [`Load`] as it is written.
+/// The serialised form of [`Load`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename = "Load")]
 struct Fields {
-    /// Open load: calls per second, whatever the server does; with `stages`, the rate before the first.
+    /// Open load: calls per second, independent of the server; with `stages`, the rate before the first stage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rate: Option<f64>,
-    /// How calls of an open load are spaced, as `--arrivals` writes it; `constant` if absent.
+    /// Arrival process of an open load, in the notation of `--arrivals`; `constant` if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     arrivals: Option<String>,
-    /// Open load: the rate goes linearly from stage to stage.
+    /// Open load: stages between which the rate changes linearly.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     stages: Vec<Stage>,
-    /// Open load: at these instants.
+    /// Open load: the instants of a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     trace: Option<Trace>,
     /// Open load: the requests of access logs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     log: Option<LogReplay>,
-    /// Closed load: so many clients that wait for their answers.
+    /// Closed load: number of clients, each of which waits for its answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     clients: Option<u64>,
-    /// Between an answer and the client's next call, in seconds; 0 if absent.
+    /// Closed load: time between an answer and the client's next call, in seconds; 0 if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     think_s: Option<f64>,
-    /// S-Clients: so many connection attempts always under way.
+    /// S-Clients: number of connection attempts in progress at all times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     s_clients: Option<u64>,
-    /// Sessions: bursts of calls with time to think in between.
+    /// Sessions: bursts of calls with think times in between.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sessions: Option<Sessions>,
 }
@@ -173,7 +175,7 @@ impl Load {
         Load::Open { rate, arrivals: "poisson".to_owned() }
     }
 
-    /// What decides when the next call is due.
+    /// The kind of the load.
     pub fn kind(&self) -> LoadKind {
         match self {
             Load::Open { .. } | Load::Stages { .. } | Load::Trace(_) | Load::Log(_) => LoadKind::Open,

@@ -1,4 +1,4 @@
-//! How often each of many things is asked for, by its place in their list.
+//! Laws of popularity: request frequency by rank.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,13 +10,13 @@ use std::str::FromStr;
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]
 pub enum Popularity {
-    /// The i-th of them is asked for in proportion to `i` to the power of minus this (Zipf 1949; of web documents,
-    /// Breslau et al. 1999 found 0.64 to 0.83). 0 is all alike.
+    /// Zipf's law with this exponent s: the i-th item is requested in proportion to i^−s (Zipf 1949). Breslau et al.
+    /// (1999) measured exponents of 0.64 to 0.83 for web documents. With 0, all items are equally popular.
     Zipf(f64),
 }
 
 impl Popularity {
-    /// The weight of what stands at this place, from 0.
+    /// The weight of the item at this place of the list, from 0.
     pub fn weight(self, place: usize) -> f64 {
         let Popularity::Zipf(exponent) = self;
         (place as f64 + 1.0).powf(-exponent)

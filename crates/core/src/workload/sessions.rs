@@ -1,179 +1,179 @@
-//! Sessions: users who come, make bursts of calls with time to think in between, and go.
+//! Sessions: users arrive, make bursts of calls with think times in between, and leave.
 //!
 //! ```toml
 //! [load.sessions]
-//! rate = 2.0                      # new sessions per second, spaced as `arrivals` says (poisson if absent)
-//! bursts = "geometric:4.2"        # of one session, like a page with what belongs to it; 1 if absent
-//! calls_per_burst = "3"           # the first is answered before the others are made; 1 if absent
+//! rate = 2.0                      # new sessions per second, by the process `arrivals` (poisson if absent)
+//! bursts = "geometric:4.2"        # bursts of a session, like a page and its objects; 1 if absent
+//! calls_per_burst = "3"           # the others are sent after the first is answered; 1 if absent
 //! think_s = "lognormal:20,1.5"    # from the last answer of a burst to the next burst; 0 if absent
-//! connections = 6                 # of one session at most; 6 if absent
-//! pipelined = true                # a burst's other calls go out together, on one connection; on several if absent
-//! between_bursts = "keep"         # its connections, or "close" them
-//! cookies = true                  # each session sends back what cookies it was given; not if absent
-//! retry = true                    # a call with another answer than `expect` says is made again; the session ends if absent
-//! in_progress = true              # the load begins as if it had always gone on; with no session if absent
-//! sessions = 1000                 # no more than these; no bound if absent
+//! connections = 6                 # maximum of one session; 6 if absent
+//! pipelined = true                # the other calls are sent together on one connection; on several if absent
+//! between_bursts = "keep"         # keep its connections, or "close" them
+//! cookies = true                  # each session returns its cookies; not if absent
+//! retry = true                    # repeat a call with an unexpected answer; the session ends if absent
+//! in_progress = true              # begin in the steady state; without sessions if absent
+//! sessions = 1000                 # maximum number of sessions; no bound if absent
 //! ```
 //!
 //! or, in place of `rate` and `arrivals`,
 //!
 //! ```toml
 //! users = 50                      # each begins another session
-//! rest_s = "exponential:30"       # so long after the last one has ended; at once if absent
+//! rest_s = "exponential:30"       # after its last one has ended and this time has passed; at once if absent
 //! ```
 //!
 //! in place of `bursts` one of
 //!
 //! ```toml
-//! stay = 0.8                      # after each burst its user stays for another one with this probability
-//! calls = 50                      # of one session in all: as many bursts as it takes
+//! stay = 0.8                      # after each burst the user stays for another one with this probability
+//! calls = 50                      # calls of a session, in as many bursts as necessary
 //! ```
 //!
-//! and in place of `bursts` and `calls_per_burst` sessions that are written out, made in turn ([`Script`]).
+//! and in place of `bursts` and `calls_per_burst` scripted sessions, which are made in turn ([`Script`]).
 //!
-//! The bursts and think times are those of sessions as httperf's `--wsess` has them (Mosberger & Jin 1998); each number
-//! is a [`Spread`]. New sessions at a `rate` whose users `stay` are a partly open system (Schroeder, Wierman &
-//! Harchol-Balter 2006): the number of bursts is geometric, of mean 1/(1 − `stay`).
+//! Bursts and think times are those of httperf's `--wsess` (Mosberger & Jin 1998); each number is a [`Spread`]. New
+//! sessions at a `rate` whose users `stay` are a partly open system (Schroeder, Wierman & Harchol-Balter 2006): the
+//! number of bursts is geometric, of mean 1/(1 − `stay`).
 
 mod script;
 
 pub use script::{Script, ScriptedBurst, ScriptedCall, ScriptedRequest};
 
 use super::{LoadKind, Spread, WorkloadError};
+use crate::number::is_default;
 use crate::units::Rate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a browser keeps open to one host at most.
-const CONNECTIONS: u32 = 6;
+/// Highest number of connections that a browser opens to one host.
+const BROWSER_CONNECTIONS: u32 = 6;
 
 /// A load of sessions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "Fields", into = "Fields")]
 #[schemars(with = "Fields", rename = "SessionLoad")]
 pub struct Sessions {
-    /// When they begin.
+    /// When sessions begin.
     pub comes: SessionArrivals,
-    /// How many there are in all; `None` is without a bound.
+    /// Total number of sessions; `None` without a bound.
     pub number: Option<u64>,
-    /// Bursts of one session, at least 1; drawn as [`Spread::count`] says.
+    /// Bursts of a session, at least 1, drawn by [`Spread::count`].
     pub bursts: Spread,
-    /// In place of `bursts`, the calls of one session, at least 1 and drawn likewise: there are as many bursts as it
-    /// takes, and the last one may be shorter than the others.
+    /// In place of `bursts`, the calls of a session, at least 1, drawn by [`Spread::count`]. The session has as many
+    /// bursts as necessary; the last one may be shorter.
     pub calls_in_all: Option<Spread>,
-    /// Calls of one burst, at least 1; drawn likewise. The first is answered before the others are made.
+    /// Calls of a burst, at least 1, drawn by [`Spread::count`]. The others are sent after the first is answered.
     pub calls_per_burst: Spread,
     /// Seconds from the last answer of a burst to the next burst's first call.
     pub think_s: Spread,
-    /// Connections, and so calls under way, of one session at most.
+    /// Highest number of connections of a session, and thus of its calls in flight.
     pub connections: u32,
-    /// Whether the other calls of a burst go out together on one connection, as long as the server keeps it open, and
-    /// not each on one of its own.
+    /// Whether the other calls of a burst are sent together on one connection, as long as the server keeps it open,
+    /// instead of each on its own connection.
     pub pipelined: bool,
-    /// What becomes of a session's connections while its user thinks.
+    /// What happens to a session's connections during think times.
     pub between_bursts: BetweenBursts,
-    /// Whether each session keeps the cookies that it is given, and sends them.
+    /// Whether each session stores the cookies that it receives, and sends them.
     pub cookies: bool,
-    /// Whether a call whose answer is whole, but not what was expected, is made again at once, and does not end its session.
+    /// Whether a call with a complete but unexpected answer is repeated at once, instead of ending its session.
     pub retry: bool,
-    /// Whether the load begins as if it had always gone on, and not without a session.
+    /// Whether the load begins in its steady state, instead of without sessions.
     pub in_progress: bool,
-    /// Sessions that are written out, in place of `bursts` and `calls_per_burst`: session `i` is the `i`-th of them,
-    /// beginning anew after the last.
+    /// Scripted sessions, in place of `bursts` and `calls_per_burst`; they are made in turn, starting over after the
+    /// last.
     pub scripts: Vec<Script>,
 }
 
 /// When sessions begin.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SessionArrivals {
-    /// At a rate, whatever the server does.
+    /// At a rate that is independent of the server.
     Open {
         /// Sessions per second.
         rate: Rate,
-        /// How they are spaced, as `--arrivals` writes it.
+        /// The arrival process, in the notation of `--arrivals`.
         arrivals: String,
     },
-    /// By users who come again.
+    /// By a fixed number of users, who return.
     Closed {
-        /// How many.
+        /// Number of users.
         users: u64,
-        /// Seconds from the end of a user's session to the next one's beginning.
+        /// Seconds from the end of a user's session to the start of the next one.
         rest_s: Spread,
     },
 }
 
-/// What becomes of a session's connections while its user thinks.
+/// What happens to a session's connections during think times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BetweenBursts {
-    /// They stay open, as long as the server leaves them so.
+    /// They stay open, unless the server closes them.
     #[default]
     Keep,
     /// They are closed.
     Close,
 }
 
-/// [`Sessions`] as they are written.
+/// The serialised form of [`Sessions`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename = "SessionLoad")]
 struct Fields {
-    /// New sessions per second, whatever the server does.
+    /// New sessions per second, independent of the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rate: Option<f64>,
-    /// How they are spaced, as `--arrivals` writes it; `poisson` if absent.
+    /// Arrival process of sessions, in the notation of `--arrivals`; `poisson` if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     arrivals: Option<String>,
-    /// In place of a rate: so many users, each beginning another session after the last one.
+    /// In place of `rate`: number of users, each of whom begins another session after the last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     users: Option<u64>,
-    /// Seconds from the end of a user's session to the next one's beginning; 0 if absent.
+    /// Seconds from the end of a user's session to the start of the next one; 0 if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rest_s: Option<Spread>,
-    /// So many sessions in all; no bound if absent.
+    /// Total number of sessions; no bound if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sessions: Option<u64>,
-    /// Bursts of one session; 1 if absent.
+    /// Bursts of a session; 1 if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     bursts: Option<Spread>,
-    /// In place of `bursts`: the probability that a user stays for another burst after each.
+    /// In place of `bursts`: the probability that the user stays for another burst after each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     stay: Option<f64>,
-    /// In place of `bursts`: calls of one session in all, in as many bursts as it takes.
+    /// In place of `bursts`: calls of a session, in as many bursts as necessary.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     calls: Option<Spread>,
-    /// Calls of one burst; the first is answered before the others are made; 1 if absent.
+    /// Calls of a burst; the others are sent after the first is answered; 1 if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     calls_per_burst: Option<Spread>,
     /// Seconds from the last answer of a burst to the next burst's first call.
     #[serde(default = "none")]
     think_s: Spread,
-    /// Connections of one session at most.
-    #[serde(default = "as_browsers")]
+    /// Highest number of connections of a session.
+    #[serde(default = "browser_connections")]
     connections: u32,
-    /// Whether the other calls of a burst go out together on one connection, as long as the server keeps it open.
-    #[serde(default, skip_serializing_if = "is_not")]
+    /// Whether the other calls of a burst are sent together on one connection, as long as the server keeps it open.
+    #[serde(default, skip_serializing_if = "is_default")]
     pipelined: bool,
-    /// What becomes of its connections between bursts.
+    /// What happens to a session's connections between bursts.
     #[serde(default)]
     between_bursts: BetweenBursts,
-    /// Whether each session keeps the cookies that it is given, and sends them.
-    #[serde(default, skip_serializing_if = "is_not")]
+    /// Whether each session stores the cookies that it receives, and sends them.
+    #[serde(default, skip_serializing_if = "is_default")]
     cookies: bool,
-    /// Whether a call whose answer is whole, but not what its class expects, is made again at once, and does not end its
-    /// session.
-    #[serde(default, skip_serializing_if = "is_not")]
+    /// Whether a call with a complete but unexpected answer is repeated at once, instead of ending its session.
+    #[serde(default, skip_serializing_if = "is_default")]
     retry: bool,
-    /// Whether the load begins as if it had always gone on.
+    /// Whether the load begins in its steady state.
     #[serde(default)]
     in_progress: bool,
-    /// Sessions that are written out, made in turn, in place of `bursts` and `calls_per_burst`.
+    /// In place of `bursts` and `calls_per_burst`: scripted sessions, which are made in turn.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     script: Vec<Script>,
 }
 
 impl Sessions {
-    /// Sessions of one call, which come like this, and all else as it is where a document leaves it out.
-    pub fn coming(comes: SessionArrivals) -> Sessions {
+    /// Sessions of one call with these arrivals and default values.
+    pub fn with_arrivals(comes: SessionArrivals) -> Sessions {
         Sessions {
             comes,
             number: None,
@@ -181,7 +181,7 @@ impl Sessions {
             calls_in_all: None,
             calls_per_burst: one(),
             think_s: none(),
-            connections: CONNECTIONS,
+            connections: BROWSER_CONNECTIONS,
             pipelined: false,
             between_bursts: BetweenBursts::Keep,
             cookies: false,
@@ -191,7 +191,7 @@ impl Sessions {
         }
     }
 
-    /// What decides when the next session begins.
+    /// The kind of load, which determines when the next session begins.
     pub fn kind(&self) -> LoadKind {
         match self.comes {
             SessionArrivals::Open { .. } => LoadKind::Open,
@@ -199,7 +199,7 @@ impl Sessions {
         }
     }
 
-    /// Calls of one session, on average.
+    /// Mean number of calls of a session.
     pub fn calls(&self) -> f64 {
         match &self.calls_in_all {
             _ if !self.scripts.is_empty() => {
@@ -211,7 +211,7 @@ impl Sessions {
         }
     }
 
-    /// Calls of the longest burst, if that has a bound.
+    /// Number of calls of the longest burst, if it is bounded.
     pub fn longest_burst(&self) -> Option<u64> {
         let written = self.scripts.iter().flat_map(|script| &script.bursts).map(|burst| burst.calls.len() as u64);
         let longest = self.calls_per_burst.quantile(1.0).ceil();
@@ -221,7 +221,7 @@ impl Sessions {
     /// Checks what the types cannot.
     ///
     /// # Errors
-    /// [`WorkloadError::BadSessions`] or [`WorkloadError::BadLoad`] with what is wrong first.
+    /// [`WorkloadError::BadSessions`] or [`WorkloadError::BadLoad`], with the first problem.
     pub fn validate(&self) -> Result<(), WorkloadError> {
         let bad = |message: &'static str| Err(WorkloadError::BadLoad(message));
         match &self.comes {
@@ -266,17 +266,12 @@ fn one() -> Spread {
     Spread::Constant(1.0)
 }
 
-/// For what a document need not say.
-fn is_not(value: &bool) -> bool {
-    !value
-}
-
 fn none() -> Spread {
     Spread::Constant(0.0)
 }
 
-fn as_browsers() -> u32 {
-    CONNECTIONS
+fn browser_connections() -> u32 {
+    BROWSER_CONNECTIONS
 }
 
 impl TryFrom<Fields> for Sessions {

@@ -1,16 +1,15 @@
-//! Distributions as people write them, of think times or of how much belongs together:
+//! Distributions of think times, burst sizes and the like, and their notation:
 //!
 //! ```text
-//! 3                                always that
-//! exponential:20                   of this mean
-//! geometric:4.2                    whole numbers from 1 on, of this mean
-//! lognormal:20,1.5                 of this mean and coefficient of variation
-//! pareto:20,1.5                    of this mean; P(X > x) falls like x to the power of −1.5
-//! quantiles:0=1,0.5=3,0.9=12,1=80  probability=value, straight lines in between
+//! 3                                constant
+//! exponential:20                   mean
+//! geometric:4.2                    mean, on the whole numbers from 1
+//! lognormal:20,1.5                 mean and coefficient of variation
+//! pareto:20,1.5                    mean and exponent: P(X > x) falls like x to the power of −1.5
+//! quantiles:0=1,0.5=3,0.9=12,1=80  probability=value, with linear interpolation
 //! ```
 //!
-//! A draw takes one uniform number, [`Spread::quantile`] of which it is: whoever passes over draws passes over as many
-//! numbers.
+//! A draw is [`Spread::quantile`] of one uniform number, so skipping n draws means skipping n numbers.
 
 mod written;
 
@@ -18,15 +17,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use written::Written;
 
-/// Upper bound of means, coefficients of variation and values. Larger ones make draws overflow to infinity.
-const MAX_VALUE: f64 = 1e15;
-
-/// A distribution of numbers that are not negative; the unit is that of the field.
+/// A distribution of non-negative numbers, in the unit of the field.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "Written", into = "Written")]
 #[schemars(with = "Written")]
 pub enum Spread {
-    /// Always this.
+    /// A constant.
     Constant(f64),
     /// Exponential.
     Exponential {
@@ -52,25 +48,25 @@ pub enum Spread {
         /// The exponent by which its tail falls, above 1.
         tail: f64,
     },
-    /// By pairs of probability and value, at least two, the first of probability 0 and the last of 1; straight lines in
-    /// between. Where two have the same probability it leaps, where two have the same value that value alone has the
+    /// A quantile function: at least two pairs of probability and value, from probability 0 to 1, with linear
+    /// interpolation. Two pairs of the same probability make a jump; two pairs of the same value give that value the
     /// probability between them.
     Quantiles(Vec<[f64; 2]>),
 }
 
-/// Why a text is no [`Spread`], or a [`Spread`] no distribution.
+/// A text is not a [`Spread`], or a [`Spread`] is not a distribution.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum SpreadError {
-    /// Cannot be read.
+    /// The text cannot be parsed.
     #[error(
         "`{0}` is not a distribution: write a number, exponential:MEAN, geometric:MEAN, lognormal:MEAN,CV, \
          pareto:MEAN,TAIL or quantiles:0=LEAST,0.5=MEDIAN,1=MOST"
     )]
     Unknown(String),
-    /// Can be read, and is none.
+    /// No distribution has these parameters.
     #[error("`{spread}` is not a distribution: {why}")]
     Impossible {
-        /// As it is written.
+        /// The spread in its notation.
         spread: String,
         /// What is wrong, and what would be right.
         why: &'static str,
@@ -78,7 +74,7 @@ pub enum SpreadError {
 }
 
 impl Spread {
-    /// Its mean.
+    /// The mean.
     pub fn mean(&self) -> f64 {
         match self {
             Spread::Constant(value) => *value,
@@ -94,8 +90,8 @@ impl Spread {
         }
     }
 
-    /// The value that a share `p` of all does not exceed: the inverse of the distribution function. A `p` below 0, or
-    /// that is not a number, stands for 0, one above 1 for 1, where a value without a bound is infinite.
+    /// The inverse of the distribution function at `p`. `p` is clamped to 0…1, and NaN counts as 0; at 1, an unbounded
+    /// distribution has an infinite quantile.
     pub fn quantile(&self, p: f64) -> f64 {
         let p = if p > 0.0 { p.min(1.0) } else { 0.0 };
         match self {
@@ -114,12 +110,12 @@ impl Spread {
         }
     }
 
-    /// A whole number of 1 or more: the value at `p`, and one more as often as its fraction says, so that the mean
-    /// holds where no value is below 1. Which of the two it is follows from the digits of `p` beyond the 26th binary
-    /// one, so that a draw takes one uniform number here too.
+    /// A whole number of at least 1: the quantile at `p`, rounded up with the probability of its fractional part, or
+    /// else down. This preserves the mean if no value is below 1. The binary digits of `p` after the 26th decide the
+    /// rounding, so this also takes one uniform number.
     pub fn count(&self, p: f64) -> u64 {
         const SHIFT: f64 = (1_u64 << 26) as f64;
-        // What is too large, or no number, becomes the largest or zero.
+        // The cast saturates, and converts NaN to zero.
         ((self.quantile(p) + (p * SHIFT).fract()).floor() as u64).max(1)
     }
 
@@ -155,7 +151,7 @@ impl Spread {
             [[first, _], .., [last, _]] => (*first, *last) == (0.0, 1.0),
             _ => false,
         };
-        // Not a number is less than nothing, nor more.
+        // Comparisons with NaN are false.
         let rise = points.iter().zip(points.iter().skip(1)).all(|(a, b)| a[0] <= b[0] && a[1] <= b[1]);
         let bounded = points.iter().all(|[_, value]| (0.0..=MAX_VALUE).contains(value));
         match (ends, rise && bounded) {
@@ -170,7 +166,7 @@ impl Spread {
     }
 }
 
-/// The value at `p` on the straight lines through these points.
+/// Linear interpolation between these points at `p`.
 fn between(points: &[[f64; 2]], p: f64) -> f64 {
     let next = points.partition_point(|[probability, _]| *probability <= p);
     match (next.checked_sub(1).and_then(|before| points.get(before)), points.get(next)) {

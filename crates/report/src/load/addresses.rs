@@ -1,4 +1,4 @@
-//! The addresses of a server that has several: how many of the calls went to each and, in detail, what became of them.
+//! The addresses of a server that has several: each one's share of the calls, and in a full report its results.
 
 use super::Detail;
 use super::layout::{fact, row, table, time_or_dash};
@@ -6,10 +6,10 @@ use super::percentile::{P50, P99};
 use brimful_core::quantity::{count, percent};
 use brimful_core::record::{AddressRecord, Record};
 
-/// Most addresses that are named in one line.
-const FEW: usize = 4;
+/// Highest number of addresses that are named in one line.
+const MAX_NAMED: usize = 4;
 
-/// Nothing where there is one address: it is the server.
+/// The addresses of a server, if it has several.
 pub(super) fn addresses(record: &Record, detail: Detail) -> Vec<String> {
     let addresses = &record.addresses;
     match detail {
@@ -30,13 +30,13 @@ fn shares(addresses: &[AddressRecord]) -> String {
         let failed = if address.failed > 0 { format!(" ({} failed)", count(address.failed)) } else { String::new() };
         format!("{} {}{failed}", address.address, percent(address.share))
     };
-    if addresses.len() <= FEW {
+    if addresses.len() <= MAX_NAMED {
         let shares: Vec<String> = addresses.iter().map(with_failures).collect();
         return format!("{} of the calls", shares.join(", "));
     }
     let shares = || addresses.iter().map(|address| address.share);
-    let (least, most) = (shares().fold(1.0, f64::min), shares().fold(0.0, f64::max));
-    let (least, most) = (percent(least), percent(most));
+    let least = percent(shares().fold(1.0, f64::min));
+    let most = percent(shares().fold(0.0, f64::max));
     format!("{}, each with {least} to {most} of the calls (--full lists them)", addresses.len())
 }
 

@@ -1,14 +1,14 @@
-//! What a client can offer before it is the limit itself.
+//! The measurement of the highest load that a client can generate.
 
 use super::layout::labelled;
 use crate::format::{figure, table, words, wrap};
 use brimful_core::quantity::{number, rate, signed_number};
 use brimful_core::record::{ClientCalibration, ClientLevel};
 
-/// What a client can offer, and how that was found, as plain text, ending in a newline.
-pub fn client_limit(found: &ClientCalibration) -> String {
-    let maximum = match found.max_rate {
-        Some(max) if found.lower_bound => {
+/// The highest load that a client can generate and its measurement, as plain text that ends in a newline.
+pub fn client_limit(calibration: &ClientCalibration) -> String {
+    let maximum = match calibration.max_rate {
+        Some(max) if calibration.lower_bound => {
             format!(
                 "at least {}: what answered fell short before the client did, or the search was cut short",
                 rate(max)
@@ -18,7 +18,7 @@ pub fn client_limit(found: &ClientCalibration) -> String {
         None => "none: at every load that was tried the client was the limit itself".to_owned(),
     };
     let mut lines = vec![labelled("Client maximum", &maximum), String::new()];
-    let of_level = |level: &ClientLevel| {
+    let level_row = |level: &ClientLevel| {
         let difference = signed_number(level.two - level.one) + &spread(level.difference_ci95_half_width);
         let [one, two] = [(level.one, level.one_stddev), (level.two, level.two_stddev)];
         let [one, two] = [one, two].map(|(mean, stddev)| number(mean) + &spread(stddev));
@@ -31,9 +31,9 @@ pub fn client_limit(found: &ClientCalibration) -> String {
         figure("difference (95 %)", 2, None),
         words("", 2),
     ];
-    let rows: Vec<_> = found.curve.iter().map(of_level).collect();
+    let rows: Vec<_> = calibration.curve.iter().map(level_row).collect();
     lines.push(table(&columns, &rows).trim_end().to_owned());
-    if found.second_shares_cpus {
+    if calibration.second_shares_cpus {
         let note = "note: For want of free CPUs the second generator shared those of the first or of the server, so two \
                     may look worse here than from two hosts; the client's own lateness and CPU time decide more.";
         lines.extend([String::new(), wrap(note, 0).trim_end().to_owned()]);

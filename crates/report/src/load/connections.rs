@@ -1,4 +1,4 @@
-//! What a run says of connections: how they were made and secured, and of the sessions that they belonged to.
+//! The connections of a run: their establishment and security, and the sessions that they belonged to.
 
 use super::Detail;
 use super::layout::{labelled, ratio, row, table, time};
@@ -8,10 +8,10 @@ use brimful_core::quantity::{count, number, percent, rate, seconds};
 use brimful_core::record::{Record, SessionFigures, SessionSummary, Summary};
 use brimful_core::tls::TlsSpoken;
 
-/// Attempts, handshakes, and how these were secured.
+/// Connection attempts, TLS handshakes and negotiated TLS parameters.
 pub(super) fn connections(record: &Record) -> Vec<String> {
     let rates = &record.rates;
-    // HTTP/1.1 is what everybody expects.
+    // The usual version is not mentioned.
     let other = record.http.as_deref().filter(|http| *http != "1.1");
     let protocol = other.map(|http| labelled("Protocol", &format!("HTTP/{http}")));
     let rate = format!(
@@ -58,9 +58,9 @@ fn secured_by(spoken: &TlsSpoken) -> String {
     known.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join(", ")
 }
 
-/// What became of sessions, and how large they were; in detail how that differs from one to the next.
+/// Sessions by outcome and their sizes; in a full report with distributions.
 pub(super) fn sessions(sessions: &SessionFigures, detail: Detail) -> Vec<String> {
-    let became = format!(
+    let outcomes = format!(
         "{} started ({}): {} completed, {} failed, {} still under way at the end",
         count(sessions.started),
         rate(sessions.rate),
@@ -68,7 +68,7 @@ pub(super) fn sessions(sessions: &SessionFigures, detail: Detail) -> Vec<String>
         count(sessions.failed),
         count(sessions.in_progress)
     );
-    let mut lines = vec![labelled("Sessions", &became)];
+    let mut lines = vec![labelled("Sessions", &outcomes)];
     if let (Some(calls), Some(bursts), Some(lifetime), Some(connections)) =
         (sessions.calls, sessions.bursts, sessions.lifetime_s, sessions.connections)
     {
@@ -102,7 +102,7 @@ pub(super) fn sessions(sessions: &SessionFigures, detail: Detail) -> Vec<String>
     lines
 }
 
-/// By outcome, as those that fail are mostly shorter.
+/// Distributions of session sizes by outcome, because failed sessions are mostly shorter.
 fn distributions(sessions: &SessionFigures) -> Option<String> {
     let by_outcome = [
         ("completed", sessions.completed, [sessions.calls, sessions.bursts, sessions.lifetime_s, sessions.connections]),

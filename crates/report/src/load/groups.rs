@@ -1,5 +1,5 @@
 //! httperf's groups of figures (Mosberger & Jin 1998, Figure 1): totals, connections, requests, replies, resources and
-//! errors; then what was seen of the server, and all times side by side.
+//! errors; then the monitor's figures of the server, and a table of all times.
 
 use super::connections::connections;
 use super::layout::{labelled, ratio, row, table, time, time_or_dash};
@@ -12,7 +12,7 @@ use brimful_core::quantity::{bytes, count, counted, number, percent, rate, secon
 use brimful_core::record::{Record, ReplyRate, Summary};
 use brimful_core::server::Server;
 
-/// What a table shows of a distribution of times.
+/// A figure of a distribution of times.
 type Figure = fn(&Summary) -> f64;
 
 pub(super) fn groups(record: &Record) -> Vec<Vec<String>> {
@@ -43,7 +43,7 @@ fn requests(record: &Record) -> Vec<String> {
     vec![labelled("Request rate", &rate), labelled("Request size", &size)]
 }
 
-/// Answers whose last byte comes so soon after the first, in microseconds, were read in one piece.
+/// If the last byte of answers comes within this time after the first, in microseconds, they were read in one piece.
 const SAME_READ_US: f64 = 0.1;
 
 fn replies(record: &Record) -> Vec<String> {
@@ -88,7 +88,7 @@ fn resources(record: &Record) -> Vec<String> {
     let generator = &record.generator;
     let share = |s: f64| percent(ratio(s, record.duration_s).unwrap_or(0.0));
     let spent = |mode: &str, s: f64| format!("{mode}{} ({}), ", seconds(s), share(s));
-    // What is not known is not shown as zero.
+    // A time that is not known is omitted, not shown as zero.
     let spent = match (generator.cpu_user_s, generator.cpu_system_s) {
         (Some(user), Some(system)) => spent("user ", user) + &spent("system ", system),
         _ => generator.cpu_s.map_or_else(String::new, |all| spent("", all)),
@@ -107,14 +107,14 @@ fn resources(record: &Record) -> Vec<String> {
     lines
 }
 
-/// What the generator can offer, where that was found out.
+/// The highest rate that the generator can offer, if that was measured.
 pub(super) fn client_maximum(record: &Record) -> Option<String> {
     let lower_bound = record.calibration.as_ref().is_some_and(|calibration| calibration.lower_bound);
     let at_least = if lower_bound { "at least " } else { "" };
     record.generator.max_rate.map(|max| format!("{at_least}{}", rate(max)))
 }
 
-/// httperf's kinds always, and the others where there are some.
+/// Errors: httperf's kinds, and the other kinds that occurred.
 fn errors(counts: &Counts) -> Vec<String> {
     let server = format!(
         "{} of {}: abandoned {}, refused {}, reset {}, timed out {}, malformed {}",
@@ -166,7 +166,7 @@ fn times(record: &Record) -> Vec<String> {
     lines
 }
 
-/// What the columns of times are.
+/// Definitions of the columns of times.
 const MEANINGS: &str = "Response: from when a call was due to its last byte; service: from its first byte sent to its \
                         last byte; first byte: from its first byte sent to the first of the answer; lateness: from \
                         when it was due until it began.";

@@ -1,27 +1,27 @@
-//! Labels, tables and cells of a run's text.
+//! Labels, tables and cells of the text report of a run.
 
 use crate::format;
 use brimful_core::quantity::seconds;
 
-/// The names of httperf's figures stand in this many columns.
+/// Width of the column with the names of httperf's figures.
 const NAMES: usize = 17;
 
-/// A figure of httperf's; without a label it goes on with the one above.
+/// A labelled figure of httperf's groups; an empty label continues the line above.
 pub fn labelled(label: &str, what: &str) -> String {
     format::labelled(label, what, NAMES).trim_end().to_owned()
 }
 
-/// One of the lines that everybody reads.
+/// A labelled line of the main figures.
 pub fn fact(label: &str, what: &str) -> String {
     format::fact(label, what).trim_end().to_owned()
 }
 
-/// A name, and what stands beside it.
+/// A row of a table: its name and its cells.
 pub fn row(head: &str, cells: impl IntoIterator<Item = String>) -> Vec<String> {
     [head.to_owned()].into_iter().chain(cells).collect()
 }
 
-/// The first column to the left, the others to the right.
+/// A table with its first column aligned left, the others right.
 pub fn table(heads: &[&str], rows: &[Vec<String>]) -> String {
     let column = |(i, head)| if i == 0 { format::words(head, 0) } else { format::figure(head, 2, None) };
     let columns: Vec<_> = heads.iter().copied().enumerate().map(column).collect();
@@ -32,12 +32,12 @@ pub fn ratio(part: f64, whole: f64) -> Option<f64> {
     (whole > 0.0).then(|| part / whole)
 }
 
-/// Microseconds.
+/// A time given in microseconds.
 pub fn time(us: f64) -> String {
     seconds(us / 1e6)
 }
 
-/// Microseconds, if they were measured.
+/// A time given in microseconds, or a dash if it was not measured.
 pub fn time_or_dash(us: Option<f64>) -> String {
     us.map_or("-".to_owned(), time)
 }

@@ -1,10 +1,10 @@
-//! The lines that everybody reads: how much, what failed, how long it took, how busy the server was, and whether that
-//! can be trusted.
+//! The main figures of a run: rate, errors, times, the server's utilization, and the verdict.
 
 use super::groups::client_maximum;
 use super::layout::{fact, ratio};
 use super::notes::failed_how;
 use super::{percentile, statuses};
+use crate::thresholds::LONG_DRAIN;
 use brimful_core::counts::Counts;
 use brimful_core::quantity::{count, counted, number, percent, rate, seconds};
 use brimful_core::record::{NotFollowed, Record, Redirects, Summary, Verdict};
@@ -12,10 +12,8 @@ use brimful_core::server::{Core, Server};
 use brimful_core::text::one_line;
 use brimful_core::workload::LoadKind;
 
-/// So many programs are named.
-const MOST_NAMED: usize = 3;
-/// A run that lasts so many times its window is said to.
-const LATE: f64 = 1.1;
+/// Highest number of programs that are named.
+const MAX_NAMED: usize = 3;
 
 pub(super) fn main_figures(record: &Record) -> Vec<String> {
     let mut lines = vec![fact("Rate", &throughput(record)), fact("Errors", &errors(&record.counts))];
@@ -36,20 +34,20 @@ fn throughput(record: &Record) -> String {
     let kind = record.workload.as_ref().and_then(|workload| workload.load.as_ref()).map(|load| load.kind());
     let offered = match kind {
         None | Some(LoadKind::Open) => format!(" of {} offered", rate(record.rates.offered)),
-        // They ask for as much as they get.
+        // The rate of a closed load is the rate at which it is served.
         Some(LoadKind::Closed) => String::new(),
         Some(LoadKind::SClients) => format!(" of {} attempted", rate(record.rates.connect_attempts)),
     };
     let (calls, lasted) = (counted(record.counts.scheduled, "call"), seconds(record.duration_s));
-    // Rates are of the window, and what was begun in it may end long afterwards.
-    let lasted = match record.duration_s > LATE * record.window_s && record.window_s > 0.0 {
+    // Rates are over the window, and calls that began in it may end long afterwards.
+    let lasted = match record.duration_s > LONG_DRAIN * record.window_s && record.window_s > 0.0 {
         true => format!("begun in {}, the last of them over after {lasted}", seconds(record.window_s)),
         false => format!("in {lasted}"),
     };
     format!("{} completed{offered}: {calls} {lasted}", rate(record.rates.completed))
 }
 
-/// Calls that failed, and answers that are errors.
+/// Failed calls, and answers of 4xx and 5xx.
 fn errors(counts: &Counts) -> String {
     let failed = match counts.error_share().filter(|share| *share > 0.0) {
         None => "none".to_owned(),
@@ -66,7 +64,7 @@ fn errors(counts: &Counts) -> String {
     if answers.is_empty() { failed } else { format!("{failed}; HTTP errors: {}", answers.join(", ")) }
 }
 
-/// How far redirects were followed.
+/// Redirects that were followed, and those that were not.
 fn redirects(redirects: &Redirects) -> String {
     let Redirects { followed, not_followed: NotFollowed { elsewhere, too_many, content, nowhere } } = redirects;
     let calls = counted(followed.counts.scheduled, "call");
@@ -92,20 +90,21 @@ fn redirects(redirects: &Redirects) -> String {
     format!("{calls} followed one{}{}{left}", times.unwrap_or_default(), failed.unwrap_or_default())
 }
 
-/// Which share of its CPUs' time the watched programs used.
+/// Share of the CPU time of the watched CPUs that the watched programs used.
 pub(super) fn server_share(server: &Server) -> Option<f64> {
     let cores: f64 = server.process.iter().map(|program| program.cores).sum();
     let share = ratio(cores, server.kernel.cpus.len() as f64);
     share.filter(|_| !server.process.is_empty())
 }
 
+/// The server's utilization.
 fn busy(server: &Server) -> String {
     let kernel = &server.kernel;
     let core_busy = |core: &Core| core.shares.user + core.shares.system;
     let busiest = kernel.cores.iter().max_by(|a, b| core_busy(a).total_cmp(&core_busy(b)));
     let busiest = busiest.map(|core| format!("CPU {} the busiest, at {}", core.cpu, percent(core_busy(core))));
     let programs = server_share(server).map(|share| {
-        let names: Vec<_> = server.process.iter().take(MOST_NAMED).map(|program| one_line(&program.name)).collect();
+        let names: Vec<_> = server.process.iter().take(MAX_NAMED).map(|program| one_line(&program.name)).collect();
         let cores: f64 = server.process.iter().map(|program| program.cores).sum();
         let cpus = counted(kernel.cpus.len() as u64, "CPU");
         format!("{} busy: {} used {} of {cpus}", percent(share), names.join(" + "), number(cores))
@@ -116,8 +115,8 @@ fn busy(server: &Server) -> String {
     if known.is_empty() { "how busy is not known".to_owned() } else { known.join("; ") }
 }
 
-/// Whether the figures are the server's, and whether it worked. Each reason's first sentence says what happened, the
-/// rest what to do.
+/// Whether the run measured the server, and whether the server worked. The first sentence of a reason says what
+/// happened, the rest what to do.
 fn verdict(record: &Record) -> Vec<String> {
     let Verdict { valid, failing, .. } = record.verdict;
     if valid {

@@ -1,4 +1,4 @@
-//! The command worth running next, by what a run has shown.
+//! Suggests the next command, depending on the results of a run.
 
 use brimful_core::quantity::three_digits;
 use brimful_core::record::{ReasonCode, Record};
@@ -6,21 +6,15 @@ use brimful_core::text::one_line;
 use brimful_core::workload::Load;
 
 use super::main_figures::server_share;
+use crate::thresholds::{KEEPS_UP, NEAR_SATURATION, NOTABLE_ERRORS};
 
-/// A load of which less than this share is answered is more than the server can take.
-const KEEPS_UP: f64 = 0.95;
-/// Programs that use more than this share of the CPUs are near their limit.
-const BUSY: f64 = 0.9;
-/// Where more calls fail, what became of them comes first.
-const FEW_ERRORS: f64 = 0.01;
-
-/// In one sentence.
+/// The suggestion, in one sentence.
 pub(super) fn next(record: &Record) -> String {
     let url = quoted(&record.target);
     let counts = &record.counts;
     let pages = counts.status.s2xx + counts.status.s3xx;
     let abandons_by_design = matches!(load(record), Some(Load::SClients { .. }));
-    let failed = counts.error_share().is_some_and(|share| share >= FEW_ERRORS) && !abandons_by_design;
+    let failed = counts.error_share().is_some_and(|share| share >= NOTABLE_ERRORS) && !abandons_by_design;
     if let [shard] = &record.shards[..]
         && shard.of > 1
     {
@@ -35,7 +29,7 @@ pub(super) fn next(record: &Record) -> String {
         "the same with `--print 1` shows an answer".to_owned()
     } else if let Some(less) = less(record).filter(|_| record.objectives.iter().any(|objective| !objective.met)) {
         format!("the same with `{less}`, to see from where on the objective is met")
-    } else if counts.share_of_calls(record.verdict.error_answers).is_some_and(|share| share >= FEW_ERRORS) {
+    } else if counts.share_of_calls(record.verdict.error_answers).is_some_and(|share| share >= NOTABLE_ERRORS) {
         "the same with `--expect-status 2xx,3xx --print 1` shows the first answer that is none of these".to_owned()
     } else if at_unix_socket(record) {
         let more = more(record).map(|more| format!("the same with `{more}`"));
@@ -52,7 +46,7 @@ fn load(record: &Record) -> Option<&Load> {
     record.workload.as_ref()?.load.as_ref()
 }
 
-/// What was wrong with the client, and what would show or change that.
+/// The suggestion after an invalid run: a command that shows or removes the client's limit.
 fn after_invalid(record: &Record, url: &str) -> String {
     use ReasonCode::{BeyondClientMax, Descriptors, GeneratorCpu, GeneratorLate, GeneratorStalled, Memory, Ports};
     let has = |codes: &[ReasonCode]| record.verdict.reasons.iter().any(|reason| codes.contains(&reason.code));
@@ -72,30 +66,31 @@ fn after_invalid(record: &Record, url: &str) -> String {
     }
 }
 
-/// Whether the server listens at a Unix socket: surveys and calibrations are by TCP.
+/// Whether the server listens at a Unix socket. Surveys and calibrations need TCP.
 fn at_unix_socket(record: &Record) -> bool {
     record.target.starts_with("http+unix://") || record.target.starts_with("https+unix://")
 }
 
-/// Whether the server was at its limit, as far as it can be seen.
+/// Whether the server was at its limit, as far as the Record shows.
 fn is_full(record: &Record) -> bool {
     let is_open =
         matches!(load(record), None | Some(Load::Open { .. } | Load::Stages { .. } | Load::Trace(_) | Load::Log(_)));
     let falls_behind = is_open && record.rates.completed < KEEPS_UP * record.rates.offered;
-    let busy = record.server.as_ref().and_then(server_share).is_some_and(|share| share > BUSY);
+    let busy = record.server.as_ref().and_then(server_share).is_some_and(|share| share > NEAR_SATURATION);
     falls_behind || busy || matches!(load(record), Some(Load::SClients { .. }))
 }
 
-/// The flag that makes twice the load, where one does.
+/// The flag that doubles the load, if there is one.
 fn more(record: &Record) -> Option<String> {
-    times(record, 2.0)
+    scaled_load(record, 2.0)
 }
 
+/// The flag that halves the load, if there is one.
 fn less(record: &Record) -> Option<String> {
-    times(record, 0.5)
+    scaled_load(record, 0.5)
 }
 
-fn times(record: &Record, factor: f64) -> Option<String> {
+fn scaled_load(record: &Record, factor: f64) -> Option<String> {
     let whole = |n: u64| ((n as f64 * factor) as u64).max(1);
     match load(record)? {
         Load::Open { rate, .. } => Some(format!("--rate {}", flag(rate.0 * factor))),
@@ -108,19 +103,20 @@ fn times(record: &Record, factor: f64) -> Option<String> {
     }
 }
 
-/// A number as flags take it.
+/// A number in the notation of flags.
 fn flag(x: f64) -> String {
     if x >= 99.95 { format!("{x:.0}") } else { three_digits(x).trim_end_matches('0').trim_end_matches('.').to_owned() }
 }
 
-/// Of a server on another host nothing is seen without `brimful watch --serve` there.
+/// The command that surveys the server. A server on another host is a black box, unless `brimful watch --serve` runs
+/// there.
 fn survey(record: &Record, url: &str) -> String {
     let host = record.target.split_once("://").map_or("", |(_, rest)| rest);
     let here = ["127.", "localhost", "[::1]"].iter().any(|loopback| host.starts_with(loopback));
     if here { format!("brimful survey {url}") } else { format!("brimful survey {url} --black-box") }
 }
 
-/// As a shell takes it for one word.
+/// Quotes a URL as one word for a shell, if it needs quotes.
 fn quoted(url: &str) -> String {
     let url = one_line(url);
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/:._-~%+,@=[]".contains(c);

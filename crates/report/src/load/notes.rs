@@ -1,7 +1,8 @@
-//! What a reader might miss in the figures: that calls failed, and that the figures are of fewer calls, or of something
-//! else, than was meant.
+//! Warnings and notes for the reader of the figures: that calls failed, or that the figures describe fewer or other
+//! calls than intended.
 
 use crate::format::wrap;
+use crate::thresholds::NOTABLE_ERRORS;
 use brimful_core::counts::Counts;
 use brimful_core::http2::Http2Error;
 use brimful_core::quantity::{count, counted, percent, seconds};
@@ -9,13 +10,10 @@ use brimful_core::record::{Record, ShardOrigin};
 use brimful_core::text::one_line;
 use brimful_core::{Http2Frame, StatusClass};
 
-/// From this share of failed calls on, the 99th percentile of those that completed is not that of all.
-const LOUD: f64 = 0.01;
+/// Highest number of shards, classes or codes that a note names.
+const MAX_NAMED: usize = 10;
 
-/// So many missing shards are named.
-const MOST_NAMED: usize = 10;
-
-/// A line for each.
+/// The warnings and notes, each wrapped.
 pub(super) fn notes(record: &Record) -> Vec<String> {
     let notes = answers(record)
         .into_iter()
@@ -29,13 +27,13 @@ pub(super) fn notes(record: &Record) -> Vec<String> {
         .chain(ticks(record))
         .chain(shards(record))
         .map(|note| format!("note: {note}"));
-    // A note says it where no answer was a page.
+    // If no answer was a page, a note already says so.
     let error_answers = error_answers(record).filter(|_| answers(record).is_none());
     let lines = failures(record).into_iter().chain(error_answers).chain(unexpected(record)).chain(notes);
     lines.map(|line| wrap(&line, 0).trim_end().to_owned()).collect()
 }
 
-/// That the server's answers are not quite what the standard has.
+/// A note that the server's answers deviate from the standard.
 fn empty_lines(record: &Record) -> Option<String> {
     let lines = Some(record.counts.empty_lines).filter(|lines| *lines > 0)?;
     Some(format!(
@@ -45,7 +43,7 @@ fn empty_lines(record: &Record) -> Option<String> {
     ))
 }
 
-/// That a server has left calls unanswered, as it may.
+/// A note that the server closed connections without processing calls, which HTTP/2 permits.
 fn gone_away(record: &Record) -> Option<String> {
     let calls = Some(record.counts.gone_away).filter(|calls| *calls > 0)?;
     Some(format!(
@@ -56,7 +54,7 @@ fn gone_away(record: &Record) -> Option<String> {
     ))
 }
 
-/// That the server closed connections that calls were about to use again.
+/// A note that the server closed connections that calls were about to reuse.
 fn closed_on_reuse(record: &Record) -> Option<String> {
     let Counts { closed_on_reuse, retried_closed, .. } = record.counts;
     let calls = Some(closed_on_reuse).filter(|calls| *calls > 0)?;
@@ -72,7 +70,7 @@ fn closed_on_reuse(record: &Record) -> Option<String> {
     ))
 }
 
-/// That calls were sent more than once.
+/// Notes that calls were sent more than once.
 fn retried(record: &Record) -> Vec<String> {
     let Counts { retried_closed, refused_streams, .. } = record.counts;
     let reasons = [
@@ -86,8 +84,8 @@ fn retried(record: &Record) -> Vec<String> {
     reasons.into_iter().filter(|(times, _)| *times > 0).map(said).collect()
 }
 
-/// The error codes that a server of HTTP/2 sent, and what it said with them. The end of a connection without an error
-/// and without a word is none.
+/// Notes on the HTTP/2 error codes that the server sent, with their texts. A GOAWAY without an error code and without a
+/// text is no error.
 fn http2_errors(record: &Record) -> Vec<String> {
     let is_error =
         |error: &&Http2Error| error.frame == Http2Frame::RstStream || error.code != 0 || !error.text.is_empty();
@@ -102,23 +100,23 @@ fn http2_errors(record: &Record) -> Vec<String> {
         };
         format!("The server {what} {} {}{text}.", one_line(&error.name), counted(error.frames, "time"))
     };
-    record.http2_errors.iter().filter(is_error).take(MOST_NAMED).map(said).collect()
+    record.http2_errors.iter().filter(is_error).take(MAX_NAMED).map(said).collect()
 }
 
-/// That calls began by a clock of their own.
+/// A note that calls began only at ticks.
 fn ticks(record: &Record) -> Option<String> {
     let tick = seconds(record.generator.tick_s?);
     Some(format!("Calls began in ticks of {tick}, as --tick asked, and so up to that late: response times include it."))
 }
 
-/// Which parts of a load these figures are of.
+/// A note on the parts of the load that the figures include.
 fn shards(record: &Record) -> Option<String> {
     let of = record.shards.first()?.of;
     let there: Vec<u64> = record.shards.iter().map(|shard| shard.index).collect();
     let missing: Vec<String> =
-        (1..=of).filter(|index| !there.contains(index)).take(MOST_NAMED).map(|index| index.to_string()).collect();
+        (1..=of).filter(|index| !there.contains(index)).take(MAX_NAMED).map(|index| index.to_string()).collect();
     let etc = if (of as usize).saturating_sub(there.len()) > missing.len() { ", …" } else { "" };
-    let lost: Vec<String> = record.shards.iter().filter_map(lost).take(MOST_NAMED).collect();
+    let lost: Vec<String> = record.shards.iter().filter_map(lost).take(MAX_NAMED).collect();
     let lost = if lost.is_empty() { String::new() } else { format!(" Lost: {}.", lost.join(", ")) };
     Some(match (there.len(), &missing[..]) {
         (_, []) => format!("These are all {of} shards of the load{}.{lost}", together(record)),
@@ -131,7 +129,7 @@ fn shards(record: &Record) -> Option<String> {
     })
 }
 
-/// Where they were, and how exactly they began together.
+/// The number of hosts of the shards, and the bound of the time between their starts.
 fn together(record: &Record) -> String {
     match ShardOrigin::start_skew(&record.shards) {
         Some((1, skew)) => format!(", on one host, and they began within {}", seconds(skew)),
@@ -145,31 +143,31 @@ fn together(record: &Record) -> String {
     }
 }
 
-/// Which was lost, and when.
+/// The shard and the time of its loss, if it was lost.
 fn lost(shard: &ShardOrigin) -> Option<String> {
     let at = shard.lost_at_s?;
     let host = if shard.host.is_empty() { String::new() } else { format!(" on {}", one_line(&shard.host)) };
     Some(format!("{}/{}{host} after {}", shard.index, shard.of, seconds(at)))
 }
 
-/// Of which classes whole answers were not what was expected, and what that was.
+/// A note on the classes with unexpected answers, and on their expectations.
 fn unexpected(record: &Record) -> Option<String> {
     let expected = |name: &str| {
         let class = record.workload.as_ref()?.classes.iter().find(|class| class.name == name)?;
         class.expect.as_ref().map(|expect| format!("{}: {expect}", one_line(name)))
     };
     let wrong = record.classes.iter().filter(|(_, class)| class.counts.unexpected > 0);
-    let expected: Vec<String> = wrong.filter_map(|(name, _)| expected(name)).take(MOST_NAMED).collect();
+    let expected: Vec<String> = wrong.filter_map(|(name, _)| expected(name)).take(MAX_NAMED).collect();
     let what = expected.join("; ");
     (!expected.is_empty())
         .then(|| format!("note: Unexpected are whole answers that are not what was expected ({what})."))
 }
 
-/// How many calls failed, how, what the times are then of, and what to check where nothing was completed.
+/// A warning about failed calls, with their kinds, and what to check if no call was completed.
 fn failures(record: &Record) -> Option<String> {
     let counts = &record.counts;
     let Counts { scheduled, completed, .. } = *counts;
-    let share = counts.error_share().filter(|share| *share >= LOUD)?;
+    let share = counts.error_share().filter(|share| *share >= NOTABLE_ERRORS)?;
     let times = match completed {
         0 => format!("No call was completed, so there are no times. {}.", what_to_check(record)),
         n => format!("The times are those of the {} that completed.", count(n)),
@@ -179,7 +177,7 @@ fn failures(record: &Record) -> Option<String> {
     Some(format!("WARNING: {errors} of {scheduled} calls failed ({}): {how}. {times}", percent(share)))
 }
 
-/// The kinds of failures that there were.
+/// The kinds of failures that occurred, with their numbers.
 pub(super) fn failed_how(counts: &Counts) -> String {
     let kinds = [
         ("abandoned", counts.abandoned),
@@ -197,7 +195,7 @@ pub(super) fn other_resets(counts: &Counts) -> u64 {
     counts.reset.saturating_sub(counts.closed_on_reuse)
 }
 
-/// Those kinds that most runs cannot have, where there were some.
+/// The kinds of failures that occurred besides those of every report.
 pub(super) fn other_errors(counts: &Counts) -> Vec<(&'static str, u64)> {
     let kinds = [
         ("closed on reuse", counts.closed_on_reuse),
@@ -210,17 +208,17 @@ pub(super) fn other_errors(counts: &Counts) -> Vec<(&'static str, u64)> {
     kinds.into_iter().filter(|(_, n)| *n > 0).collect()
 }
 
-/// Why TLS failed calls, the most frequent reason first.
+/// Notes on calls that failed because of TLS, the most frequent fault first.
 fn tls_failures(record: &Record) -> Vec<String> {
     let mut failures: Vec<_> = record.tls_failures.iter().collect();
     failures.sort_by_key(|failure| std::cmp::Reverse(failure.calls));
     failures.iter().map(|failure| format!("{} by TLS: {}.", counted(failure.calls, "call"), failure.message)).collect()
 }
 
-/// What to do where a server's port was taken for one without TLS.
+/// Advice if the port speaks TLS but the URL is `http://`.
 const WANTS_TLS: &str = "The server speaks TLS on this port: write https:// in place of http://";
 
-/// Where to look when no call was completed: as far as the calls came.
+/// What to check if no call was completed, depending on how far the calls got.
 fn what_to_check(record: &Record) -> String {
     let counts = &record.counts;
     let target = &record.target;
@@ -254,7 +252,7 @@ fn interrupted(record: &Record) -> Option<String> {
     record.interrupted.then(|| format!("The run was interrupted; load was offered for {offered}."))
 }
 
-/// That the responses are not the pages that were meant.
+/// A note that the responses are not the intended pages.
 fn answers(record: &Record) -> Option<String> {
     let Counts { completed, status, .. } = record.counts;
     let all = match completed {
@@ -302,10 +300,10 @@ fn answers(record: &Record) -> Option<String> {
     }
 }
 
-/// That some responses are pages, but most are not.
+/// A note that most responses are not pages, although some are.
 fn mostly_no_pages(record: &Record) -> Option<String> {
     let Counts { completed, status, .. } = record.counts;
-    // A page that has not changed is no redirect.
+    // 304 is no redirect: the page has not changed.
     let redirects = status.s3xx - record.status_codes.get("304").copied().unwrap_or(0).min(status.s3xx);
     let most = |n: u64| 2 * n > completed;
     let of_all = |n: u64| format!("{} of {} responses were", count(n), count(completed));
@@ -319,7 +317,7 @@ fn mostly_no_pages(record: &Record) -> Option<String> {
     }
 }
 
-/// What 4xx means for the figures, and what to check.
+/// The meaning of 4xx for the figures, and what to check.
 fn rejected(record: &Record) -> String {
     let advice = match only_code(record, StatusClass::S4xx).map_or("", String::as_str) {
         "404" => "Is the path right?",
@@ -330,27 +328,27 @@ fn rejected(record: &Record) -> String {
     format!("the server rejects the request, and that is what was measured. {advice}")
 }
 
-/// The code that all responses of a status class had, 429 among the 4xx, if they had one.
+/// The status code of all responses of a class, if they have a single one; 429 belongs to 4xx.
 fn only_code(record: &Record, class: StatusClass) -> Option<&String> {
     let digit = class.name().get(..1)?;
     let mut codes = record.status_codes.keys().filter(|code| code.starts_with(digit));
     codes.next().filter(|_| codes.next().is_none())
 }
 
-/// Like `4xx`, or `4xx (404)` where all of them were.
+/// The status class, with the code if all its responses have the same: `4xx`, or `4xx (404)`.
 fn class_and_code(record: &Record, class: StatusClass) -> String {
     let code = only_code(record, class).map(|code| format!(" ({})", one_line(code)));
     class.name().to_owned() + &code.unwrap_or_default()
 }
 
-/// How many calls were refused by their answer, where no particular status is expected, and that the times are of these
-/// answers as well.
+/// A warning about calls that were answered 5xx or 429 although no particular status is expected, and whose times are
+/// included.
 fn error_answers(record: &Record) -> Option<String> {
     let refused = record.verdict.error_answers;
-    let share = record.counts.share_of_calls(refused).filter(|share| *share >= LOUD)?;
+    let share = record.counts.share_of_calls(refused).filter(|share| *share >= NOTABLE_ERRORS)?;
     let code = |code: &str| code.parse().is_ok_and(|code| StatusClass::from_code(code).is_refusal());
     let codes = record.status_codes.iter().filter(|(name, _)| code(name));
-    let codes: Vec<String> = codes.take(MOST_NAMED).map(|(code, calls)| format!("{code} {}", count(*calls))).collect();
+    let codes: Vec<String> = codes.take(MAX_NAMED).map(|(code, calls)| format!("{code} {}", count(*calls))).collect();
     Some(format!(
         "WARNING: {} of {} calls were answered 5xx or 429 ({}): {}. The times of all answers include these; --full shows \
          those of each status class.",
@@ -361,7 +359,7 @@ fn error_answers(record: &Record) -> Option<String> {
     ))
 }
 
-/// What somebody must see who looks at neither text nor Record: that calls failed, or were answered with errors.
+/// The warnings for users who see neither text nor Record: that calls failed, or were answered with errors.
 pub fn warning(record: &Record) -> Option<String> {
     let warnings: Vec<String> = failures(record).into_iter().chain(error_answers(record)).collect();
     (!warnings.is_empty()).then(|| warnings.join("\n"))

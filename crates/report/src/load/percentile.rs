@@ -1,22 +1,23 @@
-//! Percentiles, and from how many calls on they say something.
+//! Percentiles, and the number of calls from which they are meaningful.
 //!
-//! The rule is the usual one for shares of a sample, n(1 − p) ≥ 10 (the "large counts" condition of Moore, McCabe & Craig,
-//! *Introduction to the Practice of Statistics*): with ten calls beyond it, chance moves that number by a third (1/√10),
-//! with fewer a percentile is the fate of single calls. Documents hold all of them, with the number of calls.
+//! The rule is the usual one for shares of a sample, n(1 − p) ≥ 10 (the "large counts" condition of Moore, McCabe &
+//! Craig, *Introduction to the Practice of Statistics*): the number of slower calls then varies by about a third
+//! (1/√10). With fewer, single calls determine the percentile. Documents contain all percentiles, with the number of
+//! calls.
 
 use super::layout::{time, time_or_dash};
 use brimful_core::quantity::count;
 use brimful_core::record::Summary;
 
-/// So many calls have to be slower.
-const BEYOND: u64 = 10;
+/// Number of calls that have to be slower than a percentile.
+const MIN_SLOWER: u64 = 10;
 
-/// One that is shown.
+/// A percentile of the report.
 #[derive(Clone, Copy)]
 pub struct Percentile {
-    /// `p95`.
+    /// Its name, like `p95`.
     pub name: &'static str,
-    /// How many in a thousand are slower.
+    /// Number of slower calls in a thousand.
     slower_per_mille: u64,
     figure: fn(&Summary) -> f64,
 }
@@ -28,23 +29,23 @@ pub const P99: Percentile = Percentile { name: "p99", slower_per_mille: 10, figu
 pub const P999: Percentile = Percentile { name: "p99.9", slower_per_mille: 1, figure: |s| s.p999 };
 
 impl Percentile {
-    /// The percentile, where enough calls are slower.
+    /// The percentile of a distribution, if enough calls are slower.
     pub fn of(self, summary: &Summary) -> Option<f64> {
         (summary.count >= self.calls()).then(|| (self.figure)(summary))
     }
 
-    /// From so many calls, or whatever it is of, on.
+    /// Number of calls, or of other values, from which the percentile is meaningful.
     pub fn calls(self) -> u64 {
-        BEYOND * 1_000 / self.slower_per_mille
+        MIN_SLOWER * 1_000 / self.slower_per_mille
     }
 
-    /// For a cell of a table.
+    /// The text of a table cell.
     pub fn cell(self, summary: Option<&Summary>) -> String {
         time_or_dash(summary.and_then(|summary| self.of(summary)))
     }
 }
 
-/// Where most, nearly all, and all but the slowest of the calls are; of few calls what there is to say of so few.
+/// Median, 95th and 99th percentile in words; of few calls the meaningful ones, and mean or maximum.
 pub fn in_words(summary: &Summary) -> String {
     let main = [P50, P95, P99];
     let mut known: Vec<String> =
@@ -65,9 +66,9 @@ pub fn in_words(summary: &Summary) -> String {
     format!("{}; {}", known.join(", "), unknown.join(", "))
 }
 
-/// What a dash in place of a percentile means.
+/// A note on the meaning of a dash in place of a percentile.
 pub fn note(summary: &Summary) -> Option<String> {
-    P999.of(summary).is_none().then(|| format!("A percentile is shown where at least {BEYOND} calls are slower."))
+    P999.of(summary).is_none().then(|| format!("A percentile is shown where at least {MIN_SLOWER} calls are slower."))
 }
 
 #[cfg(test)]

@@ -1,20 +1,17 @@
-//! Times by status class: errors that are fast must not pass for a fast server.
+//! Times by status class, so that fast errors do not make a server look fast.
 
 use super::layout::{row, table, time_or_dash};
 use super::percentile::{self, P50, P95, P99};
+use crate::thresholds::NOTABLE_ERRORS;
 use brimful_core::quantity::count;
 use brimful_core::record::{Record, StatusTimes};
 
-/// From this share of errors on (4xx, 5xx) the times of all answers are not those of the pages.
-const NOTABLE: f64 = 0.01;
-
-/// The times of each status class in words, where enough answers are errors and enough are not: of one class they are
-/// those of all answers.
+/// The times of each status class in words, if enough answers are errors (4xx, 5xx) but not all.
 pub(super) fn in_words(record: &Record) -> Option<String> {
     let status = &record.counts.status;
     let all = status.s1xx + status.s2xx + status.s3xx + status.s4xx + status.s5xx;
     let errors = status.s4xx + status.s5xx;
-    if (errors as f64) < NOTABLE * all as f64 || errors == 0 || errors == all {
+    if (errors as f64) < NOTABLE_ERRORS * all as f64 || errors == 0 || errors == all {
         return None;
     }
     let said = |(name, times): (&str, &StatusTimes)| {
@@ -30,7 +27,7 @@ pub(super) fn rows(record: &Record) -> Vec<String> {
     if record.status_classes.keys().all(|name| name == "2xx") {
         return Vec::new();
     }
-    let of_class = |(name, times): (&str, &StatusTimes)| {
+    let class_row = |(name, times): (&str, &StatusTimes)| {
         let response = times.response_time_us.as_ref();
         row(
             name,
@@ -45,11 +42,11 @@ pub(super) fn rows(record: &Record) -> Vec<String> {
             ],
         )
     };
-    let rows: Vec<_> = classes(record).map(of_class).collect();
+    let rows: Vec<_> = classes(record).map(class_row).collect();
     vec![table(&["Status", "answers", "response", "p50", "p95", "p99", "max", "service"], &rows)]
 }
 
-/// In the order of their codes. 429 is part of 4xx, and stands behind it.
+/// The status classes in the order of their codes; 429, which is part of 4xx, follows it.
 fn classes(record: &Record) -> impl Iterator<Item = (&str, &StatusTimes)> {
     let names = ["1xx", "2xx", "3xx", "4xx", "429", "5xx"].into_iter();
     names.filter_map(|name| Some((name, record.status_classes.get(name)?)))

@@ -1,4 +1,4 @@
-//! A model made of Records: `brimful plan calibrate`.
+//! The result of `brimful plan calibrate`: a model from Records.
 
 use super::outlook::headline;
 use super::{kind, requests};
@@ -16,24 +16,24 @@ use serde::Serialize;
 /// The value of [`Calibration::schema`].
 pub const SCHEMA: &str = "brimful.calibration/1";
 
-/// The document.
+/// A model calibrated from Records.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Calibration {
     /// [`SCHEMA`].
     pub schema: String,
-    /// In one sentence: what limits, and at which rate.
+    /// One sentence with the bottleneck and its rate.
     pub headline: String,
-    /// What saturates first, and what after it.
+    /// The stations in the order in which they saturate.
     pub limits: Vec<StationLimit>,
-    /// The Records' names, in the order of their indices elsewhere.
+    /// Names of the Records, in the order of their indices in other fields.
     pub records: Vec<String>,
-    /// The model and how far to trust it.
+    /// The model and its uncertainty.
     #[serde(flatten)]
     pub calibrated: Calibrated,
 }
 
 impl Calibration {
-    /// The document; the limits are those of the calibrated model. What is said of a run has the name of its Record.
+    /// The document; `limits` are those of the calibrated model. Notes about a run name its Record.
     pub fn new(mut calibrated: Calibrated, limits: Vec<StationLimit>, records: Vec<String>) -> Calibration {
         calibrated.warnings.splice(0..0, calibrated.odd.iter().map(|odd| odd.warning(&records[odd.record])));
         let headline = headline(&limits, calibrated.saturation.ci95.map(|ci| [Some(ci.low), Some(ci.high)])) + ".";
@@ -41,7 +41,7 @@ impl Calibration {
     }
 }
 
-/// The document for people; ends in a newline.
+/// The document as text that ends in a newline.
 pub fn text(calibration: &Calibration) -> String {
     let found = &calibration.calibrated;
     let parts = [
@@ -79,7 +79,7 @@ fn demands(found: &Calibrated) -> String {
     table(&columns, &rows)
 }
 
-/// What was measured inside the server beside what the runs say without it, and which of the two the model has.
+/// The demands measured inside the server, beside those estimated without it, and which of them the model uses.
 fn inside(found: &InsideDemands) -> String {
     let columns = [
         words("class", 0),
@@ -114,7 +114,7 @@ fn inside(found: &InsideDemands) -> String {
     table(&columns, &rows) + &wrap(&format!("{said}{without}"), 0)
 }
 
-/// What a demand stands on.
+/// The source of a demand.
 fn source(source: Source) -> &'static str {
     match source {
         Source::Direct => "inside the server",
@@ -125,7 +125,7 @@ fn source(source: Source) -> &'static str {
     }
 }
 
-/// In the unit of its upper end: `166–176 µs`.
+/// An interval in the unit of its upper end: `166–176 µs`.
 fn interval(interval: Option<Interval>) -> String {
     let Some(Interval { low, high }) = interval else { return "-".to_owned() };
     let high = seconds(Some(high));
@@ -154,7 +154,7 @@ fn stations(found: &Calibrated) -> String {
     table(&columns, &rows)
 }
 
-/// The model's saturation beside what knows nothing of the model.
+/// The model's saturation, beside estimates that are independent of the model.
 fn knees(found: &Calibrated) -> String {
     let checks = &found.knee;
     let usl = match (&checks.usl, &checks.usl_absent) {
@@ -193,7 +193,7 @@ fn records(calibration: &Calibration) -> String {
     text
 }
 
-/// Why the variability that was measured is not the model's.
+/// Why the model does not use the measured variability.
 fn turns(inside: &InsideDemands, basis: ScvBasis) -> Option<String> {
     let (scv, workers) = (inside.scv.filter(|_| basis != ScvBasis::Measured)?, inside.workers?);
     Some(format!(

@@ -1,4 +1,4 @@
-//! Arrivals to come, when they are too many, and what would hold them: `brimful plan forecast`.
+//! The result of `brimful plan forecast`: predicted arrivals, when they exceed a limit, and the cost of configurations.
 
 use super::requests;
 use crate::format::{fact, figure, harmless, number, percent, rate, table, words, wrap};
@@ -10,38 +10,38 @@ use serde::Serialize;
 /// The value of [`Forecasted::schema`].
 pub const SCHEMA: &str = "brimful.forecast/1";
 
-/// Rows of the forecast that people are shown.
+/// Rows of the forecast in the text.
 const ROWS: usize = 12;
 
-/// The document.
+/// A forecast of arrivals.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Forecasted {
     /// [`SCHEMA`].
     pub schema: String,
-    /// What to do, where configurations were compared, and when arrivals are too many.
+    /// The recommended configuration, if some were compared, and when arrivals exceed the limit.
     pub headline: String,
-    /// The rate that they must not reach, if one was given.
+    /// The rate that arrivals must not reach, if one was given.
     pub limit: Option<Limit>,
-    /// When they reach it.
+    /// When arrivals reach the limit.
     pub crossing: Option<Crossing>,
-    /// Arrivals to come.
+    /// The predicted arrivals.
     #[serde(flatten)]
     pub forecast: Forecast,
-    /// Configurations compared, if there were any.
+    /// The comparison of configurations, if some were given.
     pub cost: Option<CostTable>,
 }
 
 /// A rate that arrivals must not reach.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Limit {
-    /// Per second.
+    /// Arrivals per second.
     pub rate: f64,
-    /// What happens there.
+    /// What happens at this rate.
     pub reason: String,
 }
 
 impl Forecasted {
-    /// The document.
+    /// The document of a forecast.
     pub fn new(forecast: Forecast, limit: Option<(Limit, Crossing)>, cost: Option<CostTable>) -> Forecasted {
         let arrivals = headline(&forecast, limit.as_ref());
         let headline = cost.as_ref().map_or(String::new(), |cost| answer(cost) + " ") + &arrivals;
@@ -50,7 +50,7 @@ impl Forecasted {
     }
 }
 
-/// The cheapest configuration that lasts, and whether a cheaper one is worth a risk.
+/// The cheapest configuration with enough capacity, and whether a cheaper one is worth the risk.
 fn answer(cost: &CostTable) -> String {
     let months = format!("{} months", (cost.months * 10.0).round() / 10.0);
     let priced = |name: &String| {
@@ -97,7 +97,7 @@ fn headline(forecast: &Forecast, limit: Option<&(Limit, Crossing)>) -> String {
     }
 }
 
-/// The document for people; ends in a newline.
+/// The document as text that ends in a newline.
 pub fn text(forecasted: &Forecasted) -> String {
     let parts = [
         wrap(&forecasted.headline, 0),
@@ -108,7 +108,7 @@ pub fn text(forecasted: &Forecasted) -> String {
     harmless(&parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n"))
 }
 
-/// The peaks of stretches of equal length: a table of single steps would show the season and not the trend.
+/// The peaks of periods of equal length: a table of single steps would show the season, not the trend.
 fn points(forecast: &Forecast) -> String {
     let columns = [
         words("peak from", 0),
@@ -225,7 +225,7 @@ fn notes(forecast: &Forecast) -> String {
     text
 }
 
-/// How its error compares with that of repeating the last season, unless that is what is forecast.
+/// The forecast's error compared with that of repeating the last season, unless it is that method.
 fn skill(forecast: &Forecast, backtest: &Backtest) -> String {
     match (forecast.trend, backtest.mase, backtest.naive_mase) {
         (TrendKind::SeasonalNaive, ..) | (_, None, _) | (_, _, None) => String::new(),
@@ -265,7 +265,7 @@ fn trend(forecast: &Forecast) -> String {
     format!("{growth}{kind}{scale}; {seasons}")
 }
 
-/// How long a step is.
+/// The length of a step.
 fn step(seconds: u32) -> String {
     match seconds {
         86_400 => "a day".to_owned(),
@@ -279,7 +279,7 @@ fn day(time: Timestamp) -> String {
     time.date()
 }
 
-/// The day, and the time of day where steps are shorter.
+/// The day, with the time of day if steps are shorter than a day.
 fn moment(time: Timestamp, step_s: u32) -> String {
     let text = time.to_string();
     match text.split_once('T') {

@@ -1,20 +1,18 @@
-//! What a solved model and a changed one are both shown with: what limits, and how well the figures are known.
+//! Parts of the text that solved and changed models share: the bottleneck, and the uncertainty of the figures.
 
 use super::requests;
 use crate::format::{number, percent, seconds};
+use crate::thresholds::NEAR_SATURATION;
 use brimful_core::model::{ClassKind, Model};
 use brimful_core::quantity;
 use brimful_model::{Headroom, Interval90, Intervals, Solution, StationLimit, Until};
 
-/// A station this busy makes response times depend on the last percent of its demands.
-const SENSITIVE: f64 = 0.9;
-
-/// What limits, and what would limit next: `CPU is the bottleneck: 123 req/s; after it, Disk3 at 235 req/s`.
+/// The bottleneck and the next one: `CPU is the bottleneck: 123 req/s; after it, Disk3 at 235 req/s`.
 pub(super) fn limits(limits: &[StationLimit], intervals: Option<&Intervals>) -> String {
     headline(limits, intervals.map(|Intervals { saturation_rate: i, .. }| [i.lower, i.upper]))
 }
 
-/// The same with any interval of the rate of the first.
+/// The bottleneck and the next one, with an interval of the first one's rate.
 pub(super) fn headline(limits: &[StationLimit], interval: Option<[Option<f64>; 2]>) -> String {
     let Some(first) = limits.first() else {
         return "Nothing here can saturate: no queue has any work".to_owned();
@@ -29,23 +27,23 @@ pub(super) fn headline(limits: &[StationLimit], interval: Option<[Option<f64>; 2
     )
 }
 
-/// ` (118–129)`, or nothing where nothing is left open.
+/// An interval in parentheses, ` (118–129)`, or nothing if its ends are equal.
 pub(super) fn parenthesis(interval: Interval90) -> String {
     let text = ends(interval, number);
     if text == "-" { String::new() } else { format!(" ({text})") }
 }
 
-/// `118–129`; an end that there is not is `∞`.
+/// An interval, `118–129`; an infinite end is `∞`.
 pub(super) fn ends(interval: Interval90, format: fn(Option<f64>) -> String) -> String {
     let end = |end: Option<f64>| end.map_or("∞".to_owned(), |end| format(Some(end)));
     match [interval.lower, interval.upper].map(end) {
-        // Nothing is left open that could be seen.
+        // Both ends look the same.
         [lower, upper] if lower == upper => "-".to_owned(),
         [lower, upper] => format!("{lower}–{upper}"),
     }
 }
 
-/// The same of times, in the unit of the upper end: `5.20–7.90 s`.
+/// An interval of times, in the unit of the upper end: `5.20–7.90 s`.
 pub(super) fn times(interval: Interval90) -> String {
     let Interval90 { lower: Some(lower), upper: Some(upper) } = interval else { return ends(interval, seconds) };
     let upper = seconds(Some(upper));
@@ -57,12 +55,12 @@ pub(super) fn times(interval: Interval90) -> String {
     format!("{}–{upper}", number(Some(lower * scale)))
 }
 
-/// Why the figures of an open network are to be taken with care, if it is nearly full.
+/// A caveat about the figures of an open network near saturation.
 pub(super) fn sensitivity(model: &Model, solution: &Solution) -> Option<String> {
     let total: f64 = solution.throughput.iter().sum();
     let open = model.classes.iter().all(|class| class.kind == ClassKind::Open);
     let used = total / solution.saturation_rate;
-    (open && used > SENSITIVE).then(|| {
+    (open && used > NEAR_SATURATION).then(|| {
         format!(
             "{} has {} of its capacity in use: an error of 1 % in its demands moves its response times by some {}",
             solution.bottleneck,
@@ -72,7 +70,7 @@ pub(super) fn sensitivity(model: &Model, solution: &Solution) -> Option<String> 
     })
 }
 
-/// What is said of classes that are known only together is said of their mean request.
+/// Caveats that figures of classes which are known only together are those of their mean request.
 pub(super) fn together(model: &Model) -> impl Iterator<Item = String> {
     model.joint_demands.iter().map(|joint| {
         format!(
@@ -84,7 +82,7 @@ pub(super) fn together(model: &Model) -> impl Iterator<Item = String> {
     })
 }
 
-/// How an objective stands: its measure now, and up to which load it is met.
+/// The state of an objective: its measure now, and the load up to which it is met.
 pub(super) fn standing(headroom: &Headroom, interval: Option<Interval90>) -> [String; 2] {
     let measure = match headroom.slo.measure {
         brimful_core::slo::Measure::Utilization { .. } => percent(headroom.now),

@@ -1,4 +1,4 @@
-//! Demands from access logs and what operators have: `brimful plan calibrate --log`.
+//! The result of `brimful plan calibrate --log`: demands from access logs and measured utilizations.
 
 use crate::format::{fact, figure, harmless, percent, seconds, shorten, table, words};
 use brimful_core::model::Model;
@@ -10,41 +10,41 @@ use serde::Serialize;
 /// The value of [`Site::schema`].
 pub const SCHEMA: &str = "brimful.site/1";
 
-/// The document.
+/// Demands estimated from access logs and utilizations.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Site {
     /// [`SCHEMA`].
     pub schema: String,
-    /// In one sentence: what limits, and at which rate.
+    /// One sentence with the bottleneck and its rate.
     pub headline: String,
-    /// What was found of each resource.
+    /// Estimates for each resource.
     pub resources: Vec<Resource>,
-    /// Steps of time that both the logs and the utilizations have.
+    /// Number of time steps that both the logs and the utilizations cover.
     pub steps: u64,
-    /// Mean length of one, in seconds.
+    /// Mean length of a step, in seconds.
     pub step_s: f64,
-    /// Requests in them.
+    /// Number of requests in these steps.
     pub requests: u64,
-    /// The model with the demands of the regression, or where that is not possible, of the attribution that was asked for.
+    /// The model with the demands of the regression, or, if that is not possible, of the requested attribution.
     pub model: Model,
-    /// What to know before these figures are used.
+    /// Caveats about these figures.
     pub notes: Vec<String>,
 }
 
 /// One resource.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Resource {
-    /// Its name in the file.
+    /// Name of the resource in the file.
     pub name: String,
-    /// Busy servers without requests, over all of them.
+    /// Utilization without requests.
     pub background: f64,
-    /// Demands by class, in seconds: two ways side by side.
+    /// Demands by class, in seconds, by several methods.
     pub demands: Vec<SiteDemand>,
     /// Why there is no regression, if there is none.
     pub no_regression: Option<String>,
-    /// Steps with work that the log knows nothing of.
+    /// Steps with work that the log does not explain.
     pub outliers: Vec<SiteOutlier>,
-    /// In seconds, the period of these, if they have one.
+    /// The period of these steps in seconds, if they are periodic.
     pub period_s: Option<i64>,
 }
 
@@ -53,26 +53,26 @@ pub struct Resource {
 pub struct SiteDemand {
     /// The class.
     pub class: String,
-    /// By least squares over the steps.
+    /// Estimate by least squares over the steps.
     pub regression: Option<f64>,
-    /// Its 95 % interval.
+    /// 95 % confidence interval of the least-squares estimate.
     pub ci95: Option<Interval>,
-    /// In proportion to the bytes sent (Menascé et al. 1999, Eq. 2).
+    /// Attribution in proportion to the bytes sent (Menascé et al. 1999, Eq. 2).
     pub by_bytes: f64,
-    /// Every request alike (their Eq. 4).
+    /// Attribution in equal parts to all requests (their Eq. 4).
     pub by_requests: f64,
 }
 
 /// A step with other work.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SiteOutlier {
-    /// When it begins, RFC 3339.
+    /// Start of the step, RFC 3339.
     pub from: String,
-    /// Busy servers that no request explains.
+    /// Mean number of busy servers that no request explains.
     pub beyond: f64,
 }
 
-/// The document for people; ends in a newline.
+/// The document as text that ends in a newline.
 pub fn text(site: &Site) -> String {
     let mut text = crate::format::wrap(&site.headline, 0) + "\n" + &demands(site) + "\n";
     for resource in &site.resources {

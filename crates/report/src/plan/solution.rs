@@ -1,4 +1,4 @@
-//! A solved network: `brimful plan solve`.
+//! The result of `brimful plan solve`: a solved network.
 
 use super::outlook::{limits, sensitivity, times, together};
 use super::{kind, offered, requests, with_half_width};
@@ -14,47 +14,47 @@ use serde::Serialize;
 /// The value of [`Solved::schema`].
 pub const SCHEMA: &str = "brimful.solution/1";
 
-/// The document. Matrices are stations × classes, in the order of the model.
+/// A solved network. Matrices are stations × classes, in the order of the model.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Solved {
     /// [`SCHEMA`].
     pub schema: String,
-    /// In one sentence: what limits, and at which rate.
+    /// One sentence with the bottleneck and its rate.
     pub headline: String,
-    /// By a formula; without one these keys are missing, and only `simulation` answers.
+    /// The analytic solution. If there is none, these keys are missing and only `simulation` has results.
     #[serde(flatten)]
     pub solution: Option<Solution>,
-    /// How long requests take, by class; approximate. Empty without a formula.
+    /// Approximate percentiles of the response time, by class. Empty without an analytic solution.
     pub response_percentiles: Vec<Percentiles>,
-    /// What saturates first, and what after it.
+    /// The stations in the order in which they saturate.
     pub limits: Vec<StationLimit>,
-    /// By class of a closed network, what it can reach at most and must at least; else empty.
+    /// Upper and lower bounds of each class of a closed network; empty for other networks.
     pub bounds: Vec<AsymptoticBounds>,
-    /// 90 % intervals, where the demands have any.
+    /// 90 % intervals, if the demands have intervals.
     pub intervals: Option<Intervals>,
     /// The same model from idleness to saturation, or at growing populations.
     pub curve: Option<Curve>,
-    /// By simulation, if it was asked for.
+    /// Results of a simulation, if one was requested.
     pub simulation: Option<Simulation>,
-    /// What to know before relying on the figures.
+    /// Caveats about the figures.
     pub caveats: Vec<String>,
     /// The network.
     pub model: Model,
 }
 
-/// Of the response times of a class, in seconds, as the model has them.
+/// Predicted percentiles of the response time of a class, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Percentiles {
     /// Median.
     pub p50: f64,
-    /// What 95 % of requests do not exceed.
+    /// 95th percentile.
     pub p95: f64,
-    /// What 99 % of requests do not exceed.
+    /// 99th percentile.
     pub p99: f64,
 }
 
 impl Solved {
-    /// What a formula says.
+    /// The document of an analytic solution.
     pub fn new(
         outlook: Outlook,
         percentiles: Vec<Percentiles>,
@@ -81,7 +81,7 @@ impl Solved {
         }
     }
 
-    /// What only a simulation can say, and why.
+    /// The document of a model without an analytic solution; `why` is the reason.
     pub fn simulated(model: Model, why: String) -> Solved {
         Solved {
             schema: SCHEMA.to_owned(),
@@ -98,17 +98,18 @@ impl Solved {
         }
     }
 
-    /// With a simulation beside it.
-    pub fn beside(mut self, simulation: Simulation) -> Solved {
+    /// Adds the results of a simulation.
+    pub fn with_simulation(mut self, simulation: Simulation) -> Solved {
         self.caveats.extend(simulation.run.caveats.iter().map(|caveat| format!("simulation: {caveat}")));
         self.simulation = Some(simulation);
         self
     }
 }
 
-/// The document for people; ends in a newline.
+/// The document as text that ends in a newline.
 pub fn text(solved: &Solved) -> String {
-    let (solution, model) = (solved.solution.as_ref(), &solved.model);
+    let solution = solved.solution.as_ref();
+    let model = &solved.model;
     let parts = [
         wrap(&solved.headline, 0),
         classes(solved),
@@ -162,7 +163,7 @@ fn classes(solved: &Solved) -> String {
     narrow(columns, rows, &["most of it at", "90 %", "offered", "p95", "p95"])
 }
 
-/// Where the class spends most of its response time.
+/// The station at which the class spends most of its response time.
 fn longest(model: &Model, solution: &Solution, class: usize) -> String {
     let whole = solution.response_time[class];
     let at = model.stations.iter().zip(&solution.residence).max_by(|a, b| a.1[class].total_cmp(&b.1[class]));
@@ -195,7 +196,7 @@ fn stations(solved: &Solved) -> String {
             if let Some(simulation) = simulation {
                 row.push(busy(simulation.utilization[k].iter().map(|e| e.value).sum()));
                 row.push(number(Some(simulation.queue_length[k].iter().map(|e| e.value).sum())));
-                // Of a sum of classes that wait together, at most the sum of the half widths.
+                // The half width of a sum over classes is at most the sum of their half widths.
                 let half: Option<f64> = simulation.queue_length[k].iter().map(|e| e.ci95_half_width).sum();
                 row.push(number(half));
             }
@@ -205,7 +206,7 @@ fn stations(solved: &Solved) -> String {
     narrow(columns, rows, &["kind"])
 }
 
-/// Time that each class spends at each station, if there are several of both and it fits.
+/// Residence times of classes at stations, if there are several of both and the table fits.
 fn residence(model: &Model, solution: &Solution) -> String {
     let names: Vec<String> = model.classes.iter().map(|class| class.name.clone()).collect();
     let mut columns: Vec<Column<'_>> = vec![words("time at", 0)];

@@ -1,4 +1,4 @@
-//! A model before and after changes, or along a range of them: `brimful plan what-if`.
+//! The result of `brimful plan what-if`: a model before and after changes, or along a range of them.
 
 use super::outlook::{ends, limits, parenthesis, sensitivity, standing, times, together};
 use super::{offered, requests};
@@ -12,38 +12,38 @@ use serde::Serialize;
 /// The value of [`Changed::schema`].
 pub const SCHEMA: &str = "brimful.what-if/1";
 
-/// Rows of a curve that people are shown.
+/// Rows of a curve in the text.
 const ROWS: usize = 21;
-/// Classes of which they are shown a curve.
-const MOST_CLASSES: usize = 5;
+/// Highest number of classes with curves in the text.
+const MAX_CLASSES: usize = 5;
 
-/// The document.
+/// A model before and after changes.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Changed {
     /// [`SCHEMA`].
     pub schema: String,
-    /// In one sentence: what becomes of the limit.
+    /// One sentence about the change of the bottleneck.
     pub headline: String,
-    /// Before, after, and along the ranges.
+    /// The solutions before and after the changes, and along their ranges.
     #[serde(flatten)]
     pub what_if: WhatIf,
-    /// Both as their load grows to saturation; absent where there is no common measure of it.
+    /// Both models as their load grows to saturation; absent if their loads have no common measure.
     pub load_curves: Option<LoadCurves>,
-    /// What to know before relying on the figures.
+    /// Caveats about the figures.
     pub caveats: Vec<String>,
 }
 
-/// A model along its load, before and after.
+/// Curves over the load, before and after the changes.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct LoadCurves {
-    /// As it is.
+    /// The curve of the original model.
     pub before: Curve,
-    /// With all changes.
+    /// The curve of the changed model.
     pub after: Curve,
 }
 
 impl Changed {
-    /// The document.
+    /// The document of a what-if.
     pub fn new(what_if: WhatIf, load_curves: Option<LoadCurves>) -> Changed {
         let now = what_if.after.as_ref().unwrap_or(&what_if.before);
         let sensitive = now.solution.as_ref().and_then(|solution| sensitivity(&now.model, solution));
@@ -87,7 +87,7 @@ fn headline(what_if: &WhatIf) -> String {
     format!("With {change} it can take {then}{range} {before}: {bottleneck}.{keeps_up}")
 }
 
-/// From the first point of a curve to its last.
+/// The change from the first point of a curve to its last.
 fn along(before: &Outlook, curve: &Curve) -> String {
     let today = limits(&before.stations, before.intervals.as_ref());
     let (Some(first), Some(last), [axis]) = (curve.points.first(), curve.points.last(), curve.axes.as_slice()) else {
@@ -111,7 +111,7 @@ fn along(before: &Outlook, curve: &Curve) -> String {
     }
 }
 
-/// The document for people; ends in a newline.
+/// The document as text that ends in a newline.
 pub fn text(changed: &Changed) -> String {
     let what_if = &changed.what_if;
     let after = what_if.after.as_ref();
@@ -126,7 +126,7 @@ pub fn text(changed: &Changed) -> String {
     harmless(&parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n"))
 }
 
-/// R of each class; of one that is new there is no before.
+/// Response times of each class; a new class has none before the change.
 fn classes(before: &Outlook, after: &Outlook) -> String {
     let mut columns = vec![words("class", 0), words("offered", 2), figure("before", 2, Some("mean response time"))];
     let known = before.intervals.is_some() || after.intervals.is_some();
@@ -181,8 +181,8 @@ fn curve(curve: &Curve) -> String {
     columns[0].gap = 0;
     columns.extend([figure("saturates", 2, None), words("at", 2)]);
     let names = &curve.classes;
-    // The others are in the document.
-    let shown = names.len().min(MOST_CLASSES);
+    // The document contains the other classes.
+    let shown = names.len().min(MAX_CLASSES);
     for (c, name) in names.iter().take(shown).enumerate() {
         columns.push(figure(name, 2, (c == 0).then_some("mean response time")));
     }
@@ -208,7 +208,7 @@ fn curve(curve: &Curve) -> String {
     text
 }
 
-/// A place on an axis, with its unit.
+/// A position on an axis, with its unit.
 pub(super) fn place(axis: &Axis, x: f64) -> String {
     match axis.unit.as_str() {
         "1/s" => rate(Some(x)),

@@ -1,4 +1,4 @@
-//! What was asked for and answered: status, methods, sizes, answers without a body, classes, URLs, robots.
+//! Requests and answers of a profile: status, methods, sizes, answers without a body, classes, URLs, robots.
 
 use super::{apart, foreign, foreign_words, said};
 use crate::format::{figure, interval, narrow, number as known, shorten, table, words};
@@ -6,12 +6,12 @@ use brimful_core::profile::{LogClass, PopularUrl, Profile, Sizes};
 use brimful_core::quantity::{bytes, count, number, percent, small_percent};
 use std::collections::BTreeMap;
 
-/// So many of a list of counts are named.
-const MOST: usize = 8;
-/// So many URLs are shown.
-const URLS: usize = 10;
+/// Highest number of named entries in a list of counts.
+const MAX_COUNTS: usize = 8;
+/// Highest number of URLs that are shown.
+const MAX_URLS: usize = 10;
 
-/// Status, methods, sizes and what has none.
+/// Status, methods, sizes and answers without a body.
 pub(super) fn text(profile: &Profile) -> String {
     let all = profile.requests;
     let none = |status: &str| if status == "0" { "none".to_owned() } else { foreign(status, 20) };
@@ -35,7 +35,7 @@ pub(super) fn text(profile: &Profile) -> String {
     text + &robots(profile)
 }
 
-/// `200 85.1 %, 304 10.2 %`, the most first.
+/// Shares in decreasing order: `200 85.1 %, 304 10.2 %`.
 fn shares(counts: &BTreeMap<String, u64>, all: u64, name: impl Fn(&str) -> String) -> String {
     let mut sorted: Vec<(&String, &u64)> = counts.iter().collect();
     sorted.sort_by_key(|(name, n)| (std::cmp::Reverse(**n), *name));
@@ -44,8 +44,8 @@ fn shares(counts: &BTreeMap<String, u64>, all: u64, name: impl Fn(&str) -> Strin
         if share < 0.001 && n > 0 { count(n) + "×" } else { percent(share) }
     };
     let mut shown: Vec<String> =
-        sorted.iter().take(MOST).map(|(key, n)| format!("{} {}", name(key), share(**n))).collect();
-    let rest = sorted.iter().skip(MOST).fold(0_u64, |sum, (_, n)| sum.saturating_add(**n));
+        sorted.iter().take(MAX_COUNTS).map(|(key, n)| format!("{} {}", name(key), share(**n))).collect();
+    let rest = sorted.iter().skip(MAX_COUNTS).fold(0_u64, |sum, (_, n)| sum.saturating_add(**n));
     if rest > 0 {
         shown.push(format!("others {}", share(rest)));
     }
@@ -91,7 +91,7 @@ fn robots(profile: &Profile) -> String {
     said("robots", &format!("{} requests, {}; {done}", count(robots.requests), bytes(robots.bytes as f64)))
 }
 
-/// The classes of request, as in Table 1 of Menascé et al. (1999).
+/// The request classes, as in Table 1 of Menascé et al. (1999).
 pub(super) fn classes(profile: &Profile) -> String {
     if profile.classes.is_empty() {
         return String::new();
@@ -125,7 +125,7 @@ pub(super) fn classes(profile: &Profile) -> String {
     table + &if by.is_empty() { String::new() } else { said("classes", &by) }
 }
 
-/// How requests concentrate, and on what.
+/// The concentration of requests on URLs, and the most popular URLs.
 pub(super) fn popularity(profile: &Profile) -> String {
     let popularity = &profile.popularity;
     let mut text = String::new();
@@ -172,5 +172,5 @@ fn urls(urls: &[PopularUrl], requests: u64) -> String {
             asked + &shorten(&brimful_core::text::one_line(&url.url), 48),
         ]
     };
-    table(&columns, &urls.iter().take(URLS).map(row).collect::<Vec<_>>())
+    table(&columns, &urls.iter().take(MAX_URLS).map(row).collect::<Vec<_>>())
 }

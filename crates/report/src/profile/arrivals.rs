@@ -1,19 +1,20 @@
-//! When requests come: small charts by hour, by weekday and over the whole span, and the last one's figures as CSV.
+//! Arrivals of a profile: small charts by hour, by weekday and over time, and the rates over time as CSV.
 
 use super::{apart, foreign, lasting, pace, said};
 use crate::format::{NAMES, width, wrap};
+use brimful_core::moments::mean;
 use brimful_core::profile::{Arrivals, Profile};
 use brimful_core::quantity::percent;
 use brimful_forecast::Timestamp;
 
-/// Beside the names and a chart over time so many columns stay free.
+/// Columns that stay free beside the names and a chart over time.
 const MARGIN: usize = 8;
 const SHADES: [char; 5] = [' ', '░', '▒', '▓', '█'];
 const LEVELS: [char; 9] = ['·', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 const DAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 const HOURS: usize = 24;
 
-/// The charts that there is something to see in.
+/// The charts, without those of too little data.
 pub(super) fn text(profile: &Profile) -> String {
     let arrivals = &profile.arrivals;
     apart([by_hour(profile) + &over_time(arrivals), grid(arrivals)])
@@ -38,7 +39,7 @@ fn over_time(arrivals: &Arrivals) -> String {
         return String::new();
     }
     let per_column = arrivals.rates.len().div_ceil(width() - NAMES - MARGIN);
-    let means: Vec<f64> = arrivals.rates.chunks(per_column).map(mean).collect();
+    let means: Vec<f64> = arrivals.rates.chunks(per_column).filter_map(mean).collect();
     let step = lasting(arrivals.step_s as f64 * per_column as f64);
     let highest = arrivals.rates.iter().copied().fold(0.0, f64::max);
     let within = lasting(arrivals.step_s as f64);
@@ -46,7 +47,7 @@ fn over_time(arrivals: &Arrivals) -> String {
     said("over time", &sparkline(&means)) + &wrap(&legend, NAMES)
 }
 
-/// Weekdays below one another, hours beside one another; only where the log has more than one day of the week.
+/// A grid of weekdays (rows) and hours (columns), if the log covers more than one day of the week.
 fn grid(arrivals: &Arrivals) -> String {
     let rows = &arrivals.by_weekday_and_hour;
     let days_seen = arrivals.by_weekday.iter().filter(|n| **n > 0).count();
@@ -55,7 +56,7 @@ fn grid(arrivals: &Arrivals) -> String {
     }
     let highest = rows.iter().flatten().copied().filter(|x| x.is_finite()).fold(0.0, f64::max);
     let all: f64 = arrivals.by_weekday.iter().map(|n| *n as f64).sum();
-    // Two characters for an hour where there is room for them and the shares.
+    // Two characters per hour if they fit beside the shares.
     let characters = if width() < NAMES + 2 * HOURS + MARGIN { 1 } else { 2 };
     let shades = |row: &[f64]| row.iter().map(|x| shade(*x, highest, characters)).collect::<String>();
     let quarters = [0, 6, 12].map(|hour| format!("{hour:<0$}", characters * HOURS / 4)).concat();
@@ -70,29 +71,25 @@ fn grid(arrivals: &Arrivals) -> String {
     text + &wrap(&legend, NAMES)
 }
 
-/// A shade that is darker the nearer the figure is to the highest.
+/// The shade of a figure: the nearer it is to the highest, the darker.
 fn shade(x: f64, highest: f64, characters: usize) -> String {
-    let of = |level: usize| SHADES.get(level).copied().unwrap_or(' ').to_string().repeat(characters);
-    of(level(x, highest, SHADES.len() - 1))
+    let shade = SHADES.get(level(x, highest, SHADES.len() - 1)).copied().unwrap_or(' ');
+    shade.to_string().repeat(characters)
 }
 
-/// One character for each figure, the higher the figure the higher; a dot for none.
+/// A line with one bar for each figure; a dot stands for zero.
 pub(super) fn sparkline(figures: &[f64]) -> String {
     let highest = figures.iter().copied().filter(|x| x.is_finite()).fold(0.0, f64::max);
-    let of = |x: &f64| LEVELS.get(level(*x, highest, LEVELS.len() - 1)).copied().unwrap_or('?');
-    figures.iter().map(of).collect()
+    let bar = |x: &f64| LEVELS.get(level(*x, highest, LEVELS.len() - 1)).copied().unwrap_or('?');
+    figures.iter().map(bar).collect()
 }
 
-/// 0 for nothing, else 1 to `most`.
+/// Level 0 for zero, or 1 to `most` in proportion to the highest figure.
 fn level(x: f64, highest: f64, most: usize) -> usize {
     if x > 0.0 && highest > 0.0 { ((x / highest * most as f64).ceil() as usize).clamp(1, most) } else { 0 }
 }
 
-fn mean(figures: &[f64]) -> f64 {
-    figures.iter().sum::<f64>() / figures.len().max(1) as f64
-}
-
-/// The mean rate in each step of the span, for spreadsheets and for `brimful plan forecast --unit rates`.
+/// The mean rates over time as CSV, for spreadsheets and for `brimful plan forecast --unit rates`.
 pub fn csv(profile: &Profile) -> String {
     let arrivals = &profile.arrivals;
     let from = arrivals.from.parse::<Timestamp>().ok();

@@ -1,16 +1,16 @@
-//! How requests follow one another: bursts, times, and what clients do in a session.
+//! Behaviour over time in a profile: burstiness, times, and sessions.
 
 use super::{foreign_words, lasting, pace, said};
 use crate::format::{figure, interval, number as known, table, words};
 use brimful_core::profile::{Dispersion, Profile, Sessions, Times};
 use brimful_core::quantity::{count, number, seconds};
 
-/// So many lengths of epoch are shown.
-const EPOCHS: usize = 6;
-/// What a table shows of a distribution.
+/// Highest number of epoch lengths that are shown.
+const MAX_EPOCHS: usize = 6;
+/// The percentiles of a distribution in tables.
 const PERCENTILES: [&str; 4] = ["50", "90", "95", "99"];
 
-/// How bursty arrivals are in the peak window.
+/// Burstiness of arrivals in the peak window.
 pub(super) fn bursts(profile: &Profile) -> String {
     let mut text = String::new();
     if let Some(burst) = profile.burstiness {
@@ -40,16 +40,16 @@ pub(super) fn bursts(profile: &Profile) -> String {
     text + &hurst.or_else(missing).map_or_else(String::new, |hurst| said("Hurst", &hurst))
 }
 
-/// At most [`EPOCHS`] of them, the first and the last among them.
+/// At most [`MAX_EPOCHS`] of the indices, evenly spread, including the first and the last.
 fn spread(all: &[Dispersion]) -> Vec<&Dispersion> {
     let last = all.len().saturating_sub(1);
-    if all.len() <= EPOCHS {
+    if all.len() <= MAX_EPOCHS {
         return all.iter().collect();
     }
-    (0..EPOCHS).filter_map(|i| all.get(i * last / (EPOCHS - 1))).collect()
+    (0..MAX_EPOCHS).filter_map(|i| all.get(i * last / (MAX_EPOCHS - 1))).collect()
 }
 
-/// How long answers took and what lies between requests.
+/// Service times and times between requests.
 pub(super) fn times(profile: &Profile) -> String {
     let rows = [
         ("server", &profile.service_s),
@@ -62,7 +62,7 @@ pub(super) fn times(profile: &Profile) -> String {
     if rows.is_empty() { String::new() } else { distributions("times", &rows) }
 }
 
-/// What clients do one request after another.
+/// Sessions of clients.
 pub(super) fn sessions(profile: &Profile) -> String {
     let Some(sessions) = &profile.sessions else { return String::new() };
     let Sessions { gap_s, burst_gap_s, .. } = sessions;

@@ -1,4 +1,4 @@
-//! Two profiles compared: a table for people, and for scripts the profile with what it was compared with.
+//! Comparison of two profiles: a table for people, and a document for scripts.
 
 use super::foreign;
 use crate::format::{error, fact, figure, narrow, number, percent, rate, seconds, words};
@@ -7,49 +7,49 @@ use brimful_core::profile::Profile;
 use brimful_core::quantity;
 use serde::Serialize;
 
-/// So many figures that are apart are named in the verdict.
-const MOST: usize = 4;
+/// Highest number of differing figures that the verdict names.
+const MAX_NAMED: usize = 4;
 
-/// A profile, and how far it is from another one.
+/// A profile and its comparison with another.
 #[derive(Debug, Serialize)]
 pub struct Compared<'a> {
-    /// The profile, key by key as it is alone.
+    /// The profile, with its keys at the top level.
     #[serde(flatten)]
     pub profile: &'a Profile,
-    /// The other.
+    /// The comparison with the other profile.
     pub against: Against,
 }
 
-/// How far it is from it.
+/// The comparison of a profile with an earlier one.
 #[derive(Debug, Serialize)]
 pub struct Against {
-    /// The file of the other one.
+    /// The file of the earlier profile.
     pub path: String,
-    /// Whether all figures are as close as they may be.
+    /// Whether no figure differs by more than it may.
     pub alike: bool,
-    /// Figure by figure.
+    /// The compared figures.
     pub differences: Vec<Figure>,
 }
 
-/// One figure of both.
+/// One figure of both profiles.
 #[derive(Debug, Serialize)]
 pub struct Figure {
-    /// Which one.
+    /// Name of the figure.
     pub figure: String,
-    /// In the other profile, if that knows it.
+    /// Its value in the earlier profile, if known.
     pub before: Option<f64>,
-    /// In this one.
+    /// Its value in this profile, if known.
     pub after: Option<f64>,
     /// `after`/`before` − 1.
     pub off: Option<f64>,
-    /// By how much they may differ, in the figure's unit.
+    /// The permitted difference, in the figure's unit.
     pub allowed: f64,
-    /// Whether they differ by no more; `null` where one of the two is not known.
+    /// Whether the difference is permitted; `null` if one of the values is not known.
     pub holds: Option<bool>,
 }
 
 impl Against {
-    /// What was found by the comparison with this file.
+    /// The comparison with the profile in this file.
     pub fn new(path: String, comparison: &Comparison) -> Against {
         let figure = |d: &Difference| Figure {
             figure: d.figure.clone(),
@@ -63,7 +63,7 @@ impl Against {
     }
 }
 
-/// The comparison for people, with the file of the other profile; ends in a newline.
+/// The comparison with the profile in the file `path`, as text that ends in a newline.
 pub fn comparison(path: &str, comparison: &Comparison) -> String {
     let columns = vec![
         words("figure", 0),
@@ -113,8 +113,8 @@ fn verdict(comparison: &Comparison) -> String {
     if apart.is_empty() {
         return format!("alike in all {held} figures that both have");
     }
-    let named: Vec<String> = apart.iter().take(MOST).map(|d| foreign(&d.figure, 60)).collect();
-    let more = match apart.len().saturating_sub(MOST) {
+    let named: Vec<String> = apart.iter().take(MAX_NAMED).map(|d| foreign(&d.figure, 60)).collect();
+    let more = match apart.len().saturating_sub(MAX_NAMED) {
         0 => String::new(),
         n => format!(" and {n} more"),
     };

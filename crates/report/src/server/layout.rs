@@ -1,16 +1,16 @@
-//! Figures in columns.
+//! Layout of figures in columns.
 
 use crate::format::{Column, figure, key, table, width, words};
 use brimful_core::quantity::{self, percent};
 use brimful_core::text::one_line;
 
-/// What is not known.
+/// Shown for a figure that is not known.
 pub const UNKNOWN: &str = "–";
 
-/// Fields below one another, one column for each of what has them; in blocks where those are too many for one line.
+/// A table with one row per field and one column per name, in several blocks if the columns do not fit.
 pub fn facts(title: &str, names: &[&str], fields: Vec<(&str, Vec<String>)>) -> String {
-    const CELL: usize = 14;
-    let per_block = ((width() - 26) / (CELL + 1)).max(1);
+    const CELL_WIDTH: usize = 14;
+    let per_block = ((width() - 26) / (CELL_WIDTH + 1)).max(1);
     let columns = fields.first().map_or(0, |(_, cells)| cells.len());
     let mut text = String::new();
     for block in (0..columns).step_by(per_block) {
@@ -19,19 +19,19 @@ pub fn facts(title: &str, names: &[&str], fields: Vec<(&str, Vec<String>)>) -> S
             .get(block.clone())
             .unwrap_or_default()
             .iter()
-            .map(|name| format!(" {:>CELL$}", one_line(name)))
+            .map(|name| format!(" {:>CELL_WIDTH$}", one_line(name)))
             .collect();
         text += format!("{title:<25}{names}").trim_end();
         text += "\n";
         for (field, cells) in &fields {
-            let cells: String = cells[block.clone()].iter().map(|cell| format!(" {cell:>CELL$}")).collect();
+            let cells: String = cells[block.clone()].iter().map(|cell| format!(" {cell:>CELL_WIDTH$}")).collect();
             text += &format!("  {field:<23}{cells}\n");
         }
     }
     text
 }
 
-/// One row for each of what has the same fields; columns for which there is no room continue below.
+/// A table with one column per field; columns that do not fit continue below.
 pub fn rows(titles: &[&str], rows: &[Vec<String>]) -> String {
     let padded: Vec<String> = titles.iter().map(|title| format!("{title:>6}")).collect();
     let first = format!("{:<13}", titles.first().copied().unwrap_or_default());

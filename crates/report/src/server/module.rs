@@ -1,11 +1,12 @@
-//! What servers say of their own requests: in a line each, or every figure under its name.
+//! The Server Module's figures: one line per server, or every figure with its name.
 
 use super::layout::{UNKNOWN, count, facts, number, rows, seconds, share};
+use brimful_core::moments::weighted_mean;
 use brimful_core::quantity::{self, bytes, rate};
 use brimful_core::server::{CpuDemand, CpuParts, Elapsed, Module, ModuleClass, ModuleServer, Phases, Sampled};
 use brimful_core::text::one_line;
 
-/// A line for each server: `nginx/1.22.1 4,288/s, processing 657 µs (p99 1.20 ms), CPU 23.0 µs each, 1.85 of 2 workers
+/// One line per server: `nginx/1.22.1 4,288/s, processing 657 µs (p99 1.20 ms), CPU 23.0 µs each, 1.85 of 2 workers
 /// busy`.
 pub fn in_words(module: &Module) -> Vec<String> {
     let of_server = |(index, server): (usize, &ModuleServer)| {
@@ -28,21 +29,20 @@ pub fn in_words(module: &Module) -> Vec<String> {
     module.servers.iter().enumerate().map(of_server).collect()
 }
 
-/// The class with the most requests, and what processing one takes.
+/// The class with the most requests, and its processing time.
 fn busiest<'m>(classes: &[&'m ModuleClass]) -> Option<(&'m str, Elapsed)> {
     let known =
         classes.iter().filter_map(|class| Some((class.requests, class.name.as_str(), class.phases_us.process?)));
     known.max_by_key(|(requests, ..)| *requests).map(|(_, name, process)| (name, process))
 }
 
-/// What a request of all classes costs the CPUs, in microseconds.
+/// Mean CPU demand of a request over all classes, in microseconds.
 fn mean_demand(classes: &[&ModuleClass]) -> Option<f64> {
     let known = classes.iter().filter_map(|class| Some((class.requests as f64, class.demand_us?.mean)));
-    let (requests, us) = known.fold((0.0, 0.0), |(n, us), (requests, mean)| (n + requests, us + requests * mean));
-    (requests > 0.0).then(|| us / requests)
+    weighted_mean(&known.collect::<Vec<_>>())
 }
 
-/// The table of classes: what `brimful watch` shows at its end.
+/// The table of classes that `brimful watch` shows at its end.
 pub fn table(module: &Module) -> Option<String> {
     let titles = ["classes", "req/s", "Mbit/s", "parse", "process", "p99", "log", "CPU", "upstream", "client"];
     let us = |us: Option<f64>| seconds(us.map(|us| us / 1e6));
@@ -67,13 +67,13 @@ pub fn table(module: &Module) -> Option<String> {
     (!seen.is_empty()).then(|| rows(&titles, &seen))
 }
 
-/// A phase's time per request of its class, whether all requests had it or not.
+/// A phase's mean time over all requests of its class, including those without the phase.
 pub fn per_request(phase: &Elapsed, class: &ModuleClass) -> f64 {
     phase.mean * phase.count as f64
         / class.phases_us.all().iter().flatten().map(|phase| phase.count).max().unwrap_or(1).max(1) as f64
 }
 
-/// Every figure under its name.
+/// Every figure with its name.
 pub fn text(module: &Module) -> Vec<String> {
     let mut blocks = vec![servers(&module.servers), counts(module)];
     blocks.extend(used(module).map(|class| phases(module, class)));
@@ -81,12 +81,12 @@ pub fn text(module: &Module) -> Vec<String> {
     blocks
 }
 
-/// Classes that had requests.
+/// The classes with requests.
 fn used(module: &Module) -> impl Iterator<Item = &ModuleClass> {
     module.classes.iter().filter(|class| class.requests > 0)
 }
 
-/// A class's name, with its server's where there are several.
+/// The name of a class, with its server's if there are several.
 pub fn label(module: &Module, class: &ModuleClass) -> String {
     let server = usize::try_from(class.server).ok().and_then(|index| module.servers.get(index));
     let label = match server.filter(|_| module.servers.len() > 1) {

@@ -1,10 +1,12 @@
-//! What was seen of a server, in the rows of WebMonitor's results (Almeida, Almeida & Yates 1997, Tables 4 to 8).
+//! The monitor's figures of a server in the rows of WebMonitor's results (Almeida, Almeida & Yates 1997, Tables 4 to
+//! 8).
 //!
-//! The paper's connection is a request: it kept none alive. Its processing lasts until the client has the answer: here
-//! it is the phases process, upstream and send.
+//! A connection in the paper is a request here, because its server had no persistent connections. Its processing lasts
+//! until the client has the answer, which is the phases process, upstream and send here.
 
 use super::layout::{UNKNOWN, rows};
 use super::module::label;
+use brimful_core::moments::weighted_mean;
 use brimful_core::server::{Elapsed, Module, ModuleClass, Program, Server};
 
 /// The tables, one below the other.
@@ -22,22 +24,22 @@ pub fn tables(server: &Server) -> String {
     parts.join("\n")
 }
 
-/// A row's figure, of a class or of all requests.
+/// The figure of a row, for a class or for all requests.
 type Figure = fn(&Requests<'_>) -> Option<f64>;
 
-/// The requests of some classes of some servers.
+/// The requests of some classes.
 struct Requests<'m> {
     module: &'m Module,
     classes: Vec<&'m ModuleClass>,
-    /// Whether these are all there are.
+    /// Whether these are all classes.
     all: bool,
 }
 
 const ROWS: [(&str, Figure); 13] = [
     ("conn/s", |r| Some(r.classes.iter().map(|class| class.requests_per_s).sum())),
     ("Mbit/s", |r| Some(r.classes.iter().map(|class| class.bytes_per_s * 8e-6).sum())),
-    ("reads/conn", |r| r.of_servers(|s| s.reads_per_request)),
-    ("rblk/conn", |r| r.of_servers(|s| s.blocks_read_per_request)),
+    ("reads/conn", |r| r.server_mean(|s| s.reads_per_request)),
+    ("rblk/conn", |r| r.server_mean(|s| s.blocks_read_per_request)),
     ("CPU parsetime(ms)/conn", |r| r.cpu_ms(|class| Some(class.cpu_parts_us?.parse))),
     ("CPU processingtime(ms)/conn", |r| r.cpu_ms(|class| Some(class.cpu_parts_us?.process))),
     ("CPU logtime(ms)/conn", |r| r.cpu_ms(|class| Some(class.cpu_parts_us?.log))),
@@ -46,40 +48,35 @@ const ROWS: [(&str, Figure); 13] = [
         r.elapsed_ms(|class| [class.phases_us.process, class.phases_us.upstream, class.phases_us.send])
     }),
     ("elapsed logtime(ms)/conn", |r| r.elapsed_ms(|class| [class.phases_us.log, None, None])),
-    ("CPU user(ms)/conn", |r| r.of_servers(|s| s.cpu_user_us).map(|us| us / 1e3)),
-    ("CPU system(ms)/conn", |r| r.of_servers(|s| s.cpu_system_us).map(|us| us / 1e3)),
+    ("CPU user(ms)/conn", |r| r.server_mean(|s| s.cpu_user_us).map(|us| us / 1e3)),
+    ("CPU system(ms)/conn", |r| r.server_mean(|s| s.cpu_system_us).map(|us| us / 1e3)),
     ("CPU demand(ms)/conn", |r| r.cpu_ms(|class| Some(class.demand_us?.mean))),
 ];
 
 impl Requests<'_> {
-    /// The mean over requests of what is known of servers only.
-    fn of_servers(&self, figure: fn(&brimful_core::server::ModuleServer) -> Option<f64>) -> Option<f64> {
+    /// The mean over requests of a figure that is known by server only.
+    fn server_mean(&self, figure: fn(&brimful_core::server::ModuleServer) -> Option<f64>) -> Option<f64> {
         let servers = &self.module.servers;
         let weighted = servers.iter().map(|server| Some((server.requests_per_s, figure(server)?)));
-        weighted.collect::<Option<Vec<_>>>().filter(|_| self.all).and_then(|known| mean(&known))
+        weighted.collect::<Option<Vec<_>>>().filter(|_| self.all).and_then(|known| weighted_mean(&known))
     }
 
-    /// The mean over requests of what is known of classes, in milliseconds.
+    /// The mean over requests of a figure of classes, in milliseconds.
     fn cpu_ms(&self, figure: fn(&ModuleClass) -> Option<f64>) -> Option<f64> {
         let known: Vec<_> =
             self.classes.iter().filter_map(|class| Some((class.requests as f64, figure(class)? / 1e3))).collect();
-        mean(&known)
+        weighted_mean(&known)
     }
 
-    /// The sum of some phases per request, in milliseconds. A phase that a request did not have took it no time.
+    /// The mean sum of some phases over requests, in milliseconds. A phase that a request did not have counts as zero.
     fn elapsed_ms(&self, phases: fn(&ModuleClass) -> [Option<Elapsed>; 3]) -> Option<f64> {
         let of_class = |class: &&ModuleClass| {
             let phases: Vec<Elapsed> = phases(class).into_iter().flatten().collect();
             let us: f64 = phases.iter().map(|phase| super::module::per_request(phase, class)).sum();
             (!phases.is_empty()).then_some((class.requests as f64, us / 1e3))
         };
-        mean(&self.classes.iter().filter_map(of_class).collect::<Vec<_>>())
+        weighted_mean(&self.classes.iter().filter_map(of_class).collect::<Vec<_>>())
     }
-}
-
-fn mean(weighted: &[(f64, f64)]) -> Option<f64> {
-    let weight: f64 = weighted.iter().map(|(weight, _)| weight).sum();
-    (weight > 0.0).then(|| weighted.iter().map(|(weight, x)| weight * x).sum::<f64>() / weight)
 }
 
 fn server_module(module: &Module) -> String {
@@ -150,12 +147,12 @@ fn network(server: &Server) -> String {
     "Kernel Module, network (Table 8 of the paper)\n".to_owned() + &trimmed(&rows(&["all interfaces", ""], &figures))
 }
 
-/// Without what a column without a title leaves at the ends of lines.
+/// Removes the spaces that an empty column leaves at the ends of lines.
 fn trimmed(table: &str) -> String {
     table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
-/// With three significant digits, however small: milliseconds of today's CPUs are.
+/// A number with three significant digits, however small, because times in milliseconds are small on modern CPUs.
 fn precise(x: Option<f64>) -> String {
     match x {
         None => UNKNOWN.to_owned(),

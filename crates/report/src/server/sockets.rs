@@ -1,13 +1,11 @@
-//! Requests as the server's sockets show them: in a line for each port, or every figure under its name.
+//! Requests observed on the server's sockets: one line per port, or every figure with its name.
 
 use super::layout::{UNKNOWN, facts, number, rows, seconds, share};
+use crate::thresholds::NOTABLE_OPEN;
 use brimful_core::quantity::{self, bytes, percent, rate};
 use brimful_core::server::{Elapsed, SocketClass, SocketPort, SocketRequests};
 
-/// From this share on, requests that were open at their slice's end are worth a word.
-const OPEN: f64 = 0.01;
-
-/// A line for each port: `port 80: 4,288/s, wait 12.0 µs (p99 95.0 µs), service 657 µs (p99 1.20 ms), 2.87 under way;
+/// One line per port: `port 80: 4,288/s, wait 12.0 µs (p99 95.0 µs), service 657 µs (p99 1.20 ms), 2.87 under way;
 /// seen 20.0 % of the time`.
 pub fn in_words(requests: &SocketRequests) -> Vec<String> {
     let of_port = |port: &SocketPort| {
@@ -18,14 +16,14 @@ pub fn in_words(requests: &SocketRequests) -> Vec<String> {
             Some(format!("{what} {mean} (p99 {p99})"))
         }));
         parts.extend(port.under_way.map(|under_way| format!("{} under way", quantity::number(under_way))));
-        let open = port.open_share.filter(|&open| open >= OPEN);
+        let open = port.open_share.filter(|&open| open >= NOTABLE_OPEN);
         parts.extend(open.map(|open| format!("{} still open when their slice ended", percent(open))));
         format!("port {}: {}; seen {} of the time", port.port, parts.join(", "), percent(requests.duty))
     };
     requests.ports.iter().map(of_port).collect()
 }
 
-/// The table of sizes: what `brimful watch` shows at its end.
+/// The table of sizes that `brimful watch` shows at its end.
 pub fn table(requests: &SocketRequests) -> Option<String> {
     let titles = ["answers", "req/s", "Mbit/s", "wait", "p50", "p99", "service", "p50", "p99"];
     let row = |class: &SocketClass| {
@@ -40,7 +38,7 @@ pub fn table(requests: &SocketRequests) -> Option<String> {
     (!seen.is_empty()).then(|| rows(&titles, &seen))
 }
 
-/// Every figure under its name, and what they do not tell.
+/// Every figure with its name, and the limitations.
 pub fn text(requests: &SocketRequests) -> Vec<String> {
     let mut blocks = vec![
         facts(
@@ -100,7 +98,7 @@ fn times(title: &str, times: [(&str, Option<Elapsed>); 2]) -> String {
     rows(&[title, "count", "mean", "stddev", "p50", "p90", "p99"], &found)
 }
 
-/// A size's name, with its port where there are several.
+/// The name of a size class, with its port if there are several.
 fn label(requests: &SocketRequests, class: &SocketClass) -> String {
     if requests.ports.len() > 1 { format!("{} {}", class.port, class.name) } else { class.name.clone() }
 }

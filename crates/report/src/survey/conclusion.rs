@@ -1,4 +1,4 @@
-//! What follows from the levels of a survey, a line each.
+//! The conclusions of a survey, one line each.
 
 use super::clients;
 use crate::format::{NAMES, error, fact, interval, number, percent, rate, seconds};
@@ -24,8 +24,9 @@ pub(super) fn conclusion(survey: &Survey) -> String {
     if survey.elapsed_s.is_some() {
         text += &fact("elapsed", &seconds(survey.elapsed_s));
     }
-    let is_told = |stopped: &Stopped| survey.verdict.reasons.iter().any(|told| told.message.contains(&stopped.reason));
-    if let Some(stopped) = survey.stopped.as_ref().filter(|stopped| !is_told(stopped)) {
+    let is_a_reason =
+        |stopped: &Stopped| survey.verdict.reasons.iter().any(|reason| reason.message.contains(&stopped.reason));
+    if let Some(stopped) = survey.stopped.as_ref().filter(|stopped| !is_a_reason(stopped)) {
         text += &fact("stopped", &format!("at {}: {}", stopped.level, stopped.reason));
     }
     let verdict = match (survey.verdict.valid, survey.is_measured_well()) {
@@ -41,7 +42,7 @@ pub(super) fn conclusion(survey: &Survey) -> String {
         text += &fact("", "* a level in doubt; the report and the JSON document say why of each");
     }
     if let Some(report) = &survey.report {
-        // A path is there to be copied, so it is never broken.
+        // A path is not broken, so that it can be copied.
         text += &format!("{:<NAMES$}{report}\n", "report");
     }
     text
@@ -68,7 +69,7 @@ fn saturation(survey: &Survey) -> String {
     if survey.is_measured_well() { said } else { format!("not determined; {said}") }
 }
 
-/// How many of the predicted intervals the measurements are in, by what is predicted; levels in doubt do not count.
+/// The number of predicted intervals that contain the measurement, by predicted figure; doubtful levels do not count.
 fn intervals(survey: &Survey) -> Option<String> {
     let levels = survey.levels.iter().filter(|level| level.role == Role::HeldOut && level.verdict.valid);
     let levels: Vec<&Level> = levels.collect();
@@ -90,13 +91,13 @@ fn intervals(survey: &Survey) -> Option<String> {
     (all > 0).then(|| format!("{hold} of {all} hold, and 90 % should: {}{without}", parts.join(", ")))
 }
 
-/// How many intervals hold, of how many.
+/// The number of intervals that contain the measurement, and the number of all.
 fn tally(comparisons: impl IntoIterator<Item = Comparison>) -> (usize, usize) {
     let held = comparisons.into_iter().filter_map(|comparison| comparison.holds());
     held.fold((0, 0), |(hold, all), holds| (hold + usize::from(holds), all + 1))
 }
 
-/// The model's law of what a call costs, and the one that came next.
+/// The model's law for the cost of a call, and the second-best one.
 fn laws(laws: &[Law]) -> Option<String> {
     let best = laws.first()?;
     let off = |law: &Law| percent(Some(law.left_out_error));
@@ -104,13 +105,13 @@ fn laws(laws: &[Law]) -> Option<String> {
     Some(format!("{}, off by {} where left out{}", best.name, off(best), next.unwrap_or_default()))
 }
 
-/// What is full, and why that is believed.
+/// The bottleneck and its evidence.
 fn full(survey: &Survey) -> Option<String> {
     let name = survey.bottleneck.as_ref()?;
     Some(survey.bottleneck_evidence.as_ref().map_or(name.clone(), |evidence| format!("{name}: {evidence}")))
 }
 
-/// Which connections the loads used, and why.
+/// The connections that the loads used, and the reason.
 fn connections(survey: &Survey) -> Option<String> {
     (survey.connections != Connections::default()).then(|| survey.connections.to_string())
 }
@@ -128,8 +129,7 @@ fn inflicted(survey: &Survey) -> Option<String> {
     ))
 }
 
-/// How much the host's speed differed while the model was calibrated.
-/// Where the classes' demands come from, and how variable service is.
+/// The source of the classes' demands, and the variability of service.
 fn from_inside(inside: &InsideServer) -> String {
     let mut said = format!(
         "how the classes' demands differ was measured inside the server (Server Module), in {} requests",
@@ -148,7 +148,9 @@ fn from_inside(inside: &InsideServer) -> String {
     said
 }
 
+/// The variation of the server's speed between blocks of calibration.
 fn host(speeds: &[f64]) -> Option<String> {
-    let (low, high) = (speeds.iter().copied().reduce(f64::min)?, speeds.iter().copied().reduce(f64::max)?);
+    let low = speeds.iter().copied().reduce(f64::min)?;
+    let high = speeds.iter().copied().reduce(f64::max)?;
     Some(format!("speed between blocks {low:.2} … {high:.2} of its mean"))
 }

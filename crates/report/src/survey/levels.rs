@@ -1,11 +1,11 @@
-//! The levels of a survey, in tables: what was offered, what was predicted of it, and what was measured.
+//! Tables of the levels of a survey: load, predictions and measurements.
 
 use super::clients;
 use crate::format::{Column, error, figure, interval, key, narrow, percent, rate, seconds, table, words};
 use brimful_core::quantity;
 use brimful_core::survey::{Comparison, Level, Role, Survey, WhatIf};
 
-/// What the model was fitted to: open levels, then so many clients at once, then each class alone.
+/// The levels that the model was fitted to: open levels, then those of clients, then each class alone.
 pub(super) fn calibration(survey: &Survey) -> String {
     const COLUMNS: [Column<'static>; 7] = [
         words("calibration", 0),
@@ -34,7 +34,8 @@ pub(super) fn calibration(survey: &Survey) -> String {
     unless_empty(&COLUMNS, levels.into_iter().map(row).collect())
 }
 
-/// What the model was tested on: mean response times first, with what of their error is the host's; then the rest.
+/// The levels that the model was tested on: first mean response times, with the host's part of their error; then the
+/// other figures.
 pub(super) fn held_out(survey: &Survey) -> String {
     const RESPONSE: [Column<'static>; 10] = [
         words("held out", 0),
@@ -83,7 +84,7 @@ pub(super) fn held_out(survey: &Survey) -> String {
     response + "\n" + &narrow(REST.to_vec(), levels.iter().map(rest).collect(), &[])
 }
 
-/// Predicted, between which figures, measured, and whether that is between them.
+/// Prediction, its interval, measurement, and whether the interval contains it.
 fn tested(comparison: Comparison, figure: fn(Option<f64>) -> String) -> [String; 4] {
     let mark = match comparison.holds() {
         Some(true) => "✓",
@@ -94,7 +95,7 @@ fn tested(comparison: Comparison, figure: fn(Option<f64>) -> String) -> [String;
     [figure(comparison.predicted), between, figure(comparison.measured), mark.to_owned()]
 }
 
-/// Beyond what the server can take, where throughput says something.
+/// The levels beyond the server's capacity, where throughput differs from the load.
 pub(super) fn past_saturation(survey: &Survey) -> String {
     const COLUMNS: [Column<'static>; 10] = [
         words("past saturation", 0),
@@ -127,7 +128,7 @@ pub(super) fn past_saturation(survey: &Survey) -> String {
     if rows.is_empty() { String::new() } else { narrow(COLUMNS.to_vec(), rows, &["±"]) }
 }
 
-/// What a change did: capacity, use of the CPUs, and the mean response time at half of that capacity.
+/// The effect of a change: capacity, utilization, and the mean response time at half of the new capacity.
 pub(super) fn what_if(survey: &Survey) -> String {
     const COLUMNS: [Column<'static>; 7] = [
         words("what if", 0),
@@ -161,7 +162,7 @@ fn unless_empty(columns: &[Column<'_>], rows: Vec<Vec<String>>) -> String {
     if rows.is_empty() { String::new() } else { table(columns, &rows) }
 }
 
-/// Whether all classes were requested: calibration calls that `mix`, or by its clients.
+/// Whether all classes were requested: the level is named `mix`, or after its clients.
 fn is_of_mix(level: &Level) -> bool {
     level.workload == "mix" || level.clients.is_some() && level.workload.ends_with(" at once")
 }
@@ -170,7 +171,7 @@ fn workload(level: &Level) -> String {
     level.workload.clone()
 }
 
-/// What was offered, or by how many.
+/// The offered rate, or the number of clients.
 fn load(level: &Level) -> String {
     match level.clients {
         Some(number) => clients(number),
@@ -178,7 +179,7 @@ fn load(level: &Level) -> String {
     }
 }
 
-/// Marks a level that cannot be trusted.
+/// A mark for a level that is not valid.
 fn doubt(level: &Level) -> &'static str {
     if level.verdict.valid { "" } else { " *" }
 }

@@ -7,6 +7,7 @@
 //! do not. When both fall short and nothing speaks against the client, what answers is the limit, and the client's maximum is
 //! at least that load.
 
+use brimful_core::moments::Moments;
 use brimful_core::quantity;
 use brimful_core::record::{ClientCalibration, ClientLevel};
 use brimful_stats::t_95;
@@ -118,8 +119,8 @@ impl Level {
     }
 
     fn found(&self) -> ClientLevel {
-        let (one, one_stddev) = moments(self.pairs.iter().map(|pair| pair.one));
-        let (two, two_stddev) = moments(self.pairs.iter().map(|pair| pair.two));
+        let (one, one_stddev) = mean_and_deviation(self.pairs.iter().map(|pair| pair.one));
+        let (two, two_stddev) = mean_and_deviation(self.pairs.iter().map(|pair| pair.two));
         let (more, half_width) = self.difference();
         let enough = (1.0 - SHORT) * self.load;
         let significant = more > self.tolerated() && half_width.is_some_and(|half_width| more > half_width);
@@ -149,23 +150,21 @@ impl Level {
     }
 
     fn tolerated(&self) -> f64 {
-        CHANGE * moments(self.pairs.iter().map(|pair| pair.one)).0
+        CHANGE * mean_and_deviation(self.pairs.iter().map(|pair| pair.one)).0
     }
 
     /// What two generators bring more, and the half width of its 95 % confidence interval.
     fn difference(&self) -> (f64, Option<f64>) {
-        let (mean, stddev) = moments(self.pairs.iter().map(|pair| pair.two - pair.one));
+        let (mean, stddev) = mean_and_deviation(self.pairs.iter().map(|pair| pair.two - pair.one));
         let n = self.pairs.len();
         (mean, stddev.and_then(|stddev| Some(t_95(n as u64 - 1)? * stddev / (n as f64).sqrt())))
     }
 }
 
-/// Mean and standard deviation.
-fn moments(values: impl Iterator<Item = f64> + Clone) -> (f64, Option<f64>) {
-    let n = values.clone().count() as f64;
-    let mean = values.clone().sum::<f64>() / n.max(1.0);
-    let squares: f64 = values.map(|value| (value - mean).powi(2)).sum();
-    (mean, (n > 1.0).then(|| (squares / (n - 1.0)).sqrt()))
+/// Mean and standard deviation; the mean of no values is 0.
+fn mean_and_deviation(values: impl Iterator<Item = f64>) -> (f64, Option<f64>) {
+    Moments::from_values(&values.collect::<Vec<f64>>())
+        .map_or((0.0, None), |moments| (moments.mean(), moments.standard_deviation()))
 }
 
 #[cfg(test)]

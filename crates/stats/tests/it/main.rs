@@ -210,8 +210,8 @@ proptest! {
         prop_assert!(close(summary.mean, mean, 1e-12));
     }
 
-    /// Whoever looks on sees what the Record of that moment would say, from whatever was shown before, and whatever could
-    /// not be shown because somebody was looking.
+    /// Whoever looks on sees what the Record of that moment would say, from whatever was shown before, and whatever
+    /// could not be shown because somebody was looking.
     #[test]
     fn what_is_shown_is_what_was_seen(calls in calls(), shown_after in prop::collection::vec(0_usize..60, 0..4)) {
         let live = Live::default();
@@ -323,7 +323,7 @@ fn records_that_are_not_of_one_load_are_refused_by_name() {
             Record { workload: Some(closed.clone()), ..second() },
             "the kind of load of the one is open, that of the other closed",
         ),
-        (Record { account: Some(other_window), ..second() }, "to last differently long (400s and 1s)"),
+        (Record { account: Some(other_window), ..second() }, "planned durations differ (400s and 1s)"),
         (Record { shards: Vec::new(), ..second() }, "b.json: it is a whole load and no part of one"),
         (Record { account: None, ..second() }, "b.json: it has no `account`, which merging needs"),
         (damaged, "b.json: its account is damaged (intervals of a length"),

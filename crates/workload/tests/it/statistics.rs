@@ -1,5 +1,6 @@
 //! What is estimated from due times.
 
+use brimful_core::moments::{self, Moments};
 use brimful_core::{Nanos, Rate};
 use brimful_workload::Arrivals;
 
@@ -23,12 +24,11 @@ pub fn aggregate(counts: &[f64], n: usize) -> Vec<f64> {
 }
 
 pub fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
+    moments::mean(values).unwrap()
 }
 
 pub fn variance(values: &[f64]) -> f64 {
-    let mean = mean(values);
-    values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (values.len() - 1) as f64
+    Moments::from_values(values).unwrap().variance().unwrap()
 }
 
 /// Mean squared Haar details of the counts (Abry & Veitch 1998, with the simplest wavelet), octave 1 first, down to

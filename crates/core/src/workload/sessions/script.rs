@@ -1,4 +1,4 @@
-//! Sessions that are written out: bursts of requests, one after another, as httperf's `--wsesslog` reads them.
+//! Scripted sessions: sequences of bursts of requests, like those of httperf's `--wsesslog`.
 //!
 //! ```toml
 //! [[load.sessions.script]]
@@ -8,8 +8,8 @@
 //! ]
 //! ```
 //!
-//! A call has what its class has but for what it says itself, and is reported as of that class: the first one of the
-//! document if it names none. The first call of a burst is answered before the others are made.
+//! A call inherits from its class what it does not specify, and is reported under that class, which is the first one of
+//! the document if it names none. The other calls of a burst are sent after the first is answered.
 
 use super::super::{Load, Workload, WorkloadError};
 use super::Sessions;
@@ -18,11 +18,11 @@ use crate::url::is_whole_url;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One session.
+/// One scripted session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Script {
-    /// Its bursts, at least one.
+    /// The bursts, at least one.
     pub bursts: Vec<ScriptedBurst>,
 }
 
@@ -30,10 +30,10 @@ pub struct Script {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScriptedBurst {
-    /// Seconds from its last answer to the next burst's first call; as the sessions' `think_s` says if absent.
+    /// Seconds from the burst's last answer to the next burst; drawn from the sessions' `think_s` if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub think_s: Option<f64>,
-    /// Its calls, at least one; the first is answered before the others are made.
+    /// The calls, at least one; the others are sent after the first is answered.
     pub calls: Vec<ScriptedCall>,
 }
 
@@ -44,7 +44,7 @@ pub struct ScriptedCall {
     /// Path and query; the class's if absent.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub path: String,
-    /// The class that it is reported as; the first one if absent.
+    /// The class that the call is reported under; the first class if absent.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub class: String,
     /// HTTP method; the class's if absent.
@@ -55,10 +55,10 @@ pub struct ScriptedCall {
     pub body: Option<String>,
 }
 
-/// A [`ScriptedCall`] with all that it has from its class.
+/// The request of a [`ScriptedCall`], with what it inherits from its class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ScriptedRequest<'w> {
-    /// Index of its class.
+    /// Index of the class.
     pub class: usize,
     /// HTTP method.
     pub method: &'w str,
@@ -69,22 +69,22 @@ pub struct ScriptedRequest<'w> {
 }
 
 impl ScriptedRequest<'_> {
-    /// The first of their [`RequestId`]s, above those of all classes.
+    /// The [`RequestId`] of the first scripted call, above those of all classes.
     const FIRST: u64 = 1 << 63;
 
-    /// What the `nth` call that is written out requests, from 0 and over all sessions.
+    /// The [`RequestId`] of the `nth` scripted call, counted from 0 over all sessions.
     pub fn id(nth: u32) -> RequestId {
         RequestId(ScriptedRequest::FIRST | u64::from(nth))
     }
 
-    /// Which one this is, if it is one of those.
+    /// The number of the scripted call with this [`RequestId`], if it is that of a scripted call.
     pub fn nth(request: RequestId) -> Option<usize> {
         request.0.checked_sub(ScriptedRequest::FIRST).map(|nth| nth as usize)
     }
 }
 
 impl Workload {
-    /// Its sessions, if it is a load of such.
+    /// The sessions, if the load is one of sessions.
     pub fn sessions(&self) -> Option<&Sessions> {
         match &self.load {
             Some(Load::Sessions(sessions)) => Some(sessions),
@@ -92,11 +92,11 @@ impl Workload {
         }
     }
 
-    /// What the calls request that are written out, session after session, in their order. Call on a valid workload.
+    /// The requests of the scripted calls, in order. The workload must be valid.
     pub fn scripted_requests(&self) -> impl Iterator<Item = ScriptedRequest<'_>> {
         let scripts = self.sessions().map_or(&[][..], |sessions| &sessions.scripts);
         let calls = scripts.iter().flat_map(|script| &script.bursts).flat_map(|burst| &burst.calls);
-        // Those of a valid workload all have one.
+        // In a valid workload, every call has a request.
         calls.filter_map(|call| self.scripted_request(call).ok())
     }
 
@@ -109,8 +109,9 @@ impl Workload {
         if of_class.is_template() {
             return Err(format!("class `{}` is filled in anew for every call: name another one", of_class.name));
         }
-        let or = |own: &'w String, other: &'w String| if own.is_empty() { other.as_str() } else { own.as_str() };
-        let path = or(&call.path, &of_class.path);
+        let unless_empty =
+            |own: &'w String, inherited: &'w String| if own.is_empty() { inherited.as_str() } else { own.as_str() };
+        let path = unless_empty(&call.path, &of_class.path);
         if call.path.is_empty() && (path.is_empty() || of_class.file_set.is_some()) {
             return Err(format!("class `{}` has more than one path: write which, as path", of_class.name));
         }
@@ -123,11 +124,12 @@ impl Workload {
                 of_class.name
             ));
         }
-        let (method, body) = (or(&call.method, &of_class.method), call.body.as_ref().unwrap_or(&of_class.body));
+        let method = unless_empty(&call.method, &of_class.method);
+        let body = call.body.as_ref().unwrap_or(&of_class.body);
         Ok(ScriptedRequest { class, method, path, body })
     }
 
-    /// Checks the sessions that are written out, if there are any.
+    /// Checks the scripted sessions, if there are any.
     pub(in super::super) fn validate_scripts(&self) -> Result<(), WorkloadError> {
         let scripts = self.sessions().map_or(&[][..], |sessions| &sessions.scripts);
         let mut calls = 0_usize;
@@ -150,8 +152,8 @@ impl Workload {
                 }
                 calls += burst.calls.len();
             }
-            if calls > ScriptedRequest::FIRST as usize {
-                return bad(String::new(), "this and those before have more than 2,147,483,648 calls: leave some out");
+            if calls > u32::MAX as usize {
+                return bad(String::new(), "this and those before have more than 4,294,967,295 calls: leave some out");
             }
         }
         Ok(())
@@ -194,9 +196,9 @@ mod tests {
     #[test]
     fn what_cannot_be_made_is_named_with_its_place() {
         for (script, message) in [
-            ("bursts = []", "session 1 that is written out: a session has 1 burst or more"),
-            ("bursts = [{ calls = [] }]", "session 1 that is written out, burst 1: a burst has 1 call or more"),
-            ("bursts = [{ calls = [{}], think_s = -1 }]", "session 1 that is written out, burst 1: think_s"),
+            ("bursts = []", "scripted session 1: a session has 1 burst or more"),
+            ("bursts = [{ calls = [] }]", "scripted session 1, burst 1: a burst has 1 call or more"),
+            ("bursts = [{ calls = [{}], think_s = -1 }]", "scripted session 1, burst 1: think_s"),
             (
                 "bursts = [{ calls = [{}] }, { calls = [{}, { class = \"z\" }] }]",
                 "call 2 of burst 2: there is no class `z`",

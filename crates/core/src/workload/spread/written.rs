@@ -1,5 +1,5 @@
-//! How distributions are written: `lognormal:20,1.5`. What [`Display`](fmt::Display) writes, [`FromStr`] reads back as
-//! the same.
+//! The notation of distributions, like `lognormal:20,1.5`. [`FromStr`] parses the output of [`Display`](fmt::Display)
+//! to the same distribution.
 
 use super::{Spread, SpreadError};
 use schemars::JsonSchema;
@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// A [`Spread`] as it is written: `3`, or `"lognormal:20,1.5"`.
+/// The serialised form of a [`Spread`]: `3`, or `"lognormal:20,1.5"`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, rename = "Spread")]
 pub(super) enum Written {
-    /// Always this.
+    /// A constant.
     Number(f64),
     /// A distribution, as `exponential:MEAN`, `geometric:MEAN`, `lognormal:MEAN,CV`, `pareto:MEAN,TAIL` or
     /// `quantiles:0=LEAST,0.5=MEDIAN,1=MOST`; or a number.
