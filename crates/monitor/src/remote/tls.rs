@@ -131,7 +131,5 @@ fn unsuitable(path: &Path, bytes: &[u8], wanted: Wanted, error: &dyn fmt::Displa
 
 fn unusable(path: &Path, what: &str, why: &dyn fmt::Display) -> MonitorError {
     let path = path.display();
-    MonitorError::Unusable(format!(
-        "{path} holds no usable {what}: {why}; it must be PEM, as created by `{MAKE_ONE}`"
-    ))
+    MonitorError::Unusable(format!("{path} holds no usable {what}: {why}; it must be PEM, as created by `{MAKE_ONE}`"))
 }

@@ -162,7 +162,10 @@ fn samples_that_come_faster_than_asked_break_the_stream_and_the_figures_stay() {
     let line = sample(r#"{"kernel":{"context_switches":7}}"#).into();
     let server = run(&line, 200, Nanos::from_secs(1), Duration::ZERO);
     let why = &server.sources["monitor"];
-    assert!(why.starts_with("none after ") && why.contains("the watching side sends more samples than requested: "), "{why}");
+    assert!(
+        why.starts_with("none after ") && why.contains("the watching side sends more samples than requested: "),
+        "{why}"
+    );
     assert!(why.contains(" samples in "), "{why}");
     assert!(server.sources["clock"].contains("before the load only"), "{:?}", server.sources);
 }
