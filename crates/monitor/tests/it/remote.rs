@@ -220,7 +220,7 @@ fn a_clock_that_cannot_be_told_is_refused() {
     let (serving, token, _) = serve(watch(), None);
     let relay = Relay::start(serving.address(), Duration::from_millis(6), Duration::from_millis(6));
     let error = refused(&remote(relay.address, &token));
-    assert!(error.contains("need 5ms: make the load on a host that is nearer"), "{error}");
+    assert!(error.contains("need 5ms: generate the load on a host closer"), "{error}");
 }
 
 #[test]
@@ -278,7 +278,7 @@ fn plain_tcp_does_not_leave_the_host() {
         assert!(error.contains("ssh -N -L 7411:127.0.0.1:7411 USER@HOST") && error.contains("--watch-ca"), "{error}");
     }
     for address in ["", "7411", ":7411", "localhost", "localhost:http", "localhost:99999"] {
-        assert!(refused(&remote(address, &token)).contains("write it like 127.0.0.1:7411"), "{address}");
+        assert!(refused(&remote(address, &token)).contains("like 127.0.0.1:7411"), "{address}");
     }
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let config = ServeConfig { address: taken.local_addr().unwrap(), token, identity: None, watch: watch() };
@@ -352,7 +352,7 @@ fn a_few_clients_at_a_time_each_with_what_it_wants() {
         nothing.set(group, None);
     }
     let (serving, token, _) = serve(MonitorConfig { intervals: nothing, ..MonitorConfig::default() }, None);
-    assert!(refused(&remote(serving.address(), &token)).contains("none of the groups"));
+    assert!(refused(&remote(serving.address(), &token)).contains("none of the requested groups"));
 }
 
 #[test]

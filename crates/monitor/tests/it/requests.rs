@@ -100,7 +100,7 @@ fn the_ports_are_those_that_the_programs_listen_on_if_none_is_named() {
 fn without_a_port_or_ebpf_or_being_asked_there_is_a_reason() {
     let why = |sampler: Sampler| sampler.sources()["requests"].clone();
     assert!(why(sampler(vec![], DutyCycle::default(), true)).starts_with("none: no port was named: name those"));
-    assert!(why(sampler(vec![80], DutyCycle::default(), false)).starts_with("none: only eBPF can give them"));
+    assert!(why(sampler(vec![80], DutyCycle::default(), false)).starts_with("none: they take eBPF"));
     let off = why(Sampler::open(&MonitorConfig::default()).unwrap());
     assert!(off.starts_with("none: they cost the server") && off.ends_with("--requests"), "{off}");
 }
