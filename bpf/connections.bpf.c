@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// How many connections of a few local TCP ports are in which state, kept up to date at every change of a socket's
-// state instead of being counted by a walk over all sockets. User space maps `gauges` and reads it without a system
-// call. crates/monitor/src/ebpf/connections.rs says which states this can give, and why not the others.
+// Numbers of connections of a few local TCP ports by state, updated at every change of a socket's state instead of
+// counted by a walk over all sockets. User space maps `gauges` and reads it without a system call.
+// crates/monitor/src/ebpf/connections.rs explains which states are counted, and why others are not.
 
 #include "kernel.h"
 
 #define MAX_PORTS 16
 
-// The states whose coming and going are both seen; see there.
+// The states for which both entering and leaving are visible.
 #define KEPT                                                                                                           \
     (1 << TCP_ESTABLISHED | 1 << TCP_FIN_WAIT1 | 1 << TCP_FIN_WAIT2 | 1 << TCP_CLOSE_WAIT | 1 << TCP_LAST_ACK |        \
      1 << TCP_CLOSING)
 
-// Filled in by user space before loading. The verifier then knows the values and drops the ports that are not in use.
+// Set by user space before loading. The verifier then knows the values, and removes the code for unused ports.
 const volatile struct {
     __u32 network_namespace; // inode number
     __u32 count;
     __be16 ports[MAX_PORTS];
 } settings = {};
 
-// Since attaching: connections that came into a state less those that left it.
+// Connections that entered a state since attaching, minus those that left it.
 struct {
     __s64 states[TCP_STATES];
     __u64 accepted;
@@ -33,12 +33,12 @@ static __always_inline void change(__s64 *gauge, __s64 by) { __sync_fetch_and_ad
 
 SEC("tp_btf/inet_sock_set_state")
 int BPF_PROG(connections, const struct sock *sk, int old, int new) {
-    // The states are the same few small numbers everywhere; the masks below keep the verifier sure of it.
+    // States are small numbers. The masks prove that to the verifier.
     __u32 from = old & 15, to = new & 15, port;
 
     if (old == new || !((KEPT >> from | KEPT >> to) & 1))
         return 0;
-    // Not skc_num: a socket that goes to CLOSE has given its port back by then, but still knows it.
+    // Not skc_num: a socket that changes to CLOSE has already released its port, but still knows it here.
     struct tcp_sock *tcp = bpf_skc_to_tcp_sock((void *)sk);
     if (!tcp)
         return 0;

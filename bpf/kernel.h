@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The kernel's structures, as far as the programs beside this file read them: names and types of the fields used, and
-// nothing about where they lie. libbpf finds the places in the running kernel's own description of its types
-// (/sys/kernel/btf/vmlinux) when it loads a program, so neither the order here nor a field that is missing here
-// matters. A name that ends in ___something stands for an older or newer form of the structure before the ___.
+// The kernel's structures, as far as the programs in this directory read them: names and types of the fields that are
+// used, without their offsets. libbpf takes the offsets from the running kernel's own description of its types
+// (/sys/kernel/btf/vmlinux) when it loads a program. So neither the order of the fields nor missing fields matter. A
+// suffix ___something denotes an older or newer form of the structure named before the ___.
 //
 // Sources: include/linux/sched.h, sched/signal.h, mm_types.h, pid.h, bpf.h; include/net/sock.h, inet_sock.h, tcp.h.
 
@@ -44,7 +44,7 @@ enum {
     TCP_CLOSE_WAIT = 8,
     TCP_LAST_ACK = 9,
     TCP_CLOSING = 11,
-    TCP_STATES = 13, // one more than the highest
+    TCP_STATES = 13, // one more than the largest
 };
 
 enum { IPPROTO_TCP = 6 };                        // include/uapi/linux/in.h
@@ -179,7 +179,7 @@ struct bpf_iter__task {
 
 #pragma clang attribute pop
 
-// --- What programs can use -------------------------------------------------------------------------------------------
+// --- Functions and constants -----------------------------------------------------------------------------------------
 
 enum { BPF_MAP_TYPE_ARRAY = 2, BPF_MAP_TYPE_PERCPU_ARRAY = 6, BPF_MAP_TYPE_SK_STORAGE = 24 }; // include/uapi/linux/bpf.h
 enum { BPF_F_NO_PREALLOC = 1 << 0, BPF_F_MMAPABLE = 1 << 10 };

@@ -1,46 +1,46 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Requests of a few local TCP ports as their sockets show them, whatever server reads them: how long bytes wait until
-// the server reads them, and how long it takes from there to the last bytes of its answer.
+// Requests of a few local TCP ports as their sockets show them, whatever the server: how long bytes wait until the
+// server reads them, and how long it takes from there to the last bytes of its answer.
 //
-// What is known of a connection's request is kept with its socket; what requests add up to, in a map that every CPU has
-// its own copy of. The programs are attached for slices of time. A request counts if its first bytes arrive in the part
-// of the slice that `control` names, and is followed until the slice ends. crates/monitor/src/ebpf/requests.rs says what
+// The state of a connection's request is kept with its socket. The sums over requests are in a map with one copy for
+// each CPU. The programs are attached for slices of time. A request counts if its first bytes arrive in the part of the
+// slice that `control` defines, and is followed until the slice ends. crates/monitor/src/ebpf/requests.rs explains what
 // that means for the figures.
 
 #include "kernel.h"
 
 #define MAX_PORTS 16
 #define NO_PORT MAX_PORTS
-#define CLASSES 5   // of answers by their size
-#define BUCKETS 112 // of times, four to an octave from 256 ns on, as in server-module/recorder.h
+#define CLASSES 5   // size classes of answers
+#define BUCKETS 112 // of times, four to an octave from 256 ns on, as in server-module/record.h
 
-// Filled in by user space before loading. The verifier then knows the values and drops the ports that are not in use.
+// Set by user space before loading. The verifier then knows the values, and removes the code for unused ports.
 const volatile struct {
     __u32 network_namespace; // inode number
     __u32 count;
     __u16 ports[MAX_PORTS];
 } settings = {};
 
-// Written by user space while nothing is attached.
+// Written by user space while the programs are not attached.
 struct {
-    __u64 slice; // its number; what a socket keeps of another slice is void
-    __u64 from, until; // when requests count that begin
+    __u64 slice; // its number; a socket's state from another slice is void
+    __u64 from, until; // requests count that begin between these instants
 } control = {};
 
-// Of one socket. Bytes instead of flags: two CPUs may set them at once.
+// The state of one socket. Flags are bytes, because two CPUs may set them at once.
 struct request {
     __u64 slice;
-    __u64 ready;    // since when bytes wait that nobody has read; 0: there are none
+    __u64 ready;    // since when unread bytes wait; 0: there are none
     __u64 read;     // when the request's first bytes were read; 0: none is being served
-    __u64 waited;   // for that, from when they were ready
-    __u64 sent;     // when the answer's latest bytes were handed to the kernel; 0: none were
+    __u64 waited;   // how long these bytes had been ready
+    __u64 sent;     // when the answer's latest bytes were sent; 0: none yet
     __u64 received; // bytes of the request
     __u64 answered; // bytes of the answer
-    __u32 port;     // its place in the list
-    __u8 announced; // what waits has been counted as a request
-    __u8 counted;   // the one that is being served has been
-    __u8 recorded;  // its times have been, as if `sent` were its end
+    __u32 port;     // index of its port
+    __u8 announced; // the waiting bytes have been counted as a request
+    __u8 counted;   // the request that is being served counts
+    __u8 recorded;  // its times have been recorded, with `sent` as its end
 };
 
 struct {
@@ -56,17 +56,18 @@ struct times {
     __u64 buckets[BUCKETS];
 };
 
-// Of one size of answer at one port; the first two of all sizes, in the first.
+// The requests of one port with one size of answer. The first two members are of all sizes, and used only in the first
+// class.
 struct tally {
     __u64 begun;
-    __u64 unanswered; // of them, those whose connection was closed before
+    __u64 unanswered; // requests whose connection was closed before an answer
     __u64 answered;
     __u64 received; // bytes
     __u64 sent;
     struct times wait, service;
 };
 
-// User space says how many when it loads the program: CLASSES for each port.
+// User space sets the number of entries before loading: CLASSES for each port.
 struct {
     __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
     __uint(max_entries, CLASSES);
@@ -78,7 +79,7 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 // --- Which sockets ---------------------------------------------------------------------------------------------------
 
-// Of a listener's connection; a client on this host has the port at the other end.
+// The index of a socket's local port. A client on this host has the port at its other end, and is not included.
 static __always_inline __u32 port_of(const struct sock *sk) {
     __u16 local = sk->__sk_common.skc_num;
     __u32 port;
@@ -107,14 +108,14 @@ static __always_inline struct request *request_of(const struct sock *sk, __u32 p
     return request;
 }
 
-// --- What they add up to ---------------------------------------------------------------------------------------------
+// --- Sums over requests ----------------------------------------------------------------------------------------------
 
 static __always_inline struct tally *tally_of(__u32 port, __u32 class) {
     __u32 key = port * CLASSES + class;
     return bpf_map_lookup_elem(&tallies, &key);
 }
 
-// An interrupt may count on this CPU as well, in between.
+// Atomic, because an interrupt may count on this CPU in between.
 static __always_inline void begin(__u32 port) {
     struct tally *tally = tally_of(port, 0);
     if (tally)
@@ -127,7 +128,7 @@ static __always_inline void give_up(__u32 port) {
         __sync_fetch_and_add(&tally->unanswered, 1);
 }
 
-// The bounds of the Server Module's own classes, but of the answer with its head.
+// The bounds are those of the Server Module's default classes, but here the answer includes its head.
 static __always_inline __u32 class_of(__u64 bytes) {
     if (bytes < 5000)
         return 0;
@@ -179,7 +180,7 @@ static __always_inline void add_time(struct times *times, __u64 ns, __u64 one) {
         times->buckets[bucket] += one;
 }
 
-// `one` is 1, or -1 to take back what was recorded. Copies of other CPUs may have it: their sum is what counts.
+// `one` is 1, or -1 to take back a record. The record may be in another CPU's copy; only the sum of all copies matters.
 static __always_inline void record(struct request *request, __u64 one) {
     struct tally *tally = tally_of(request->port, class_of(request->answered));
     if (!tally)
@@ -191,11 +192,12 @@ static __always_inline void record(struct request *request, __u64 one) {
     add_time(&tally->service, request->sent > request->read ? request->sent - request->read : 0, one);
 }
 
-// --- A request's life ------------------------------------------------------------------------------------------------
+// --- Life cycle of a request -----------------------------------------------------------------------------------------
 
 static __always_inline bool counts(__u64 ready) { return ready >= control.from && ready < control.until; }
 
-// A listener is not meant, nor the end of the other side's stream, which wakes its reader too.
+// Whether there are bytes to read. A listener has none; the end of the other side's stream, which also wakes the
+// reader, is none.
 static __always_inline bool has_bytes(const struct sock *sk) {
     __u8 state = sk->__sk_common.skc_state;
 
@@ -216,7 +218,7 @@ int BPF_PROG(ready, const struct sock *sk) {
     if (!request || request->ready)
         return 0;
     __u64 now = bpf_ktime_get_ns();
-    // While a request has no answer, what arrives is more of it.
+    // While a request has no answer, arriving bytes belong to it.
     if ((!request->read || request->sent) && counts(now)) {
         request->announced = 1;
         begin(port);
@@ -225,7 +227,7 @@ int BPF_PROG(ready, const struct sock *sk) {
     return 0;
 }
 
-// The next one begins, or the connection ends.
+// Ends a request, because the next one begins or the connection ends.
 static __always_inline void finish(struct request *request) {
     if (request->read && request->counted && !request->recorded) {
         if (request->sent)
@@ -252,7 +254,7 @@ int BPF_PROG(received, const struct sock *sk, int length, int flags) {
     } else {
         __u64 now = bpf_ktime_get_ns(), ready = request->ready;
         finish(request);
-        // Without an instant at which it was ready, it was so before this slice, or was read with the one before.
+        // If `ready` is unset, the request was ready before this slice, or was read together with the one before.
         if (ready && counts(ready)) {
             if (!request->announced)
                 begin(port);
@@ -284,7 +286,7 @@ int BPF_PROG(sent, const struct sock *sk, int length, int flags) {
     request->recorded = 0;
     request->sent = bpf_ktime_get_ns();
     request->answered += (__u32)length;
-    // A full buffer is why a server stops in the middle of an answer: it may not be the end of it.
+    // If the buffer is full, a server stops in the middle of an answer, so this may not be its end.
     if (request->counted && sk->sk_wmem_queued < sk->sk_sndbuf) {
         record(request, 1);
         request->recorded = 1;

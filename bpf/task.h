@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The record of one thread, and how it is filled in. What the figures mean is said where they are read:
-// crates/monitor/src/ebpf/tasks.rs.
+// The record of one thread, and the function that fills it. crates/monitor/src/ebpf/tasks.rs documents the figures.
 
 #ifndef BRIMFUL_TASK_H
 #define BRIMFUL_TASK_H
@@ -9,10 +8,10 @@
 #include "kernel.h"
 
 #define LEADER (1 << 0)   // the second half of the record is filled in
-#define RUNNABLE (1 << 1) // on a CPU or waiting for one
+#define RUNNABLE (1 << 1) // on a CPU or ready for one
 #define SCHED (1 << 2)    // the kernel keeps `waited`
 #define RSS (1 << 3)      // `rss_pages` is known
-#define ENDED (1 << 4)    // only what there is to wait for is left of it
+#define ENDED (1 << 4)    // it has ended; its parent may not have waited for it yet
 
 struct counters {
     __u64 ran, user, system, major_faults, switches;
@@ -24,7 +23,7 @@ struct record {
     __u64 started;
     struct counters own;
     __u64 waited;
-    // Of a process, in the record of its leader.
+    // Figures of the process, in the record of its leader.
     __u64 threads, rss_pages;
     struct counters ended;
     __u64 children_user, children_system, children_major_faults;
@@ -34,7 +33,7 @@ static __always_inline struct upid *place(struct pid *pid, __u32 depth) {
     return (void *)pid + bpf_core_field_offset(pid->numbers) + depth * bpf_core_type_size(struct upid);
 }
 
-// The number by which a reader, whose own pid this is, knows a process; 0 if the process is not in its namespace.
+// The pid of a process in the namespace of `reader`, which is at `depth`; 0 if the process is not in that namespace.
 static __always_inline __u32 number(struct pid *pid, struct pid *reader, __u32 depth) {
     if (depth > BPF_CORE_READ(pid, level))
         return 0;
@@ -101,7 +100,8 @@ static __always_inline void add_process(struct record *record, struct task_struc
     }
 }
 
-// False if the reader is not to see it: a thread of the kernel's, or one outside the reader's pid namespace.
+// Fills a record. False if the reader must not see the task: it is a kernel thread, or outside the reader's pid
+// namespace.
 static __always_inline bool fill_in(struct record *record, struct task_struct *task) {
     if (task->flags & PF_KTHREAD)
         return false;
@@ -113,8 +113,9 @@ static __always_inline bool fill_in(struct record *record, struct task_struct *t
     else if (state(task) == 0)
         record->flags |= RUNNABLE;
     record->started = task->start_boottime;
-    // When the last thread of a process is waited for, the kernel adds what it has used to what the others had, and
-    // counts one thread less. So the count is read last: where it is zero `ended` may have all that is in `own`.
+    // When a parent waits for the last thread of a process, the kernel adds that thread's usage to that of the ended
+    // threads, and decrements the count of threads. So the count is read last: if it is zero, `ended` may include
+    // everything in `own`.
     if (task->pid == task->tgid)
         add_process(record, task);
     barrier();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Every thread of user space as one record, written whenever somebody reads the iterator. For kernels that walk.bpf.c
-// does not run on.
+// Writes every user-space thread as one record whenever the iterator is read. For kernels without support for
+// walk.bpf.c.
 
 #include "task.h"
 

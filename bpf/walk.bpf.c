@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Every thread of user space as one record, in one call: the program does the walk itself and writes into memory that
-// user space has mapped. It costs a quarter of what the iterator does, and takes Linux 6.7.
+// Writes every user-space thread as one record, in one call: the program does the walk itself, into memory that user
+// space has mapped. It costs a quarter of the iterator, and takes Linux 6.7.
 
 #include "task.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-// User space says how many when it loads the program.
+// User space sets the number of entries before loading.
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
     __uint(map_flags, BPF_F_MMAPABLE);
@@ -16,12 +16,12 @@ struct {
     __type(value, struct record);
 } records SEC(".maps");
 
-// Returns how many threads there are; if `records` has no room for all, some number above what it has room for.
+// Returns the number of threads; if `records` is too small, some number above its size.
 SEC("syscall")
 int walk(void *unused) {
     struct bpf_iter_task iterator;
     struct task_struct *task;
-    volatile __u32 count = 0; // in memory, so that the verifier does not follow it from round to round
+    volatile __u32 count = 0; // volatile, so that the verifier does not track its value across iterations
 
     bpf_rcu_read_lock();
     bpf_iter_task_new(&iterator, 0, BPF_TASK_ITER_ALL_THREADS);

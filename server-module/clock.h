@@ -170,7 +170,7 @@ static inline uint64_t brimful_thread_cpu(void)
     return brimful_read_clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* The calling thread's latest CPU reading that went into its slot, and the CPU time between two consecutive readings. */
+/* The calling thread's latest CPU reading that went into its slot, and the CPU time between two direct readings. */
 static BRIMFUL_PER_THREAD struct {
     uint64_t seen_ns;
     uint64_t cost_ns;

@@ -156,7 +156,8 @@ static inline int brimful_refuse(char *why, const char *path, const char *reason
 
 /* Maps the existing file. Returns 0 if that is done, 1 if there is none or it has to be replaced, and -1 if it must not
  * be replaced. */
-static inline int brimful_map_existing(struct brimful_memory *memory, const struct brimful_settings *settings, char *why)
+static inline int brimful_map_existing(struct brimful_memory *memory, const struct brimful_settings *settings,
+                                       char *why)
 {
     struct brimful_header header;
     struct stat about;

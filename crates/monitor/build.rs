@@ -1,10 +1,10 @@
 //! Compiles the eBPF programs in `bpf/` with clang, for `src/ebpf/object.rs` to embed.
 //!
-//! The kernel's own headers are not needed (`bpf/kernel.h` says why), and libbpf's are those of the libbpf that is
-//! linked: its crate tells its dependents where they are. `CLANG` names another compiler.
+//! The kernel's own headers are not needed (`bpf/kernel.h` explains why). libbpf's headers are those of the linked
+//! libbpf, whose crate passes their path to its dependents. `CLANG` selects another compiler.
 //!
-//! libelf and zlib, which libbpf needs, are linked in where the host has their archives: the program then runs on hosts
-//! that lack these libraries.
+//! libelf and zlib, which libbpf needs, are linked statically if the host has their archives. The program then runs on
+//! hosts without these libraries.
 
 use std::env;
 use std::ffi::OsString;
@@ -35,8 +35,7 @@ fn main() -> ExitCode {
 fn compile(sources: &PathBuf, program: &str) -> Result<(), String> {
     let clang = env::var_os("CLANG").unwrap_or_else(|| "clang".into());
     let headers = variable("DEP_BPF_INCLUDE");
-    // The description of the program's types and lines, which the kernel gets to see, is not to name this machine's
-    // directories.
+    // The kernel shows the program's debug information, which must not contain this machine's directories.
     let mut anonymous = OsString::from("-ffile-prefix-map=");
     anonymous.push(&headers);
     anonymous.push("=libbpf");
@@ -60,7 +59,8 @@ fn compile(sources: &PathBuf, program: &str) -> Result<(), String> {
     }
 }
 
-/// Has `-lelf` and `-lz`, which libbpf's crate asks for, mean the archives: the linker finds scripts of these names first.
+/// Makes `-lelf` and `-lz`, which libbpf's crate requests, mean the archives: the linker first finds linker scripts of
+/// these names.
 fn prefer_archives() -> Result<(), String> {
     let (Some(elf), Some(z)) = (archive("elf"), archive("z")) else {
         println!(
@@ -69,7 +69,7 @@ fn prefer_archives() -> Result<(), String> {
         return Ok(());
     };
     let mut together = vec![elf.clone(), z.clone()];
-    // Since elfutils 0.189 compressed sections may be of this kind.
+    // Since elfutils 0.189 libelf may use zstd for compressed sections.
     if mentions(&elf, b"ZSTD_").unwrap_or(false) {
         together.push(archive("zstd").ok_or("libelf.a needs libzstd.a: sudo apt-get install libzstd-dev")?);
     }
@@ -82,11 +82,11 @@ fn prefer_archives() -> Result<(), String> {
     Ok(())
 }
 
-/// The C compiler's archive of a library, if it has one.
+/// The path of a library's archive, if the C compiler finds one.
 fn archive(library: &str) -> Option<PathBuf> {
     let compiler = env::var_os("CC").unwrap_or_else(|| "cc".into());
     let asked = Command::new(compiler).arg(format!("-print-file-name=lib{library}.a")).output().ok()?;
-    // It repeats the name of a file that it does not know.
+    // The compiler prints the bare file name if it does not find the file.
     let path = PathBuf::from(String::from_utf8(asked.stdout).ok()?.trim_end());
     path.is_absolute().then(|| path.canonicalize().ok()).flatten()
 }
@@ -95,7 +95,7 @@ fn mentions(file: &Path, word: &[u8]) -> io::Result<bool> {
     Ok(fs::read(file)?.windows(word.len()).any(|bytes| bytes == word))
 }
 
-/// Links all of these for one library, whichever of them needs which.
+/// A linker script that links all of these for one library, whatever their dependencies.
 fn linker_script(archives: &[PathBuf]) -> String {
     let names: Vec<String> = archives.iter().map(|path| format!("\"{}\"", path.display())).collect();
     format!("GROUP ( {} )\n", names.join(" "))

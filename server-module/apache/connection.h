@@ -1,17 +1,18 @@
 /*
- * A client's connection: when the head of its next request came, and how long the client has let the server wait. Two
- * filters see all that goes through it, right above those that read and write the socket, so below TLS.
+ * A client's connection: when the head of its next request arrived, and how long the client has made the server wait.
+ * Two filters see all of its data, directly above the filters that read and write the socket, and so below TLS.
  *
- * HEAD begins with the read that finds the first byte. Whether a read had to wait is seen by asking first without
- * waiting, so lines that are here already cost no look at the clock; the head's end is the last read that had to wait.
+ * HEAD begins with the read that finds the first byte. To see whether a read had to wait, a read without waiting is
+ * tried first. So lines that are already here take no reading of the clock; the end of the head is the last read that
+ * had to wait.
  *
- * Waiting until the client reads is told in three ways. Of the event MPM: the connection is handed back to the MPM
- * with answers that are not sent, until it is resumed. Of blocking writes, which are those of the other MPMs and of
- * handlers that stream: a call into the network filter while it holds data that the socket did not take, or with more
- * than a socket takes, less the CPU time of the thread in it, if that leaves a tenth of a millisecond. On a machine
- * whose CPUs are all busy that includes how long the thread waited for one of them after the client had read. Of a
- * stream of HTTP/2, which other threads send: calls that took a millisecond, and the time from its last byte to its
- * log line if that is as long; other streams of the same connection are in it.
+ * Waiting for the client to read is measured in three ways. For the event MPM: the connection is returned to the MPM
+ * with unsent response data, until it is resumed. For blocking writes, which the other MPMs and streaming handlers use:
+ * a call of the network filter while it holds data that the socket did not accept, or with more data than a socket
+ * accepts. The CPU time of the thread in the call is subtracted, and the rest counts from a tenth of a millisecond on.
+ * On a machine whose CPUs are all busy, that includes how long the thread waited for a CPU after the client had read.
+ * For an HTTP/2 stream, which other threads send: calls of at least a millisecond, and the time from its last byte to
+ * its log line if that is as long; this includes other streams of the connection.
  */
 #ifndef BRIMFUL_APACHE_CONNECTION_H
 #define BRIMFUL_APACHE_CONNECTION_H
@@ -27,40 +28,40 @@
 #define CONNECTION_STREAM_WAIT_LEAST_NS UINT64_C(1000000)
 #define CONNECTION_BODY_WAIT_LEAST_NS UINT64_C(20000)
 
-/* Apache's network filter keeps less than this without trying to send it, and may wait when it holds more than the
- * other (THRESHOLD_MIN_WRITE and THRESHOLD_MAX_BUFFER of httpd 2.4, server/core_filters.c). Less than the third fits
- * any socket that has nothing to send yet. */
+/* Apache's network filter keeps less data than CONNECTION_KEPT without trying to send it, and may wait if it holds
+ * more than CONNECTION_HELD_MOST (THRESHOLD_MIN_WRITE and THRESHOLD_MAX_BUFFER of httpd 2.4, server/core_filters.c).
+ * Less than CONNECTION_FITS fits into any socket that has nothing else to send. */
 #define CONNECTION_KEPT 4096
 #define CONNECTION_HELD_MOST 65536
 #define CONNECTION_FITS 16384
 
 struct request;
 
-/* What each request needs is in the first line of the cache, of the others only few need anything. */
+/* Members that every request needs are in the first cache line; the others are rarely needed. */
 struct connection {
-    uint64_t begun_ns;    /* when a worker took it up, unless a request has begun since; 0 otherwise */
-    uint64_t first_ns;    /* when the head that is being read began; 0: nothing of it is here */
-    uint64_t last_ns;     /* its latest read that had to wait, or when it began */
-    uint64_t client_ns;   /* waited until the client reads, of all requests */
-    uint64_t waits_since_ns; /* not in that yet; 0: it does not wait */
-    struct request *current; /* of in_request, if it is recorded */
-    uint16_t unsent;      /* bytes passed on since the network filter last held none, UINT16_MAX of more */
-    uint16_t unlogged;    /* requests that have begun and have no log line yet */
-    uint16_t resumed;     /* how often it was taken up again with an answer unsent; may wrap */
-    uint8_t is_stream;    /* of HTTP/2, which Apache gives a connection of its own */
-    uint8_t in_request;   /* a head has been read, and its answer is not complete: what is read is its body */
-    uint8_t drained;      /* the latest read found nothing, and nothing can have come unnoticed */
+    uint64_t begun_ns;    /* when a worker took it over, if no request has begun since; else 0 */
+    uint64_t first_ns;    /* when the head that is being read began; 0: nothing has arrived */
+    uint64_t last_ns;     /* the latest read of the head that had to wait, or its beginning */
+    uint64_t client_ns;   /* time spent waiting for the client to read, of all requests */
+    uint64_t waits_since_ns; /* start of the current wait, which is not in client_ns yet; 0: no wait */
+    struct request *current; /* the current request, if it is recorded */
+    uint16_t unsent;      /* bytes passed on since the network filter was last empty; at most UINT16_MAX */
+    uint16_t unlogged;    /* requests that have begun and are not logged yet */
+    uint16_t resumed;     /* how often it was resumed with an unsent response; may wrap */
+    uint8_t is_stream;    /* an HTTP/2 stream, which has a connection of its own in Apache */
+    uint8_t in_request;   /* a head has been read, and its response is not complete: reads are of its body */
+    uint8_t drained;      /* the latest read found nothing, and no data can have arrived unnoticed */
     uint8_t waited;       /* the head's latest read found nothing */
-    uint8_t head_here;    /* neither of these, and some of a head has been read: as far as is known, it all is here */
-    uint8_t recorded;     /* when the next request began, or could, it was on */
-    uint8_t sampled;      /* CPU time is measured of the request whose head is being read */
+    uint8_t head_here;    /* neither of these, and part of a head has been read: all of it may be here */
+    uint8_t recorded;     /* recording was on when the next request began or could begin */
+    uint8_t sampled;      /* CPU time is measured for the request whose head is being read */
     uint8_t body_waited;  /* body_ns is not 0 */
-    uint8_t answer_sampled; /* CPU time is measured of sampled_answer, which is answered, and has no log line yet */
+    uint8_t answer_sampled; /* CPU time is measured for sampled_answer, which is answered and not logged yet */
 
     struct request *sampled_answer;
-    uint64_t body_ns;     /* waited for the request's body */
-    uint64_t cpu_ns;      /* of the worker at last_ns, if sampled */
-    uint64_t waits_cpu_ns; /* of the worker at waits_since_ns, of a blocking write; 0 otherwise */
+    uint64_t body_ns;     /* time spent waiting for the request's body */
+    uint64_t cpu_ns;      /* CPU time of the worker at last_ns, if sampled */
+    uint64_t waits_cpu_ns; /* CPU time of the worker at waits_since_ns, for a blocking write; else 0 */
     apr_bucket_brigade *byte;
 };
 
@@ -69,10 +70,11 @@ _Static_assert(offsetof(struct connection, sampled_answer) == WORKER_LINE, "the 
 static ap_filter_rec_t *connection_read_filter;
 static ap_filter_rec_t *connection_write_filter;
 
-/* In request.h. The answer has been passed on whole; log line and the end of its memory may come at once. */
+/* Defined in request.h. Called when the whole response has been passed on; the log line and the end of the request's
+ * memory may follow at once. */
 static void request_is_answered(struct request *request, struct connection *connection);
 
-/* Its CPU time stands still, and goes on with another worker. */
+/* Stops a request's CPU time, and continues it with another worker. */
 static void request_pauses(struct request *request);
 static void request_goes_on(struct request *request);
 
@@ -81,7 +83,7 @@ static struct connection *connection_of(conn_rec *c)
     return ap_get_module_config(c->conn_config, &brimful_module);
 }
 
-/* Of the wait that goes on: how long it has lasted, and is the client's own. */
+/* The client's share of the current wait until now. */
 static uint64_t connection_waits(const struct connection *connection, uint64_t now)
 {
     uint64_t waits = worker_since(connection->waits_since_ns, now);
@@ -100,7 +102,7 @@ static uint64_t connection_waits(const struct connection *connection, uint64_t n
     return waits > worked && waits - worked >= CONNECTION_WAIT_LEAST_NS ? waits - worked : 0;
 }
 
-/* How long this connection has waited for its client to read, until now. */
+/* The total time that this connection has waited for its client to read. */
 static uint64_t connection_waited(const struct connection *connection, uint64_t now)
 {
     return connection->client_ns + connection_waits(connection, now);
@@ -121,13 +123,13 @@ static int connection_has_bytes(apr_status_t status, apr_bucket_brigade *brigade
     return status == APR_SUCCESS && !APR_BRIGADE_EMPTY(brigade) && APR_BRIGADE_FIRST(brigade)->length != 0;
 }
 
-/* Nothing yet, nor the connection's end. */
+/* Whether a read found neither data nor the end of the connection. */
 static int connection_has_nothing(apr_status_t status, apr_bucket_brigade *brigade)
 {
     return APR_STATUS_IS_EAGAIN(status) || (status == APR_SUCCESS && APR_BRIGADE_EMPTY(brigade));
 }
 
-/* Bytes of a head have come; or its end, which is the client's own as well. */
+/* Notes that bytes of a head, or its end, have arrived. */
 static void connection_head(struct connection *connection, int waited)
 {
     connection->drained = 0;
@@ -147,7 +149,7 @@ static void connection_head(struct connection *connection, int waited)
     }
 }
 
-/* Waits for a byte, and leaves it where it is. */
+/* Waits for data without consuming it. */
 static apr_status_t connection_await(struct connection *connection, ap_filter_t *f, apr_bucket_brigade *brigade,
                                      apr_off_t bytes)
 {
@@ -173,7 +175,7 @@ static apr_status_t connection_await(struct connection *connection, ap_filter_t 
     return status;
 }
 
-/* Waits for a line of a head, as there is none yet, or only a part of one. */
+/* Waits for a line of a head that has not arrived, or only in part. */
 static apr_status_t connection_await_line(struct connection *connection, ap_filter_t *f, apr_bucket_brigade *brigade,
                                           apr_off_t bytes)
 {
@@ -197,7 +199,7 @@ static apr_status_t connection_await_line(struct connection *connection, ap_filt
     return status;
 }
 
-/* Reads a line of a head, or what is here of it. `status` is what a read without waiting has said. */
+/* Completes the read of a line of a head. `status` is the result of a read without waiting. */
 static __attribute__((noinline)) apr_status_t connection_read_line(struct connection *connection, ap_filter_t *f,
                                                                    apr_bucket_brigade *brigade, apr_read_type_e block,
                                                                    apr_off_t bytes, apr_status_t status)
@@ -214,7 +216,7 @@ static __attribute__((noinline)) apr_status_t connection_read_line(struct connec
     return status;
 }
 
-/* Reads of a body: what takes long is the client's own. */
+/* Reads part of a body. A long read counts as the client's time. */
 static apr_status_t connection_read_body(struct connection *connection, ap_filter_t *f, apr_bucket_brigade *brigade,
                                          ap_input_mode_t mode, apr_read_type_e block, apr_off_t bytes)
 {
@@ -234,7 +236,7 @@ static apr_status_t connection_read_body(struct connection *connection, ap_filte
     return status;
 }
 
-/* Any read but that of a line which is here. */
+/* Any read except that of a line that is already here. */
 static __attribute__((noinline)) apr_status_t connection_read_other(ap_filter_t *f, apr_bucket_brigade *brigade,
                                                                     ap_input_mode_t mode, apr_read_type_e block,
                                                                     apr_off_t bytes)
@@ -266,7 +268,7 @@ static __attribute__((noinline)) apr_status_t connection_read_other(ap_filter_t 
         connection->waited = 1;
         connection->head_here = 0;
     } else if (mode == AP_MODE_SPECULATIVE) {
-        /* A look whether more requests are here, while an answer is on its way, is no beginning yet. */
+        /* This only checks for further requests while a response is being sent; no request begins. */
         connection->drained = 0;
     } else if (connection->first_ns != 0 || connection_has_bytes(status, brigade)) {
         connection_head(connection, connection->waited || block == APR_BLOCK_READ);
@@ -292,7 +294,7 @@ static apr_status_t connection_read(ap_filter_t *f, apr_bucket_brigade *brigade,
 
 /* ---- Writing ---- */
 
-/* What a brigade holds that matters here. */
+/* The relevant properties of a brigade. */
 struct passing {
     int ends_request, flushes;
     apr_size_t bytes;
@@ -321,7 +323,7 @@ static void connection_adds_unsent(struct connection *connection, apr_size_t byt
     connection->unsent += (uint16_t) (bytes < room ? bytes : room);
 }
 
-/* Whether passing this on may have to wait until the client reads. */
+/* Whether passing this on may have to wait for the client to read. */
 static int connection_may_wait(const struct connection *connection, const conn_rec *c, const struct passing *passing)
 {
     return connection->is_stream || (c->data_in_output_filters && connection->unsent >= CONNECTION_KEPT)
@@ -365,9 +367,9 @@ static apr_status_t connection_write(ap_filter_t *f, apr_bucket_brigade *brigade
     return status;
 }
 
-/* ---- Its life ---- */
+/* ---- Life cycle ---- */
 
-/* A worker takes the connection up. */
+/* A worker takes over the connection. */
 static void connection_begins(struct connection *connection)
 {
     uint64_t now;
@@ -408,7 +410,7 @@ static void connection_accepted(conn_rec *c)
     }
 }
 
-/* The connection's protocol takes over: whatever has been read is the handshake of TLS. */
+/* The connection's protocol takes over: all data read before was the TLS handshake. */
 static int connection_is_processed(conn_rec *c)
 {
     struct connection *connection = connection_of(c);
@@ -421,7 +423,7 @@ static int connection_is_processed(conn_rec *c)
     return DECLINED;
 }
 
-/* The event MPM: the worker leaves the connection, which goes on when its client has sent or read something. */
+/* For the event MPM: the worker leaves the connection, which is resumed when its client has sent or read data. */
 static void connection_suspended(conn_rec *c, request_rec *r)
 {
     struct connection *connection = connection_of(c);
@@ -430,7 +432,7 @@ static void connection_suspended(conn_rec *c, request_rec *r)
     if (connection == NULL) {
         return;
     }
-    /* Of its own accord a handler suspends a request for other reasons. */
+    /* A handler that suspends a request itself does so for other reasons. */
     if (connection->unlogged != 0 && connection->waits_since_ns == 0 && c->cs != NULL
         && c->cs->state != CONN_STATE_SUSPENDED) {
         connection->waits_cpu_ns = 0;

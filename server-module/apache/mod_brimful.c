@@ -1,7 +1,7 @@
 /*
- * brimful's Server Module for Apache 2.4, of the MPMs prefork, worker and event. What it records, and how `brimful
- * watch` reads it, is described in ../recorder.h; what is measured when, in request.h, connection.h and upstream.h.
- * This file has the directives and says which hook does what.
+ * brimful's Server Module for Apache 2.4, with the MPMs prefork, worker and event. ../recorder.h describes what it
+ * records and how `brimful watch` reads it. request.h, connection.h and upstream.h describe what is measured when. This
+ * file contains the directives and registers the hooks.
  *
  *     LoadModule brimful_module mod_brimful.so
  *     Brimful /run/brimful/apache              (without a path: BRIMFUL_DEFAULT_PATH)
@@ -10,10 +10,10 @@
  *     BrimfulCpuOneIn 16
  *     BrimfulSlots 300
  *
- * The file is made, or taken if it is there and alike, at each start and each restart, before children are forked,
- * with the rights of whoever started the server. Without it the server goes on, and the error log says why. A worker
- * is occupied by a connection from its acceptance to its end, or of the event MPM, until the MPM gets it back:
- * connections that are kept alive occupy a worker of prefork and worker, and none of event.
+ * The file is created, or reused if it fits, at each start and each restart, before children are forked, with the
+ * rights of the user who starts the server. If that fails, the server runs without it, and the error log says why. A
+ * connection occupies a worker from its acceptance to its end or, with the event MPM, until the MPM gets it back. So a
+ * kept-alive connection occupies a worker with prefork and worker, but not with event.
  */
 #include "request.h"
 #include "upstream.h"
@@ -25,7 +25,7 @@
 #include "http_main.h"
 #include "mpm_common.h"
 
-/* Stands for a missing path until configuration_ends replaces it by the default. */
+/* Stands for a missing path until configuration_ends replaces it with the default. */
 static const char by_default[] = "by default";
 
 /* ---- Directives, of the whole server ---- */
@@ -39,7 +39,7 @@ static const char *set_path(cmd_parms *command, void *unused, int count, char *c
         return wrong;
     }
     if (count > 1) {
-        return "Brimful takes the path of the file, on or off; or nothing, which is on";
+        return "Brimful takes the path of the file, on or off; without an argument it is on";
     }
     if (count == 0 || strcasecmp(words[0], "on") == 0) {
         settings.path = by_default;
@@ -101,8 +101,8 @@ static const command_rec directives[] = {
     AP_INIT_TAKE3("BrimfulClass", add_class, NULL, RSRC_CONF,
                   "a class of requests, its name and a rule: size 0-4999, size 5000- or url /images/ and a star"),
     AP_INIT_TAKE1("BrimfulCpuOneIn", set_cpu_one_in, NULL, RSRC_CONF,
-                  "of one request in how many CPU time is measured; 0: of none"),
-    AP_INIT_TAKE1("BrimfulSlots", set_slots, NULL, RSRC_CONF, "room for how many threads there is in the file"),
+                  "CPU time is measured for one in this many requests; 0: for none"),
+    AP_INIT_TAKE1("BrimfulSlots", set_slots, NULL, RSRC_CONF, "how many threads the file has slots for"),
     {NULL, {NULL}, NULL, 0, 0, NULL}
 };
 
@@ -115,8 +115,8 @@ static uint32_t ask_mpm(int question)
     return ap_mpm_query(question, &answer) == APR_SUCCESS && answer > 0 ? (uint32_t) answer : 1;
 }
 
-/* Room for all threads that there may be, and half as many more: old children go on while new ones start. HTTP/2 has
- * threads of its own, half as many again as the MPM. */
+/* Slots for all possible threads and half as many more, because old children continue while new ones start. HTTP/2 has
+ * its own threads, one and a half times as many as the MPM. */
 static uint32_t slots_needed(uint32_t workers)
 {
     uint64_t slots = workers;
@@ -183,7 +183,7 @@ static void child_begins(apr_pool_t *child, server_rec *server)
     workers_begin(child);
 }
 
-/* Connections of clients, streams of HTTP/2 on them, and those to servers behind this one, which have no place in
+/* Handles client connections, their HTTP/2 streams, and connections to servers behind this one, which have no entry in
  * the scoreboard. */
 static int connected(conn_rec *c, void *socket)
 {
@@ -214,7 +214,7 @@ static void register_hooks(apr_pool_t *unused)
     ap_hook_child_init(child_begins, NULL, NULL, APR_HOOK_MIDDLE);
 
     ap_hook_pre_connection(connected, NULL, NULL, APR_HOOK_MIDDLE);
-    /* After TLS has shaken hands, before HTTP takes over. */
+    /* After the TLS handshake, before HTTP takes over. */
     ap_hook_process_connection(connection_is_processed, NULL, NULL, APR_HOOK_LAST);
     ap_hook_suspend_connection(connection_suspended, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_resume_connection(connection_resumed, NULL, NULL, APR_HOOK_REALLY_FIRST);

@@ -1,19 +1,19 @@
 /*
  * A request, from its first byte to its log line. Apache runs the hook log_transaction exactly once for each line of
- * the access log, on the request that the client sent, whether it was answered, redirected inside the server, refused
- * for its head or broken off by its client: there it is counted. Subrequests have no such hook.
+ * the access log, on the client's original request, whether it was answered, redirected internally, refused because of
+ * its head, or aborted by its client. That is where a request is counted. Subrequests do not run this hook.
  *
- * HEAD      from the read that found its first byte to the last that had to wait; and waits for its body, which are the
- *           client's own as well. Not known of HTTP/2.
- * PARSE     from there until all modules have seen the head. If it was refused: until its log line. Neither is known of
- *           a request that came in one record of TLS with the one before.
- * PROCESS   from there to the log line, less what follows.
- * UPSTREAM  see upstream.h. SEND  see connection.h.
+ * HEAD      from the read that found its first byte to the last read that had to wait, plus waits for its body.
+ *           Unknown for HTTP/2.
+ * PARSE     from there until all modules have seen the head, or until the log line if it was refused. HEAD and PARSE
+ *           are unknown for a request that arrived in the same TLS record as the one before.
+ * PROCESS   from there to the log line, without the following phases.
+ * UPSTREAM  see upstream.h. SEND: see connection.h.
  * LOG       from the first of the modules that log to the last.
  *
- * CPU time is that of one thread at a time. While the event MPM waits for the client to read, it stands still, and goes
- * on with the worker that the MPM then gives the connection to: or large answers would be measured only where they did
- * not wait, which are those that cost least. If a worker has taken up something else in between, it is mixed.
+ * CPU time is measured on one thread at a time. While the event MPM waits for the client to read, it stops; it
+ * continues with the worker that resumes the connection. Otherwise only large responses that did not wait would be
+ * measured, which are the cheapest. If the worker has done other work in between, the time is mixed.
  */
 #ifndef BRIMFUL_APACHE_REQUEST_H
 #define BRIMFUL_APACHE_REQUEST_H
@@ -24,27 +24,28 @@
 #include "http_protocol.h"
 #include "mod_log_config.h"
 
-/* As with connections: first what each needs. */
+/* Members that every request needs come first, as in struct connection. */
 struct request {
-    uint64_t turn;           /* of the worker that has read the head */
-    uint64_t first_ns, last_ns, read_ns, log_ns; /* HEAD, PARSE, PROCESS and LOG begin */
-    uint64_t client_ns;      /* what the connection had waited for the client at read_ns, and then: since */
-    uint64_t upstream_ns;    /* the same of its worker, for servers behind this one */
-    uint16_t resumed;        /* the connection, until it was read, and then: since */
-    uint8_t sampled;         /* brimful_request.cpu_sampled; of one that was chosen 1, until it is logged */
-    uint8_t refused;         /* for its head, or for the lack of one */
+    uint64_t turn;           /* turn of the worker that read the head */
+    uint64_t first_ns, last_ns, read_ns, log_ns; /* the beginnings of HEAD, PARSE, PROCESS and LOG */
+    uint64_t client_ns;      /* the connection's waiting time at read_ns; once logged: since read_ns */
+    uint64_t upstream_ns;    /* the same for its worker and servers behind this one */
+    uint16_t resumed;        /* the connection's count at read_ns; once logged: since then */
+    uint8_t sampled;         /* brimful_request.cpu_sampled; 1 for a sampled request until it is logged */
+    uint8_t refused;         /* refused because of its head, or because none arrived */
     uint8_t answered;        /* upstream_ns and body_ns are complete */
-    uint8_t paused;          /* since request_pauses */
+    uint8_t paused;          /* its CPU time is stopped, by request_pauses */
     uint8_t body_waited;     /* body_ns is known, and not 0 */
 
     uint64_t body_ns;
-    uint64_t cpu_last_ns, cpu_read_ns, cpu_log_ns; /* of the worker, at the times above; cpu_read_ns later, if it paused */
-    uint64_t cpu_parse_ns, cpu_process_ns;         /* CPU time, of PROCESS before it last paused */
+    uint64_t cpu_last_ns, cpu_read_ns, cpu_log_ns; /* CPU time of the worker at the times above; cpu_read_ns is updated
+                                                    * after a pause */
+    uint64_t cpu_parse_ns, cpu_process_ns;         /* CPU time of PARSE, and of PROCESS before the last pause */
 };
 
 _Static_assert(offsetof(struct request, body_ns) == WORKER_LINE, "the first line has what each request needs");
 
-/* In place of one that began while nothing was recorded. */
+/* Stands for a request that began while recording was off. */
 static struct request request_not_recorded;
 
 static struct request *request_of(request_rec *r)
@@ -57,8 +58,8 @@ static int request_is_same_turn(const struct request *request)
     return request->turn == this_worker.turn;
 }
 
-/* What is known of a request when its head, or what there was of it, has been read. What is not set here is set before
- * it is read; clearing all of it would be another call. */
+/* Creates the record of a request when its head, or a part of it, has been read. The other members are set before they
+ * are used; clearing everything would take another call. */
 static struct request *request_make(request_rec *r, struct connection *connection, uint64_t now)
 {
     struct request *request = worker_room(r->pool, sizeof(*request));
@@ -96,7 +97,7 @@ static struct request *request_make(request_rec *r, struct connection *connectio
     return request;
 }
 
-/* Hook create_request. A stream of HTTP/2 begins here: what was read of it is the connection's. */
+/* Hook create_request. An HTTP/2 stream begins here; its head was read on the connection. */
 static int request_created(request_rec *r)
 {
     struct connection *connection = connection_of(r->connection);
@@ -108,7 +109,7 @@ static int request_created(request_rec *r)
     return OK;
 }
 
-/* Hook post_read_request, which internal redirects run too. */
+/* Hook post_read_request, which internal redirects also run. */
 static int request_read(request_rec *r)
 {
     struct connection *connection = connection_of(r->connection);
@@ -178,13 +179,13 @@ static void request_goes_on(struct request *request)
     }
 }
 
-/* A request that no module has seen the head of: it was refused. */
+/* Creates the record of a request that was refused before any module saw its head. */
 static BRIMFUL_APART struct request *request_refused(request_rec *r, struct connection *connection, uint64_t now)
 {
     struct request *request;
 
     if (connection != NULL && connection->first_ns == 0) {
-        /* Nothing has come; how long the server has waited for it is no phase. */
+        /* Nothing has arrived; the server's wait for it is in no phase. */
         connection->begun_ns = 0;
     } else if (connection != NULL && r->status == HTTP_REQUEST_TIME_OUT) {
         connection->last_ns = now;
@@ -202,7 +203,7 @@ static BRIMFUL_APART struct request *request_refused(request_rec *r, struct conn
     return request;
 }
 
-/* How long each phase was. HEAD and SEND are none without any waiting. */
+/* Computes the phases. HEAD and SEND are absent without any waiting. */
 static void request_phases(const struct request *request, struct brimful_request *record, uint64_t now)
 {
     uint64_t process = worker_since(request->read_ns, request->log_ns);
@@ -223,9 +224,9 @@ static void request_phases(const struct request *request, struct brimful_request
                   | (uint32_t) (request->client_ns != 0) << BRIMFUL_SEND | BRIMFUL_HAS(BRIMFUL_LOG);
 }
 
-/* Counts the request whose log line has been written, at once: a worker that is killed before has neither, later both.
- * Not earlier, as a worker spends most of its logging waiting for its turn to write to the file, and the kernel
- * writes no more for one that is killed while it waits. */
+/* Counts the request directly after its log line has been written. If a worker is killed before, neither exists; if
+ * later, both do. Counting earlier would be worse: most of the logging is waiting for access to the file, and the
+ * kernel writes nothing for a process that is killed while it waits. */
 static void request_count(struct worker *worker)
 {
     if (worker->uncounted) {
@@ -241,7 +242,7 @@ static void request_count(struct worker *worker)
 
 static ap_log_writer *request_write_line;
 
-/* In place of the function of mod_log_config that writes lines. */
+/* Replaces the function of mod_log_config that writes lines. */
 static apr_status_t request_count_and_write(request_rec *r, void *file, const char **parts, int *lengths, int count,
                                             apr_size_t length)
 {
@@ -251,7 +252,7 @@ static apr_status_t request_count_and_write(request_rec *r, void *file, const ch
     return status;
 }
 
-/* When the configuration has been read: it says who writes. */
+/* Called after the configuration has been read, which determines the writer. */
 static void request_hook_writer(void)
 {
     APR_OPTIONAL_FN_TYPE(ap_log_set_writer) *set_writer = APR_RETRIEVE_OPTIONAL_FN(ap_log_set_writer);
@@ -262,7 +263,7 @@ static void request_hook_writer(void)
     }
 }
 
-/* By what the client asked for. */
+/* The class by the URL that the client requested. */
 static BRIMFUL_APART unsigned request_class(const request_rec *r, uint64_t bytes)
 {
     const char *path = r->parsed_uri.path != NULL ? r->parsed_uri.path : "";
@@ -270,7 +271,7 @@ static BRIMFUL_APART unsigned request_class(const request_rec *r, uint64_t bytes
     return brimful_classify(&settings, path, strlen(path), bytes);
 }
 
-/* What the client got, whatever it was redirected to within the server. */
+/* Notes the response that the client received, after any internal redirects. */
 static void request_note_answer(const request_rec *r, struct worker *worker)
 {
     const request_rec *answer = r;
@@ -320,9 +321,9 @@ static int request_is_logged(request_rec *r)
     return DECLINED;
 }
 
-/* Its CPU time, and that of its worker. */
-static BRIMFUL_APART void request_cpu(const struct request *request, struct brimful_request *record, struct brimful_slot *slot,
-                        uint64_t now)
+/* Records the CPU time of the request and of its worker. */
+static BRIMFUL_APART void request_cpu(const struct request *request, struct brimful_request *record,
+                                      struct brimful_slot *slot, uint64_t now)
 {
     uint64_t cpu = brimful_thread_cpu();
 

@@ -1,10 +1,10 @@
 /*
- * Servers behind this one: how long mod_proxy waits for them. It works on the thread of the request, so a request's
- * wait is what its worker's counter has grown by meanwhile.
+ * Servers behind this one: how long mod_proxy waits for them. It works on the request's thread, so a request's wait is
+ * the growth of its worker's counter.
  *
- * HTTP (and its like: whatever mod_proxy gives a connection with filters): establishing the connection, then each read
- * that has to wait. FastCGI, AJP and all that reads its sockets by itself, and a connection that was refused: all of
- * mod_proxy's time, but for what it waited until the client read.
+ * For HTTP, and all else for which mod_proxy uses connections with filters: the time to establish the connection, plus
+ * each read that has to wait. For FastCGI, AJP and others that read their sockets directly, and for refused
+ * connections: all of mod_proxy's time, except its waits for the client to read.
  */
 #ifndef BRIMFUL_APACHE_UPSTREAM_H
 #define BRIMFUL_APACHE_UPSTREAM_H
@@ -19,7 +19,7 @@
 static ap_filter_rec_t *upstream_read_filter;
 static ap_filter_rec_t *upstream_write_filter;
 
-/* mod_proxy's work ends, or it begins anew with the next server of a balancer. */
+/* mod_proxy's work ends, or starts again with the next server of a balancer. */
 static void upstream_settle(struct worker *worker, const struct connection *connection, uint64_t now)
 {
     uint64_t all, client;
@@ -33,7 +33,7 @@ static void upstream_settle(struct worker *worker, const struct connection *conn
     worker->upstream_seen = 0;
 }
 
-/* mod_proxy looks for a server. */
+/* mod_proxy starts to look for a server. */
 static int upstream_begins(proxy_worker **server, proxy_balancer **balancer, request_rec *r, proxy_server_conf *conf,
                            char **url)
 {
@@ -54,7 +54,7 @@ static int upstream_begins(proxy_worker **server, proxy_balancer **balancer, req
     return DECLINED;
 }
 
-/* mod_proxy has done all it can. */
+/* mod_proxy has finished. */
 static int upstream_ends(int *status, request_rec *r)
 {
     (void) status;
@@ -74,7 +74,7 @@ static apr_status_t upstream_read(ap_filter_t *f, apr_bucket_brigade *brigade, a
         return ap_get_brigade(f->next, brigade, mode, block, bytes);
     }
     if (mode == AP_MODE_GETLINE) {
-        /* As in connection.h: most lines are here already. */
+        /* As in connection.h, most lines are already here. */
         status = ap_get_brigade(f->next, brigade, mode, APR_NONBLOCK_READ, bytes);
         if (!APR_STATUS_IS_EAGAIN(status) && (status != APR_SUCCESS || !APR_BRIGADE_EMPTY(brigade))) {
             return status;
@@ -86,14 +86,14 @@ static apr_status_t upstream_read(ap_filter_t *f, apr_bucket_brigade *brigade, a
     return status;
 }
 
-/* A connection that was at hand is seen to be one with filters when it is written to. */
+/* A write shows that a reused connection has our filters. */
 static apr_status_t upstream_write(ap_filter_t *f, apr_bucket_brigade *brigade)
 {
     this_worker.upstream_seen = 1;
     return ap_pass_brigade(f->next, brigade);
 }
 
-/* A new connection to a server behind. */
+/* A new connection to a server behind this one. */
 static void upstream_connected(conn_rec *c)
 {
     struct worker *worker = &this_worker;
@@ -106,7 +106,8 @@ static void upstream_connected(conn_rec *c)
     ap_add_output_filter_handle(upstream_write_filter, NULL, NULL, c);
 }
 
-/* Registers with mod_proxy, where it is loaded. It is not linked against: the server would not start without. */
+/* Registers with mod_proxy, if it is loaded. The hook is looked up at run time, because the server would not start if
+ * this module were linked against a missing mod_proxy. */
 static void upstream_hook_proxy(void)
 {
     typedef void (*hook_pre_request)(proxy_HOOK_pre_request_t *, const char *const *, const char *const *, int);

@@ -1,6 +1,6 @@
 /*
- * A worker: a thread of the server, or a process of the prefork MPM. It has a slot of the recorder's memory for
- * itself, which it claims when it first has something to put there and gives back when it ends.
+ * A worker: a thread of the server, or a process of the prefork MPM. It has its own slot in the recorder's memory,
+ * which it claims when it first has something to record and releases when it ends.
  *
  * All times are nanoseconds of CLOCK_MONOTONIC, CPU times those of the thread.
  */
@@ -19,41 +19,41 @@ extern module AP_MODULE_DECLARE_DATA brimful_module;
 
 #define WORKER_CLAIM_AGAIN_NS UINT64_C(1000000000)
 
-/* The recorder's memory, mapped before the server forks; all zero without. */
+/* The recorder's memory, mapped before the server forks; zero if there is none. */
 static struct brimful_memory memory;
 
-/* What the configuration says. */
+/* The configuration. */
 static struct brimful_settings settings;
 
-/* Among dozens of threads hardly anything of one is in a cache when it comes to work: what every request needs is in
- * the first line of the cache here, as in struct connection and struct request. */
+/* With dozens of threads, hardly any data of a thread is in a cache when it starts to work. So the members that every
+ * request needs are in the first cache line, also in struct connection and struct request. */
 #define WORKER_LINE 64
 
 struct worker {
     struct brimful_slot *slot;
-    uint64_t turn;        /* grows whenever the worker takes up other work: CPU time from one to the next is mixed. No two
-                           * workers have the same one, see worker_turns */
-    const void *busy_with; /* the connection that it is occupied by */
+    uint64_t turn;        /* incremented whenever the worker changes to other work: CPU time across turns is mixed. No
+                           * two workers have the same turn, see worker_turns */
+    const void *busy_with; /* the connection that occupies it */
     struct brimful_chance chance; /* of brimful_is_sampled */
-    uint64_t upstream_ns; /* waited for servers behind this one, in all; see upstream.h */
+    uint64_t upstream_ns; /* total time spent waiting for servers behind this one; see upstream.h */
 
     /* The request whose log line is being written, see request.h. */
     uint64_t bytes;
     uint16_t status;
     uint8_t class_index;
     uint8_t aborted;
-    uint8_t uncounted;    /* it has not been counted so far */
+    uint8_t uncounted;    /* it has not been counted yet */
 
-    uint8_t upstream_seen; /* mod_proxy has a connection that is watched */
-    uint64_t proxied_at;  /* since when mod_proxy is at work; 0: it is not */
-    uint64_t proxied_client_ns; /* what the client's connection had waited for its client then */
+    uint8_t upstream_seen; /* mod_proxy uses a connection with our filters */
+    uint64_t proxied_at;  /* since when mod_proxy is working; 0: it is not */
+    uint64_t proxied_client_ns; /* the client connection's waiting time at that moment */
 
-    uint64_t claim_at;    /* not before, if there was no slot free */
+    uint64_t claim_at;    /* when to try again, if no slot was free */
 };
 
 _Static_assert(offsetof(struct worker, proxied_at) == WORKER_LINE, "the first line has what each request needs");
 
-/* glibc has room for a little of this in what each thread has anyway. Elsewhere each access is a call. */
+/* glibc reserves some space for this in each thread's static block. Elsewhere each access is a call. */
 #ifdef __GLIBC__
 #define WORKER_NEAR __attribute__((tls_model("initial-exec")))
 #else
@@ -62,7 +62,7 @@ _Static_assert(offsetof(struct worker, proxied_at) == WORKER_LINE, "the first li
 
 static __thread struct worker this_worker WORKER_NEAR __attribute__((aligned(WORKER_LINE)));
 
-/* Memory that begins with a line of the cache. */
+/* Allocates memory aligned to a cache line. */
 static void *worker_room(apr_pool_t *pool, apr_size_t size)
 {
     uintptr_t at = (uintptr_t) apr_palloc(pool, size + WORKER_LINE - 1);
@@ -70,9 +70,9 @@ static void *worker_room(apr_pool_t *pool, apr_size_t size)
     return (void *) ((at + WORKER_LINE - 1) / WORKER_LINE * WORKER_LINE);
 }
 
-#define WORKER_TURNS 40 /* the bits of a turn that count; those above are the thread's id */
+#define WORKER_TURNS 40 /* the counting bits of a turn; the bits above contain the thread's id */
 
-/* The worker takes up other work. */
+/* Begins a new turn: the worker changes to other work. */
 static uint64_t worker_turns(struct worker *worker)
 {
     if (__builtin_expect(worker->turn >> WORKER_TURNS == 0, 0)) {
@@ -81,13 +81,14 @@ static uint64_t worker_turns(struct worker *worker)
     return ++worker->turn;
 }
 
-/* Whether the worker has had this turn. */
+/* Whether this turn is the worker's. */
 static int worker_had(const struct worker *worker, uint64_t turn)
 {
     return worker->turn >> WORKER_TURNS == turn >> WORKER_TURNS;
 }
 
-/* Two threads may differ by some nanoseconds about what the time is: what is not later is no time at all. */
+/* The time from one instant to another; 0 if negative, because two threads may disagree about the time by some
+ * nanoseconds. */
 static uint64_t worker_since(uint64_t from, uint64_t to)
 {
     return to > from ? to - from : 0;
@@ -97,7 +98,7 @@ static uint32_t worker_process;
 static pthread_key_t worker_key;
 static int worker_has_key;
 
-/* Takes a slot, unless there was none a moment ago. */
+/* Claims a slot, unless there was none a moment ago. */
 static BRIMFUL_APART struct brimful_slot *worker_claim(struct worker *worker, uint64_t now)
 {
     if (worker_has_key && now >= worker->claim_at) {
@@ -117,7 +118,7 @@ static struct brimful_slot *worker_slot(struct worker *worker, uint64_t now)
     return __builtin_expect(worker->slot != NULL, 1) ? worker->slot : worker_claim(worker, now);
 }
 
-/* Has what the next request will write brought near, while the connection is still being looked up. */
+/* Prefetches the lines that the next request will write, while the connection is still being looked up. */
 static void worker_makes_ready(const struct worker *worker)
 {
     if (worker->slot != NULL) {
@@ -126,7 +127,7 @@ static void worker_makes_ready(const struct worker *worker)
     }
 }
 
-/* The worker is occupied by this connection from now on. */
+/* Marks the worker as occupied by this connection. */
 static void worker_is_busy(struct worker *worker, const void *connection, uint64_t now)
 {
     struct brimful_slot *slot = worker_slot(worker, now);
@@ -138,7 +139,7 @@ static void worker_is_busy(struct worker *worker, const void *connection, uint64
     }
 }
 
-/* And by none from now on, unless it has gone on to another. */
+/* Marks the worker as idle, unless another connection occupies it. */
 static void worker_is_idle(struct worker *worker, const void *connection)
 {
     if (worker->busy_with == NULL || worker->busy_with != connection) {
@@ -163,8 +164,8 @@ static void worker_ends(void *ended)
     }
 }
 
-/* At the end of a process, for its first thread, which ends in no other way. Threads that go on until the process is
- * gone keep their slots: who finds the owner dead takes them. */
+/* At the end of a process, for its first thread, whose end is not reported otherwise. Threads that run until the
+ * process exits keep their slots; a later owner finds them dead and takes the slots. */
 static apr_status_t workers_end(void *unused)
 {
     (void) unused;

@@ -1,12 +1,12 @@
 /*
- * The account of one request: to which phase its time goes, and its CPU time.
+ * Accounting for one request: to which phase its time belongs, and its CPU time.
  */
 #ifndef NGX_HTTP_BRIMFUL_ACCOUNT_H
 #define NGX_HTTP_BRIMFUL_ACCOUNT_H
 
 #include "module.h"
 
-/* Says whose hook this is: what was measured across the hook of another is no one's. */
+/* Notes which connection's hook this is. CPU time that was measured across another connection's hook is discarded. */
 static void
 ngx_http_brimful_at_work(const void *who)
 {
@@ -27,7 +27,7 @@ ngx_http_brimful_charge(ngx_http_brimful_request_t *request, enum brimful_phase 
     request->reads_body = 0;
 }
 
-/* The same, to the phase of what the request has been waiting for. */
+/* Adds it to the phase in which the request has been. */
 static void
 ngx_http_brimful_account(ngx_http_brimful_request_t *request, uint64_t now)
 {
@@ -51,8 +51,8 @@ ngx_http_brimful_start_cpu(ngx_http_brimful_request_t *request)
     }
 }
 
-/* Adds the CPU time since it was started to that of PROCESS. Returns whether it was read for that: `cpu_from` is that
- * reading then, from which what follows may be measured. */
+/* Adds the CPU time since its start to that of PROCESS. Returns whether the clock was read for that; `cpu_from` is
+ * then that reading, from which the measurement may continue. */
 static ngx_int_t
 ngx_http_brimful_stop_cpu(ngx_http_brimful_request_t *request)
 {
@@ -72,7 +72,7 @@ ngx_http_brimful_stop_cpu(ngx_http_brimful_request_t *request)
     return 1;
 }
 
-/* The client is waited for, until ngx_http_brimful_resume. Others may be served meanwhile, at their own account. */
+/* Starts a wait for the client, until ngx_http_brimful_resume. Other requests may be served meanwhile. */
 static void
 ngx_http_brimful_wait_to_send(ngx_http_brimful_request_t *request)
 {

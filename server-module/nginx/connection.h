@@ -1,16 +1,16 @@
 /*
- * A client's connection: c->recv and c->send_chain of each are wrapped, over TLS when its handshake is done.
+ * A client's connection: c->recv and c->send_chain of each are wrapped; over TLS, after the handshake.
  */
 #ifndef NGX_HTTP_BRIMFUL_CONNECTION_H
 #define NGX_HTTP_BRIMFUL_CONNECTION_H
 
 #include "account.h"
 
-/* What is kept of this connection; NULL if it is not one of the cycle's, as that of an HTTP/2 stream. */
+/* The data for this connection; NULL if it is not one of the cycle's connections, such as that of an HTTP/2 stream. */
 static ngx_http_brimful_connection_t *
 ngx_http_brimful_beside(ngx_connection_t *c)
 {
-    size_t offset = (uintptr_t) c - (uintptr_t) ngx_http_brimful.first; /* huge, if it lies before them */
+    size_t offset = (uintptr_t) c - (uintptr_t) ngx_http_brimful.first; /* huge if it lies before them */
 
     if (ngx_http_brimful_seldom(offset >= ngx_http_brimful.connections_size)) {
         return NULL;
@@ -32,8 +32,8 @@ ngx_http_brimful_client(ngx_http_request_t *r)
     return r->connection;
 }
 
-/* Receipt of a body, or of what is thrown away. That the next thing to happen is another receipt shows that the
- * client was waited for in between: whether a body is complete, only nginx knows. */
+/* Receives part of a body, or data that is discarded. If the next event is another receipt, the client was waited for
+ * in between. Only nginx knows whether a body is complete. */
 static ssize_t
 ngx_http_brimful_recv_body(ngx_http_brimful_connection_t *connection, ngx_connection_t *c, u_char *buf, size_t size)
 {
@@ -58,8 +58,7 @@ ngx_http_brimful_recv_body(ngx_http_brimful_connection_t *connection, ngx_connec
     return n;
 }
 
-/* Decides once whether CPU time of the next request is measured, and where it is, begins with it, over again with
- * each receipt. */
+/* Decides once whether the CPU time of the next request is measured. If so, measuring restarts with each receipt. */
 static void
 ngx_http_brimful_choose(ngx_http_brimful_connection_t *connection)
 {
@@ -82,7 +81,7 @@ ngx_http_brimful_recv(ngx_connection_t *c, u_char *buf, size_t size)
     ssize_t n;
 
     if (connection == NULL) {
-        return NGX_ERROR; /* a copy of a connection, which nothing is read from */
+        return NGX_ERROR; /* a copy of a connection, from which nothing is read */
     }
     if (ngx_http_brimful_seldom(connection->active)) {
         return ngx_http_brimful_recv_body(connection, c, buf, size);
@@ -98,8 +97,8 @@ ngx_http_brimful_recv(ngx_connection_t *c, u_char *buf, size_t size)
         ngx_http_brimful_choose(connection);
     }
 
-    /* From before the call, which is the server's own work: there is something to read, or it would not have been
-     * called. But after an answer nginx looks whether there is more, and mostly there is not. */
+    /* The time is from before the call, because the call itself is the server's work and data is normally there. After
+     * a response, though, nginx checks for further data, and mostly there is none. */
     mark = brimful_mark();
     n = connection->recv(c, buf, size);
     if (n <= 0) {
@@ -138,13 +137,13 @@ ngx_http_brimful_send_chain(ngx_connection_t *c, ngx_chain_t *in, off_t limit)
     }
     r = ((ngx_http_request_t *) c->data)->main;
     if (ngx_http_brimful_seldom(r->discard_body || r->reading_body || r->lingering_close)) {
-        /* This may have been the last of it, and the connection may linger. */
+        /* This may have been the last of the response, after which the connection may linger. */
         ngx_http_brimful_account(&connection->request, brimful_now());
     }
     return out;
 }
 
-/* Puts our functions before nginx's. */
+/* Wraps nginx's functions. */
 static void
 ngx_http_brimful_wrap(ngx_http_brimful_connection_t *connection, ngx_connection_t *c)
 {
@@ -158,7 +157,7 @@ ngx_http_brimful_wrap(ngx_http_brimful_connection_t *connection, ngx_connection_
     }
 }
 
-/* Begins anew with a connection. */
+/* Resets the data of a connection. */
 static void
 ngx_http_brimful_forget(ngx_http_brimful_connection_t *connection, ngx_connection_t *c)
 {
@@ -171,7 +170,7 @@ ngx_http_brimful_forget(ngx_http_brimful_connection_t *connection, ngx_connectio
 
 #if (NGX_HTTP_SSL)
 
-/* After the handshake, which has put the functions of TLS in the place of ours. */
+/* Called after the handshake, which has replaced our functions by those of TLS. */
 static void
 ngx_http_brimful_handshake_done(ngx_connection_t *c)
 {
@@ -186,12 +185,13 @@ ngx_http_brimful_handshake_done(ngx_connection_t *c)
 
 static void ngx_http_brimful_first_read(ngx_event_t *rev);
 
-/* The handshake has begun, or will with the next thing that is read. */
+/* Called when the handshake has begun, or will begin with the next read. */
 static void
 ngx_http_brimful_expect_handshake(ngx_http_brimful_connection_t *connection, ngx_connection_t *c)
 {
     if (c->ssl != NULL && c->ssl->handshaked) {
-        /* All in one go, which happens if the worker was suspended meanwhile, and something may have been read. */
+        /* The handshake is already complete, which happens if the worker was suspended meanwhile. Data may already
+         * have been read. */
         ngx_http_brimful_wrap(connection, c);
         if (!connection->active && c->buffer != NULL && c->buffer->last != c->buffer->start) {
             connection->first_ns = brimful_now();
@@ -224,7 +224,7 @@ ngx_http_brimful_first_read(ngx_event_t *rev)
 
 #endif
 
-/* Stands before ngx_http_init_connection at each listening socket. */
+/* Replaces ngx_http_init_connection at each listening socket, and calls it. */
 static void
 ngx_http_brimful_accepted(ngx_connection_t *c)
 {

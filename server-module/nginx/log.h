@@ -1,12 +1,12 @@
 /*
- * The LOG phase: its first handler counts a request, its last records what it took.
+ * The LOG phase: its first handler counts a request, its last handler records the times.
  */
 #ifndef NGX_HTTP_BRIMFUL_LOG_H
 #define NGX_HTTP_BRIMFUL_LOG_H
 
 #include "request.h"
 
-/* As the access log says it: $body_bytes_sent. */
+/* The bytes of the body as in the access log: $body_bytes_sent. */
 static uint64_t
 ngx_http_brimful_body_bytes(ngx_http_request_t *r)
 {
@@ -15,7 +15,7 @@ ngx_http_brimful_body_bytes(ngx_http_request_t *r)
     return bytes > 0 ? (uint64_t) bytes : 0;
 }
 
-/* By what the client asked for, whatever it was redirected to since. */
+/* The class by the URL that the client requested, before any internal redirects. */
 static BRIMFUL_APART unsigned
 ngx_http_brimful_class(ngx_http_request_t *r, uint64_t bytes)
 {
@@ -82,7 +82,8 @@ ngx_http_brimful_log_begins(ngx_http_request_t *r)
     return NGX_OK;
 }
 
-/* An upstream that was not wrapped, since it is of no configured block: what nginx has measured itself. */
+/* Estimates UPSTREAM for an upstream that was not wrapped, because it belongs to no configured block, from nginx's own
+ * measurement. */
 static BRIMFUL_APART void
 ngx_http_brimful_estimate_upstream(ngx_http_brimful_request_t *request, ngx_http_request_t *r)
 {
@@ -101,7 +102,7 @@ ngx_http_brimful_estimate_upstream(ngx_http_brimful_request_t *request, ngx_http
     request->figures.has |= BRIMFUL_HAS(BRIMFUL_UPSTREAM);
 }
 
-/* A connection is free for its next request. */
+/* Prepares a connection for its next request. */
 static void
 ngx_http_brimful_next(ngx_http_brimful_connection_t *connection, ngx_http_request_t *r, uint64_t now)
 {
@@ -110,7 +111,7 @@ ngx_http_brimful_next(ngx_http_brimful_connection_t *connection, ngx_http_reques
     if (connection->multiplexed) {
         connection->last_ns = now;
     } else if (r->header_in != NULL && r->header_in->pos < r->header_in->last) {
-        /* The next request is here already, and was kept waiting until now. */
+        /* The next request is already here, and has waited until now. */
         connection->first_ns = now;
         connection->last_ns = now;
         ngx_http_brimful_choose(connection);
@@ -146,7 +147,9 @@ ngx_http_brimful_log_ends(ngx_http_request_t *r)
     if (ngx_http_brimful_seldom(request->figures.cpu_sampled != 0)) {
         ngx_http_brimful_log_cpu(request, now);
     }
-    if (ngx_http_brimful_seldom(r->upstream_states != NULL) && request->counted && !(request->figures.has & BRIMFUL_HAS(BRIMFUL_UPSTREAM))) {
+    if (ngx_http_brimful_seldom(r->upstream_states != NULL) && request->counted
+        && !(request->figures.has & BRIMFUL_HAS(BRIMFUL_UPSTREAM)))
+    {
         ngx_http_brimful_estimate_upstream(request, r);
     }
     brimful_record_times(ngx_http_brimful.slot, ngx_http_brimful.class_index, &request->figures);

@@ -1,24 +1,23 @@
 /*
- * brimful's Server Module for nginx: what a request costs in a worker, phase by phase (../recorder.h), in shared
- * memory.
+ * brimful's Server Module for nginx: what a request costs in a worker, by phase (../recorder.h), in shared memory.
  *
  * Where the phases begin and end:
  *
- *   HEAD      first to last receipt before the head is complete: c->recv of each client's connection is wrapped. Of a
- *             pipelined request from the end of the one before. Waiting for a request's body is added.
+ *   HEAD      first to last receipt before the head is complete: c->recv of each client's connection is wrapped. A
+ *             pipelined request begins at the end of the one before. Waiting for a request's body is added.
  *   PARSE     from that last receipt to the POST_READ phase.
  *   PROCESS   from there to the first handler of the LOG phase, without the next two.
- *   UPSTREAM  from the choice of a peer to its release: u->peer.get and u->peer.free are wrapped. Where a variable says
- *             which upstream it is, and no `upstream` block has that name, what nginx says, in whole milliseconds.
- *   SEND      from when the kernel takes no more to the next attempt to send: c->send_chain is wrapped.
+ *   UPSTREAM  from the choice of a peer to its release: u->peer.get and u->peer.free are wrapped. If a variable names
+ *             the upstream, and no `upstream` block has that name, nginx's own figure is used, in whole milliseconds.
+ *   SEND      from when the kernel accepts no more data to the next attempt to send: c->send_chain is wrapped.
  *   LOG       between the first and the last handler of the LOG phase.
  *
- * Where nginx waits for the client and for a peer at once, it is the client's time. With HTTP/2, requests share a
- * connection: HEAD is 0, PARSE begins when the connection last had something else to do, SEND includes waiting for
- * other streams, and waiting for a body is part of PROCESS.
+ * If nginx waits for the client and for a peer at once, the time is the client's. With HTTP/2, requests share a
+ * connection: HEAD is 0, PARSE begins when the connection last had other work, SEND includes waiting for other streams,
+ * and waiting for a body is part of PROCESS.
  *
- * A request is counted in the LOG phase, if it is a main request: once, like its line in the access log. What was not
- * parsed, and so never came to POST_READ, has only HEAD, PARSE and LOG. Requests by HTTP/3 are not recorded.
+ * A main request is counted once, in the LOG phase, like its line in the access log. A request that was not parsed
+ * never reaches POST_READ, and has only HEAD, PARSE and LOG. Requests by HTTP/3 are not recorded.
  *
  * CPU time of a request is that of its worker between the same points, unless a hook of another request ran in
  * between.
@@ -146,7 +145,7 @@ ngx_http_brimful_set_class(ngx_conf_t *cf, ngx_command_t *command, void *data)
     return NGX_CONF_OK;
 }
 
-/* Puts our handlers into the phases, and before those of all upstreams. */
+/* Adds our handlers to the phases, and wraps those of all upstreams. */
 static ngx_int_t
 ngx_http_brimful_configured(ngx_conf_t *cf)
 {
@@ -168,7 +167,7 @@ ngx_http_brimful_configured(ngx_conf_t *cf)
     }
     *handler = ngx_http_brimful_post_read;
 
-    /* Those of the LOG phase run from first to last; those of any other from last to first. */
+    /* Handlers of the LOG phase run from first to last, those of other phases from last to first. */
     if (ngx_array_push_n(log, 2) == NULL) {
         return NGX_ERROR;
     }
@@ -213,7 +212,7 @@ ngx_http_brimful_claim_slot(ngx_log_t *log)
     }
 }
 
-/* Before the workers are forked: maps the file, and stands before nginx's own handler at all listening sockets. */
+/* Before the workers are forked: maps the file, and replaces nginx's handler at all listening sockets. */
 static ngx_int_t
 ngx_http_brimful_init_module(ngx_cycle_t *cycle)
 {
@@ -228,7 +227,7 @@ ngx_http_brimful_init_module(ngx_cycle_t *cycle)
         return NGX_OK;
     }
     if (slot != NULL) {
-        /* One process that does everything, and has connections that know of the old memory. */
+        /* A single process serves all connections, some of which still use the old memory. */
         brimful_release(slot);
         ngx_http_brimful.slot = NULL;
         ngx_memzero(&ngx_http_brimful.memory, sizeof(ngx_http_brimful.memory));
@@ -267,7 +266,7 @@ ngx_http_brimful_init_process(ngx_cycle_t *cycle)
     {
         return NGX_OK;
     }
-    /* Untouched pages, of connections that never come, cost nothing this way. */
+    /* With mmap, the pages of unused connections cost nothing. */
     ngx_http_brimful.beside = mmap(NULL, cycle->connection_n * NGX_HTTP_BRIMFUL_STRIDE, PROT_READ | PROT_WRITE,
                                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (ngx_http_brimful.beside == MAP_FAILED) {
@@ -279,7 +278,7 @@ ngx_http_brimful_init_process(ngx_cycle_t *cycle)
     ngx_http_brimful.chance.gap = brimful_now() ^ ((uint64_t) ngx_pid << 32);
     ngx_http_brimful_claim_slot(cycle->log);
 
-    /* Whoever mapped the file may have been the parent of the master, before it became a daemon. */
+    /* The process that mapped the file may have been the master's parent, before it became a daemon. */
     __atomic_store_n(&ngx_http_brimful.memory.header->master_pid,
                      (uint32_t) (ngx_process == NGX_PROCESS_WORKER ? getppid() : ngx_pid), __ATOMIC_RELAXED);
     return NGX_OK;

@@ -1,12 +1,12 @@
 /*
- * A request until it is answered: room for what is known of it, and the POST_READ phase.
+ * A request until it is answered: its record, and the POST_READ phase.
  */
 #ifndef NGX_HTTP_BRIMFUL_REQUEST_H
 #define NGX_HTTP_BRIMFUL_REQUEST_H
 
 #include "connection.h"
 
-/* A stream's request is gone: normally it has been logged before. */
+/* A stream's request is destroyed. Normally it has been logged before. */
 static void
 ngx_http_brimful_stream_gone(void *data)
 {
@@ -48,8 +48,8 @@ ngx_http_brimful_stream_room(ngx_http_brimful_connection_t *connection, ngx_http
 
 #endif
 
-/* What is known of a main request, which came by this connection; NULL if it is not to be recorded. Contexts of modules
- * would not do: an internal redirect clears them. */
+/* The record of a main request on this connection; NULL if it is not recorded. Module contexts cannot be used, because
+ * an internal redirect clears them. */
 static ngx_http_brimful_request_t *
 ngx_http_brimful_find(ngx_http_request_t *r, ngx_http_brimful_connection_t *connection)
 {
@@ -61,7 +61,7 @@ ngx_http_brimful_find(ngx_http_request_t *r, ngx_http_brimful_connection_t *conn
     return connection != NULL && connection->active ? &connection->request : NULL;
 }
 
-/* Room for a request that begins, whatever is in it; NULL if there is none. */
+/* An uninitialized record for a request that begins; NULL if there is no memory. */
 static ngx_http_brimful_request_t *
 ngx_http_brimful_room(ngx_http_brimful_connection_t *connection, ngx_http_request_t *r)
 {
@@ -74,8 +74,8 @@ ngx_http_brimful_room(ngx_http_brimful_connection_t *connection, ngx_http_reques
     return &connection->request;
 }
 
-/* A request of which nothing is known but what it has whatever becomes of it. Word by word: clearing it at once would
- * be a call, and takes longer. */
+/* Initializes a record. `has` are the phases that it has in any case. It is cleared word by word, because clearing it
+ * at once would be a slower call. */
 static void
 ngx_http_brimful_clear(ngx_http_brimful_request_t *request, uint64_t now, uint32_t has)
 {
@@ -96,7 +96,7 @@ ngx_http_brimful_clear(ngx_http_brimful_request_t *request, uint64_t now, uint32
     request->figures.resumed = 0;
 }
 
-/* Begins to measure CPU time, if this request is one of those, or none has been chosen so far. */
+/* Begins to measure CPU time if this request is sampled, or if that has not been decided yet. */
 static BRIMFUL_APART void
 ngx_http_brimful_sample(ngx_http_brimful_request_t *request, ngx_http_brimful_connection_t *connection,
                         uint64_t now)
@@ -119,7 +119,7 @@ ngx_http_brimful_sample(ngx_http_brimful_request_t *request, ngx_http_brimful_co
     request->figures.cpu_ns[BRIMFUL_CPU_PROCESS] = 0;
 }
 
-/* HEAD and PARSE of a request whose first byte was seen. */
+/* Sets HEAD and PARSE of a request whose first byte was seen. */
 static void
 ngx_http_brimful_head(ngx_http_brimful_request_t *request, const ngx_http_brimful_connection_t *connection,
                       uint64_t now)
@@ -144,7 +144,7 @@ ngx_http_brimful_post_read(ngx_http_request_t *r)
         return NGX_DECLINED;
     }
     if (connection->number != c->number) {
-        ngx_http_brimful_forget(connection, c); /* accepted before there was anything to record with */
+        ngx_http_brimful_forget(connection, c); /* accepted before this worker had a slot */
     }
     if (!brimful_is_on(&ngx_http_brimful.memory)) {
         connection->first_ns = 0;
@@ -174,8 +174,8 @@ ngx_http_brimful_post_read(ngx_http_request_t *r)
     return NGX_DECLINED;
 }
 
-/* A request that was never parsed. If its head never was complete, because the client was too slow or went away, all
- * of the time was the client's. */
+/* The record of a request that was never parsed. If its head was never complete, because the client was too slow or
+ * disconnected, all of the time was the client's. */
 static BRIMFUL_APART ngx_http_brimful_request_t *
 ngx_http_brimful_unparsed(ngx_http_brimful_connection_t *connection, ngx_http_request_t *r)
 {

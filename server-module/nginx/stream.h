@@ -1,5 +1,5 @@
 /*
- * Streams of HTTP/2, which have a send_chain of their own.
+ * HTTP/2 streams, which have a send_chain of their own.
  */
 #ifndef NGX_HTTP_BRIMFUL_STREAM_H
 #define NGX_HTTP_BRIMFUL_STREAM_H
@@ -30,7 +30,7 @@ ngx_http_brimful_stream_send_chain(ngx_connection_t *fc, ngx_chain_t *in, off_t 
 
 #endif
 
-/* The first moment at which a stream's own send_chain is there. */
+/* This is the first moment at which a stream has its own send_chain. */
 static ngx_int_t
 ngx_http_brimful_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
 {

@@ -1,5 +1,5 @@
 /*
- * Servers behind this one: u->peer.get and u->peer.free of each request to an upstream are wrapped.
+ * Servers behind this one: u->peer.get and u->peer.free of each upstream request are wrapped.
  */
 #ifndef NGX_HTTP_BRIMFUL_UPSTREAM_H
 #define NGX_HTTP_BRIMFUL_UPSTREAM_H
@@ -12,7 +12,7 @@ typedef struct {
     ngx_http_upstream_init_peer_pt init;
 } ngx_http_brimful_upstream_t;
 
-/* A balancer that is wrapped, of one request to an upstream. */
+/* A wrapped balancer of one upstream request. */
 typedef struct {
     ngx_http_brimful_request_t *request;
     unsigned has_peer:1;
@@ -87,7 +87,7 @@ ngx_http_brimful_save_session(ngx_peer_connection_t *pc, void *data)
 
 #endif
 
-/* Stands before the `peer.init` of each upstream. */
+/* Replaces the `peer.init` of each upstream, and calls it. */
 static ngx_int_t
 ngx_http_brimful_init_peer(ngx_http_request_t *r, ngx_http_upstream_srv_conf_t *upstream)
 {

@@ -138,7 +138,7 @@ class Apache:
         return client
 
     def send(self, *parts, pause=0.0):
-        """Sends these, with pauses after each, and reads to the end."""
+        """Sends these parts, with a pause after each, and reads to the end."""
         with self.connect() as client:
             for part in parts:
                 client.sendall(part)
@@ -204,7 +204,7 @@ def keep_alive(apache):
 
 
 class Cases:
-    """What the recorder says after some requests, less what it said before them."""
+    """The growth of the recorder's figures by some requests."""
 
     def __init__(self, apache):
         self.apache, self.failed = apache, 0
@@ -228,7 +228,7 @@ class Cases:
         self.expect(f"{name}: as many lines", len(logged) == requests, logged)
         logged_s = sum(int(line.split()[2]) for line in logged) / 1e6
         answered_s = sum(seen[phase] for phase in ("parse", "process", "upstream", "send"))
-        # %D begins with the first line of a head, so it has some of HEAD.
+        # %D begins with the first line of a head, so it includes part of HEAD.
         holds = answered_s <= logged_s + 0.005 * requests and logged_s <= answered_s + seen["head"] + 0.005 * requests
         self.expect(f"{name}: the phases are what %D says", holds, (seen, logged_s))
         for phase, (least, most) in bounds.items():
@@ -267,7 +267,7 @@ def try_cases(apache, mpm):
     cases.run("subrequests", lambda: send(get("/page.shtml", CLOSE)), 1, bytes=(1010, 1010))
     cases.run("a slow reader", lambda: read_slowly(apache), 1, send=some, process=(0, 0.2), bytes=(8e6, 8e6),
               measured=(1, 1), resumed=(0, 0))
-    # What the kernel sends from a file, the event MPM sends without a worker that waits.
+    # The event MPM sends files from the kernel without a waiting worker.
     cases.run("a slow reader of a file", lambda: read_slowly(apache, "/sent/large"), 1, send=some, process=(0, 0.2),
               bytes=(8e6, 8e6), resumed=(1, 8e6) if mpm == "event" else (0, 0))
     cases.run("broken off", lambda: break_off(apache), 1, aborted=(1, 1), send=(0.2, 5), process=(0, 0.2))
@@ -293,7 +293,7 @@ def half_a_head(apache):
 
 
 def client(apache, until):
-    """Calls, in connections of several requests, whatever becomes of them."""
+    """Sends calls, several on each connection, and ignores errors."""
     while time.monotonic() < until:
         try:
             with apache.connect() as one:
@@ -304,7 +304,7 @@ def client(apache, until):
 
 
 def try_restarts(apache, cases):
-    """Graceful restarts and killed children under load: the counts stay those of the access log."""
+    """Graceful restarts and killed children under load: the counts match the access log."""
     until = time.monotonic() + 6
     clients = [threading.Thread(target=client, args=(apache, until)) for _ in range(8)]
     for one in clients:
@@ -321,7 +321,7 @@ def try_restarts(apache, cases):
         one.join()
     time.sleep(5)
     read, lines = apache.read(), len(apache.lines())
-    # A thread that is killed in the microsecond between the line and the count has one too few.
+    # A thread that is killed in the microsecond between the line and the count misses one.
     cases.expect("as many requests as lines", 0 <= lines - read["requests"] <= 2 * 8, (read["requests"], lines))
     cases.expect("no worker was without a slot", read["lost"] == 0, read["lost"])
     print(f"  {read['requests']} requests, {lines} lines after restarts and killed children")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints what stands in the recorder's memory, summed over its slots, as JSON: dump.py FILE. A tool for tests."""
+"""Prints the recorder's memory, summed over its slots, as JSON: dump.py FILE. A tool for tests."""
 import json
 import struct
 import sys
@@ -20,7 +20,7 @@ def text(data):
 
 
 def percentile(buckets, share):
-    """The middle of the bucket that holds it, in µs."""
+    """The middle of the percentile's bucket, in µs."""
     total, seen = sum(buckets), 0
     for bucket, count in enumerate(buckets):
         seen += count
@@ -39,7 +39,7 @@ def added(first, second):
 
 
 def add_pending(sums, what, size, times):
-    """A request that is in no sums yet, as the recorder will add it."""
+    """Adds a pending request as the recorder will."""
     first = sums["first"]
     first[:4] = added(first, (1, size, what >> 8 & 1, what >> 9 & 1))
     first[22] += what >> 32

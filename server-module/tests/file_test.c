@@ -25,7 +25,8 @@ static void foreign_files_are_refused_or_replaced(void)
     write_file(settings.path, "garbage", 7);
     CHECK(brimful_map(&memory, &settings, why) == 0);
     CHECK(stat(settings.path, &about) == 0 && (size_t) about.st_size == memory.size && (about.st_mode & 0777) == 0644);
-    CHECK(about.st_blocks * 512 >= about.st_size); /* all of it is there, whatever becomes of the file system */
+    CHECK(about.st_blocks * 512 >= about.st_size); /* all of its space is allocated, even if the file system fills up
+                                                    * later */
     brimful_unmap(&memory);
 
     header.header_size = (uint32_t) brimful_header_size();
@@ -61,7 +62,7 @@ static void another_owner_is_refused(void)
 
     write_file(settings.path, "", 0);
     if (geteuid() != 0) {
-        return; /* only root can make a file of another */
+        return; /* only root can create another user's file */
     }
     CHECK(chown(settings.path, 65534, 65534) == 0);
     CHECK(brimful_map(&memory, &settings, why) == -1 && strstr(why, "another user") != NULL);
@@ -141,7 +142,7 @@ static void what_others_planted_in_a_sticky_directory_is_replaced(void)
     }
     write_file(path, "root's", 6);
     CHECK(status_of_another_user("./planted", 0) == 0 && status_of_another_user("./free", 1) == 0);
-    write_file(path_of("sticky/free.new"), "root's", 6); /* where it would make its file */
+    write_file(path_of("sticky/free.new"), "root's", 6); /* where it would create its file */
     CHECK(status_of_another_user("./free", 1) == 0);
 }
 

@@ -70,7 +70,7 @@ class Behind(http.server.BaseHTTPRequestHandler):
             self.end_headers()
             self.wfile.write(b"x" * 2000)
         except OSError:
-            pass  # nginx's client has given up, and nginx with it
+            pass  # nginx's client has disconnected, so nginx has too
 
     do_POST = do_GET
 
@@ -216,7 +216,7 @@ CASES = [
 ]
 
 
-# Of others it is known exactly how many there are.
+# For the others the exact number is known.
 AT_LEAST = (*dump.PHASES, "resumed")
 
 
@@ -250,7 +250,7 @@ def run_case(nginx, name, send, requests, wanted):
 
 
 def run_load(nginx):
-    """Clients that never stop, reloads, and 4 workers that are killed: no request is lost or counted twice."""
+    """Continuous clients, reloads, and 4 killed workers: no request is lost or counted twice."""
     stop = threading.Event()
 
     def client():
@@ -279,7 +279,7 @@ def run_load(nginx):
     time.sleep(1)
     after = dump.read(nginx.memory)
     counted, logged = after["requests"] - before, len(nginx.lines()) - lines
-    # A request is counted just before its line is written: a worker may be killed in between, though it seldom is.
+    # A request is counted just before its line is written; rarely, a worker is killed in between.
     fine = 0 <= counted - logged <= 4 and logged > 100
     problems = [] if fine else [f"{counted} requests and {logged} lines"]
     return problems + (["a worker found no slot"] if after["lost"] else [])

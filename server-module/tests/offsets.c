@@ -1,6 +1,6 @@
 /*
- * Prints the layout of the recorder's memory, one line each, for the test that compares it with what the reader
- * believes:
+ * Prints the layout of the recorder's memory, one entry per line, for the test that compares it with the reader's
+ * layout:
  *
  *   struct.field OFFSET SIZE     each field; of an array all of it
  *   struct - SIZE                each struct, as sizeof

@@ -1,13 +1,13 @@
 /*
- * Makes a file of known content, for tests of a reader: record FILE. The server is "test/1.0", the classes are
- * "small" (to 4999 bytes), "images" (by URL) and "other", there are 4 slots, of which 2 were used, and of them 1 is
- * still owned, by this program. It prints nothing and leaves the file behind.
+ * Creates a file with known contents, for tests of a reader: record FILE. The server is "test/1.0"; the classes are
+ * "small" (up to 4999 bytes), "images" (by URL) and "other". There are 4 slots: 2 were used, and one of these is still
+ * owned, by this program. It prints nothing and leaves the file.
  *
  *   slot 0, released: 1000 requests of class small, with 100 + i bytes; HEAD i µs, PARSE 10 µs, PROCESS 1000 + i µs,
- *                     SEND 0, LOG 2 µs, taken up again i % 3 times, for i from 0 to 999; no UPSTREAM; every tenth
+ *                     SEND 0, LOG 2 µs, resumed i % 3 times, for i from 0 to 999; no UPSTREAM; every tenth
  *                     with CPU time 5 + 20 + 2 µs, of
  *                     which 9 µs in user mode; i = 7 failed with 503, i = 8 was aborted, i = 9 was mixed
- *   slot 1, owned:    10 requests of class images with 10000 bytes, UPSTREAM 5 ms, PROCESS 1 ms; nothing else is known;
+ *   slot 1, owned:    10 requests of class images with 10000 bytes, UPSTREAM 5 ms, PROCESS 1 ms; no other phases;
  *                     1 of class other, of 5000 bytes; 3 connections, 2 requests in progress, busy since 1 second ago
  */
 #include "../recorder.h"

@@ -1,6 +1,6 @@
 /*
- * Tests of the recorder: prints what fails, and how many checks there were. Wants a directory to write to:
- * recorder_test DIR. To be compiled with -pthread.
+ * Tests of the recorder. Prints failures and the number of checks. The argument is a directory to write to:
+ * recorder_test DIR. Must be compiled with -pthread.
  */
 #include <pthread.h>
 #include <sys/wait.h>
@@ -132,7 +132,7 @@ static void what_is_recorded_adds_up(void)
     CHECK(class_->buckets[BRIMFUL_PARSE][brimful_bucket(2000)] == 1);
     CHECK(class_->buckets[BRIMFUL_UPSTREAM][0] == 0 && slot->classes[5].sums[0].requests == 0);
     CHECK((char *) (class_ + 1) <= (char *) memory.header + memory.size);
-    /* 3.61 square microseconds each: a reader has said 3 of each so far, and never hears of less. */
+    /* 3.61 square microseconds each: a reader has counted 3 of each so far, and must never see the sum decrease */
     request.time_ns[BRIMFUL_LOG] = 1900;
     for (i = 0; i < 3; i++) {
         brimful_record(slot, 4, &request);
@@ -155,7 +155,7 @@ static void what_is_recorded_adds_up(void)
     CHECK(!brimful_is_on(&memory));
 }
 
-/* A worker that is killed while it folds has written to sums that are not current, and to buckets: as here. */
+/* Writes to the sums that are not current, and to buckets, like a worker that is killed while it folds. */
 static void what_was_folded_by_half_is_folded_once(void)
 {
     struct brimful_settings settings = settings_for("half");
@@ -186,7 +186,7 @@ static void what_was_folded_by_half_is_folded_once(void)
     }
     CHECK(request.bytes == 3 * BRIMFUL_PENDING + 5 && slot->recorded == request.bytes);
 
-    /* A class that there is not, and counts that cannot be: nothing is written beyond the slot. */
+    /* An unknown class and impossible counts: nothing is written beyond the slot. */
     brimful_count(slot, 0, &request);
     slot->pending[(slot->recorded - 1) % BRIMFUL_PENDING].what = 200;
     slot->recorded = UINT64_MAX - 3;
@@ -208,7 +208,7 @@ static void a_reload_goes_on_with_the_same_file(void)
     brimful_add(&slot->connections, 5);
     memory.header->enabled = 0;
     settings.server = "test/2.0";
-    settings.slots = 2; /* fewer will do */
+    settings.slots = 2; /* fewer slots fit */
     settings.cpu_one_in = 9;
     CHECK(brimful_map(&again, &settings, why) == 0 && again.slots == 3 && again.header->enabled == 0);
     CHECK(strcmp(memory.header->server, "test/2.0") == 0 && memory.header->cpu_one_in == 9);
@@ -217,7 +217,7 @@ static void a_reload_goes_on_with_the_same_file(void)
     CHECK(slot != NULL && slot->connections == 5 && slot->owners == 2);
     brimful_unmap(&again);
 
-    settings.slots = 4; /* more will not, so there is a new one, and the old one stays as it is */
+    settings.slots = 4; /* more slots do not fit, so there is a new file, and the old one is unchanged */
     CHECK(brimful_map(&again, &settings, why) == 0 && again.slots == 4 && again.header->enabled == 1);
     CHECK(memory.header->magic == BRIMFUL_MAGIC && memory.header->enabled == 0);
     brimful_unmap(&again);
@@ -241,7 +241,7 @@ static void counts_of_slots_are_bounded(void)
     CHECK(brimful_slot_count(&settings, 1) == 1);
 }
 
-/* Claims a slot in a process that then dies without a word. */
+/* Claims a slot in a process that then dies without releasing it. */
 static pid_t claim_and_die(struct brimful_memory *memory)
 {
     pid_t child = fork();
@@ -290,7 +290,7 @@ static void slots_of_the_dead_are_taken_over(void)
 
 static struct brimful_memory shared;
 
-/* Claims a slot, records 20,000 requests, and gives it back. */
+/* Claims a slot, records 20,000 requests, and releases it. */
 static void *work(void *unused)
 {
     struct brimful_request request = {.has = BRIMFUL_HAS(BRIMFUL_PARSE), .bytes = 3, .status = 200};
@@ -338,7 +338,7 @@ static void threads_have_slots_of_their_own(void)
         CHECK(pthread_create(&threads[i], NULL, work, NULL) == 0);
     }
     for (i = 0; i < 1000; i++) {
-        now = requests_of(&shared); /* as a reader would, while they write */
+        now = requests_of(&shared); /* like a reader, while the threads write */
         CHECK(now >= seen);
         seen = now;
     }
@@ -360,7 +360,7 @@ static void time_is_that_of_the_kernel(void)
             before = brimful_read_clock(CLOCK_MONOTONIC);
             now = brimful_now();
             after = brimful_read_clock(CLOCK_MONOTONIC);
-            /* Ticks are read a little before or after their place, and the length of one is known to some 10^-6. */
+            /* Ticks are read slightly early or late, and the length of a tick is known to about 10^-6. */
             if (now + 10000 < before || now > after + 10000 || now < last) {
                 CHECK(now == 0);
                 return;
@@ -372,7 +372,7 @@ static void time_is_that_of_the_kernel(void)
     brimful_has_ticks = has_ticks;
 }
 
-/* How often the time was not what the kernel says, to 10 us. */
+/* How often the time differed from the kernel's by more than 10 us. */
 static void *tell_time(void *unused)
 {
     uint64_t begin = brimful_read_clock(CLOCK_MONOTONIC), before, now, after;
@@ -424,7 +424,7 @@ static void samples_are_of_one_in_so_many(void)
     for (i = 0; i < 16; i++) {
         CHECK(of_phase[i] > 500 && of_phase[i] < 750); /* whatever the period of a workload */
     }
-    /* A busy worker, of four: one request in 10 us, for 10 s. */
+    /* One of four busy workers: one request every 10 us, for 10 s. */
     often.workers_most = 4;
     for (i = 0, sampled = 0; i < 1000000; i++) {
         now += 10000;

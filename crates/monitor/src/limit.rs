@@ -234,7 +234,7 @@ mod tests {
 
         let without = group("other/web", &[("cgroup.subtree_control", "memory\n")]);
         let error = parent_for(&moved(&[&without])).unwrap_err().to_string();
-        assert!(error.contains("other/web hands the CPU controller on: echo +cpu"), "{error}");
+        assert!(error.contains("other/web delegates the CPU controller: echo +cpu"), "{error}");
         assert!(parent_for(&moved(&[])).is_err());
 
         let quota = [("cpu.cfs_quota_us", "-1\n"), ("cpu.cfs_period_us", "100000\n")];

@@ -194,7 +194,7 @@ impl Program {
     }
 }
 
-// --- Errors ---------------------------------------------------------------------------------------------------------
+// --- Errors ----------------------------------------------------------------------------------------------------------
 
 thread_local! {
     /// libbpf's messages while this thread loaded a program. libbpf calls back on the thread that called it.

@@ -153,7 +153,7 @@ fn parse_all(mut from: impl Read, buffer: &mut [u8], into: &mut Vec<TaskRecord>)
     }
 }
 
-// --- The record: `struct record` in `bpf/task.h` --- ------------------------------------------------------------------
+// --- The record: `struct record` in `bpf/task.h` --- -----------------------------------------------------------------
 
 const RECORD_BYTES: usize = 4 * 4 + 16 + 8 * (1 + 5 + 1 + 2 + 5 + 3);
 const LEADER: u32 = 1 << 0;

@@ -129,7 +129,7 @@ mod tests {
         assert!((0..73).all(|_| pace.count(late).is_ok()));
         let mut pace = Pace::new(requested, start);
         let refused = (0..100).find_map(|k| pace.count(start + Nanos(k * second.0 / 10)).err()).unwrap();
-        let words = "the watching side sends more than was requested: ";
+        let words = "the watching side sends more samples than requested: ";
         assert!(refused.0.starts_with(words) && refused.0.contains(" were due. "), "{}", refused.0);
         let mut pace = Pace::new(requested, start);
         assert!((0..10_000).all(|k| pace.count(start + Nanos(k * second.0)).is_ok()));

@@ -128,9 +128,9 @@ mod tests {
         }
         let ClockOffset { offset_s, uncertainty_s } = clock.offset();
         assert!((offset_s - 3600.09).abs() < 1e-3 && (uncertainty_s - 0.09).abs() < 1e-3, "{offset_s} {uncertainty_s}");
-        assert!(clock.source().contains("drifted by 180 ms") && clock.source().contains("sure to 90 ms only"));
+        assert!(clock.source().contains("drifted by 180 ms") && clock.source().contains("uncertainty of 90 ms"));
         let clock = Clock::new(exchange(0, gain, 1000, 1000), None);
-        assert!(clock.source().contains("not known"));
+        assert!(clock.source().contains("is unknown"));
     }
 
     proptest! {

@@ -1,5 +1,5 @@
-//! Connections by state, by each source, against what the test has made of them. Network namespaces keep others'
-//! connections away; making one takes root.
+//! Connections by state from each source, compared with those that the test has made. Network namespaces exclude other
+//! connections; creating one takes root.
 
 use super::listeners::become_nobody;
 use super::netns::Namespace;
@@ -18,7 +18,7 @@ use std::time::Instant;
 
 type Counts = BTreeMap<State, u64>;
 
-/// A listening socket, and connections of which each state has another number.
+/// A listening socket, and connections with a different number in each state.
 struct Crowd {
     address: SocketAddr,
     listener: TcpListener,
@@ -50,7 +50,7 @@ impl Crowd {
             drop(server);
             assert_eq!(client.read(&mut [0]).unwrap(), 0); // and now the client closes, too
         }
-        // The last segment of the handshake is put off until data come, which do not.
+        // With this option the last segment of the handshake is ignored until data arrive, and none do.
         defer_accept(&crowd.listener, 60);
         crowd.others.extend((0..6).map(|_| TcpStream::connect(address).unwrap()));
         crowd
@@ -65,7 +65,7 @@ impl Crowd {
         some.into_iter().chain([SynSent, FinWait1, LastAck, Closing].map(|state| (state, 0))).collect()
     }
 
-    /// Nothing that is sent from now on arrives.
+    /// Drops all packets from now on.
     fn cut_off(&mut self, namespace: &Namespace) {
         let cut = || Command::new("ip").args(["link", "set", "lo", "down"]).status().unwrap();
         assert!(namespace.inside(cut).success());
@@ -80,14 +80,14 @@ impl Crowd {
     }
 }
 
-/// What gauges can tell of it.
+/// The states that gauges count.
 fn gauged(mut truth: Counts) -> Counts {
     truth.retain(|state, _| ![SynSent, SynReceived, TimeWait].contains(state));
     *truth.get_mut(&FinWait2).unwrap() -= 3;
     truth
 }
 
-/// Lets a connection wait until data have come, as Apache does.
+/// Delays accepting a connection until data have arrived, as Apache does.
 pub fn defer_accept(listener: impl AsFd, seconds: libc::c_int) {
     let size = size_of_val(&seconds) as libc::socklen_t;
     let (level, name) = (libc::IPPROTO_TCP, libc::TCP_DEFER_ACCEPT);
@@ -97,7 +97,7 @@ pub fn defer_accept(listener: impl AsFd, seconds: libc::c_int) {
     assert_eq!(done, 0);
 }
 
-/// Whatever this thread opens from now on, it is no netlink socket: a sandbox like those of containers.
+/// Makes this thread unable to open netlink sockets, like the sandboxes of containers.
 fn refuse_netlink() {
     let op = |code, k, jt, jf| libc::sock_filter { code, jt, jf, k };
     let (load, equal, give) = (0x20, 0x15, 0x06);
@@ -118,7 +118,7 @@ fn refuse_netlink() {
     assert_eq!(done, 0);
 }
 
-/// Of the namespace, or of the calling thread's.
+/// Connections of the namespace, or of the calling thread's.
 fn sampler(namespace: Option<&Namespace>, ports: &[u16], ebpf: bool) -> Sampler {
     let netns = namespace.map_or(NetNamespace::Own, |namespace| NetNamespace::File(namespace.path()));
     let config = MonitorConfig { ports: ports.to_vec(), netns, ebpf, ..MonitorConfig::default() };
@@ -133,7 +133,7 @@ fn counts(sampler: &mut Sampler) -> Option<Counts> {
     ports(sampler).remove(0).connections
 }
 
-/// What one end sends the other hears a little later.
+/// Waits, because the other end receives data a little later.
 #[track_caller]
 fn settle(expected: &Counts, mut found: impl FnMut() -> Option<Counts>) {
     let begun = Instant::now();
@@ -154,7 +154,7 @@ fn all_sources_tell_the_truth_as_far_as_they_can_tell() {
         let mut crowd = namespace.inside(|| Crowd::new(address.parse().unwrap()));
         let mut on_a_count = sampler(Some(&namespace), &[8080], true);
         let mut check = |truth: &Counts| {
-            // Each count by a sampler of its own, so that none has to rest.
+            // Each count uses a new sampler, so that no pause applies.
             settle(truth, || counts(&mut sampler(Some(&namespace), &[8080], false)));
             let by_tables = || {
                 refuse_netlink();
@@ -238,7 +238,7 @@ fn gauges_end_up_exact_even_if_they_are_attached_amid_arrivals() {
         done.store(true, Ordering::Relaxed);
         let open = churning.join().unwrap();
         let truth = open.len() as u64;
-        // On a busy machine what was closed last is on its way for a while.
+        // On a busy machine the last FIN may arrive a little later.
         wait_for("what was closed to be so", || {
             let established = counts(&mut sampler(Some(&namespace), &[8080], false)).unwrap()[&Established];
             (established == truth).then_some(())

@@ -1,4 +1,4 @@
-//! Listening sockets, and whose they are.
+//! Listening sockets and their owners.
 
 use super::netns::Namespace;
 use super::{begin_connect, drops_of, listener, listener_of, open_socket, wait_for};
@@ -32,7 +32,7 @@ fn a_full_accept_queue_and_its_drops_are_seen() {
     let (empty, drops) = settled(&mut sampler, |_, _| true);
     assert_eq!((empty.accept_queue, empty.backlog, drops), (0, 8, 0));
 
-    // Linux lets one more wait than the backlog says.
+    // Linux admits one more than the backlog.
     let connections: Vec<OwnedFd> = (0..9).map(|_| begin_connect(address)).collect();
     let (full, drops) = settled(&mut sampler, |listener, _| listener.accept_queue == 9);
     assert_eq!((full.accept_queue, full.backlog, drops), (9, 8, 0));
@@ -145,7 +145,7 @@ fn a_port_that_is_not_listened_on_has_no_owner() {
     assert!(error.contains("nothing listens there") && error.contains("--process"), "{error}");
 }
 
-/// Both threads look for the owner as another user; to one of them /proc hides what is not its own.
+/// Two threads look for the owner as another user; for one of them /proc hides other users' processes.
 #[test]
 fn an_owner_that_this_user_may_not_see_is_said_to_be_so_and_how_to_see_it() {
     let (fd, address) = listener(8);
@@ -153,7 +153,7 @@ fn an_owner_that_this_user_may_not_see_is_said_to_be_so_and_how_to_see_it() {
     let error_as_nobody = |hidden: bool| {
         let look = move || {
             if hidden {
-                // SAFETY: gives this thread, which opens nothing by relative paths, mounts of its own.
+                // SAFETY: gives this thread, which opens no relative paths, a mount namespace of its own.
                 unsafe { unshare_unsafe(UnshareFlags::NEWNS) }.expect("needs root");
                 for mount in ["mount --make-rprivate /", "mount -t proc -o hidepid=2 proc /proc"] {
                     let mut words = mount.split(' ');
@@ -161,7 +161,7 @@ fn an_owner_that_this_user_may_not_see_is_said_to_be_so_and_how_to_see_it() {
                 }
             }
             become_nobody();
-            // Right after its start the child still is a copy of this process, which may be looked into.
+            // Right after fork the child is still a copy of this process, which may be inspected.
             wait_for("a refusal", || listener_owners(address.port()).err()).to_string()
         };
         std::thread::spawn(look).join().unwrap()
@@ -192,7 +192,7 @@ fn a_server_that_this_user_may_not_look_into_has_no_figures() {
     assert!(source.contains("may look into holds it; run as root"), "{source}");
 }
 
-/// From now on this thread is an unprivileged user.
+/// Makes this thread an unprivileged user.
 pub fn become_nobody() {
     let (uid, gid) = (Uid::from_raw(65_534), Gid::from_raw(65_534));
     let left = set_thread_res_gid(gid, gid, gid).and_then(|()| set_thread_res_uid(uid, uid, uid));

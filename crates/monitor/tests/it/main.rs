@@ -27,10 +27,10 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// A guard against hanging and nothing else: no host is as slow.
+/// A guard against hanging. No host is that slow.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Asks until there is an answer.
+/// Calls `answer` until it returns a value.
 #[track_caller]
 fn wait_for<T>(what: &str, mut answer: impl FnMut() -> Option<T>) -> T {
     let begun = Instant::now();
@@ -43,26 +43,26 @@ fn wait_for<T>(what: &str, mut answer: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// The program `sleep` under another name. It is written by a process of its own: while this one has a program open for
-/// writing, whatever another test starts holds a copy for a moment, and the kernel executes nothing that is being
-/// written.
+/// The program `sleep` under another name. Another process writes it: while this process has an executable open for
+/// writing, children started by other tests inherit the descriptor for a moment, and the kernel refuses to execute a
+/// file that is open for writing.
 fn copy_of_sleep(directory: &Path, name: &str) -> PathBuf {
     let copy = directory.join(name);
     assert!(Command::new("cp").arg("/bin/sleep").arg(&copy).status().unwrap().success());
     copy
 }
 
-/// A shell that does one command per line and answers with what the command prints.
+/// A shell that runs one command per line and returns its output.
 struct Shell {
     child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
 }
 
-/// About 100 ms of CPU in a shell.
+/// A shell command that uses about 100 ms of CPU.
 const BURN: &str = "i=0; while [ $i -lt 150000 ]; do i=$((i+1)); done";
-/// CPU time of the shell that runs it, in nanoseconds, by another path than the monitor's. What a thread reads of
-/// itself is as old as the last tick or the last time that it waited: it is asked in a command of its own.
+/// A shell command that prints the shell's CPU time in nanoseconds, by another source than the monitor's. A thread's
+/// own reading is as old as its last tick or wait, so this must be a separate command.
 const OWN_NS: &str = "read -r ns rest < /proc/self/schedstat; echo $ns";
 
 impl Shell {
@@ -126,19 +126,19 @@ fn listen_at(address: SocketAddr, backlog: i32) -> OwnedFd {
     fd
 }
 
-/// Begins to connect, and does not wait for the outcome.
+/// Starts to connect without waiting for the result.
 fn begin_connect(address: SocketAddr) -> OwnedFd {
     let fd = open_socket(SocketFlags::NONBLOCK);
     let _ = connect(&fd, &address);
     fd
 }
 
-/// The only port's listener.
+/// The listener of the only port.
 fn listener_of(sample: &Sample) -> Option<ListenerSample> {
     sample.groups.connections.as_ref()?.ports[0].listener
 }
 
-/// What was dropped at the only port.
+/// The number of drops at the only port.
 fn drops_of(sample: &Sample) -> u64 {
     sample.groups.connections.as_ref().unwrap().ports[0].drops.unwrap()
 }

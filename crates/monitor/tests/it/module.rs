@@ -1,4 +1,4 @@
-//! The Server Module's file, as the recorder of `server-module/` writes it and as it is read here: both sides are real.
+//! The Server Module's file, written by the real recorder of `server-module/` and read by the real reader.
 
 use brimful_core::Nanos;
 use brimful_core::server::Module;
@@ -41,7 +41,7 @@ impl Server {
         Server::started(Command::new(program).arg(file))
     }
 
-    /// In a mount namespace of its own, where this directory has other files.
+    /// Runs it in a mount namespace of its own, where this directory has other files.
     fn start_elsewhere(directory: &Path, hidden: &Path) -> Server {
         let program = compiled(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/module/server.c"), directory);
         let script = "mount -t tmpfs none \"$1\" && exec \"$0\" \"$1/brimful-made-up\"";
@@ -158,7 +158,7 @@ fn a_server_is_found_by_its_process_and_its_figures_are_those_of_the_stretch() {
     );
     assert!((server_now.workers_busy.unwrap() - 1.0).abs() < 0.2, "it is busy all the time: {server_now:?}");
 
-    // What was removed is still shared by those who have it, and goes with them.
+    // A removed file remains readable while a process maps it.
     std::fs::remove_file(&file).unwrap();
     server.serve(1);
     assert_eq!(servers(&sampler.sample())[0].requests(), 6_001);
@@ -168,13 +168,13 @@ fn a_server_is_found_by_its_process_and_its_figures_are_those_of_the_stretch() {
     assert!(source.starts_with("none: "), "{source}");
 }
 
-/// Of the only server: requests, and whether its other figures are those of as many.
+/// The only server's number of requests, and whether its other figures match it.
 fn consistent(sample: &Sample) -> u64 {
     let [server] = servers(sample) else { panic!("{sample:?}") };
     let small = &server.classes[0];
     let [_, parse, process, _, _, log] = &small.times;
     assert_eq!((small.bytes, server.requests()), (1000 * small.requests, small.requests));
-    // The latest request may be counted and its times not be known yet.
+    // The latest request may be counted although its times are not known yet.
     assert!((small.requests.saturating_sub(1)..=small.requests).contains(&parse.count), "{small:?}");
     assert_eq!((parse.count, process.count), (log.count, log.count));
     assert_eq!((parse.sum_ns, parse.sum_us2, log.sum_ns), (10_000 * parse.count, 100 * parse.count, 2_000 * log.count));
@@ -206,7 +206,7 @@ fn a_worker_that_is_killed_leaves_its_requests_to_the_next() {
     let file = directory.path().join("brimful-made-up");
     let mut counted = 0;
     for _ in 0..4 {
-        // There are four slots, so that some are had by several.
+        // There are only four slots, so some have several owners in turn.
         let mut server = Server::start(directory.path(), &file);
         let modules = vec![file.clone()];
         let mut sampler = Sampler::open(&MonitorConfig { modules, ..MonitorConfig::default() }).unwrap();
@@ -223,7 +223,7 @@ fn a_worker_that_is_killed_leaves_its_requests_to_the_next() {
     }
 }
 
-/// As in a container. Making a mount namespace takes root: without it this fails and says so.
+/// Like a container. Creating a mount namespace takes root: without it this test fails and says so.
 #[test]
 fn a_server_in_a_mount_namespace_of_its_own_is_found() {
     let directory = tempfile::tempdir().unwrap();
@@ -245,7 +245,7 @@ fn a_server_in_a_mount_namespace_of_its_own_is_found() {
     let mut sampler = Sampler::open(&MonitorConfig { processes, ..MonitorConfig::default() }).unwrap();
     assert_eq!(servers(&sampler.sample())[0].requests(), 21);
 
-    // One that sees what this process sees is not among them.
+    // A server in this process's namespace is not included.
     let here = Server::start(directory.path(), &directory.path().join("brimful-here"));
     assert!(servers_in_containers(Path::new("/proc")).iter().all(|found| !found.pids.contains(&here.child.id())));
 }

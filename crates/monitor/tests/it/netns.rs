@@ -1,4 +1,4 @@
-//! Servers in network namespaces of their own. Making one takes root: without it these tests fail and say so.
+//! Servers in network namespaces of their own. Creating one takes root: without it these tests fail and say so.
 
 use super::{Shell, begin_connect, copy_of_sleep, drops_of, listener, listener_of, wait_for};
 use brimful_monitor::{MonitorConfig, NetNamespace, ProcessSelector, Rates, Sample, Sampler, TcpSample, Tracker};
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A network namespace with nothing but a loopback device in it, gone when this is dropped.
+/// A network namespace with only a loopback device. Dropping this removes it.
 pub struct Namespace(String);
 
 impl Namespace {
@@ -27,7 +27,7 @@ impl Namespace {
         PathBuf::from("/run/netns").join(&self.0)
     }
 
-    /// What a thread that is in it does. Its sockets and children stay there.
+    /// Runs `body` in a thread inside the namespace. Its sockets and children stay there.
     pub fn inside<T: Send>(&self, body: impl FnOnce() -> T + Send) -> T {
         std::thread::scope(|scope| {
             let thread = scope.spawn(|| {
@@ -115,7 +115,7 @@ fn a_server_in_another_namespace_is_watched_there() {
     let after = sampler.sample(); // in which the counters, too, know of the last handshake
     let (tcp_before, tcp_after) = (tcp(&before), tcp(&after));
     let grown = |counter: fn(&TcpSample) -> Option<u64>| counter(&tcp_after).unwrap() - counter(&tcp_before).unwrap();
-    // Nobody else is in there, so the figures are exact: three segments for each connection.
+    // No other program uses the namespace, so the figures are exact: three segments for each connection.
     assert_eq!((grown(|tcp| tcp.active_opens), grown(|tcp| tcp.passive_opens)), (5, 5));
     assert_eq!((grown(|tcp| tcp.segments_in), grown(|tcp| tcp.segments_out)), (15, 15));
     assert_eq!((tcp_before.in_use, tcp_after.in_use), (Some(1), Some(11)));
@@ -168,19 +168,19 @@ fn an_overflow_is_seen_by_name_even_when_the_name_is_gone() {
         MonitorConfig { ports: vec![address.port()], netns: namespace.0.parse().unwrap(), ..MonitorConfig::default() };
     assert_eq!(config.netns, NetNamespace::File(namespace.path()));
     let mut sampler = Sampler::open(&config).unwrap();
-    // What is open keeps the namespace alive.
+    // Open descriptors keep the namespace alive.
     let namespace_file = File::open(namespace.path()).unwrap();
     drop(namespace);
 
     let connections: Vec<OwnedFd> = std::thread::scope(|scope| {
         let inside = || {
             move_into_link_name_space(namespace_file.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();
-            // Linux lets one more wait than the backlog says: three are refused.
+            // Linux admits one more than the backlog: three are refused.
             (0..5).map(|_| begin_connect(address)).collect()
         };
         scope.spawn(inside).join().unwrap()
     });
-    // Those refused are tried again after a second, and refused again.
+    // Refused SYNs are retransmitted after a second, and refused again.
     let agreed = |sample: &Sample| {
         let drops = drops_of(sample);
         drops >= 3 && tcp(sample).listen_drops == Some(drops)
@@ -260,7 +260,7 @@ fn without_the_privilege_what_can_be_read_is_read_and_the_rest_says_the_command(
         netns,
         ..MonitorConfig::default()
     };
-    // Privileges are each thread's own.
+    // Privileges belong to each thread.
     let unprivileged = || {
         let mut sets = capabilities(None).unwrap();
         sets.effective.remove(CapabilitySet::SYS_ADMIN);

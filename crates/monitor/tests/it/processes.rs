@@ -1,4 +1,4 @@
-//! The process group against real processes, by each of its sources. eBPF, cgroups and the choice of a pid take root.
+//! The process group with real processes, for each of its sources. eBPF, cgroups and choosing a pid take root.
 
 use crate::{BURN, OWN_NS, PATIENCE, Shell, copy_of_sleep, listener, near, open_socket, wait_for};
 use brimful_core::server::Program;
@@ -16,10 +16,10 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// By eBPF where it is built in, and by /proc alone.
+/// With eBPF if it is built in, and with /proc alone.
 const SOURCES: &[bool] = if cfg!(feature = "ebpf") { &[true, false] } else { &[false] };
 
-/// A process that is killed in the end.
+/// A process that is killed on drop.
 struct Killed(Child);
 
 impl Killed {
@@ -68,7 +68,7 @@ fn between(from: &Sample, to: &Sample) -> Program {
     Rates::between(from, to).process.unwrap().figures.process.remove(0)
 }
 
-/// Samples until the program looks as expected. Searches through /proc rest for a second or two.
+/// Samples until the program has the expected state. Searches through /proc pause for a second or two.
 fn until(sampler: &mut Sampler, expected: impl Fn(&ProgramSample) -> bool) -> ProgramSample {
     let begun = Instant::now();
     loop {
@@ -101,7 +101,7 @@ impl Cgroup {
         fs::write(self.0.join("cgroup.procs"), pid.to_string()).unwrap();
     }
 
-    /// CPU time of all that ever ran in it, in nanoseconds.
+    /// CPU time of all processes that ever ran in it, in nanoseconds.
     fn cpu_ns(&self) -> u64 {
         if let Ok(usage) = fs::read_to_string(self.0.join("cpuacct.usage")) {
             return usage.trim().parse().unwrap();
@@ -146,7 +146,7 @@ fn cpu_time_of_a_grandchild_that_came_and_went_is_counted() {
     let burnt = shell.run(&format!("(x=$(:); {BURN}; {OWN_NS})"));
     shell.run("echo 0"); // by now the shell has waited for its child
     let used = tree.cpu_ns() - before;
-    // To a tick for each of user mode and kernel.
+    // Exact to a tick for user mode and for the kernel.
     assert!(used.abs_diff(burnt) <= 25_000_000, "{used} ns measured, {burnt} ns burnt");
 }
 
@@ -177,7 +177,7 @@ fn workers_that_come_and_go_count_once() {
         let mut last = first.clone();
         std::thread::scope(|scope| {
             let workers = scope.spawn(|| shell.run(&format!("{}echo 1", round.repeat(8))));
-            // While they come and go it is sampled as fast as it goes, and nothing may run backwards.
+            // While processes start and end, samples are taken as fast as possible, and no counter may decrease.
             while !workers.is_finished() {
                 let now = program(&mut sampler);
                 assert!(now.cpu.total >= last.cpu.total && now.cpu.user >= last.cpu.user, "{last:?} {now:?}");
@@ -187,7 +187,7 @@ fn workers_that_come_and_go_count_once() {
                 last = now;
             }
         });
-        // To the tick by /proc, whose figures of children have no more.
+        // Exact to a tick with /proc, whose figures of children have no higher resolution.
         let used = program(&mut sampler).cpu.total.0 - first.cpu.total.0;
         let truth = cgroup.cpu_ns() - before;
         let tolerance = if ebpf { 2_000_000 } else { 20_000_000 };
@@ -211,7 +211,7 @@ fn a_program_is_waited_for_followed_to_its_end_and_found_again() {
         assert!(program(&mut sampler).pids.is_empty());
 
         for run in 1..3 {
-            // A shell for a while, before it executes the program.
+            // It is a shell for a while, before it executes the program.
             let script = format!("read -r go; exec {}/{name} 60", directory.path().display());
             let mut child = Killed::start(Command::new("sh").args(["-c", &script]).stdin(Stdio::piped()));
             for _ in 0..3 {
@@ -233,8 +233,8 @@ fn a_program_is_waited_for_followed_to_its_end_and_found_again() {
     }
 }
 
-/// A shell that calls itself so, with one child, which ends when the pipe does. The kernel has it as `sh`, as it has
-/// PHP-FPM as `php-fpm8.2`.
+/// A shell with this title and one child, which ends with the pipe. The kernel's name for it is `sh`, as PHP-FPM's is
+/// `php-fpm8.2`.
 fn titled(title: &str) -> Killed {
     Killed::start(Command::new("sh").arg0(title).args(["-c", "exec 3<&0; cat <&3 & wait"]).stdin(Stdio::piped()))
 }
@@ -256,7 +256,7 @@ fn a_process_is_found_by_the_title_it_gives_itself_with_its_workers() {
             let all = until(&mut sampler, |program| program.pids.contains(&third.pid()));
             assert!(!all.pids.contains(&other.pid()), "{all:?}");
         }
-        // It is still found by the name that the kernel has.
+        // It is still found by the kernel's name.
         let mut sampler = watch(&[ProcessSelector::Name("sh".to_owned())], ebpf);
         assert!(program(&mut sampler).pids.contains(&first.pid()));
     }
@@ -279,7 +279,7 @@ fn a_title_that_comes_after_the_start_is_seen() {
     }
 }
 
-/// As PHP-FPM does with `pm = ondemand`, and Apache when load comes.
+/// A server with varying children, like PHP-FPM with `pm = ondemand` and Apache under load.
 #[test]
 fn workers_started_on_demand_after_the_watch_began_are_followed() {
     for &ebpf in SOURCES {
@@ -290,7 +290,7 @@ fn workers_started_on_demand_after_the_watch_began_are_followed() {
         let worker = shell.run(&format!("(read -r go < /dev/null; {BURN}; exec sleep 60) & echo $!")) as u32;
         let now = until(&mut sampler, |program| program.pids.contains(&worker));
         assert_eq!((now.started - first.started, now.pids.len()), (1, 2));
-        // What it uses while it lives is counted, and stays when it has ended.
+        // Its usage is counted while it lives, and stays after its end.
         let with_cpu = until(&mut sampler, |program| program.cpu.total.0 > first.cpu.total.0 + 1_000_000);
         shell.run(&format!("kill {worker}; wait {worker}; echo 0"));
         let ended = until(&mut sampler, |program| program.pids.len() == 1);
@@ -334,13 +334,13 @@ fn another_process_under_the_same_number_is_another() {
         let before = programs(&mut sampler);
         assert_eq!(&*before[0].pids, [pid]);
         drop(first);
-        // The next process gets the next number, unless another one was quicker.
+        // The next process gets the next pid, unless another process started in between.
         let second = wait_for("the same number", || {
             fs::write("/proc/sys/kernel/ns_last_pid", (pid - 1).to_string()).expect("this test must run as root");
             let child = Killed::start(Command::new("sleep").arg("60"));
             (child.pid() == pid).then_some(child)
         });
-        // Its name is the test's until it has executed its program.
+        // It has the test's name until exec.
         while fs::read_to_string(format!("/proc/{pid}/comm")).unwrap() != "sleep\n" {}
         let now =
             wait_for("the other", || Some(programs(&mut sampler)).filter(|programs| programs[1].pids.contains(&pid)));
@@ -364,8 +364,8 @@ fn two_that_share_a_cpu_wait_while_the_other_runs() {
         }
         let first = sampler.sample();
         sleep(Duration::from_millis(800));
-        // Either it runs or it waits. A wait counts when it is over, and by /proc its figure is older than the sample:
-        // the longer the stretch, the less that is.
+        // It either runs or waits. A wait counts when it has ended, and with /proc the figure is older than the sample.
+        // The longer the stretch, the smaller the error.
         let stretch = wait_for("an account of all time", || {
             let stretch = Rates::between(&first, &sampler.sample()).process.unwrap();
             let seconds = stretch.length().as_secs_f64();
@@ -404,7 +404,7 @@ print('ready', flush=True)";
     }
 }
 
-/// Touches every page of a file, of which nothing is in memory, whenever it is told, and says what faults that took.
+/// On each request, touches every page of a file that is not in memory, and returns the number of major faults.
 const FAULTS: &str = "\
 import mmap, os, resource, sys
 file = os.open(sys.argv[1], os.O_RDONLY)
@@ -428,7 +428,7 @@ fn major_faults_are_those_of_the_kernel_and_stay_when_the_process_has_ended() {
         let mut shell = Shell::start();
         let mut sampler = watch(&[ProcessSelector::Pid(shell.pid())], ebpf);
         let before = sampler.sample();
-        // Its input ends with the line, and it with its input.
+        // Its input ends after the line, and it ends with its input.
         let first = shell.run(&format!("echo go | python3 {} {}", script.display(), path.display()));
         shell.run("echo 0"); // by now the shell has waited for it
         let seen = between(&before, &sampler.sample()).major_faults.unwrap();

@@ -1,5 +1,5 @@
 //! The server on another host: both ends of a stream on the loopback interface, with relays in between that delay, cut
-//! and freeze it, and strangers at either end.
+//! and freeze it, and with strangers at either end.
 
 mod hostile;
 
@@ -20,12 +20,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What a stream watches, by default: a port of nobody's.
+/// The default configuration of a stream: a port on which no program listens.
 fn watch() -> MonitorConfig {
     MonitorConfig { ports: vec![1], ..MonitorConfig::default() }
 }
 
-/// A server of samples, and what it says.
+/// A server of samples, and its log.
 fn serve(watch: MonitorConfig, identity: Option<Identity>) -> (Serving, Token, Receiver<String>) {
     let token = Token::generate().unwrap();
     let (said, hears) = channel();
@@ -51,7 +51,7 @@ fn until(what: &str, happened: impl Fn() -> bool) {
     }
 }
 
-/// Waits until this is said.
+/// Waits until this is logged.
 fn says(said: &Receiver<String>, part: &str) {
     let mut all = Vec::new();
     while !all.last().is_some_and(|text: &String| text.contains(part)) {
@@ -65,18 +65,18 @@ fn monotonic() -> Nanos {
     Nanos(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64)
 }
 
-/// Passes bytes on between its clients and a server.
+/// A relay between clients and a server.
 struct Relay {
     address: SocketAddr,
-    /// Lines that went to the client.
+    /// Number of lines sent to the client.
     lines: Arc<AtomicUsize>,
     sockets: Arc<Mutex<Vec<TcpStream>>>,
-    /// Held to let nothing pass.
+    /// While locked, nothing passes.
     gate: Arc<Mutex<()>>,
 }
 
 impl Relay {
-    /// What goes to the server waits for `there`, what comes from it for `back`.
+    /// Data to the server are delayed by `there`, data from it by `back`.
     fn start(server: SocketAddr, there: Duration, back: Duration) -> Relay {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let relay = Relay {
@@ -117,7 +117,7 @@ fn pass(mut from: TcpStream, mut to: TcpStream, delay: Duration, lines: &AtomicU
     while let Ok(n @ 1..) = from.read(&mut chunk) {
         thread::sleep(delay);
         let _open = gate.lock().unwrap_or_else(PoisonError::into_inner);
-        // Before they are sent: what the client has is counted.
+        // Counted before they are sent, so that all that the client has is counted.
         lines.fetch_add(chunk[..n].iter().filter(|&&byte| byte == b'\n').count(), Ordering::Relaxed);
         if to.write_all(&chunk[..n]).is_err() {
             break;
@@ -126,7 +126,7 @@ fn pass(mut from: TcpStream, mut to: TcpStream, delay: Duration, lines: &AtomicU
     let _ = to.shutdown(Shutdown::Both);
 }
 
-/// What a client hears that connects to one who says just this.
+/// The error of a client whose server sends just this.
 fn hears(says: impl Into<Vec<u8>>) -> String {
     let says = says.into();
     meets(&Token::generate().unwrap(), move |socket| {
@@ -134,7 +134,7 @@ fn hears(says: impl Into<Vec<u8>>) -> String {
     })
 }
 
-/// What a client with this token hears that connects to one who behaves like this.
+/// The error of a client with this token whose server behaves like this.
 fn meets(token: &Token, other: impl FnOnce(&mut TcpStream) + Send + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -155,13 +155,13 @@ fn greeting(protocol: &str) -> String {
     format!("{{\"greeting\":{{\"protocol\":\"{protocol}\",\"version\":\"9\",\"nonce\":\"{NONCE}\"}}}}\n")
 }
 
-/// HMAC-SHA-256 by the token, in hexadecimal digits.
+/// HMAC-SHA-256 keyed by the token, in hexadecimal digits.
 fn proof(token: &Token, statement: &str) -> String {
     let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, token.reveal().as_bytes());
     ring::hmac::sign(&key, statement.as_bytes()).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Greets, hears the client's hello, and answers it as one who knows the token.
+/// Sends a greeting, receives the client's hello, and answers it with a valid proof.
 fn welcome(socket: &mut TcpStream, token: &Token) -> Option<String> {
     socket.write_all(greeting("brimful.watch/3").as_bytes()).ok()?;
     let mut hello = String::new();
@@ -196,7 +196,7 @@ fn figures_come_with_their_sources_on_this_hosts_clock() {
     assert!(kernel.cpu.is_some());
     assert!(process[0].pids.contains(&std::process::id()), "{process:#?}");
     assert_eq!(connections.listener.unwrap().accept_queue, 3, "the last sample is taken when it is asked for");
-    // On this host's clock they lie between the two moments at which this test looked at it.
+    // On this host's clock they lie between the two moments at which this test read it.
     let (error, end) = (clock.uncertainty_s, (monotonic() - epoch).as_secs_f64());
     let during = |t_s: f64| t_s >= -error && t_s <= end + error;
     assert!(intervals.iter().all(|i| during(i.t_s) && during(i.t_s + i.length_s)), "{clock:?} {intervals:#?}");
@@ -209,7 +209,7 @@ fn a_way_that_is_slower_in_one_direction_stays_within_the_uncertainty() {
         let relay = Relay::start(serving.address(), Duration::from_millis(there), Duration::from_millis(back));
         let clock = Monitor::connect(&remote(relay.address, &token)).unwrap().finish(monotonic(), None).clock.unwrap();
         assert!(clock.offset_s.abs() <= clock.uncertainty_s, "{clock:?}");
-        // It is wrong by half the delay, to the side of the slower direction.
+        // It is wrong by half the delay, in the slower direction.
         let wrong = if there > back { clock.offset_s } else { -clock.offset_s };
         assert!(wrong > 1e-3 && clock.uncertainty_s > 2e-3, "{there} {back} {clock:?}");
     }
@@ -220,7 +220,7 @@ fn a_clock_that_cannot_be_told_is_refused() {
     let (serving, token, _) = serve(watch(), None);
     let relay = Relay::start(serving.address(), Duration::from_millis(6), Duration::from_millis(6));
     let error = refused(&remote(relay.address, &token));
-    assert!(error.contains("need 5ms: make the load on a host that is nearer"), "{error}");
+    assert!(error.contains("need 5ms: generate the load on a host closer"), "{error}");
 }
 
 #[test]
@@ -248,14 +248,14 @@ fn who_does_not_know_the_token_is_told_nothing() {
 #[test]
 fn what_was_overheard_opens_nothing() {
     let token = Token::generate().unwrap();
-    // One who is where the server should be hears no token, and cannot pretend to know it.
+    // A program in the server's place receives no token, and cannot pretend to know it.
     let (heard, hello) = channel();
     let impostor = move |socket: &mut TcpStream| drop(heard.send(welcome(socket, &Token::generate().unwrap())));
     let error = meets(&token, impostor);
     assert!(error.contains("it does not know the token"), "{error}");
     let hello = hello.recv().unwrap().unwrap();
     assert!(!hello.contains(token.reveal()), "{hello}");
-    // And what it has heard is of no use elsewhere.
+    // And the proof it received is useless elsewhere.
     let (said, news) = channel();
     let config = ServeConfig { address: ([127, 0, 0, 1], 0).into(), token, identity: None, watch: watch() };
     let serving = Serving::start(config, move |text| drop(said.send(text))).unwrap();
@@ -278,7 +278,7 @@ fn plain_tcp_does_not_leave_the_host() {
         assert!(error.contains("ssh -N -L 7411:127.0.0.1:7411 USER@HOST") && error.contains("--watch-ca"), "{error}");
     }
     for address in ["", "7411", ":7411", "localhost", "localhost:http", "localhost:99999"] {
-        assert!(refused(&remote(address, &token)).contains("write it like 127.0.0.1:7411"), "{address}");
+        assert!(refused(&remote(address, &token)).contains("like 127.0.0.1:7411"), "{address}");
     }
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let config = ServeConfig { address: taken.local_addr().unwrap(), token, identity: None, watch: watch() };
@@ -293,7 +293,7 @@ fn a_stream_that_is_cut_leaves_what_was_seen() {
     let monitor = Monitor::connect(&remote(relay.address, &token)).unwrap();
     relay.passes_lines(4);
     relay.cut();
-    // The watching side is done with it.
+    // The watching side has finished with it.
     says(&said, "closed the connection");
     let server = monitor.finish(epoch, None);
     let monitor = &server.sources["monitor"];
@@ -342,7 +342,7 @@ fn a_few_clients_at_a_time_each_with_what_it_wants() {
         assert!(monitor.finish(monotonic(), None).overhead.samples >= 2);
     }
     until("a free seat", || Monitor::connect(&config).is_ok());
-    // What cannot be watched is said by whoever cannot.
+    // The side that cannot watch something reports it.
     let no_such = MonitorConfig { processes: vec![ProcessSelector::Pid(4_000_000)], ..MonitorConfig::default() };
     let (serving, token, _) = serve(no_such, None);
     let served = Monitor::connect(&remote(serving.address(), &token));
@@ -352,7 +352,7 @@ fn a_few_clients_at_a_time_each_with_what_it_wants() {
         nothing.set(group, None);
     }
     let (serving, token, _) = serve(MonitorConfig { intervals: nothing, ..MonitorConfig::default() }, None);
-    assert!(refused(&remote(serving.address(), &token)).contains("none of the groups"));
+    assert!(refused(&remote(serving.address(), &token)).contains("none of the requested groups"));
 }
 
 #[test]
@@ -362,7 +362,7 @@ fn strangers_disturb_nobody() {
     let monitor = Monitor::connect(&remote(relay.address, &token)).unwrap();
     let connect = || TcpStream::connect(serving.address()).unwrap();
     let silent: Vec<TcpStream> = (0..100).map(|_| connect()).collect();
-    // They keep nobody out: there are more of them than seats, and the oldest lose theirs.
+    // They keep no client out: there are more of them than places, and the oldest lose theirs.
     Monitor::connect(&remote(serving.address(), &token)).unwrap();
     let turned_away = |mut socket: &TcpStream| {
         socket.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
@@ -373,7 +373,7 @@ fn strangers_disturb_nobody() {
     for bytes in [&b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"[..], b"\0\xff\n", b"{\"hello\":\n", &[b'['; 100_000], b"\n"] {
         until("an end", || {
             let mut socket = connect();
-            // It may have been closed by now, be it for the bytes or for the crowd.
+            // It may have been closed by now, because of the data or the number of connections.
             let _ = socket.write_all(bytes);
             let _ = socket.read_to_end(&mut Vec::new());
             said.try_iter().any(|text| text.contains("not of brimful's protocol"))
@@ -402,7 +402,7 @@ fn who_is_not_brimful_is_recognized() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-    /// Whatever a server says, a client has a word for it.
+    /// Whatever a server sends, the client reports an error in words.
     #[test]
     fn no_answer_is_too_strange(
         bytes in proptest::collection::vec(any::<u8>(), 0..300), at in any::<u64>(), greeted in any::<bool>(),
@@ -422,7 +422,7 @@ proptest! {
     }
 }
 
-/// A certificate for these names, made as the documentation says; `authority` for one that may sign only.
+/// A certificate for these names, created as documented; with `authority`, one that may only sign.
 fn certificate(directory: &Path, names: &str, authority: bool) -> Identity {
     let file = |suffix: &str| directory.join(format!("{}-{authority}.{suffix}", names.replace([':', ','], "-")));
     let (key, certificate): (PathBuf, PathBuf) = (file("key"), file("cert"));

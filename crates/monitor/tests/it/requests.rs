@@ -1,4 +1,4 @@
-//! Requests as sockets show them, through the whole monitor. They take root.
+//! Requests as sockets show them, through the whole monitor. These tests take root.
 
 use crate::wait_for;
 use brimful_core::Nanos;
@@ -8,7 +8,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
-/// A server of one connection that answers each request of 4 bytes by as many.
+/// A server of one connection that answers each request of 4 bytes with 4 bytes.
 struct Echo {
     port: u16,
     client: TcpStream,
@@ -22,7 +22,7 @@ impl Echo {
             let mut server = listener.accept().unwrap().0;
             let mut bytes = [0; 4];
             while server.read_exact(&mut bytes).is_ok() {
-                // Longer than a clock's tick and than the tracing of one call.
+                // Longer than a clock tick, and than the tracing of one call.
                 std::thread::sleep(Duration::from_millis(1));
                 server.write_all(&bytes).unwrap();
             }
@@ -92,7 +92,7 @@ fn the_ports_are_those_that_the_programs_listen_on_if_none_is_named() {
     let processes = vec![ProcessSelector::Pid(std::process::id())];
     let sampler = Sampler::open(&MonitorConfig { processes, intervals, ..MonitorConfig::default() }).unwrap();
     let source = &sampler.sources()["requests"];
-    // Other tests of this process listen on ports of their own, perhaps on more than can be followed.
+    // Other tests of this process listen on their own ports, perhaps on more than can be followed.
     assert!(source.contains(&echo.port.to_string()) || source.contains("at most 16 ports"), "{source}");
 }
 
@@ -100,7 +100,7 @@ fn the_ports_are_those_that_the_programs_listen_on_if_none_is_named() {
 fn without_a_port_or_ebpf_or_being_asked_there_is_a_reason() {
     let why = |sampler: Sampler| sampler.sources()["requests"].clone();
     assert!(why(sampler(vec![], DutyCycle::default(), true)).starts_with("none: no port was named: name those"));
-    assert!(why(sampler(vec![80], DutyCycle::default(), false)).starts_with("none: only eBPF can give them"));
+    assert!(why(sampler(vec![80], DutyCycle::default(), false)).starts_with("none: they take eBPF"));
     let off = why(Sampler::open(&MonitorConfig::default()).unwrap());
     assert!(off.starts_with("none: they cost the server") && off.ends_with("--requests"), "{off}");
 }

@@ -13,7 +13,7 @@ use std::process::{Child, Command, Stdio};
 
 const NOBODY: u32 = 65534;
 const SOMEBODY: u32 = 65533;
-/// Two programs of one name: a server that listens on a port, and another user's.
+/// Two programs of one name: a server that listens on a port, and another user's program.
 struct Namesakes {
     /// At most 15 letters, and different in each test.
     name: &'static str,
@@ -40,7 +40,7 @@ impl Namesakes {
         Some(Namesakes { name, server, other, port, _directory: directory })
     }
 
-    /// The name of both, the server's pid and the other's.
+    /// The name of both, the server's pid and the other one's.
     fn identity(&self) -> (&'static str, u32, u32) {
         (self.name, self.server.id(), self.other.id())
     }
@@ -49,7 +49,7 @@ impl Namesakes {
         ProcessTree::open(&[ProcessSelector::Name(self.name.to_owned())], ports).unwrap()
     }
 
-    /// The pids, and what `sources` says of processes, with or without eBPF.
+    /// The pids, and the source of processes, with or without eBPF.
     fn source(&self, ports: &[u16], ebpf: bool) -> (Vec<u32>, String) {
         let processes = vec![ProcessSelector::Name(self.name.to_owned())];
         let config = MonitorConfig { processes, ports: ports.to_vec(), ebpf, ..MonitorConfig::default() };
@@ -130,7 +130,7 @@ fn a_survey_never_moves_another_users_program_of_the_servers_name() {
         MonitorError::OtherUser { .. }
     ));
     assert_eq!([server, other].map(cpus_of), [anywhere.clone(), anywhere.clone()]);
-    // The port says which of the two is the server.
+    // The port determines which of the two is the server.
     let pinned = pin_tree(&namesakes.tree(&[namesakes.port]), &[first], |_| Ok(())).unwrap();
     assert_eq!([server, other].map(cpus_of), [first.to_string(), anywhere.clone()]);
     drop(pinned);

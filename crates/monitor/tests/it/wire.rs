@@ -1,5 +1,6 @@
-//! Arrivals at a listener against what was on the wire: **SYNs = accepted + dropped**. Here the clients are the
-//! kernel's, and a packet socket counts; or the test is the network and all hosts behind it, and sends what it likes.
+//! Arrivals at a listener compared with the packets on the wire: **SYNs = accepted + dropped**. In some tests the
+//! clients are the kernel's, and a packet socket counts. In others the test is the network and all hosts behind it, and
+//! sends arbitrary packets. Network namespaces exclude other traffic; creating one takes root.
 //!
 //! Network namespaces of the tests' own keep other traffic away; making one takes root.
 
@@ -15,10 +16,10 @@ use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::process::Command;
 
-/// The listener of the namespace, by eBPF and without.
+/// The listener of the namespace, with and without eBPF.
 struct Watch([Sampler; 2]);
 
-/// What came of the SYNs since the watch began.
+/// The outcome of the SYNs since the watch began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Arrivals {
     accepted: u64,
@@ -36,7 +37,7 @@ impl Watch {
         self.0[0].sources().remove("listener").unwrap()
     }
 
-    /// As each says, one after the other. In a namespace that is as young as the watch all counters begin at zero.
+    /// The outcomes by each of the two. In a namespace as young as the watch all counters begin at zero.
     fn both(&mut self) -> [Arrivals; 2] {
         self.0.each_mut().map(|sampler| {
             let connections = sampler.sample().groups.connections.unwrap();
@@ -45,7 +46,7 @@ impl Watch {
         })
     }
 
-    /// Both must say the same where nothing comes between.
+    /// The outcome, on which both must agree if nothing arrives in between.
     fn arrivals(&mut self) -> Arrivals {
         let [by_ebpf, without] = self.both();
         assert_eq!(by_ebpf, without);
@@ -62,7 +63,7 @@ fn every_syn_of_a_forced_overflow_is_accounted_for() {
     let connect =
         |count: u32| -> Vec<OwnedFd> { namespace.inside(|| (0..count).map(|_| begin_connect(address)).collect()) };
     let mut syns = 0;
-    // In a moment in which none is on its way: those that were refused try again when the kernel thinks fit.
+    // At a moment without SYNs in flight: refused ones are retransmitted when the kernel decides.
     let mut account = |at_least: u64, accepted: u64| {
         wait_for("an account of all SYNs", || {
             syns += tap.syns();
@@ -105,7 +106,7 @@ fn segments_that_are_no_syns_are_not_taken_for_some() {
     let source = watch.source();
     assert!(source.contains("; 9 segments that were dropped but were no SYNs are not counted"), "{source}");
 
-    // There is room again: all SYNs are accounted for, but for the one that was taken back.
+    // There is room again: all SYNs are accounted for, except for the one that was reset.
     let served: Vec<OwnedFd> = (0..4).map(|_| rustix::net::accept(&listener).unwrap()).collect();
     (15..=17).for_each(|client| wire.ack(client));
     assert_eq!(watch.arrivals(), Arrivals { accepted: 5 + 8 - 1, dropped: 3 });
@@ -133,7 +134,7 @@ const SYN: u8 = 2;
 const RST: u8 = 4;
 const ACK: u8 = 16;
 
-/// A packet of TCP on its way to the port, or from there.
+/// A TCP packet to or from the port.
 #[derive(Clone, Copy, Debug)]
 struct Segment {
     from: u16,
@@ -144,7 +145,7 @@ struct Segment {
 }
 
 impl Segment {
-    /// Out of a packet of IPv4; `None` if it is another protocol's.
+    /// Parses an IPv4 packet; `None` for other protocols.
     fn of(packet: &[u8]) -> Option<Segment> {
         let tcp = packet.get(20..40).filter(|_| packet[0] == 0x45 && packet[9] == 6)?;
         let u16_at = |at: usize| u16::from_be_bytes([tcp[at], tcp[at + 1]]);
@@ -169,7 +170,7 @@ impl Segment {
     }
 }
 
-/// RFC 1071.
+/// The internet checksum (RFC 1071).
 fn checksum(bytes: &[u8]) -> [u8; 2] {
     let words = bytes.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0)));
     let sum: u32 = words.sum();
@@ -177,7 +178,7 @@ fn checksum(bytes: &[u8]) -> [u8; 2] {
     (!(sum + (sum >> 16)) as u16).to_be_bytes()
 }
 
-/// Sees every packet of IPv4 that comes in to the namespace.
+/// Captures every IPv4 packet that enters the namespace.
 struct Tap {
     socket: OwnedFd,
     port: u16,
@@ -190,7 +191,7 @@ impl Tap {
         Tap { socket: namespace.inside(open).unwrap(), port }
     }
 
-    /// How many SYNs came for the port since the last call.
+    /// The number of SYNs for the port since the last call.
     fn syns(&self) -> u64 {
         let (mut packet, mut syns) = ([0; 2048], 0);
         while let Ok((_, length)) = recv(&self.socket, &mut packet[..], RecvFlags::DONTWAIT) {
@@ -201,10 +202,10 @@ impl Tap {
     }
 }
 
-/// A network with one host of many ports, 10.9.0.2: the test itself. The namespace is 10.9.0.1.
+/// A network with one host of many ports, 10.9.0.2, which is the test itself. The namespace is 10.9.0.1.
 struct Wire {
     device: OwnedFd,
-    /// What the server wants acknowledged, by the client's port.
+    /// The next sequence number to acknowledge, by the client's port.
     answers: BTreeMap<u16, u32>,
 }
 
@@ -232,13 +233,13 @@ impl Wire {
         Wire { device, answers: BTreeMap::new() }
     }
 
-    /// Sends a segment, and takes notice of what comes back.
+    /// Sends a segment, and processes the answers.
     fn send(&mut self, from: u16, flags: u8, sequence: u32, data: &[u8]) {
         let acknowledged = if flags & ACK == 0 { 0 } else { self.answers[&from] };
         let segment = Segment { from, to: Wire::PORT, sequence, acknowledged, flags };
         rustix::io::write(&self.device, &segment.packet(Wire::CLIENT, Wire::SERVER, data)).unwrap();
         let mut packet = [0; 2048];
-        // The kernel has dealt with a packet when it has been written.
+        // The kernel has processed a packet when the write returns.
         while let Ok(length) = rustix::io::read(&self.device, &mut packet[..]) {
             if let Some(answer) = Segment::of(&packet[..length]).filter(|answer| answer.flags == SYN | ACK) {
                 self.answers.insert(answer.to, answer.sequence.wrapping_add(1));
