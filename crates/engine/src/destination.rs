@@ -160,12 +160,12 @@ impl AddressTurns {
     }
 
     /// Every address so far, if calls are counted by address: where there are several, or may be.
-    pub fn told_apart(&self) -> &[Address] {
-        if self.are_told_apart() { &self.known } else { &[] }
+    pub fn counted(&self) -> &[Address] {
+        if self.are_counted() { &self.known } else { &[] }
     }
 
     #[inline]
-    pub fn are_told_apart(&self) -> bool {
+    pub fn are_counted(&self) -> bool {
         self.known.len() > 1 || self.resolver.is_some()
     }
 

@@ -106,7 +106,7 @@ pub fn open_established(settings: &Settings, timeout: Nanos, count: u64) -> Vec<
 
 /// What happened to a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Happened {
+pub enum IoEvent {
     /// Its attempt succeeded.
     Established,
     /// Its attempt failed; it still has to be closed.
@@ -133,7 +133,7 @@ pub enum Happened {
     Truncated,
     /// TLS: the handshake failed, or the stream broke its rules. It still has to be closed.
     Broken(TlsFault),
-    /// Everything that was handed over for it has been taken by the kernel, as [`Io::tell_when_sent`] asked to be told.
+    /// Everything that was handed over for it has been taken by the kernel, as [`Io::notify_when_sent`] asked to be told.
     Sent,
 }
 
@@ -163,9 +163,9 @@ pub trait Io<'a>: Sized {
         self.send(token, Cow::Owned(bytes.to_vec()));
     }
 
-    /// Asks for one [`Happened::Sent`] once the kernel has taken everything handed over so far, the last of which was one
+    /// Asks for one [`IoEvent::Sent`] once the kernel has taken everything handed over so far, the last of which was one
     /// call's own. A connection that takes no more brings none.
-    fn tell_when_sent(&mut self, token: Token);
+    fn notify_when_sent(&mut self, token: Token);
 
     /// How many of the bytes handed over for this slot's connection the kernel is known not to have taken.
     fn unsent(&self, slot: u32) -> usize;
@@ -180,10 +180,10 @@ pub trait Io<'a>: Sized {
     fn wait(&mut self, clock: Clock, until: Nanos) -> Result<Waited, EngineError>;
 
     /// Whether waits are to end exactly when they should, as they do at first, or with as little effort as can be.
-    fn pace(&mut self, exactly: bool);
+    fn set_exact(&mut self, exactly: bool);
 
     /// The next thing that has happened.
-    fn next(&mut self) -> Option<(Token, Happened)>;
+    fn next(&mut self) -> Option<(Token, IoEvent)>;
 
     /// Whether every attempt asked for before the latest wait has either a socket or failed.
     fn attempts_have_begun(&self) -> bool;
@@ -196,7 +196,7 @@ pub trait Io<'a>: Sized {
 }
 
 /// How a call ends whose connection attempt failed.
-pub fn end_of_attempt(errno: Errno) -> End {
+pub fn end_of_failed_attempt(errno: Errno) -> End {
     match errno {
         Errno::MFILE | Errno::NFILE => End::ClientLimited(Limit::Descriptors),
         // Without a source address the one says that ports are short, with one the other.
@@ -216,11 +216,11 @@ mod tests {
 
     #[test]
     fn what_this_host_lacks_is_never_the_servers_failure() {
-        assert_eq!(end_of_attempt(Errno::MFILE), End::ClientLimited(Limit::Descriptors));
-        assert_eq!(end_of_attempt(Errno::ADDRNOTAVAIL), End::ClientLimited(Limit::Ports));
-        assert_eq!(end_of_attempt(Errno::NOBUFS), End::ClientLimited(Limit::Memory));
-        assert_eq!(end_of_attempt(Errno::CONNREFUSED), End::Refused);
-        assert_eq!(end_of_attempt(Errno::TIMEDOUT), End::Abandoned);
+        assert_eq!(end_of_failed_attempt(Errno::MFILE), End::ClientLimited(Limit::Descriptors));
+        assert_eq!(end_of_failed_attempt(Errno::ADDRNOTAVAIL), End::ClientLimited(Limit::Ports));
+        assert_eq!(end_of_failed_attempt(Errno::NOBUFS), End::ClientLimited(Limit::Memory));
+        assert_eq!(end_of_failed_attempt(Errno::CONNREFUSED), End::Refused);
+        assert_eq!(end_of_failed_attempt(Errno::TIMEDOUT), End::Abandoned);
     }
 
     const TOKEN: Token = Token { slot: 0, generation: 0 };
@@ -256,13 +256,13 @@ mod tests {
     }
 
     /// What is received, and how it ends; or what has come when nothing has happened for a long while.
-    fn received<'a, I: Io<'a>>(io: &mut I, clock: Clock, enough: usize) -> (Vec<u8>, Option<Happened>) {
+    fn received<'a, I: Io<'a>>(io: &mut I, clock: Clock, enough: usize) -> (Vec<u8>, Option<IoEvent>) {
         let mut bytes = Vec::new();
         for _ in 0..1000 {
             io.wait(clock, clock.now() + Nanos::from_millis(2)).unwrap();
             while let Some((_, happened)) = io.next() {
                 match happened {
-                    Happened::Received { .. } => bytes.extend_from_slice(io.received()),
+                    IoEvent::Received { .. } => bytes.extend_from_slice(io.received()),
                     end => return (bytes, Some(end)),
                 }
             }
@@ -280,7 +280,7 @@ mod tests {
             sockopt::set_socket_linger(&server, Some(std::time::Duration::ZERO)).unwrap();
             drop(server);
             io.send(TOKEN, b"GET / HTTP/1.1\r\n\r\n".into());
-            assert_eq!(received(&mut io, clock, 1), (vec![], Some(Happened::Reset)), "pipelined: {pipelined}");
+            assert_eq!(received(&mut io, clock, 1), (vec![], Some(IoEvent::Reset)), "pipelined: {pipelined}");
         }
     }
 
@@ -293,7 +293,7 @@ mod tests {
                 io.send(TOKEN, b"GET / HTTP/1.1\r\n\r\n".into());
                 io.flush().unwrap();
             }
-            assert_eq!(received(&mut io, clock, 1), (vec![], Some(Happened::EndOfStream)), "pipelined: {pipelined}");
+            assert_eq!(received(&mut io, clock, 1), (vec![], Some(IoEvent::EndOfStream)), "pipelined: {pipelined}");
         }
     }
 

@@ -15,35 +15,37 @@
 
 mod address;
 mod bodies;
+mod body_file;
+mod call;
 mod clock;
 mod connection;
 mod contention;
 mod deadlines;
 mod density;
 mod destination;
-mod exchange;
+mod due_calls;
 mod expected;
 mod host;
 mod io;
 mod pacing;
 mod redirects;
 mod requests;
-mod retries;
 #[cfg(test)]
 mod scripted;
 mod session_requests;
 mod shard;
+mod shard_time;
+mod sockets;
 mod sources;
-mod streams;
 mod sweep;
-mod turns;
+mod timers;
 
 /// What the fuzz target of TLS drives.
 #[cfg(fuzzing)]
 pub use io::scripted as fuzzing;
 
 pub use address::Address;
-pub use bodies::BodyFile;
+pub use body_file::BodyFile;
 pub use clock::Clock;
 pub use destination::{Destination, LookUp};
 pub use host::CpuTime;
@@ -57,11 +59,10 @@ use brimful_core::record::HostContention;
 use brimful_core::{Nanos, Observer, Workload, panics};
 use destination::{AddressTurns, Resolver};
 use io::{Epoll, Io, Settings, SocketOptions, Tls, Uring};
-use shard::Shard;
+use shard::{Shard, ShardUse};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use turns::ShardUse;
 
 /// What every shard of a run is told.
 #[derive(Clone, Debug)]

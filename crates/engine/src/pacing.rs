@@ -54,7 +54,7 @@ impl Pacer {
     }
 
     /// Whether waits are to end when they should, which costs the CPU time of spinning.
-    pub fn pace(&mut self, exactly: bool) {
+    pub fn set_exact(&mut self, exactly: bool) {
         self.exactly = exactly;
     }
 
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn who_need_not_be_exact_sleeps_to_the_end() {
         let mut pacer = Pacer::new();
-        pacer.pace(false);
+        pacer.set_exact(false);
         let clock = Clock::starting_in(Nanos::ZERO);
         let (mut slept, until) = (Vec::new(), clock.now() + Nanos::from_millis(2));
         let waited = pacer.wait(clock, until, |sleep| {
@@ -162,7 +162,7 @@ mod tests {
         });
         assert!(slept.iter().all(Option::is_some), "{slept:?}");
         assert_eq!(waited.unwrap().spun, Nanos::ZERO);
-        pacer.pace(true);
+        pacer.set_exact(true);
         assert!(pacer.sleep(WAIT).is_some_and(|sleep| sleep < WAIT));
     }
 

@@ -16,7 +16,7 @@ pub enum Redirect {
     /// This call follows.
     To(CallSpec),
     /// None does.
-    Not(Unfollowed),
+    NotFollowed(Unfollowed),
 }
 
 /// How redirects are followed; the same for all shards of a run.
@@ -108,14 +108,14 @@ impl<'a> Redirects<'a> {
             (None, None) => return None,
         };
         let (method, target) = match Redirection::of(head, &method, &target, origin)? {
-            Redirection::Elsewhere => return Some(Redirect::Not(Unfollowed::Elsewhere)),
-            Redirection::Content => return Some(Redirect::Not(Unfollowed::Content)),
-            Redirection::Nowhere => return Some(Redirect::Not(Unfollowed::Nowhere)),
-            Redirection::Here { .. } if nth > *most => return Some(Redirect::Not(Unfollowed::TooMany)),
+            Redirection::Elsewhere => return Some(Redirect::NotFollowed(Unfollowed::Elsewhere)),
+            Redirection::Content => return Some(Redirect::NotFollowed(Unfollowed::Content)),
+            Redirection::Nowhere => return Some(Redirect::NotFollowed(Unfollowed::Nowhere)),
+            Redirection::Here { .. } if nth > *most => return Some(Redirect::NotFollowed(Unfollowed::TooMany)),
             Redirection::Here { method, target } => (method.into_owned(), target),
         };
         let Some(request) = self.render(&method, &target, of, false) else {
-            return Some(Redirect::Not(Unfollowed::Nowhere));
+            return Some(Redirect::NotFollowed(Unfollowed::Nowhere));
         };
         let id = RequestId(self.next);
         self.next = self.next.wrapping_add(1);
@@ -172,7 +172,7 @@ mod tests {
             let Some(Redirect::To(second)) = redirects.after(&hop, relative, None) else { panic!("nor is the second") };
             assert_eq!(redirects.request(&second, true).unwrap().target(), b"/a/d");
             let third = redirects.after(&second, relative, None);
-            assert_eq!(third, Some(Redirect::Not(Unfollowed::TooMany)));
+            assert_eq!(third, Some(Redirect::NotFollowed(Unfollowed::TooMany)));
             assert_eq!(redirects.after(&second, b"HTTP/1.1 200 OK\r\n\r\n", None), None);
             [CALL, hop, second].iter().for_each(|call| redirects.ended(call));
             assert!(redirects.under_way.is_empty());
@@ -201,7 +201,7 @@ mod tests {
             (b"HTTP/1.1 307 M\r\nLocation: /x\r\n\r\n", Unfollowed::Content),
             (b"HTTP/1.1 301 M\r\n\r\n", Unfollowed::Nowhere),
         ] {
-            assert_eq!(redirects.after(&CALL, head, Some(&first)), Some(Redirect::Not(why)));
+            assert_eq!(redirects.after(&CALL, head, Some(&first)), Some(Redirect::NotFollowed(why)));
         }
         assert!(redirects.under_way.is_empty());
     }

@@ -7,7 +7,7 @@ pub use fixed::FixedRequests;
 
 use crate::Close;
 use crate::Redirect;
-use crate::bodies::BodyFile;
+use crate::body_file::BodyFile;
 use brimful_core::template::is_template;
 use brimful_core::url;
 use brimful_core::workload::Expect;
@@ -42,7 +42,7 @@ pub trait Requests<'a> {
 
     /// The head of an answer to this call, informational ones included: where cookies come from. Says where it leads if it
     /// is a redirect and they are followed.
-    fn answered(&mut self, _call: &CallSpec, _head: &[u8]) -> Option<Redirect> {
+    fn read_head(&mut self, _call: &CallSpec, _head: &[u8]) -> Option<Redirect> {
         None
     }
 

@@ -3,10 +3,9 @@
 
 use crate::clock::Clock;
 use crate::destination::AddressTurns;
-use crate::io::{Happened, Io, Route, Settings, Token, Warm};
+use crate::io::{Io, IoEvent, Route, Settings, Token, Warm};
 use crate::pacing::Waited;
-use crate::shard::Shard;
-use crate::turns::ShardUse;
+use crate::shard::{Shard, ShardUse};
 use crate::{Address, Close, Config, ConnectionPolicy, Engine, EngineError, FixedRequests, Wire};
 use brimful_core::workload::Workload as WorkloadDoc;
 use brimful_core::{CallSpec, ClassId, End, Event, Nanos, Next, Observer, Outcome, Workload};
@@ -38,7 +37,7 @@ struct Scripted {
     turns: VecDeque<Turn>,
     connecting: Vec<Token>,
     sent: VecDeque<Token>,
-    happened: VecDeque<(Token, Happened)>,
+    happened: VecDeque<(Token, IoEvent)>,
     left: bool,
 }
 
@@ -64,7 +63,7 @@ impl<'a> Io<'a> for Scripted {
         self.sent.push_back(token);
     }
 
-    fn tell_when_sent(&mut self, _: Token) {}
+    fn notify_when_sent(&mut self, _: Token) {}
 
     fn unsent(&self, _: u32) -> usize {
         0
@@ -83,7 +82,7 @@ impl<'a> Io<'a> for Scripted {
         let waited = Waited { looked: began, ..Waited::default() };
         self.left = false;
         if !self.connecting.is_empty() {
-            self.happened.extend(self.connecting.drain(..).map(|token| (token, Happened::Established)));
+            self.happened.extend(self.connecting.drain(..).map(|token| (token, IoEvent::Established)));
             return Ok(waited);
         }
         let pass = || std::thread::sleep(std::time::Duration::from_nanos(2 * TIMEOUT.0));
@@ -103,16 +102,16 @@ impl<'a> Io<'a> for Scripted {
             }
             Turn::Answers(count, left) => {
                 let answered = self.sent.drain(..count.min(self.sent.len()));
-                self.happened.extend(answered.map(|token| (token, Happened::Received { last: false })));
+                self.happened.extend(answered.map(|token| (token, IoEvent::Received { last: false })));
                 self.left = left;
             }
         }
         Ok(Waited { looked: clock.now(), total: clock.now() - began, ..waited })
     }
 
-    fn pace(&mut self, _: bool) {}
+    fn set_exact(&mut self, _: bool) {}
 
-    fn next(&mut self) -> Option<(Token, Happened)> {
+    fn next(&mut self) -> Option<(Token, IoEvent)> {
         self.happened.pop_front()
     }
 
@@ -188,8 +187,7 @@ fn ends_from(stamps: u32, calls: usize, turns: impl IntoIterator<Item = Turn>) -
     let settings = config.settings(crate::Requests::longest(&&requests)).unwrap();
     let turns = AddressTurns::new(&settings.addresses, 0, None);
     let parts = (AtOnce(calls), &requests, Ends::default());
-    let mut shard = Shard::new(&config, &settings, clock, parts, io, Vec::new(), turns);
-    shard.connections.stamps = stamps;
+    let shard = Shard::new(&config, &settings, clock, parts, io, Vec::new(), turns).with_stamps_from(stamps);
     let (Ends(outcomes), used) = shard.run(&AtomicBool::new(false)).unwrap();
     (outcomes.iter().map(|outcome| outcome.end).collect(), used)
 }

@@ -4,7 +4,7 @@
 //! A jar of cookies is made when a session is given its first one, and gone when the session has ended. A request with
 //! cookies is the one without, copied once with one line more; where there are none, nothing is copied.
 
-use crate::bodies::BodyFile;
+use crate::body_file::BodyFile;
 use crate::redirects::{Follow, Redirect, Redirects};
 use crate::{EngineError, Requests, Wire};
 use brimful_core::url::encode_target;
@@ -126,13 +126,13 @@ impl<'a, R: Requests<'a>> Requests<'a> for SessionRequests<'a, R> {
         self.of_classes.expected(class)
     }
 
-    fn answered(&mut self, call: &CallSpec, head: &[u8]) -> Option<Redirect> {
+    fn read_head(&mut self, call: &CallSpec, head: &[u8]) -> Option<Redirect> {
         if let (Some(_), Some(session)) = (&self.jars, call.session)
             && Jar::is_set_by(head)
         {
             self.take_cookies(call, session, head);
         }
-        let leads = self.of_classes.answered(call, head);
+        let leads = self.of_classes.read_head(call, head);
         let Some(redirects) = &mut self.redirects else { return leads };
         if redirects.is_one(call) {
             return redirects.after(call, head, None);
@@ -266,7 +266,7 @@ mod tests {
         assert!(requests.reads_heads());
         let [in_a, b] = [0, 1].map(ScriptedRequest::id);
         let bare = requests.request(&call(in_a, 1), false).into_owned();
-        requests.answered(&call(in_a, 1), b"HTTP/2 200\r\nset-cookie: s=1; path=/\r\nset-cookie: d=2\r\n\r\n");
+        requests.read_head(&call(in_a, 1), b"HTTP/2 200\r\nset-cookie: s=1; path=/\r\nset-cookie: d=2\r\n\r\n");
         assert_eq!(*requests.request(&call(in_a, 1), false), bare.with_cookies(b"d=2; s=1"));
         assert!(requests.request(&call(b, 1), false).bytes().ends_with(b"\x03s=1"));
         assert_eq!(*requests.request(&call(in_a, 2), false), bare);
@@ -280,12 +280,12 @@ mod tests {
         let mut requests = SessionRequests::new(&fixed, &scripted).with_cookies(false);
         let [in_a, b] = [0, 1].map(ScriptedRequest::id);
         assert_eq!(sent(&mut requests, in_a, 1), None);
-        requests.answered(&call(in_a, 1), b"HTTP/1.1 200 OK\r\nSet-Cookie: s=1; Path=/\r\nSet-Cookie: d=2\r\n\r\n");
-        requests.answered(&call(in_a, 2), b"HTTP/1.1 200 OK\r\nServer: x\r\n\r\n");
+        requests.read_head(&call(in_a, 1), b"HTTP/1.1 200 OK\r\nSet-Cookie: s=1; Path=/\r\nSet-Cookie: d=2\r\n\r\n");
+        requests.read_head(&call(in_a, 2), b"HTTP/1.1 200 OK\r\nServer: x\r\n\r\n");
         assert_eq!(sent(&mut requests, in_a, 1).as_deref(), Some("d=2; s=1"), "without a path it is the directory's");
         assert_eq!(sent(&mut requests, b, 1).as_deref(), Some("s=1"));
         assert_eq!(sent(&mut requests, in_a, 2), None);
-        requests.answered(&call(b, 1), b"HTTP/1.1 200 OK\r\nSet-Cookie: s=; Path=/; Max-Age=0\r\n\r\n");
+        requests.read_head(&call(b, 1), b"HTTP/1.1 200 OK\r\nSet-Cookie: s=; Path=/; Max-Age=0\r\n\r\n");
         assert_eq!(sent(&mut requests, b, 1), None);
         requests.session_ended(SessionId(1));
         assert_eq!(sent(&mut requests, in_a, 1), None);

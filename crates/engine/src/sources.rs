@@ -95,15 +95,15 @@ fn is_ours(address: IpAddr) -> bool {
 
 /// Takes turns among source addresses, passing over those that have just had no free port.
 #[derive(Debug)]
-pub struct Turns {
+pub struct SourceTurns {
     dry_until: Vec<Nanos>,
     next: usize,
 }
 
-impl Turns {
+impl SourceTurns {
     /// Turns among `count` addresses; with none of them, the kernel's own choice stands for one.
-    pub fn new(count: usize) -> Turns {
-        Turns { dry_until: vec![Nanos::ZERO; count.max(1)], next: 0 }
+    pub fn new(count: usize) -> SourceTurns {
+        SourceTurns { dry_until: vec![Nanos::ZERO; count.max(1)], next: 0 }
     }
 
     /// How many there are.
@@ -125,7 +125,7 @@ impl Turns {
     }
 
     /// This one has no free port.
-    pub fn ran_dry(&mut self, source: usize, now: Nanos) {
+    pub fn note_no_port(&mut self, source: usize, now: Nanos) {
         self.dry_until[source] = now + REST;
     }
 }
@@ -167,21 +167,21 @@ mod tests {
 
     #[test]
     fn a_session_has_one_address() {
-        let mut turns = Turns::new(3);
-        turns.ran_dry(1, Nanos::ZERO);
+        let mut turns = SourceTurns::new(3);
+        turns.note_no_port(1, Nanos::ZERO);
         assert_eq!([0, 1, 4, 5].map(|session| turns.of_session(SessionId(session))), [0, 1, 1, 2]);
-        assert_eq!(Turns::new(0).of_session(SessionId(u32::MAX)), 0, "the kernel's own choice");
+        assert_eq!(SourceTurns::new(0).of_session(SessionId(u32::MAX)), 0, "the kernel's own choice");
     }
 
     #[test]
     fn a_dry_address_is_passed_over_for_a_while() {
-        let mut turns = Turns::new(3);
+        let mut turns = SourceTurns::new(3);
         let at = Nanos::from_millis;
         assert_eq!([0, 0, 0, 0].map(|t| turns.take(at(t))), [0, 1, 2, 0]);
-        turns.ran_dry(1, at(0));
+        turns.note_no_port(1, at(0));
         assert_eq!([1, 2, 3].map(|t| turns.take(at(t))), [2, 0, 2]);
         assert_eq!([200, 200].map(|t| turns.take(at(t))), [0, 1]);
-        (0..3).for_each(|i| turns.ran_dry(i, at(300)));
+        (0..3).for_each(|i| turns.note_no_port(i, at(300)));
         assert_eq!([300, 300].map(|t| turns.take(at(t))), [2, 0], "when all are dry, each is tried in its turn");
     }
 }

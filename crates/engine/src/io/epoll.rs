@@ -1,7 +1,7 @@
 //! I/O by system calls, on sockets that edge-triggered epoll says are ready. Runs on every Linux since 5.11.
 
 use super::unsent::Unsent;
-use super::{Happened, Io, Route, Settings, Token, Warm, socket};
+use super::{Io, IoEvent, Route, Settings, Token, Warm, socket};
 use crate::clock::Clock;
 use crate::pacing::{Pacer, Waited};
 use crate::{Address, EngineError};
@@ -139,7 +139,7 @@ impl<'a> Io<'a> for Epoll<'a> {
         }
     }
 
-    fn tell_when_sent(&mut self, token: Token) {
+    fn notify_when_sent(&mut self, token: Token) {
         let Some(socket) = self.get_mut(token) else { return };
         if socket.unsent.is_empty() {
             self.sent.push_back(token);
@@ -178,17 +178,17 @@ impl<'a> Io<'a> for Epoll<'a> {
         waited
     }
 
-    fn pace(&mut self, exactly: bool) {
-        self.pacer.pace(exactly);
+    fn set_exact(&mut self, exactly: bool) {
+        self.pacer.set_exact(exactly);
     }
 
-    fn next(&mut self) -> Option<(Token, Happened)> {
+    fn next(&mut self) -> Option<(Token, IoEvent)> {
         loop {
             if let Some(left) = self.telling.checked_sub(1)
                 && let Some(token) = self.sent.pop_front()
             {
                 self.telling = left;
-                return Some((token, Happened::Sent));
+                return Some((token, IoEvent::Sent));
             }
             if let Some(reading) = self.reading.take()
                 && let Some(happened) = self.read(reading)
@@ -254,7 +254,7 @@ impl<'a> Epoll<'a> {
         }
     }
 
-    fn ready(&mut self, event: epoll::Event) -> Option<(Token, Happened)> {
+    fn ready(&mut self, event: epoll::Event) -> Option<(Token, IoEvent)> {
         let token = Token::from(event.data.u64());
         let flags = event.flags;
         let hung_up = flags.intersects(EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR);
@@ -265,7 +265,7 @@ impl<'a> Epoll<'a> {
                 return None;
             }
             if let Err(errno) = sockopt::socket_error(&socket.fd).unwrap_or_else(Err) {
-                return Some((token, Happened::NotEstablished(errno)));
+                return Some((token, IoEvent::NotEstablished(errno)));
             }
             socket.connecting = false;
         } else if flags.contains(EventFlags::OUT) && !socket.unsent.is_empty() {
@@ -275,16 +275,16 @@ impl<'a> Epoll<'a> {
         if hung_up || urgent || flags.contains(EventFlags::IN) {
             self.reading = Some(Reading { token, hung_up, urgent, reads_left: READS });
         }
-        was_connecting.then_some((token, Happened::Established))
+        was_connecting.then_some((token, IoEvent::Established))
     }
 
-    fn read(&mut self, mut reading: Reading) -> Option<Happened> {
+    fn read(&mut self, mut reading: Reading) -> Option<IoEvent> {
         let slot = self.sockets.get_mut(reading.token.slot as usize)?.as_mut()?;
         if slot.generation != reading.token.generation {
             return None;
         }
         match recv(&slot.fd, &mut self.buffer[..], RecvFlags::DONTWAIT) {
-            Ok((0, _)) => Some(if slot.broken { Happened::Reset } else { Happened::EndOfStream }),
+            Ok((0, _)) => Some(if slot.broken { IoEvent::Reset } else { IoEvent::EndOfStream }),
             Ok((n, _)) => {
                 self.received = n;
                 // A short read has emptied the socket, and what comes later brings an event; but an end that was signalled
@@ -297,10 +297,10 @@ impl<'a> Epoll<'a> {
                         self.unread.push(reading);
                     }
                 }
-                Some(Happened::Received { last: reading.hung_up })
+                Some(IoEvent::Received { last: reading.hung_up })
             }
             Err(Errno::AGAIN | Errno::INTR) => None,
-            Err(_) => Some(Happened::Reset),
+            Err(_) => Some(IoEvent::Reset),
         }
     }
 

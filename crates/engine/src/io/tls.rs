@@ -24,7 +24,7 @@ mod verify;
 pub use handshake::Handshake;
 pub use security::{Security, SecurityError, SecurityOptions};
 
-use super::{Happened, Io, Route, Settings, Token, Warm, socket};
+use super::{Io, IoEvent, Route, Settings, Token, Warm, socket};
 use crate::clock::Clock;
 use crate::pacing::Waited;
 use crate::{Address, EngineError};
@@ -56,7 +56,7 @@ pub struct Tls<'a, I> {
     resets: bool,
     slots: Vec<Slot>,
     /// What one thing that happened to `inner` was all about; what is received with it lies in `scratch`.
-    happened: VecDeque<(Token, Happened)>,
+    happened: VecDeque<(Token, IoEvent)>,
     scratch: Scratch,
     /// The connection whose last bytes of the handshake wait in `scratch` for the first request.
     held: Option<Token>,
@@ -98,7 +98,7 @@ impl<'a, I: Io<'a>> Io<'a> for Tls<'a, I> {
         slot.session = session;
         if let Some(early) = early.filter(|early| !early.is_empty()) {
             slot.early = early;
-            self.happened.push_back((token, Happened::Received { last: false }));
+            self.happened.push_back((token, IoEvent::Received { last: false }));
         }
         Ok(())
     }
@@ -128,9 +128,9 @@ impl<'a, I: Io<'a>> Io<'a> for Tls<'a, I> {
         }
     }
 
-    fn tell_when_sent(&mut self, token: Token) {
+    fn notify_when_sent(&mut self, token: Token) {
         self.send_gathered();
-        self.inner.tell_when_sent(token);
+        self.inner.notify_when_sent(token);
     }
 
     fn unsent(&self, slot: u32) -> usize {
@@ -162,15 +162,15 @@ impl<'a, I: Io<'a>> Io<'a> for Tls<'a, I> {
         self.inner.wait(clock, until)
     }
 
-    fn pace(&mut self, exactly: bool) {
-        self.inner.pace(exactly);
+    fn set_exact(&mut self, exactly: bool) {
+        self.inner.set_exact(exactly);
     }
 
-    fn next(&mut self) -> Option<(Token, Happened)> {
+    fn next(&mut self) -> Option<(Token, IoEvent)> {
         loop {
             while let Some((token, happened)) = self.happened.pop_front() {
                 let Some(slot) = self.get_mut(token) else { continue };
-                if matches!(happened, Happened::Received { .. }) && !slot.early.is_empty() {
+                if matches!(happened, IoEvent::Received { .. }) && !slot.early.is_empty() {
                     self.scratch.plaintext = std::mem::take(&mut slot.early);
                 }
                 return Some((token, happened));
@@ -178,12 +178,12 @@ impl<'a, I: Io<'a>> Io<'a> for Tls<'a, I> {
             self.send_held();
             let (token, happened) = self.inner.next()?;
             match happened {
-                Happened::Established => {
-                    self.happened.push_back((token, Happened::Established));
+                IoEvent::Established => {
+                    self.happened.push_back((token, IoEvent::Established));
                     self.begin(token);
                 }
-                Happened::Received { last } => self.take_in(token, last),
-                Happened::EndOfStream => {
+                IoEvent::Received { last } => self.take_in(token, last),
+                IoEvent::EndOfStream => {
                     let end = self.end_of_stream(token);
                     self.happened.push_back((token, end));
                 }
@@ -246,7 +246,7 @@ impl<'a, I: Io<'a>> Tls<'a, I> {
                     slot.session = Some(Box::new(session));
                 }
             }
-            Err(error) => self.happened.push_back((token, Happened::Broken(fault::kind(&error)))),
+            Err(error) => self.happened.push_back((token, IoEvent::Broken(fault::kind(&error)))),
         }
     }
 
@@ -270,16 +270,16 @@ impl<'a, I: Io<'a>> Tls<'a, I> {
             Ok(News { secured, finished, excess }) => {
                 slot.finished |= finished;
                 if secured {
-                    happened.push_back((token, Happened::Secured { resumed, http2 }));
+                    happened.push_back((token, IoEvent::Secured { resumed, http2 }));
                 }
                 if holds_something {
-                    happened.push_back((token, Happened::Received { last: last || finished }));
+                    happened.push_back((token, IoEvent::Received { last: last || finished }));
                 }
                 if finished {
-                    happened.push_back((token, Happened::Finished));
+                    happened.push_back((token, IoEvent::Finished));
                 }
                 if excess {
-                    happened.push_back((token, Happened::Broken(TlsFault::Misbehaved)));
+                    happened.push_back((token, IoEvent::Broken(TlsFault::Misbehaved)));
                 }
                 if secured {
                     self.held = Some(token);
@@ -290,7 +290,7 @@ impl<'a, I: Io<'a>> Tls<'a, I> {
             Err(error) => {
                 // What came before has come.
                 if holds_something && session.is_secured() {
-                    happened.push_back((token, Happened::Received { last: true }));
+                    happened.push_back((token, IoEvent::Received { last: true }));
                 }
                 self.break_off(token, fault::kind(&error));
             }
@@ -307,15 +307,15 @@ impl<'a, I: Io<'a>> Tls<'a, I> {
         if let Some(slot) = self.get_mut(token) {
             slot.session = None;
         }
-        self.happened.push_back((token, Happened::Broken(why)));
+        self.happened.push_back((token, IoEvent::Broken(why)));
     }
 
     /// What it means that the connection itself has ended.
-    fn end_of_stream(&mut self, token: Token) -> Happened {
-        let Some(slot) = self.get_mut(token) else { return Happened::EndOfStream };
+    fn end_of_stream(&mut self, token: Token) -> IoEvent {
+        let Some(slot) = self.get_mut(token) else { return IoEvent::EndOfStream };
         slot.ended = true;
         let is_secured = slot.session.as_ref().is_some_and(|session| session.is_secured());
-        if is_secured && !slot.finished { Happened::Truncated } else { Happened::EndOfStream }
+        if is_secured && !slot.finished { IoEvent::Truncated } else { IoEvent::EndOfStream }
     }
 
     /// Encrypts and sends.

@@ -16,7 +16,7 @@ use super::buffers::{self, Buffers};
 use super::chain::Chain;
 use super::operation::{Kind, of_user_data, user_data};
 use super::unsent::Unsent;
-use super::{Happened, Io, Route, Settings, Token, Warm, socket};
+use super::{Io, IoEvent, Route, Settings, Token, Warm, socket};
 use crate::clock::Clock;
 use crate::pacing::{Pacer, Waited};
 use crate::{Address, EngineError};
@@ -203,7 +203,7 @@ impl<'a> Io<'a> for Uring<'a> {
         }
     }
 
-    fn tell_when_sent(&mut self, token: Token) {
+    fn notify_when_sent(&mut self, token: Token) {
         let Some(slot) = self.get_mut(token) else { return };
         if slot.sending || !slot.unsent.is_empty() {
             slot.tell = true;
@@ -267,17 +267,17 @@ impl<'a> Io<'a> for Uring<'a> {
         waited
     }
 
-    fn pace(&mut self, exactly: bool) {
-        self.pacer.pace(exactly);
+    fn set_exact(&mut self, exactly: bool) {
+        self.pacer.set_exact(exactly);
     }
 
-    fn next(&mut self) -> Option<(Token, Happened)> {
+    fn next(&mut self) -> Option<(Token, IoEvent)> {
         self.rearm_receive();
         if let Some((id, _)) = self.received.take() {
             self.buffers.give_back(id);
         }
         if let Some(token) = self.sent.pop() {
-            return Some((token, Happened::Sent));
+            return Some((token, IoEvent::Sent));
         }
         while let Some(entry) = self.completions.get(self.heard).cloned() {
             self.heard += 1;
@@ -353,7 +353,7 @@ impl<'a> Uring<'a> {
         }
     }
 
-    fn completed(&mut self, entry: &cqueue::Entry) -> Option<(Token, Happened)> {
+    fn completed(&mut self, entry: &cqueue::Entry) -> Option<(Token, IoEvent)> {
         let (token, kind) = of_user_data(entry.user_data());
         let result = entry.result();
         let Some(slot) = self.get_mut(token) else {
@@ -372,11 +372,11 @@ impl<'a> Uring<'a> {
                 match result {
                     // An earlier part of the chain has failed and said why.
                     _ if result == -libc::ECANCELED => None,
-                    _ if result < 0 => Some((token, Happened::NotEstablished(Errno::from_raw_os_error(-result)))),
+                    _ if result < 0 => Some((token, IoEvent::NotEstablished(Errno::from_raw_os_error(-result)))),
                     _ => {
                         // Armed after whoever hears of this has sent its request.
                         self.rearm = Some((token, false));
-                        Some((token, Happened::Established))
+                        Some((token, IoEvent::Established))
                     }
                 }
             }

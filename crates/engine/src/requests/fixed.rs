@@ -9,7 +9,7 @@
 use super::template::{Draws, Template};
 use super::{Requests, Wire};
 use crate::EngineError;
-use crate::bodies::BodyFile;
+use crate::body_file::BodyFile;
 use brimful_core::alias::Alias;
 use brimful_core::template::TemplateError;
 use brimful_core::workload::{Class, Expect, Order, Workload};

@@ -3,7 +3,7 @@
 
 use super::{Security, Tls};
 use crate::clock::Clock;
-use crate::io::{Happened, Io, Route, Settings, SocketOptions, Token, Warm};
+use crate::io::{Io, IoEvent, Route, Settings, SocketOptions, Token, Warm};
 use crate::pacing::Waited;
 use crate::{Address, EngineError};
 use brimful_core::{Nanos, TlsFault};
@@ -83,20 +83,20 @@ pub fn hear(server: &Arc<ServerConfig>, security: &Security, response: &[u8], wa
     let mut heard = Heard::default();
     while let Some((_, happened)) = io.next() {
         match happened {
-            Happened::Secured { .. } => {
+            IoEvent::Secured { .. } => {
                 assert!(!std::mem::replace(&mut heard.secured, true), "secured twice");
                 io.send(TOKEN, REQUEST.into());
                 io.flush().ok()?;
             }
-            Happened::Received { .. } => {
+            IoEvent::Received { .. } => {
                 assert!(heard.secured && !io.received().is_empty());
                 heard.plaintext.extend_from_slice(io.received());
             }
-            Happened::Finished => heard.finished = true,
-            Happened::EndOfStream => heard.end = Some(End::Stream),
-            Happened::Truncated => heard.end = Some(End::Truncated),
-            Happened::Broken(why) => heard.end = Some(End::Broken(why)),
-            Happened::Established | Happened::NotEstablished(_) | Happened::Reset | Happened::Sent => {}
+            IoEvent::Finished => heard.finished = true,
+            IoEvent::EndOfStream => heard.end = Some(End::Stream),
+            IoEvent::Truncated => heard.end = Some(End::Truncated),
+            IoEvent::Broken(why) => heard.end = Some(End::Broken(why)),
+            IoEvent::Established | IoEvent::NotEstablished(_) | IoEvent::Reset | IoEvent::Sent => {}
         }
         if heard.end.is_some() {
             io.close(TOKEN);
@@ -177,7 +177,7 @@ impl<'a> Io<'a> for Memory {
         self.serve(&bytes);
     }
 
-    fn tell_when_sent(&mut self, _: Token) {}
+    fn notify_when_sent(&mut self, _: Token) {}
 
     fn unsent(&self, _: u32) -> usize {
         0
@@ -193,12 +193,12 @@ impl<'a> Io<'a> for Memory {
         Ok(Waited::default())
     }
 
-    fn next(&mut self) -> Option<(Token, Happened)> {
+    fn next(&mut self) -> Option<(Token, IoEvent)> {
         if !std::mem::replace(&mut self.established, true) {
-            return Some((TOKEN, Happened::Established));
+            return Some((TOKEN, IoEvent::Established));
         }
         if self.wire.is_empty() {
-            return (!std::mem::replace(&mut self.ended, true)).then_some((TOKEN, Happened::EndOfStream));
+            return (!std::mem::replace(&mut self.ended, true)).then_some((TOKEN, IoEvent::EndOfStream));
         }
         let length = match self.way.pieces.len() {
             0 => self.wire.len(),
@@ -206,10 +206,10 @@ impl<'a> Io<'a> for Memory {
         };
         self.nth += 1;
         self.piece = self.wire.drain(..length).collect();
-        Some((TOKEN, Happened::Received { last: false }))
+        Some((TOKEN, IoEvent::Received { last: false }))
     }
 
-    fn pace(&mut self, _: bool) {}
+    fn set_exact(&mut self, _: bool) {}
 
     fn attempts_have_begun(&self) -> bool {
         true

@@ -9,7 +9,7 @@
 //! right behind a response, of which the next call learned by its timeout, and the last of many small segments.
 
 use super::super::operation::{Kind, user_data};
-use super::super::{Happened, Token};
+use super::super::{IoEvent, Token};
 use super::Uring;
 use super::buffers;
 use io_uring::squeue::Flags;
@@ -42,7 +42,7 @@ impl Uring<'_> {
     }
 
     /// The armed receive has received, or has ended.
-    pub(super) fn has_received(&mut self, token: Token, entry: &cqueue::Entry) -> Option<(Token, Happened)> {
+    pub(super) fn has_received(&mut self, token: Token, entry: &cqueue::Entry) -> Option<(Token, IoEvent)> {
         let (result, more) = (entry.result(), cqueue::more(entry.flags()));
         match result {
             1.. if !more => self.rearm = Some((token, cqueue::sock_nonempty(entry.flags()))),
@@ -61,10 +61,10 @@ impl Uring<'_> {
         self.left_unread |= result == buffers::SIZE as i32 || result == -libc::ENOBUFS;
         let broken = self.get_mut(token)?.broken;
         match result {
-            1.. => Some((token, Happened::Received { last })),
-            0 if !broken => Some((token, Happened::EndOfStream)),
+            1.. => Some((token, IoEvent::Received { last })),
+            0 if !broken => Some((token, IoEvent::EndOfStream)),
             _ if result == -libc::ENOBUFS || result == -libc::EINTR => None,
-            _ => Some((token, Happened::Reset)),
+            _ => Some((token, IoEvent::Reset)),
         }
     }
 }

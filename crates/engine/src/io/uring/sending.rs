@@ -5,7 +5,7 @@
 //! turn that submits it is over. Only what fails, for want of room in the socket, is sent by an operation that waits.
 
 use super::super::operation::{Kind, of_user_data, user_data};
-use super::super::{Happened, Token};
+use super::super::{IoEvent, Token};
 use super::{Slot, Uring};
 use io_uring::squeue::{Entry, Flags};
 use io_uring::types::Fixed;
@@ -98,7 +98,7 @@ impl Uring<'_> {
     }
 
     /// A send that says how it ended has ended.
-    pub(super) fn sent_all(&mut self, token: Token, result: i32) -> Option<(Token, Happened)> {
+    pub(super) fn sent_all(&mut self, token: Token, result: i32) -> Option<(Token, IoEvent)> {
         let slot = self.get_mut(token)?;
         slot.sending = false;
         // EPIPE is what a reset leaves when the server had ended the stream before it.
@@ -121,7 +121,7 @@ impl Uring<'_> {
             self.gathering.push(token);
             return None;
         }
-        std::mem::take(&mut slot.tell).then_some((token, Happened::Sent))
+        std::mem::take(&mut slot.tell).then_some((token, IoEvent::Sent))
     }
 }
 
