@@ -25,7 +25,7 @@ const MAX_ADDRESSES: usize = 256;
 pub struct Destination {
     first: Address,
     further: Vec<Address>,
-    look_up: Option<LookUp>,
+    look_up: Option<NameLookup>,
     /// How far the turns of this process's first shard are ahead of those of the first shard of all.
     first_turn: usize,
 }
@@ -35,17 +35,17 @@ type LookUpFn = dyn Fn(&[SocketAddr]) -> Vec<SocketAddr> + Send + Sync;
 
 /// Looks the server's name up again.
 #[derive(Clone)]
-pub struct LookUp(pub Arc<LookUpFn>);
+pub struct NameLookup(pub Arc<LookUpFn>);
 
 impl Destination {
     /// A server with further addresses, whose name can be looked up again.
-    pub fn new(first: Address, further: Vec<Address>, look_up: Option<LookUp>) -> Destination {
+    pub fn new(first: Address, further: Vec<Address>, look_up: Option<NameLookup>) -> Destination {
         Destination { first, further, look_up, first_turn: 0 }
     }
 
     /// The same with the first shard's first connection to this address, counted around.
     #[must_use]
-    pub fn from_turn(self, first_turn: usize) -> Destination {
+    pub fn with_first_turn(self, first_turn: usize) -> Destination {
         Destination { first_turn, ..self }
     }
 
@@ -64,9 +64,9 @@ impl fmt::Display for Destination {
     }
 }
 
-impl fmt::Debug for LookUp {
+impl fmt::Debug for NameLookup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("LookUp")
+        f.write_str("NameLookup")
     }
 }
 
@@ -109,7 +109,7 @@ impl Resolver {
 
 fn look_up_when_asked(
     asked: &Receiver<()>,
-    look_up: &LookUp,
+    look_up: &NameLookup,
     mut in_use: Vec<SocketAddr>,
     source: Option<Cidr>,
     found: &Found,
@@ -280,7 +280,7 @@ mod tests {
     #[test]
     fn a_name_is_looked_up_again_by_another_thread_after_a_failed_attempt() {
         let [first, second] = addresses([1, 2])[..] else { panic!("two addresses") };
-        let look_up = LookUp(Arc::new(move |in_use: &[SocketAddr]| {
+        let look_up = NameLookup(Arc::new(move |in_use: &[SocketAddr]| {
             assert_eq!(in_use, [first]);
             vec![second]
         }));

@@ -47,9 +47,9 @@ struct Ticks {
     next: Nanos,
 }
 
-/// Calls wait for a connection when there are as many as allowed, see [`ConnectionPolicy::most_per_shard`].
+/// Calls wait for a connection when there are as many as allowed, see [`ConnectionPolicy::max_per_shard`].
 ///
-/// [`ConnectionPolicy::most_per_shard`]: crate::ConnectionPolicy::most_per_shard
+/// [`ConnectionPolicy::max_per_shard`]: crate::ConnectionPolicy::max_per_shard
 #[derive(Clone, Copy, Debug)]
 struct ConnectionLimit {
     max: u64,
@@ -60,7 +60,7 @@ struct ConnectionLimit {
 
 impl<P> DueCalls<P> {
     pub fn new(config: &Config) -> DueCalls<P> {
-        let max = config.connections.most_per_shard.unwrap_or(u64::MAX);
+        let max = config.connections.max_per_shard.unwrap_or(u64::MAX);
         DueCalls {
             ask_at: Nanos::ZERO,
             density: Density::default(),

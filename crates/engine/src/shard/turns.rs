@@ -191,7 +191,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     /// How long after the window's end a call may begin. A call that waits for a connection waits for responses.
     fn max_overrun(&self) -> Nanos {
         let policy = &self.config.connections;
-        if policy.most_per_shard.is_some() { MAX_OVERRUN.max(policy.response_timeout) } else { MAX_OVERRUN }
+        if policy.max_per_shard.is_some() { MAX_OVERRUN.max(policy.response_timeout) } else { MAX_OVERRUN }
     }
 
     fn begin(&mut self, spec: CallSpec, due: Nanos, ready: Nanos, now: Nanos) {

@@ -3,7 +3,7 @@
 use crate::case::{Case, on_each_engine};
 use crate::seen::{completed, count};
 use crate::support::Plan;
-use brimful_engine::{Destination, LookUp};
+use brimful_engine::{Destination, NameLookup};
 use brimful_testkit::RawServer;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -71,7 +71,7 @@ fn addresses_that_connections_cannot_come_to_from_their_source_are_left_out(case
 fn a_server_that_moved_is_found_by_looking_its_name_up_again(case: Case) {
     let (old, new) = (RawServer::dies_after(5), RawServer::content_length("hello"));
     let moved = new.addr();
-    let look_up = LookUp(Arc::new(move |_: &[SocketAddr]| vec![moved]));
+    let look_up = NameLookup(Arc::new(move |_: &[SocketAddr]| vec![moved]));
     let destination = Destination::new(old.addr().into(), Vec::new(), Some(look_up));
     let plan = Plan::new(case, old.addr()).calls(u64::MAX).configure(|config| {
         config.address = destination;

@@ -90,7 +90,7 @@ fn calls_wait_for_one_of_as_many_connections_as_there_may_be(case: Case) {
     // Ten times what the server can take.
     for calls_per_connection in [None, Some(3)] {
         let plan = Plan::requesting(case, server.addr(), "GET", Close::Fin).calls(50).configure(|config| {
-            config.connections.most_per_shard = Some(4);
+            config.connections.max_per_shard = Some(4);
             config.connections.calls_per_connection = calls_per_connection;
         });
         let run = plan.open_under(500.0, &Control::default());
