@@ -209,7 +209,7 @@ fn plan(args: &LoadArgs) -> anyhow::Result<RunPlan> {
     plan.interval = args.part.interval;
     let parts = args.part.shard.map_or(1, |shard| shard.count);
     plan.connections.warm_connections = args.part.warm_connections.div_ceil(parts);
-    plan.connections.most_per_shard = most_per_shard(args, &plan, parts)?;
+    plan.connections.max_per_shard = max_per_shard(args, &plan, parts)?;
     (plan.start_at, plan.clock) = (start_at, args.part.clock_ahead);
     plan.monitor = watched(&args.watched, &plan.endpoint)?;
     if by_default && !args.output.quiet {
@@ -219,7 +219,7 @@ fn plan(args: &LoadArgs) -> anyhow::Result<RunPlan> {
 }
 
 /// Connections that one thread may have: `--max-connections` over all threads of all `parts` of the load.
-fn most_per_shard(args: &LoadArgs, plan: &RunPlan, parts: u64) -> anyhow::Result<Option<u64>> {
+fn max_per_shard(args: &LoadArgs, plan: &RunPlan, parts: u64) -> anyhow::Result<Option<u64>> {
     let Some(MaxConnections::AtMost(most)) = args.max_connections else { return Ok(None) };
     let is_open = plan.workload.load.as_ref().is_none_or(|load| load.kind() == LoadKind::Open);
     if !is_open || plan.workload.sessions().is_some() {
@@ -341,7 +341,7 @@ pub fn request_plan(url: &str, args: &RequestArgs) -> anyhow::Result<RunPlan> {
         connections: ConnectionPolicy {
             calls_per_connection: args.calls_per_connection()?,
             connections_per_session: None,
-            most_per_shard: None,
+            max_per_shard: None,
             holds: false,
             pipeline: connections.pipeline.map_or(1, |count| count.0 as usize),
             http2: args.http == Version::Http2,

@@ -142,7 +142,7 @@ impl Generators {
             connections: ConnectionPolicy {
                 warm_connections: like.connections.warm_connections.max(WARM_CONNECTIONS * places.workers as u64),
                 // How many connections the other server serves at a time is no limit of this client.
-                most_per_shard: like.connections.most_per_shard.map(|most| most.max(WARM_CONNECTIONS)),
+                max_per_shard: like.connections.max_per_shard.map(|most| most.max(WARM_CONNECTIONS)),
                 // What cannot be answered by then is not waited for.
                 response_timeout: RUN.min(like.connections.response_timeout),
                 connect_timeout: Some(RUN.min(like.connections.connect_timeout.unwrap_or(RUN))),

@@ -340,7 +340,7 @@ impl RunPlan {
         let is_open = LoadKind::of(Some(&self.workload)) == LoadKind::Open && self.workload.sessions().is_none();
         if !is_open {
             // Clients wait for their answers, which is enough.
-            connections.most_per_shard = None;
+            connections.max_per_shard = None;
         }
         if let Some(sessions) = self.workload.sessions().filter(|sessions| sessions.pipelined) {
             /// A longer burst takes another connection.
@@ -351,7 +351,7 @@ impl RunPlan {
             address: self
                 .endpoint
                 .destination()
-                .from_turn(self.shard.map_or(0, |shard| (shard.index * self.threads) as usize)),
+                .with_first_turn(self.shard.map_or(0, |shard| (shard.index * self.threads) as usize)),
             tls: self.tls.clone(),
             connections,
             start: Nanos::ZERO,

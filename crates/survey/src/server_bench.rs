@@ -99,7 +99,7 @@ impl Bench for ServerBench<'_> {
         let window = Nanos::from_secs_f64(seconds) + hold.patience + SPARE;
         let mut plan = self.plain(load, hold.connections, window);
         let policy = &mut plan.connections;
-        (policy.holds, policy.most_per_shard, policy.warm_connections) = (true, None, hold.idle);
+        (policy.holds, policy.max_per_shard, policy.warm_connections) = (true, None, hold.idle);
         policy.response_timeout = hold.patience.min(policy.response_timeout);
         policy.connect_timeout = Some(hold.patience);
         let counts = run(&plan, self.stop)?.counts;
@@ -116,7 +116,7 @@ impl Bench for ServerBench<'_> {
         }
         let like = &mut self.like;
         like.threads = pool.most.map_or(self.threads, |most| self.threads.min(most / shards));
-        like.connections.most_per_shard = pool.most.map(|most| most / like.threads);
+        like.connections.max_per_shard = pool.most.map(|most| most / like.threads);
         like.connections.warm_connections = pool.warm;
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use super::reach::{Reached, reach_all};
 use brimful_core::Nanos;
-use brimful_engine::LookUp;
+use brimful_engine::NameLookup;
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
@@ -125,13 +125,13 @@ impl Name {
     }
 
     /// How it is looked up again in the course of a run, if that makes sense.
-    pub(super) fn look_up_again(&self) -> Option<LookUp> {
+    pub(super) fn look_up_again(&self) -> Option<NameLookup> {
         let name = self.clone();
         let look_up = move |in_use: &[SocketAddr]| match name.resolve(look_up) {
             Ok(resolved) => name.choose(in_use, &resolved),
             Err(_) => Vec::new(),
         };
-        self.can_move().then(|| LookUp(Arc::new(look_up)))
+        self.can_move().then(|| NameLookup(Arc::new(look_up)))
     }
 
     /// The addresses to use: those in use that the name still has, and those that it has and that accept a connection.
