@@ -51,8 +51,8 @@ pub use clock::Clock;
 pub use destination::{Destination, NameLookup};
 pub use host::CpuTime;
 pub use io::{Handshake, Security, SecurityError, SecurityOptions};
-pub use redirects::{Follow, Redirect};
-pub use requests::{FixedRequests, Requests, Wire};
+pub use redirects::{Redirect, RedirectPolicy};
+pub use requests::{FixedRequests, RequestSettings, Requests};
 pub use session_requests::{ScriptedRequests, SessionRequests};
 pub use sources::{Cidr, CidrError};
 
