@@ -4,7 +4,9 @@ use crate::{Endpoint, RunError};
 use brimful_core::tls::TlsSpoken;
 use brimful_core::workload::{Class, Load, LoadKind, SessionArrivals, Sessions, Spread, Workload};
 use brimful_core::{ClassId, Nanos};
-use brimful_engine::{Config, ConnectionPolicy, Engine, FixedRequests, Follow, ScriptedRequests, Security, Wire};
+use brimful_engine::{
+    Config, ConnectionPolicy, Engine, FixedRequests, RedirectPolicy, RequestSettings, ScriptedRequests, Security,
+};
 use brimful_http::Version;
 use brimful_monitor::{MonitorConfig, RemoteConfig};
 use brimful_stats::{Keeper, Live};
@@ -304,8 +306,8 @@ impl RunPlan {
     }
 
     /// How redirects are followed, if they are.
-    pub(crate) fn following(&self) -> Option<Follow> {
-        self.follow.map(|most| Follow::new(most, &self.workload, &self.wire()))
+    pub(crate) fn following(&self) -> Option<RedirectPolicy> {
+        self.follow.map(|most| RedirectPolicy::new(most, &self.workload, &self.wire()))
     }
 
     /// Whether requests depend on answers.
@@ -314,8 +316,8 @@ impl RunPlan {
     }
 
     /// What all requests have in common.
-    pub(crate) fn wire(&self) -> Wire {
-        Wire {
+    pub(crate) fn wire(&self) -> RequestSettings {
+        RequestSettings {
             authority: self.endpoint.authority.clone(),
             version: self.version,
             is_secure: self.endpoint.is_secure,

@@ -3,7 +3,7 @@
 
 use crate::{RunError, RunPlan};
 use brimful_core::{CallSpec, ClassId, Nanos, Observer, RequestId, panics};
-use brimful_engine::{Config, Requests, Run, Wire, run};
+use brimful_engine::{Config, RequestSettings, Requests, Run, run};
 use brimful_http::Request;
 use brimful_workload::{DueCall, Streamed};
 use std::borrow::Cow;
@@ -82,7 +82,7 @@ pub(crate) fn drive<O: Observer + Send>(
 /// All shards, in turn.
 struct Lot {
     feeders: Vec<Feeder>,
-    wire: Wire,
+    wire: RequestSettings,
     /// Number of the next call.
     next: u64,
     /// Told when the first batch is there.
