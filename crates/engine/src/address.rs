@@ -1,4 +1,4 @@
-//! Where a server is: at an address of the network, or at a Unix socket of this host.
+//! Addresses of servers: of TCP or of Unix sockets.
 
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrAny, SocketAddrUnix};
@@ -6,22 +6,22 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::path::Path;
 
-/// Where to connect.
+/// The address of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
-    /// By TCP.
+    /// An address for TCP.
     Tcp(SocketAddr),
-    /// By a Unix socket. An attempt succeeds or fails at once: a server whose accept queue is full refuses.
+    /// A Unix socket. An attempt succeeds or fails at once: if the server's accept queue is full, it is refused.
     Unix(SocketAddrUnix),
 }
 
 impl Address {
-    /// That of a Unix socket; `None` if the path is longer than the kernel takes (107 bytes).
+    /// The address of a Unix socket; `None` if the path is longer than the kernel allows (107 bytes).
     pub fn unix(path: &Path) -> Option<Address> {
         SocketAddrUnix::new(path).ok().map(Address::Unix)
     }
 
-    /// The address of the network, if it is one.
+    /// The TCP address, if it is one.
     pub fn tcp(&self) -> Option<SocketAddr> {
         match self {
             Address::Tcp(address) => Some(*address),
@@ -37,7 +37,7 @@ impl Address {
         }
     }
 
-    /// As the kernel takes it.
+    /// The address in the kernel's format.
     pub(crate) fn raw(&self) -> SocketAddrAny {
         match self {
             Address::Tcp(address) => (*address).into(),
@@ -45,8 +45,8 @@ impl Address {
         }
     }
 
-    /// Why an attempt failed. A Unix socket says of a full accept queue that it would have to wait, and then nothing of its
-    /// end: that is a refusal.
+    /// The error of a failed attempt. For a Unix socket with a full accept queue the kernel reports `EAGAIN`, but never when
+    /// there is room again: that counts as refused.
     pub(crate) fn failure(&self, errno: Errno) -> Errno {
         match self {
             Address::Unix(_) if errno == Errno::AGAIN => Errno::CONNREFUSED,

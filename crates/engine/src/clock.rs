@@ -1,4 +1,4 @@
-//! `CLOCK_MONOTONIC`, counted from the start of the run.
+//! The run's clock: `CLOCK_MONOTONIC` since the start of the run.
 
 use brimful_core::Nanos;
 use brimful_os::clock;
@@ -15,7 +15,7 @@ impl Clock {
         Clock { epoch_ns: clock::now().0 + delay.0 }
     }
 
-    /// A clock whose zero is at this instant of `CLOCK_MONOTONIC`, but not sooner than `delay` from now.
+    /// A clock whose zero is this instant of `CLOCK_MONOTONIC`, or `delay` from now if that is later.
     pub(crate) fn starting_at(epoch: Nanos, delay: Nanos) -> Clock {
         Clock { epoch_ns: epoch.0.max(clock::now().0 + delay.0) }
     }

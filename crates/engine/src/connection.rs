@@ -1,134 +1,70 @@
-//! The connections of one shard: slots that are used again, and which of them can take a call.
+//! The connections of one shard: slots that are reused, and which of them have room for a call.
 
-mod of_sessions;
+mod sessions;
 
-use crate::Redirect;
-use crate::deadlines::Armed;
-use crate::expected::Digest;
+use crate::call::Call;
+use crate::deadlines::TimerKey;
 use crate::io::Token;
-use brimful_core::{CallSpec, Moment, Nanos, SessionId};
+use brimful_core::{Nanos, SessionId};
 use brimful_http::Protocol;
-use of_sessions::{ByNumber, OfSession};
-use std::collections::{HashMap, VecDeque};
-use std::hash::BuildHasherDefault;
+use sessions::SessionConnections;
+use std::collections::VecDeque;
 
-/// Where a connection is in its life.
+/// The phase of a connection's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Not established yet.
     Connecting,
     /// Established, with its TLS handshake under way.
     Securing,
-    /// Established; with calls under way, or idle.
+    /// Established and usable; with calls under way, or idle.
     Open,
     /// Waiting for the server to close.
     Closing,
-}
-
-/// A call on its way, with what the observer remembers of it.
-#[derive(Debug)]
-pub struct Call<P> {
-    pub spec: CallSpec,
-    pub due: Nanos,
-    pub observed: P,
-    /// Identifies the call among its connection's; see [`Connection::awaits`].
-    pub stamp: u32,
-    /// The connection ends with it.
-    pub last: bool,
-    /// When its request was handed over, if it was.
-    pub sent_at: Moment,
-    /// Bytes of its request, once it was handed over.
-    pub length: usize,
-    /// It asks for a head alone, known once it was handed over.
-    pub is_head: bool,
-    /// When the first byte of the response was read.
-    pub first_byte_at: Moment,
-    /// Bytes of the response read.
-    pub received: u64,
-    /// Of its content, where one is expected.
-    pub digest: Option<Box<Digest>>,
-    /// Where its answer leads, in a run that follows redirects.
-    pub redirect: Option<Box<Redirect>>,
-    /// What became of it before it was sent again.
-    pub earlier: Earlier,
-}
-
-/// What became of a call before this try to send it.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Earlier {
-    /// Earlier tries.
-    pub tries: u8,
-    /// It was moved from a connection that had no stream for it.
-    pub moved: bool,
-    /// It wants a new connection.
-    pub wants_fresh: bool,
-    /// Bytes of the request that earlier tries sent.
-    pub bytes_sent: u64,
-}
-
-impl<P> Call<P> {
-    /// A call that nothing has been done about.
-    #[inline]
-    pub fn new(spec: CallSpec, due: Nanos, stamp: u32, observed: P) -> Call<P> {
-        Call {
-            spec,
-            due,
-            observed,
-            stamp,
-            last: false,
-            sent_at: Moment::NONE,
-            length: 0,
-            is_head: false,
-            first_byte_at: Moment::NONE,
-            received: 0,
-            digest: None,
-            redirect: None,
-            earlier: Earlier::default(),
-        }
-    }
 }
 
 /// One connection.
 #[derive(Debug)]
 pub struct Connection<P> {
     pub phase: Phase,
-    /// Whose it is; nobody else's calls are given to it.
+    /// The session that the connection belongs to; it carries no other calls.
     pub session: Option<SessionId>,
-    /// Deadlines of an attempt, or of waiting for the server to close, that bear another stamp are void.
+    /// Timers of an attempt, a handshake or a close that have another stamp are void.
     pub stamp: u32,
-    /// Calls begun on it.
+    /// Number of calls begun on it.
     pub begun: u64,
-    /// Whole responses received on it.
+    /// Number of complete responses received on it.
     pub responses: u32,
-    /// Calls under way on it, the oldest first: responses come in the order of the requests. With HTTP/2, those that wait for a
-    /// stream.
+    /// Calls under way, the oldest first: responses come in the order of the requests. With HTTP/2, the calls that wait
+    /// for a stream.
     pub calls: VecDeque<Call<P>>,
-    /// What it speaks; with HTTP/2, the calls under way are kept with their streams.
+    /// The protocol's state; with HTTP/2, it holds the calls that have a stream.
     pub protocol: Protocol<Call<P>>,
-    /// With HTTP/2: when something last came on it.
+    /// With HTTP/2: when the latest bytes were received.
     pub heard_at: Nanos,
-    /// It bears no further call.
+    /// Whether it carries no further call.
     pub spent: bool,
-    /// It was opened before the run, for no call.
+    /// Whether it was opened before the run, for no call in particular.
     pub warm: bool,
-    /// When its attempt began, and from which source address.
+    /// When its attempt began.
     pub attempted_at: Nanos,
+    /// Index of its source address.
     pub source: usize,
-    /// Number of the server's address that it goes to.
+    /// Number of the server's address.
     pub address: u16,
-    /// Attempts made so far.
+    /// Number of attempts made so far.
     pub tries: usize,
-    /// Where it is listed as able to take a call.
-    listed: Option<(List, u32)>,
+    /// The list of available connections that it is in, and its index there.
+    listed: Option<(Availability, u32)>,
 }
 
-/// The connections that can take a call.
+/// How a connection that has room for a call is available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum List {
+enum Availability {
     /// Open and without a call.
     Idle,
     /// With calls, and room for more.
-    Roomy,
+    Shared,
 }
 
 impl<P> Connection<P> {
@@ -140,7 +76,7 @@ impl<P> Connection<P> {
             stamp: 0,
             begun: 0,
             responses: 0,
-            // Thousands of sessions think, each with a connection that bears nothing.
+            // Thousands of sessions may be thinking, each with an idle connection.
             calls: if session.is_some() { VecDeque::new() } else { VecDeque::with_capacity(depth.min(64)) },
             protocol: Protocol::new(false),
             heard_at: Nanos::ZERO,
@@ -154,39 +90,39 @@ impl<P> Connection<P> {
         }
     }
 
-    /// The same, to speak HTTP/2 or not.
+    /// The same connection with the state of HTTP/2, if it speaks that.
     pub fn speaking(self, http2: bool) -> Connection<P> {
         if http2 { Connection { protocol: Protocol::new(true), ..self } } else { self }
     }
 
-    /// How many calls are under way on it.
+    /// Number of calls under way on it.
     pub fn under_way(&self) -> usize {
         self.calls.len() + self.protocol.http2().map_or(0, |http2| http2.streams())
     }
 
-    /// Whether a call on it found it open: it has answered before, or was opened for no call.
+    /// Whether a call on it found it already open: it carried calls before, or was opened before the run.
     pub fn is_reused(&self) -> bool {
         self.warm || self.responses > 0
     }
 
-    /// Whether it has seen its last call begin.
+    /// Whether its last call has begun.
     fn has_begun_its_last(&self, lifetime: u64) -> bool {
         self.spent || self.begun >= lifetime || self.protocol.http2().is_some_and(|http2| http2.is_spent())
     }
 
-    /// Whether the call that this deadline was set for is under way.
+    /// Whether the call that this timer was started for is under way.
     #[inline]
-    pub fn bears(&self, armed: Armed) -> bool {
-        if armed.stream == 0 {
-            return self.awaits(armed.stamp);
+    pub fn carries(&self, key: TimerKey) -> bool {
+        if key.stream == 0 {
+            return self.awaits(key.stamp);
         }
         match self.protocol.http2() {
-            Some(http2) => http2.get(armed.stream).is_some_and(|call| call.stamp == armed.stamp),
-            None => self.awaits(armed.stamp),
+            Some(http2) => http2.get(key.stream).is_some_and(|call| call.stamp == key.stamp),
+            None => self.awaits(key.stamp),
         }
     }
 
-    /// Whether a call that bears this stamp is in the queue. Stamps grow along the queue, and may wrap.
+    /// Whether a call with this stamp is in the queue. Stamps grow along the queue, and may wrap around.
     #[inline]
     pub fn awaits(&self, stamp: u32) -> bool {
         match (self.calls.front(), self.calls.back()) {
@@ -207,62 +143,100 @@ struct Slot<P> {
 pub struct Connections<P> {
     slots: Vec<Slot<P>>,
     free: Vec<u32>,
-    /// Those of no session, by [`List`]; the one that was listed last is on top.
-    lists: [Vec<u32>; 2],
-    /// Counts the calls for which one of them was taken in turn.
+    /// Slots of available connections that belong to no session, by [`Availability`], the latest last.
+    available: [Vec<u32>; 2],
+    /// Number of calls for which a connection was taken in turn.
     turn: usize,
-    of_sessions: HashMap<SessionId, OfSession, BuildHasherDefault<ByNumber>>,
-    /// A session that has this connection and no other, and that may send calls one behind another: the calls of a
-    /// burst are asked for in a row.
-    latest: Option<(SessionId, u32)>,
-    /// Empty queues with room, of sessions whose connections bear nothing: no burst takes memory anew.
-    spare: Vec<VecDeque<Call<P>>>,
-    /// HTTP/2: how many streams the server allowed when it last said so.
+    sessions: SessionConnections<P>,
+    limits: Limits,
+    /// HTTP/2: how many streams the server allowed when it last announced that.
     streams_allowed: Option<u32>,
-    /// Most calls under way on one connection.
-    depth: usize,
-    /// Most calls in a connection's life.
-    lifetime: u64,
-    open: u64,
-    /// Most connections and attempts there were at once.
-    pub max_open: u64,
-    /// Of those open before the latest look at what has happened, how many turned out to have no socket.
-    without_socket: u64,
-    /// Turns since it was known of all attempts that they have one.
-    turns_unknown: u32,
+    open: OpenCount,
     /// Number of stamps used so far; it wraps around at 2³².
-    pub stamps: u32,
+    stamps: u32,
+}
+
+/// Limits of every connection.
+#[derive(Clone, Copy, Debug)]
+struct Limits {
+    /// Most calls under way at once.
+    depth: usize,
+    /// Most calls in the connection's life.
+    lifetime: u64,
+}
+
+/// Counts connections and attempts.
+#[derive(Clone, Copy, Debug, Default)]
+struct OpenCount {
+    now: u64,
+    /// The most that had sockets at once.
+    max: u64,
+    /// Attempts, counted since the latest wait, that failed without having had a socket.
+    without_socket: u64,
+    /// Turns since all attempts were last known to have a socket or to have failed.
+    turns_unknown: u32,
+}
+
+impl OpenCount {
+    /// Updates the maximum after a wait. `open` connections were there before its events were handled. For a while it may
+    /// not be `known` whether all attempts among them have a socket.
+    fn update_max(&mut self, open: u64, known: bool) {
+        /// Turns within which the kernel completes everything that one turn can request.
+        const MAX_UNKNOWN: u32 = 64;
+        let open = open.saturating_sub(std::mem::take(&mut self.without_socket));
+        self.turns_unknown = if known { 0 } else { self.turns_unknown + 1 };
+        if known || self.turns_unknown.is_multiple_of(MAX_UNKNOWN) {
+            self.max = self.max.max(open);
+        }
+    }
+}
+
+impl Limits {
+    /// Whether a connection has room for a call, and how.
+    fn availability<P>(self, connection: &Connection<P>) -> Option<Availability> {
+        let calls = connection.under_way();
+        // Until the server has announced how many streams it allows, calls wait on the connection for that.
+        let streams = connection.protocol.http2().and_then(|http2| http2.expected_streams());
+        let depth = streams.map_or(self.depth, |streams| self.depth.min(streams as usize));
+        match connection.phase {
+            Phase::Closing => None,
+            _ if calls >= depth || connection.has_begun_its_last(self.lifetime) => None,
+            Phase::Open if calls == 0 => Some(Availability::Idle),
+            _ => Some(Availability::Shared),
+        }
+    }
 }
 
 impl<P> Connections<P> {
-    /// None yet. Each may bear `depth` calls at once and `lifetime` in all.
+    /// No connections yet. Each may carry `depth` calls at once and `lifetime` in all.
     pub fn new(depth: usize, lifetime: u64) -> Connections<P> {
         Connections {
             slots: Vec::new(),
             free: Vec::new(),
-            lists: [Vec::new(), Vec::new()],
+            available: [Vec::new(), Vec::new()],
             turn: 0,
-            of_sessions: HashMap::default(),
-            latest: None,
-            spare: Vec::new(),
+            sessions: SessionConnections::default(),
+            limits: Limits { depth, lifetime },
             streams_allowed: None,
-            depth,
-            lifetime,
-            open: 0,
-            max_open: 0,
-            without_socket: 0,
-            turns_unknown: 0,
+            open: OpenCount::default(),
             stamps: 0,
         }
     }
 
-    /// A stamp that no other use of a connection bears.
+    /// A stamp that no other call or attempt has.
+    #[inline]
     pub fn fresh_stamp(&mut self) -> u32 {
         self.stamps = self.stamps.wrapping_add(1);
         self.stamps
     }
 
-    /// Takes in a new connection, with the calls it bears, and returns its token.
+    /// Makes the next fresh stamp follow this one.
+    #[cfg(test)]
+    pub fn set_stamps(&mut self, stamps: u32) {
+        self.stamps = stamps;
+    }
+
+    /// Adds a connection with the calls in its queue, and returns its token.
     pub fn insert(&mut self, mut connection: Connection<P>) -> Token {
         if let (Some(allowed), Some(http2)) = (self.streams_allowed, connection.protocol.http2_mut()) {
             http2.expect_streams(allowed);
@@ -272,41 +246,40 @@ impl<P> Connections<P> {
             self.slots.len() as u32 - 1
         });
         if let Some(session) = connection.session {
-            self.latest = None;
-            self.of_sessions.entry(session).or_default().slots.push(slot);
+            self.sessions.insert(session, slot);
         }
         self.slots[slot as usize].connection = Some(connection);
-        self.open += 1;
-        self.list(slot);
+        self.open.now += 1;
+        self.update_availability(slot);
         self.token(slot)
     }
 
-    /// HTTP/2: notes how many streams the server allows, if it has said so on the connection in this slot.
+    /// HTTP/2: notes how many streams the server allows, if it has announced that on the connection in this slot.
     pub fn note_streams_allowed(&mut self, slot: u32) {
         let http2 = self.get(slot).and_then(|connection| connection.protocol.http2());
         self.streams_allowed = http2.and_then(|http2| http2.max_streams()).or(self.streams_allowed);
     }
 
-    /// Connections and attempts.
+    /// Number of connections and attempts.
+    #[inline]
     pub fn open(&self) -> u64 {
-        self.open
+        self.open.now
     }
 
-    /// An attempt, which is about to be removed, has failed for want of something on this host.
-    pub fn had_no_socket(&mut self) {
-        self.without_socket += 1;
+    /// The most connections and attempts that had sockets at once.
+    pub fn max_open(&self) -> u64 {
+        self.open.max
     }
 
-    /// `open` connections were there before what had happened to them was heard. Whether it is `known` of all attempts that they
-    /// have a socket may not be so for a while, but not for long.
+    /// Notes that an attempt, which is about to be removed, failed because this host had no socket for it.
+    pub fn note_no_socket(&mut self) {
+        self.open.without_socket += 1;
+    }
+
+    /// Counts the connections after a wait. `open` of them were there before its events were handled. It may not be
+    /// `known` yet whether all attempts among them have a socket.
     pub fn count_open(&mut self, open: u64, known: bool) {
-        /// Turns within which the kernel has got through what a turn can ask of it.
-        const LONG: u32 = 64;
-        let open = open.saturating_sub(std::mem::take(&mut self.without_socket));
-        self.turns_unknown = if known { 0 } else { self.turns_unknown + 1 };
-        if known || self.turns_unknown.is_multiple_of(LONG) {
-            self.max_open = self.max_open.max(open);
-        }
+        self.open.update_max(open, known);
     }
 
     /// The token of the connection in a slot.
@@ -314,7 +287,7 @@ impl<P> Connections<P> {
         Token { slot, generation: self.slots[slot as usize].generation }
     }
 
-    /// The connection a token names, if it is still there.
+    /// The connection with this token, if it is still there.
     pub fn find(&mut self, token: Token) -> Option<&mut Connection<P>> {
         let slot = self.slots.get_mut(token.slot as usize)?;
         slot.connection.as_mut().filter(|_| slot.generation == token.generation)
@@ -328,75 +301,76 @@ impl<P> Connections<P> {
         self.slots.get_mut(slot as usize)?.connection.as_mut()
     }
 
-    /// A connection that can take a call of no session: an idle one, the latest first, as its caches are the warmest and the
-    /// others can time out in peace; else one with room behind other calls. Whoever gives it the call then calls
-    /// [`Connections::list`].
+    /// A connection with room for a call of no session: an idle one, the latest first, as its caches are the warmest and
+    /// the others can time out; otherwise one with room behind other calls. A caller that gives it the call then calls
+    /// [`Connections::update_availability`].
+    #[inline]
     pub fn available(&self) -> Option<u32> {
-        self.lists.iter().find_map(|list| list.last()).copied()
+        self.available.iter().find_map(|list| list.last()).copied()
     }
 
-    /// The same, each in its turn: where connections go to several addresses, calls are to be spread over them.
+    /// The same, but each connection in turn: spreads the calls over the addresses that connections go to.
     pub fn available_in_turn(&mut self) -> Option<u32> {
         self.turn = self.turn.wrapping_add(1);
-        let list = self.lists.iter().find(|list| !list.is_empty())?;
+        let list = self.available.iter().find(|list| !list.is_empty())?;
         list.get(self.turn % list.len()).copied()
     }
 
-    /// Whether a further call would not need a new connection. Sessions have theirs, and which of them calls is not known.
-    pub fn have_room(&self) -> bool {
-        !self.of_sessions.is_empty() || self.available().is_some()
-    }
-
-    /// Where a connection belongs that can take a call.
-    fn room(&self, connection: &Connection<P>) -> Option<List> {
-        let calls = connection.under_way();
-        // Until the server has said how many streams it allows, calls wait on the connection for it to say so.
-        let streams = connection.protocol.http2().and_then(|http2| http2.expected_streams());
-        let depth = streams.map_or(self.depth, |streams| self.depth.min(streams as usize));
-        match connection.phase {
-            Phase::Closing => None,
-            _ if calls >= depth || connection.has_begun_its_last(self.lifetime) => None,
-            Phase::Open if calls == 0 => Some(List::Idle),
-            _ => Some(List::Roomy),
-        }
-    }
-
-    /// Whether the connection in this slot has borne its last call.
-    pub fn is_over(&self, slot: u32) -> bool {
-        self.get(slot)
-            .is_some_and(|connection| connection.under_way() == 0 && connection.has_begun_its_last(self.lifetime))
-    }
-
-    /// Notes anew whether the connection can take a call, after its calls or its phase have changed.
+    /// A connection with room for a call of this session, if there is one: behind its other calls if possible, so that a
+    /// burst leaves in one write.
     #[inline]
-    pub fn list(&mut self, slot: u32) {
+    pub fn available_to(&mut self, session: SessionId) -> Option<u32> {
+        let Connections { slots, sessions, limits, .. } = self;
+        let availability = |slot: u32| limits.availability(slots.get(slot as usize)?.connection.as_ref()?);
+        sessions.available(session, availability)
+    }
+
+    /// Whether a further call may find a connection with room. Sessions have connections of their own, and it is unknown
+    /// which session calls next.
+    pub fn may_have_room(&self) -> bool {
+        !self.sessions.is_empty() || self.available().is_some()
+    }
+
+    /// Whether the connection in this slot has carried its last call.
+    pub fn is_over(&self, slot: u32) -> bool {
+        self.get(slot).is_some_and(|connection| {
+            connection.under_way() == 0 && connection.has_begun_its_last(self.limits.lifetime)
+        })
+    }
+
+    /// Updates whether the connection has room for a call, after its calls or its phase have changed.
+    #[inline]
+    pub fn update_availability(&mut self, slot: u32) {
         if self.get(slot).is_some_and(|connection| connection.session.is_none()) {
-            self.list_of_no_session(slot);
+            self.update_lists(slot);
         }
     }
 
-    fn list_of_no_session(&mut self, slot: u32) {
+    fn update_lists(&mut self, slot: u32) {
         let Some(connection) = self.get(slot) else { return };
-        let list = self.room(connection);
-        if connection.listed.map(|(list, _)| list) == list {
+        let availability = self.limits.availability(connection);
+        if connection.listed.map(|(listed, _)| listed) == availability {
             return;
         }
         self.unlist(slot);
-        let Some(list) = list else { return };
-        let at = self.lists[list as usize].len() as u32;
-        self.lists[list as usize].push(slot);
+        let Some(availability) = availability else { return };
+        let list = &mut self.available[availability as usize];
+        let index = list.len() as u32;
+        list.push(slot);
         if let Some(connection) = self.get_mut(slot) {
-            connection.listed = Some((list, at));
+            connection.listed = Some((availability, index));
         }
     }
 
     fn unlist(&mut self, slot: u32) {
-        let Some((list, at)) = self.get_mut(slot).and_then(|connection| connection.listed.take()) else { return };
-        self.lists[list as usize].swap_remove(at as usize);
-        if let Some(&moved) = self.lists[list as usize].get(at as usize)
+        let listed = self.get_mut(slot).and_then(|connection| connection.listed.take());
+        let Some((availability, index)) = listed else { return };
+        let list = &mut self.available[availability as usize];
+        list.swap_remove(index as usize);
+        if let Some(&moved) = list.get(index as usize)
             && let Some(other) = self.get_mut(moved)
         {
-            other.listed = Some((list, at));
+            other.listed = Some((availability, index));
         }
     }
 
@@ -407,16 +381,9 @@ impl<P> Connections<P> {
         let connection = entry.connection.take()?;
         entry.generation = entry.generation.wrapping_add(1);
         self.free.push(slot);
-        self.open -= 1;
-        if let Some(session) = connection.session
-            && let Some(of_session) = self.of_sessions.get_mut(&session)
-        {
-            self.latest = None;
-            of_session.slots.retain(|other| *other != slot);
-            // How many there were is kept until the session ends.
-            if of_session.slots.is_empty() && of_session.established == 0 {
-                self.of_sessions.remove(&session);
-            }
+        self.open.now -= 1;
+        if let Some(session) = connection.session {
+            self.sessions.remove(session, slot);
         }
         Some(connection)
     }
@@ -425,12 +392,61 @@ impl<P> Connections<P> {
     pub fn slots(&self) -> Vec<u32> {
         (0..self.slots.len() as u32).filter(|slot| self.slots[*slot as usize].connection.is_some()).collect()
     }
+
+    /// The slots of a session's connections.
+    pub fn of_session(&self, session: SessionId) -> &[u32] {
+        self.sessions.slots(session)
+    }
+
+    /// Notes whether the server keeps this session's connections open after the first response.
+    pub fn note_keep_alive(&mut self, session: SessionId, keep_alive: bool) {
+        self.sessions.note_keep_alive(session, keep_alive);
+    }
+
+    /// Notes that the connection in this slot is established.
+    pub fn note_established(&mut self, slot: u32) {
+        if let Some(session) = self.get(slot).and_then(|connection| connection.session) {
+            self.sessions.note_established(session);
+        }
+    }
+
+    /// Number of connections established for a session so far.
+    pub fn established_for(&self, session: SessionId) -> u32 {
+        self.sessions.established(session)
+    }
+
+    /// Ends a session, whose connections are still to be closed. Returns how many were established for it.
+    pub fn end_session(&mut self, session: SessionId) -> u32 {
+        self.sessions.end(session)
+    }
+
+    /// Takes away the empty call queue of a session's connection: its user may think for long, as thousands of others do.
+    pub fn release_queue(&mut self, slot: u32) {
+        if let Some(connection) = self.slots.get_mut(slot as usize).and_then(|slot| slot.connection.as_mut()) {
+            self.sessions.keep_queue(std::mem::take(&mut connection.calls));
+        }
+    }
+
+    /// A call queue for a new connection of a session.
+    pub fn session_queue(&mut self, capacity: usize) -> VecDeque<Call<P>> {
+        self.sessions.queue(capacity)
+    }
+
+    /// The connection in a slot. If it belongs to a session and has no call queue, it gets one of this capacity.
+    #[inline]
+    pub fn get_with_queue(&mut self, slot: u32, capacity: usize) -> Option<&mut Connection<P>> {
+        let connection = self.slots.get_mut(slot as usize)?.connection.as_mut()?;
+        if connection.session.is_some() && connection.calls.capacity() == 0 {
+            connection.calls = self.sessions.queue(capacity);
+        }
+        Some(connection)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brimful_core::ClassId;
+    use brimful_core::{CallSpec, ClassId};
 
     fn call(stamp: u32) -> Call<()> {
         Call::new(CallSpec::of_class(ClassId(0)), Nanos::ZERO, stamp, ())
@@ -457,11 +473,11 @@ mod tests {
         assert!(connections.find(token).is_none());
         assert_eq!(insert(&mut connections, Phase::Open, 1), slot, "the slot is used again");
         assert!(connections.find(token).is_none());
-        assert_eq!(connections.open, 1);
+        assert_eq!(connections.open(), 1);
     }
 
     #[test]
-    fn an_idle_connection_that_is_removed_can_take_no_call() {
+    fn a_removed_connection_is_not_available() {
         let mut connections = Connections::new(1, u64::MAX);
         let slots: Vec<u32> = (0..3).map(|_| insert(&mut connections, Phase::Open, 0)).collect();
         connections.remove(slots[0]);
@@ -472,50 +488,50 @@ mod tests {
     }
 
     #[test]
-    fn idle_connections_come_before_those_with_room_and_full_or_spent_ones_never() {
+    fn idle_connections_come_before_shared_ones() {
         let mut connections = Connections::new(3, 5);
-        let roomy = insert(&mut connections, Phase::Connecting, 2);
+        let shared = insert(&mut connections, Phase::Connecting, 2);
         let idle = insert(&mut connections, Phase::Open, 0);
         insert(&mut connections, Phase::Open, 3);
         insert(&mut connections, Phase::Closing, 0);
         let spent = insert(&mut connections, Phase::Open, 1);
         connections.get_mut(spent).unwrap().begun = 5;
-        connections.list(spent);
+        connections.update_availability(spent);
         assert_eq!(connections.available(), Some(idle));
         connections.get_mut(idle).unwrap().phase = Phase::Closing;
-        connections.list(idle);
-        assert_eq!(connections.available(), Some(roomy));
-        connections.get_mut(roomy).unwrap().calls.push_back(call(2));
-        connections.list(roomy);
+        connections.update_availability(idle);
+        assert_eq!(connections.available(), Some(shared));
+        connections.get_mut(shared).unwrap().calls.push_back(call(2));
+        connections.update_availability(shared);
         assert_eq!(connections.available(), None);
-        connections.get_mut(roomy).unwrap().calls.pop_front();
-        connections.list(roomy);
-        assert_eq!(connections.available(), Some(roomy));
+        connections.get_mut(shared).unwrap().calls.pop_front();
+        connections.update_availability(shared);
+        assert_eq!(connections.available(), Some(shared));
     }
 
     #[test]
     fn a_sessions_connections_are_its_own() {
         let mut connections = Connections::new(2, u64::MAX);
         let [one, other] = [1, 2].map(SessionId);
-        let roomy = insert_for(Some(one), &mut connections, Phase::Open, 1);
+        let shared = insert_for(Some(one), &mut connections, Phase::Open, 1);
         let idle = insert_for(Some(one), &mut connections, Phase::Open, 0);
         insert_for(Some(one), &mut connections, Phase::Closing, 0);
         assert_eq!((connections.available(), connections.available_to(other)), (None, None));
-        assert_eq!(connections.available_to(one), Some(roomy), "what is sent behind another leaves with it");
-        connections.remove(roomy);
+        assert_eq!(connections.available_to(one), Some(shared), "calls sent one behind another leave in one write");
+        connections.remove(shared);
         assert_eq!(connections.available_to(one), Some(idle));
-        let anybodys = insert(&mut connections, Phase::Open, 0);
-        assert_eq!((connections.available(), connections.available_to(one)), (Some(anybodys), Some(idle)));
+        let of_no_session = insert(&mut connections, Phase::Open, 0);
+        assert_eq!((connections.available(), connections.available_to(one)), (Some(of_no_session), Some(idle)));
         connections.slots().into_iter().for_each(|slot| drop(connections.remove(slot)));
-        assert!(connections.of_sessions.is_empty() && connections.available().is_none());
+        assert!(connections.sessions.is_empty() && connections.available().is_none());
     }
 
     #[test]
-    fn no_second_call_goes_where_the_server_closes_after_the_first() {
+    fn a_connection_that_the_server_closes_after_each_call_gets_no_second_one() {
         let mut connections = Connections::new(4, u64::MAX);
         let session = SessionId(3);
-        let roomy = insert_for(Some(session), &mut connections, Phase::Open, 1);
-        for (keep_alive, expected) in [(true, Some(roomy)), (false, None), (true, Some(roomy))] {
+        let shared = insert_for(Some(session), &mut connections, Phase::Open, 1);
+        for (keep_alive, expected) in [(true, Some(shared)), (false, None), (true, Some(shared))] {
             connections.note_keep_alive(session, keep_alive);
             assert_eq!(connections.available_to(session), expected, "{keep_alive}");
         }
@@ -525,21 +541,21 @@ mod tests {
     }
 
     #[test]
-    fn what_was_established_for_a_session_is_known_until_it_ends() {
+    fn established_connections_are_counted_until_the_session_ends() {
         let mut connections = Connections::new(1, u64::MAX);
         let session = SessionId(7);
         for _ in 0..3 {
             let slot = insert_for(Some(session), &mut connections, Phase::Connecting, 1);
-            connections.established(slot);
+            connections.note_established(slot);
             connections.remove(slot);
         }
         let never = insert_for(Some(session), &mut connections, Phase::Connecting, 1);
-        let anybodys = insert(&mut connections, Phase::Open, 0);
-        connections.established(anybodys);
+        let of_no_session = insert(&mut connections, Phase::Open, 0);
+        connections.note_established(of_no_session);
         assert_eq!(connections.end_session(session), 3);
         assert_eq!(connections.of_session(session), [never], "it is still to be closed");
         connections.remove(never);
-        assert_eq!((connections.end_session(session), connections.of_sessions.len()), (0, 0));
+        assert_eq!((connections.end_session(session), connections.sessions.is_empty()), (0, true));
     }
 
     #[test]
@@ -548,16 +564,16 @@ mod tests {
         let slots: Vec<u32> = (0..5).map(|_| insert(&mut connections, Phase::Connecting, 1)).collect();
         let before = connections.open();
         for slot in &slots[..3] {
-            connections.had_no_socket();
+            connections.note_no_socket();
             connections.remove(*slot);
         }
         connections.count_open(before, true);
-        assert_eq!((connections.max_open, connections.open()), (2, 2));
+        assert_eq!((connections.max_open(), connections.open()), (2, 2));
         connections.count_open(1, true);
         (0..63).for_each(|_| connections.count_open(3, false));
-        assert_eq!(connections.max_open, 2, "some may turn out to have no socket");
+        assert_eq!(connections.max_open(), 2, "some may turn out to have no socket");
         connections.count_open(3, false);
-        assert_eq!(connections.max_open, 3, "that would be known by now");
+        assert_eq!(connections.max_open(), 3, "after so many turns it would be known");
     }
 
     #[test]

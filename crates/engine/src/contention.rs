@@ -1,6 +1,6 @@
-//! What the host kept from the generator: CPUs that other programs had, time that a quota or the hypervisor took.
+//! CPU time that the host withheld from the generator: to run other programs, by a quota, or by the hypervisor.
 //!
-//! Two looks at the kernel's accounts, before the run and after it; what a kernel does not say is unknown, never zero.
+//! The kernel's counters are read before and after the run. What a kernel does not report is unknown, never zero.
 //! Sources: `/proc/stat` (proc_stat(5)), the second field of `schedstat` (sched-stats.rst of the kernel's
 //! documentation), and the quotas of control groups ([`brimful_os::cgroup`]).
 
@@ -10,16 +10,16 @@ use brimful_os::cgroup::{Throttling, cpu_groups};
 use std::fs::read_to_string;
 use std::path::Path;
 
-/// The accounts as the run begins.
+/// The kernel's counters at the beginning of the run.
 #[derive(Debug)]
 pub struct Watch {
-    /// Where the generator runs; empty where the kernel decides.
+    /// The generator's CPUs; empty if the kernel chooses.
     cpus: Vec<usize>,
     ticks: Option<Ticks>,
     throttled: Option<Nanos>,
 }
 
-/// Time of the generator's CPUs since boot, in the kernel's ticks.
+/// Time of the generator's CPUs since boot, in kernel ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Ticks {
     stolen: u64,
@@ -27,12 +27,12 @@ struct Ticks {
 }
 
 impl Watch {
-    /// Looks for the first time.
+    /// Reads the counters before the run.
     pub fn start(cpus: &[usize]) -> Watch {
         Watch { cpus: cpus.to_vec(), ticks: read_ticks(cpus), throttled: read_throttled() }
     }
 
-    /// Looks for the second time. `cpu_wait` is what the threads say.
+    /// Reads the counters after the run. `cpu_wait` is the longest time for which a thread waited for a CPU.
     pub fn finish(self, cpu_wait: Option<Nanos>) -> HostContention {
         let steal = self.ticks.zip(read_ticks(&self.cpus)).and_then(|(before, after)| after.share_stolen_since(before));
         let throttled = self.throttled.zip(read_throttled()).map(|(before, after)| after.0.saturating_sub(before.0));
@@ -45,14 +45,14 @@ impl Watch {
 }
 
 impl Ticks {
-    /// `None` when no tick has passed.
+    /// Share of stolen ticks since `before`; `None` if no tick has passed.
     fn share_stolen_since(self, before: Ticks) -> Option<f64> {
         let all = self.all.checked_sub(before.all).filter(|ticks| *ticks > 0)?;
         Some(self.stolen.saturating_sub(before.stolen) as f64 / all as f64)
     }
 }
 
-/// For how long the calling thread has been ready to run while something else had the CPU.
+/// Time for which the calling thread has been ready to run while something else had the CPU.
 pub fn thread_cpu_wait() -> Option<Nanos> {
     parse_wait(&read_to_string("/proc/thread-self/schedstat").ok()?)
 }
@@ -65,7 +65,7 @@ fn read_ticks(cpus: &[usize]) -> Option<Ticks> {
     parse_ticks(&read_to_string("/proc/stat").ok()?, cpus)
 }
 
-/// The sum over these CPUs, over all of them if none is named.
+/// The sum over these CPUs, or over all CPUs if none are given.
 fn parse_ticks(stat: &str, cpus: &[usize]) -> Option<Ticks> {
     let is_counted = |name: &str| match name.strip_prefix("cpu") {
         Some("") => cpus.is_empty(),
@@ -76,8 +76,7 @@ fn parse_ticks(stat: &str, cpus: &[usize]) -> Option<Ticks> {
     for line in stat.lines() {
         let mut fields = line.split_ascii_whitespace();
         if fields.next().is_some_and(is_counted) {
-            // user, nice, system, idle, iowait, irq, softirq, steal; the guests' time after them is part of user and
-            // nice.
+            // user, nice, system, idle, iowait, irq, softirq, steal. The guest times after them are part of user and nice.
             let ticks: Vec<u64> = fields.take(8).map_while(|field| field.parse().ok()).collect();
             let stolen = *ticks.get(7)?;
             let Ticks { stolen: before, all } = sum.unwrap_or(Ticks { stolen: 0, all: 0 });
@@ -91,7 +90,7 @@ fn read_throttled() -> Option<Nanos> {
     sum_throttled(&read_to_string("/proc/self/cgroup").ok()?, |path| read_to_string(path).ok())
 }
 
-/// Over the group that `cgroup` (`/proc/self/cgroup`) names and those above it.
+/// The sum over the groups that `cgroup` (`/proc/self/cgroup`) names and their ancestors.
 fn sum_throttled(cgroup: &str, read: impl Fn(&Path) -> Option<String>) -> Option<Nanos> {
     let groups = cpu_groups(Path::new("/"), cgroup);
     let all = groups.iter().filter_map(|group| Throttling::read(group, &read));
@@ -107,7 +106,7 @@ mod tests {
         "cpu  40 0 20 100 0 0 0 40 9 9\ncpu0 30 0 10 50 0 0 0 10 9 9\ncpu1 10 0 10 50 0 0 0 30 0 0\nintr 5\n";
 
     #[test]
-    fn stolen_time_is_that_of_the_generators_cpus() {
+    fn stolen_time_is_counted_on_the_generators_cpus() {
         let share =
             |cpus: &[usize]| parse_ticks(STAT, cpus).unwrap().share_stolen_since(Ticks { stolen: 0, all: 0 }).unwrap();
         assert_eq!([share(&[]), share(&[0]), share(&[1]), share(&[0, 1])], [0.2, 0.1, 0.3, 0.2]);
@@ -117,14 +116,14 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_does_not_say_is_unknown() {
+    fn unreported_counters_are_unknown() {
         assert_eq!(parse_ticks("cpu  40 0 20 100\n", &[]), None, "a kernel without steal");
         assert_eq!(parse_ticks(STAT, &[7]), None, "a CPU that is not there");
         assert_eq!((parse_wait("12 345 6"), parse_wait("12"), parse_wait("")), (Some(Nanos(345)), None, None));
     }
 
     #[test]
-    fn quotas_of_all_groups_above_and_of_either_version_count() {
+    fn quotas_of_ancestors_and_of_both_versions_count() {
         let files = BTreeMap::from([
             ("/sys/fs/cgroup/cpu.stat", "usage_usec 9\n"),
             ("/sys/fs/cgroup/a/cpu.stat", "nr_periods 2\nnr_throttled 1\nthrottled_usec 7\n"),

@@ -1,9 +1,10 @@
 //! The addresses of a server, and which of them the next connection goes to.
 //!
-//! A name may have several addresses. New connections go to them in turn, and those of one session to the same one. Each
-//! shard opens one to every address before it uses one again, so that a low rate is spread as well as a high one. When
-//! an attempt fails, the name is looked up again, by a thread of its own and once a second at most, so that no shard
-//! waits for a resolver. An address that the name no longer has gets no new connections. An address keeps its number.
+//! A name may have several addresses. New connections go to them in turn, but all connections of a session to the same
+//! one. Each shard opens a connection to every address before it reuses one, so that low rates are spread as well as high
+//! ones. After a failed attempt the name is looked up again, at most once a second and by a thread of its own, so that no
+//! shard waits for a resolver. An address that the name no longer has gets no new connections. Addresses keep their
+//! numbers.
 
 use crate::{Address, Cidr};
 use brimful_core::{Nanos, SessionId};
@@ -15,35 +16,35 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// Shortest time from one look-up to the next.
-const LOOK_UP_EVERY: Nanos = Nanos::from_secs(1);
-/// Most addresses that a run tells apart. Further ones are not used.
+/// Shortest time between two look-ups.
+const LOOK_UP_INTERVAL: Nanos = Nanos::from_secs(1);
+/// Most addresses of a run. Further ones are not used.
 const MAX_ADDRESSES: usize = 256;
 
-/// Where a run's connections go.
+/// The server that a run's connections go to.
 #[derive(Clone, Debug)]
 pub struct Destination {
     first: Address,
     further: Vec<Address>,
     look_up: Option<NameLookup>,
-    /// How far the turns of this process's first shard are ahead of those of the first shard of all.
+    /// Index of the address that this process's first shard connects to first.
     first_turn: usize,
 }
 
-/// Given the addresses in use, returns those to use from then on, or none where they stay as they are.
+/// Given the addresses in use, returns those to use from then on, or none if they do not change.
 type LookUpFn = dyn Fn(&[SocketAddr]) -> Vec<SocketAddr> + Send + Sync;
 
-/// Looks the server's name up again.
+/// A function that looks up the server's name again.
 #[derive(Clone)]
 pub struct NameLookup(pub Arc<LookUpFn>);
 
 impl Destination {
-    /// A server with further addresses, whose name can be looked up again.
+    /// A server with these addresses. Its name is looked up again by `look_up`, if that is given.
     pub fn new(first: Address, further: Vec<Address>, look_up: Option<NameLookup>) -> Destination {
         Destination { first, further, look_up, first_turn: 0 }
     }
 
-    /// The same with the first shard's first connection to this address, counted around.
+    /// The same server, to whose address with this index, modulo their number, the first shard connects first.
     #[must_use]
     pub fn with_first_turn(self, first_turn: usize) -> Destination {
         Destination { first_turn, ..self }
@@ -76,34 +77,34 @@ impl From<SocketAddr> for Destination {
     }
 }
 
-/// The thread that looks the server's name up, as the shards know it. It ends when the last of them is gone.
+/// A shard's handle of the thread that looks up the server's name. The thread ends after the last handle was dropped.
 #[derive(Clone, Debug)]
 pub(crate) struct Resolver {
     ask: SyncSender<()>,
-    found: Arc<Found>,
+    latest: Arc<LatestAnswer>,
 }
 
-/// The latest answer.
+/// The latest answer of the resolver.
 #[derive(Debug, Default)]
-struct Found {
-    /// Number of the answer; 0 before the first.
-    answers: AtomicU64,
+struct LatestAnswer {
+    /// Number of answers so far.
+    count: AtomicU64,
     addresses: Mutex<Vec<SocketAddr>>,
 }
 
 impl Resolver {
-    /// Starts the thread; `None` where nothing can be looked up. Connections come from `source`, if it is given, and only
-    /// addresses of its family are used.
+    /// Starts the thread; `None` if the name cannot be looked up. Only addresses of the family of `source` are used, if
+    /// that is given.
     pub fn start(destination: &Destination, in_use: &[Address], source: Option<Cidr>) -> Option<Resolver> {
         let look_up = destination.look_up.clone()?;
         let in_use: Vec<SocketAddr> = in_use.iter().filter_map(Address::tcp).collect();
         let (ask, asked) = sync_channel(1);
-        let found = Arc::new(Found::default());
-        let publish = Arc::clone(&found);
+        let latest = Arc::new(LatestAnswer::default());
+        let publish = Arc::clone(&latest);
         let body = move || look_up_when_asked(&asked, &look_up, in_use, source, &publish);
-        // Without a thread the addresses stay as they are.
+        // If the thread cannot be started, the addresses do not change.
         thread::Builder::new().name("resolver".to_owned()).spawn(body).ok()?;
-        Some(Resolver { ask, found })
+        Some(Resolver { ask, latest })
     }
 }
 
@@ -112,40 +113,41 @@ fn look_up_when_asked(
     look_up: &NameLookup,
     mut in_use: Vec<SocketAddr>,
     source: Option<Cidr>,
-    found: &Found,
+    latest: &LatestAnswer,
 ) {
     while asked.recv().is_ok() {
         let mut addresses = (look_up.0)(&in_use);
         addresses.retain(|address| source.is_none_or(|source| source.is_of_family(address)));
         if !addresses.is_empty() && addresses != in_use {
             in_use.clone_from(&addresses);
-            *found.addresses.lock().unwrap_or_else(PoisonError::into_inner) = addresses;
-            found.answers.fetch_add(1, Ordering::Release);
+            *latest.addresses.lock().unwrap_or_else(PoisonError::into_inner) = addresses;
+            latest.count.fetch_add(1, Ordering::Release);
         }
-        thread::sleep(Duration::from(LOOK_UP_EVERY));
+        thread::sleep(Duration::from(LOOK_UP_INTERVAL));
     }
 }
 
-/// The addresses of one shard's connections.
+/// Chooses the server's addresses for the connections of one shard, in turn.
 #[derive(Debug)]
 pub(crate) struct AddressTurns {
     /// Every address that was ever in use, by number.
     known: Vec<Address>,
-    /// Numbers of those in use.
+    /// Numbers of the addresses in use.
     in_use: Vec<u16>,
     next: usize,
-    /// How many of those in use this shard has not connected to yet.
+    /// Number of addresses in use that this shard has not connected to yet.
     unvisited: usize,
-    /// Failed attempts of sessions, each of which moves all sessions on to their next address.
+    /// Number of failed attempts of sessions, each of which moves all sessions to their next address.
     moved: usize,
     resolver: Option<Resolver>,
-    /// How many of the resolver's answers were heard, and when it may be asked again.
+    /// Number of the resolver's answers that were used.
     answers: u64,
+    /// When the resolver may be asked again.
     ask_at: Nanos,
 }
 
 impl AddressTurns {
-    /// Turns among `addresses`, at least one, that begin at the one of this number, counted around.
+    /// Turns among `addresses`, at least one, that begin at the index `first_turn`, modulo their number.
     pub fn new(addresses: &[Address], first_turn: usize, resolver: Option<Resolver>) -> AddressTurns {
         AddressTurns {
             known: addresses.to_vec(),
@@ -159,23 +161,25 @@ impl AddressTurns {
         }
     }
 
-    /// Every address so far, if calls are counted by address: where there are several, or may be.
-    pub fn told_apart(&self) -> &[Address] {
-        if self.are_told_apart() { &self.known } else { &[] }
+    /// Every address so far, if calls are counted by address, which they are if there are several addresses or may be.
+    pub fn counted(&self) -> &[Address] {
+        if self.are_counted() { &self.known } else { &[] }
     }
 
+    /// Whether calls are counted by address.
     #[inline]
-    pub fn are_told_apart(&self) -> bool {
+    pub fn are_counted(&self) -> bool {
         self.known.len() > 1 || self.resolver.is_some()
     }
 
-    /// Whether calls are to be spread over several addresses.
+    /// Whether there are several addresses in use.
     #[inline]
     pub fn are_several(&self) -> bool {
         self.in_use.len() > 1
     }
 
-    /// Whether a call is better off with a new connection than with an idle one: there is none yet to some address.
+    /// Whether there is an address that this shard has not connected to yet. A call then gets a new connection even if
+    /// another is idle.
     pub fn are_unvisited(&self) -> bool {
         self.unvisited > 0
     }
@@ -200,25 +204,25 @@ impl AddressTurns {
         if let Some(resolver) = &self.resolver
             && now >= self.ask_at
         {
-            self.ask_at = now + LOOK_UP_EVERY;
-            // It was asked already, or is no more.
+            self.ask_at = now + LOOK_UP_INTERVAL;
+            // An error means that it was asked already, or has ended.
             let _ = resolver.ask.try_send(());
         }
     }
 
-    /// Uses the addresses of the latest look-up. Returns those that are new, which have the numbers after all others.
+    /// Uses the addresses of the latest look-up. Returns the new ones, which have the next numbers.
     pub fn refresh(&mut self) -> Vec<Address> {
         let Some(resolver) = &self.resolver else { return Vec::new() };
-        let answers = resolver.found.answers.load(Ordering::Acquire);
+        let answers = resolver.latest.count.load(Ordering::Acquire);
         if answers == self.answers {
             return Vec::new();
         }
         self.answers = answers;
-        let found = resolver.found.addresses.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        self.use_from_now_on(found)
+        let found = resolver.latest.addresses.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        self.replace(found)
     }
 
-    fn use_from_now_on(&mut self, found: Vec<SocketAddr>) -> Vec<Address> {
+    fn replace(&mut self, found: Vec<SocketAddr>) -> Vec<Address> {
         let before = self.known.len();
         let mut in_use = Vec::new();
         for address in found.into_iter().map(Address::from) {
@@ -266,14 +270,14 @@ mod tests {
     #[test]
     fn addresses_keep_their_numbers_when_a_name_moves() {
         let mut turns = turns([1, 2], 0);
-        assert_eq!(turns.use_from_now_on(addresses([2, 3])), [Address::from(addresses([3])[0])]);
+        assert_eq!(turns.replace(addresses([2, 3])), [Address::from(addresses([3])[0])]);
         assert_eq!([(); 3].map(|()| turns.take(None)), [1, 2, 1]);
-        assert_eq!(turns.use_from_now_on(addresses([1])), []);
+        assert_eq!(turns.replace(addresses([1])), []);
         assert_eq!([(); 2].map(|()| turns.take(None)), [0, 0]);
-        turns.use_from_now_on(Vec::new());
+        turns.replace(Vec::new());
         assert_eq!(turns.take(None), 0, "a name without addresses changes nothing");
         let many = (1000..2000).map(|port| SocketAddr::from(([127, 0, 0, 1], port))).collect();
-        turns.use_from_now_on(many);
+        turns.replace(many);
         assert_eq!(turns.known.len(), MAX_ADDRESSES);
     }
 

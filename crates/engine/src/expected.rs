@@ -1,5 +1,5 @@
-//! Whether an answer is what was expected of it. Its content is hashed as it passes, where a digest is expected, and kept
-//! nowhere.
+//! Checks responses against what the workload expects. If it expects a digest, the content is hashed while it is
+//! received, and not kept.
 
 use brimful_core::End;
 use brimful_core::workload::Expect;
@@ -11,12 +11,12 @@ use std::fmt;
 pub struct Digest(Context);
 
 impl Digest {
-    /// Of nothing.
+    /// The digest of no content.
     pub fn new() -> Box<Digest> {
         Box::new(Digest(Context::new(&SHA256)))
     }
 
-    /// With this behind it.
+    /// Hashes more content.
     pub fn add(&mut self, content: &[u8]) {
         self.0.update(content);
     }
@@ -28,14 +28,19 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// How a call ends that has this whole response. What is expected of content is not expected where a head alone was asked
-/// for.
-pub fn judged(expect: Option<&Expect>, response: &Response, digest: Option<Box<Digest>>, is_head: bool) -> End {
+/// How a call with this complete response ends. The response to a HEAD request has no content to check.
+pub fn end_of_response(
+    expect: Option<&Expect>,
+    response: &Response,
+    digest: Option<Box<Digest>>,
+    is_head: bool,
+) -> End {
     let status = response.status;
     let Some(expect) = expect else { return End::Completed { status } };
     let length = if is_head { expect.length.unwrap_or(0) } else { response.body_bytes };
-    let same = |expected: [u8; 32]| digest.is_none_or(|digest| digest.0.finish().as_ref() == expected);
-    let as_expected = expect.admits(status, length) && expect.sha256.is_none_or(|sha256| is_head || same(sha256.0));
+    let matches_digest = |expected: [u8; 32]| digest.is_none_or(|digest| digest.0.finish().as_ref() == expected);
+    let as_expected =
+        expect.admits(status, length) && expect.sha256.is_none_or(|sha256| is_head || matches_digest(sha256.0));
     if as_expected { End::Completed { status } } else { End::Unexpected { status } }
 }
 
@@ -44,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn status_length_and_content_are_judged() {
+    fn status_length_and_content_are_end_of_response() {
         let read = |toml: &str| toml::from_str::<Expect>(toml).unwrap();
         let abc = read("sha256 = 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad'");
         let ends = |expect: &Expect, status, content: &str, is_head| {
@@ -52,13 +57,13 @@ mod tests {
             let response = Response { status, keep_alive: true, head_bytes: 9, body_bytes };
             let mut digest = Digest::new();
             content.as_bytes().chunks(2).for_each(|part| digest.add(part));
-            judged(Some(expect), &response, Some(digest), is_head) == End::Completed { status }
+            end_of_response(Some(expect), &response, Some(digest), is_head) == End::Completed { status }
         };
         assert!(ends(&abc, 500, "abc", false) && !ends(&abc, 200, "abd", false) && ends(&abc, 200, "", true));
         let three = read("status = '2xx'\nlength = 3");
         assert!(ends(&three, 201, "xyz", false) && ends(&three, 204, "", true));
         assert!(!ends(&three, 200, "xy", false) && !ends(&three, 404, "xyz", false) && !ends(&three, 404, "", true));
         let response = Response { status: 500, keep_alive: false, head_bytes: 9, body_bytes: 0 };
-        assert_eq!(judged(None, &response, None, false), End::Completed { status: 500 });
+        assert_eq!(end_of_response(None, &response, None, false), End::Completed { status: 500 });
     }
 }

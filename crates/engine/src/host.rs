@@ -1,4 +1,4 @@
-//! What the engine asks of the host: descriptors, a CPU, a fine timer, and what its thread has used.
+//! The engine's use of the host: descriptors, pinned threads, precise timers, and the CPU time of its threads.
 
 use crate::EngineError;
 use crate::io::table_size;
@@ -9,17 +9,17 @@ use rustix::thread::set_current_timer_slack;
 use std::num::NonZeroU64;
 use std::ops::AddAssign;
 
-/// Raises the soft descriptor limit to the hard one. What is still too little shows as client-limited calls.
+/// Raises the soft descriptor limit to the hard one. If that is too low, calls end as client-limited.
 pub fn raise_descriptor_limit() {
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }
 
-/// Whether this process may have so many connections at once, over so many shards. Rings have a table of descriptors
-/// each, beside the process's own.
+/// Checks that this process may have `needed` connections at once, over all shards. With io_uring, each ring has its own
+/// table of descriptors.
 ///
 /// # Errors
-/// [`EngineError::Descriptors`] where they cannot fit, whatever the server does.
+/// [`EngineError::Descriptors`] if the limit is too low for them.
 pub fn check_descriptors(needed: u64, shards: u64, uring: bool) -> Result<(), EngineError> {
     let Some(limit) = getrlimit(Resource::Nofile).current.filter(|_| needed > 0) else { return Ok(()) };
     let shards = shards.max(1);
@@ -31,44 +31,45 @@ pub fn check_descriptors(needed: u64, shards: u64, uring: bool) -> Result<(), En
     if needed <= available {
         return Ok(());
     }
-    // In whole hundreds, with some to spare for files.
+    // Rounded up to a multiple of 100, with some to spare for files.
     let raise_to = needed.saturating_add(descriptors_in_use() + shards + 16).div_ceil(100).saturating_mul(100);
     Err(EngineError::Descriptors { needed, available, raise_to })
 }
 
 /// Descriptors that this process has open.
 fn descriptors_in_use() -> u64 {
-    // One of them is that of the directory itself.
+    // The descriptor of the directory itself does not count.
     std::fs::read_dir("/proc/self/fd").map_or(3, |entries| entries.count().saturating_sub(1) as u64)
 }
 
-/// Makes the calling thread wake on time: on one CPU if asked, and without the kernel's 50 µs of timer slack.
+/// Lets the calling thread wake on time: pins it to a CPU if one is given, and sets its timer slack, which is 50 µs by default,
+/// to the minimum.
 pub fn settle_thread(cpu: Option<usize>) -> Result<(), EngineError> {
-    // A kernel that refuses leaves the default slack, which shows as lateness.
+    // If the kernel refuses, the default slack shows as lateness.
     let _ = set_current_timer_slack(NonZeroU64::new(1));
     let Some(cpu) = cpu else { return Ok(()) };
     cpus::pin_this_thread(cpu).map_err(|source| EngineError::Cpu { cpu, source })
 }
 
-/// CPU time of threads. The total is exact; which mode it was spent in the kernel knows from looking at its ticks.
+/// CPU time of threads. The total is exact; its split into user and kernel mode is sampled by the kernel at its ticks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuTime {
-    /// In both modes.
+    /// Time in both modes.
     pub total: Nanos,
-    /// Ticks' worth of user mode.
+    /// Sampled time in user mode.
     user: Nanos,
-    /// Ticks' worth of the kernel.
+    /// Sampled time in kernel mode.
     system: Nanos,
 }
 
 impl CpuTime {
-    /// User mode and kernel; `None` when too few ticks have met these threads to tell. No thread is without one of them:
-    /// where none of the ticks has met it, that is chance.
+    /// Time in user mode and in kernel mode; `None` if there were too few ticks to estimate it. Every thread spends some time
+    /// in either mode: if no tick was in one of them, there were too few.
     pub fn split(self) -> Option<(Nanos, Nanos)> {
-        /// Worth 10 ticks of the slowest kernel, 100 a second.
-        const ENOUGH: Nanos = Nanos::from_millis(100);
+        /// The time of 10 ticks at the lowest rate, 100 per second.
+        const MIN_TOTAL: Nanos = Nanos::from_millis(100);
         let (user, system) = (self.user.0 as f64, self.system.0 as f64);
-        if self.total < ENOUGH || user == 0.0 || system == 0.0 {
+        if self.total < MIN_TOTAL || user == 0.0 || system == 0.0 {
             return None;
         }
         let user = Nanos((self.total.0 as f64 * user / (user + system)).round() as u64);
@@ -88,8 +89,8 @@ impl AddAssign for CpuTime {
 pub fn thread_cpu() -> CpuTime {
     // SAFETY: all zero is a valid value of this struct of integers.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: the kernel writes to `usage` alone, which is of the size it expects. It cannot fail; if it did, nothing would
-    // be known, as of all zero.
+    // SAFETY: the kernel writes to `usage` only, which has the size that it expects. The call cannot fail with these
+    // arguments; if it did, `usage` would stay zero.
     unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
     let time = |t: libc::timeval| Nanos(t.tv_sec as u64 * 1_000_000_000 + t.tv_usec as u64 * 1_000);
     CpuTime { total: clock::thread_cpu(), user: time(usage.ru_utime), system: time(usage.ru_stime) }
@@ -100,10 +101,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_split_that_no_tick_has_seen_is_not_told() {
+    fn a_split_needs_ticks_in_both_modes() {
         let ms = Nanos::from_millis;
         let split = |total, user, system| CpuTime { total: ms(total), user: ms(user), system: ms(system) }.split();
-        assert_eq!(split(1180, 0, 1180), None, "a thread does something in user mode");
+        assert_eq!(split(1180, 0, 1180), None, "every thread spends some time in user mode");
         assert_eq!(split(1180, 1180, 0), None);
         assert_eq!(split(99, 50, 49), None, "too few ticks");
         assert_eq!(split(1000, 30, 90), Some((ms(250), ms(750))), "as the ticks say, of the exact total");
@@ -113,13 +114,13 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_has_used_what_its_clock_says() {
+    fn the_total_is_the_time_of_the_threads_clock() {
         let (before, cpu, after) = (clock::thread_cpu(), thread_cpu(), clock::thread_cpu());
         assert!(before <= cpu.total && cpu.total <= after);
     }
 
     #[test]
-    fn a_cpu_that_is_not_there_is_an_error_that_says_where_to_look() {
+    fn a_missing_cpu_is_an_error_that_says_what_to_do() {
         let message = settle_thread(Some(1 << 20)).unwrap_err().to_string();
         assert!(message.contains("CPU 1048576") && message.contains("nproc"), "{message}");
     }

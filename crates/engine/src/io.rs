@@ -1,12 +1,12 @@
-//! What a shard asks of the kernel, and what it hears back. The engines are two ways to do this and share all the rest.
+//! The interface between a shard and the kernel. Two engines implement it, epoll and io_uring; all the rest is shared.
 //!
-//! A shard names its connections by [`Token`]s. It asks for a connection, hands over requests, and closes; it hears of each
-//! connection, in order: `Established` or `NotEstablished`, with TLS then `Secured`, then `Received` any number of times, then
-//! `EndOfStream` or `Reset`, with TLS also `Finished` before that, or `Truncated` or `Broken` in place of it. After it has closed
-//! a connection it hears of it no more.
+//! A shard identifies its connections by [`Token`]s. It opens a connection, sends requests and closes the connection. It
+//! gets the events of each connection in order: `Established` or `NotEstablished`; with TLS then `Secured`; then any
+//! number of `Received`; then `EndOfStream` or `Reset`. With TLS, `Finished` may come before that, or `Truncated` or
+//! `Broken` instead. A closed connection has no further events.
 //!
-//! What is asked for reaches the kernel at the latest with [`Io::flush`] or [`Io::wait`]. No engine waits for more than one
-//! thing to have happened: batching would make every answer look late.
+//! Requested operations reach the kernel with [`Io::flush`] or [`Io::wait`] at the latest. No engine waits for more than
+//! one event: batching would make every response look late.
 
 mod buffers;
 mod chain;
@@ -34,7 +34,7 @@ use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// A slot and its generation, so that what happened to a connection that is gone never reaches the one that took its slot.
+/// A slot and its generation, so that events of a closed connection never reach the next connection in its slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
     pub slot: u32,
@@ -53,50 +53,50 @@ impl From<u64> for Token {
     }
 }
 
-/// What all connections of a run have in common.
+/// Settings of all connections of a run.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where to connect, by number.
+    /// The server's addresses, by number.
     pub addresses: Vec<Address>,
-    /// Where from, with port 0; none leaves it to the kernel.
+    /// Source addresses, with port 0; if empty, the kernel chooses.
     pub sources: Vec<SocketAddr>,
     pub options: SocketOptions,
-    /// Several requests may be under way on one connection, and those handed over together leave together.
+    /// Whether several requests may be under way on one connection. Those sent in one turn then leave in one write.
     pub pipelined: bool,
-    /// How connections are secured, if they are.
+    /// How connections are secured; `None` without TLS.
     pub tls: Option<Arc<Security>>,
-    /// This side closes by FIN: secured connections are told so before.
-    pub says_farewell: bool,
+    /// Whether this side closes by FIN, and sends close_notify on secured connections first.
+    pub sends_close_notify: bool,
 }
 
 /// A connection that was opened before the run.
 pub struct Warm {
     pub socket: OwnedFd,
-    /// Number of the address that it goes to.
+    /// Number of the server's address.
     pub address: usize,
-    /// Its TLS, and what of the server's data came with the end of the handshake.
+    /// Its TLS session, and plaintext that the server sent with the end of the handshake.
     pub session: Option<(Box<tls::Session>, Vec<u8>)>,
 }
 
-/// The two ends of a connection, by number.
+/// The addresses of both ends of a connection, by number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Route {
-    /// Of the server's addresses.
+    /// Index of the server's address.
     pub address: usize,
-    /// Of the source addresses.
+    /// Index of the source address.
     pub source: usize,
 }
 
 impl Settings {
-    /// The ends of the `nth` connection before the run.
+    /// The route of the `nth` connection that is opened before the run.
     pub fn warm_route(&self, nth: u64) -> Route {
         let turn = |count: usize| usize::try_from(nth).unwrap_or(0) % count.max(1);
         Route { address: turn(self.addresses.len()), source: turn(self.sources.len()) }
     }
 }
 
-/// Opens up to `count` connections, one after another, and stops at the first that is not established, and secured where
-/// they are, in time.
+/// Opens up to `count` connections, one after another, and stops at the first that is not established (and with TLS
+/// secured) in time.
 pub fn open_established(settings: &Settings, timeout: Nanos, count: u64) -> Vec<Warm> {
     match &settings.tls {
         Some(security) => tls::open_secured(settings, security, timeout, count),
@@ -104,102 +104,101 @@ pub fn open_established(settings: &Settings, timeout: Nanos, count: u64) -> Vec<
     }
 }
 
-/// What happened to a connection.
+/// An event on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Happened {
-    /// Its attempt succeeded.
+pub enum IoEvent {
+    /// The attempt succeeded.
     Established,
-    /// Its attempt failed; it still has to be closed.
+    /// The attempt failed; the connection still has to be closed.
     NotEstablished(Errno),
-    /// Its TLS handshake is over: requests may be handed over from now on. Not without TLS.
+    /// TLS: the handshake is complete; requests may be sent from now on.
     Secured {
-        /// An earlier session was resumed.
+        /// Whether an earlier session was resumed.
         resumed: bool,
-        /// Client and server have agreed on HTTP/2.
+        /// Whether client and server agreed on HTTP/2.
         http2: bool,
     },
-    /// Bytes came, to be had from [`Io::received`] until the next call.
+    /// Bytes were received. [`Io::received`] returns them until the next event is taken.
     Received {
-        /// The server is known to have closed its side, though more bytes may come before that.
+        /// Whether the server is known to have closed its side; more bytes may precede that end.
         last: bool,
     },
-    /// The server has closed its side, and everything before that was received.
+    /// The server has closed its side, and everything that it sent was received.
     EndOfStream,
     /// The connection is broken.
     Reset,
-    /// TLS: the server has said that nothing more comes. The connection has not ended yet.
+    /// TLS: the server has sent close_notify. The connection has not ended yet.
     Finished,
-    /// TLS: the connection has ended, and whether everything had come, the server has not said.
+    /// TLS: the connection has ended without close_notify, so that data may be missing.
     Truncated,
-    /// TLS: the handshake failed, or the stream broke its rules. It still has to be closed.
+    /// TLS: the handshake failed, or the server violated the protocol. The connection still has to be closed.
     Broken(TlsFault),
-    /// Everything that was handed over for it has been taken by the kernel, as [`Io::tell_when_sent`] asked to be told.
+    /// The kernel has taken everything that was sent; requested by [`Io::notify_when_sent`].
     Sent,
 }
 
-/// One way to do it. `'a` is the life of the bytes that requests share.
+/// A means of I/O. `'a` is the lifetime of the bytes of shared requests.
 pub trait Io<'a>: Sized {
-    /// Its name in Records and on the command line.
+    /// The name in Records and on the command line.
     const NAME: &'static str;
 
-    /// Prepares, on the thread that will use it.
+    /// Creates it on the thread that will use it.
     fn new(settings: &Settings) -> Result<Self, EngineError>;
 
-    /// Takes in a connection that is established already.
+    /// Takes over an established connection.
     fn adopt(&mut self, token: Token, warm: Warm) -> Result<(), Errno>;
 
-    /// Starts a connection attempt between these two ends. An error here is like `NotEstablished`, but nothing has to be
-    /// closed.
+    /// Starts a connection attempt. An error is like `NotEstablished`, except that nothing has to be closed.
     fn connect(&mut self, token: Token, route: Route) -> Result<(), Errno>;
 
-    /// The server has this address as well: its number is the next one.
+    /// Adds an address of the server, with the next number.
     fn add_address(&mut self, address: Address);
 
-    /// Sends `request` after everything that was handed over before it.
+    /// Sends `request` after everything that was sent before it.
     fn send(&mut self, token: Token, request: Cow<'a, [u8]>);
 
-    /// The same of bytes that are the caller's again when this returns.
+    /// Sends a copy of the bytes.
     fn send_copied(&mut self, token: Token, bytes: &[u8]) {
         self.send(token, Cow::Owned(bytes.to_vec()));
     }
 
-    /// Asks for one [`Happened::Sent`] once the kernel has taken everything handed over so far, the last of which was one
-    /// call's own. A connection that takes no more brings none.
-    fn tell_when_sent(&mut self, token: Token);
+    /// Requests one [`IoEvent::Sent`] once the kernel has taken everything sent so far, the last of which must be bytes of
+    /// one call alone. There is no such event if the connection can send no more.
+    fn notify_when_sent(&mut self, token: Token);
 
-    /// How many of the bytes handed over for this slot's connection the kernel is known not to have taken.
+    /// Number of bytes sent on this slot's connection that the kernel is known not to have taken.
     fn unsent(&self, slot: u32) -> usize;
 
-    /// Closes the connection and forgets what has not been sent.
+    /// Closes the connection, and discards what the kernel has not taken.
     fn close(&mut self, token: Token);
 
-    /// Brings what was asked for to the kernel.
+    /// Hands all requested operations to the kernel.
     fn flush(&mut self) -> Result<(), EngineError>;
 
-    /// Flushes, then returns when something has happened, `until` has come or a short while has passed.
+    /// Flushes, then waits for an event, but not beyond `until` nor longer than a short while.
     fn wait(&mut self, clock: Clock, until: Nanos) -> Result<Waited, EngineError>;
 
-    /// Whether waits are to end exactly when they should, as they do at first, or with as little effort as can be.
-    fn pace(&mut self, exactly: bool);
+    /// Sets whether waits end exactly on time, which is the default, or use as little CPU time as possible.
+    fn set_exact(&mut self, exactly: bool);
 
-    /// The next thing that has happened.
-    fn next(&mut self) -> Option<(Token, Happened)>;
+    /// The next event.
+    fn next(&mut self) -> Option<(Token, IoEvent)>;
 
-    /// Whether every attempt asked for before the latest wait has either a socket or failed.
+    /// Whether every attempt requested before the latest wait has either a socket or failed.
     fn attempts_have_begun(&self) -> bool;
 
-    /// Whether something that could have been read may still lie in the sockets after everything that the latest wait found.
+    /// Whether data that was there at the latest wait may still be in the sockets after all of its events.
     fn left_unread(&mut self) -> bool;
 
-    /// The bytes of the latest `Received`.
+    /// The bytes of the latest [`IoEvent::Received`].
     fn received(&self) -> &[u8];
 }
 
-/// How a call ends whose connection attempt failed.
-pub fn end_of_attempt(errno: Errno) -> End {
+/// The end of a call whose connection attempt failed.
+pub fn end_of_failed_attempt(errno: Errno) -> End {
     match errno {
         Errno::MFILE | Errno::NFILE => End::ClientLimited(Limit::Descriptors),
-        // Without a source address the one says that ports are short, with one the other.
+        // No free port: the first without a source address, the second with one.
         Errno::ADDRNOTAVAIL | Errno::ADDRINUSE => End::ClientLimited(Limit::Ports),
         Errno::NOBUFS | Errno::NOMEM => End::ClientLimited(Limit::Memory),
         // The kernel's own SYN retries ran out before our timeout did.
@@ -215,17 +214,17 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
 
     #[test]
-    fn what_this_host_lacks_is_never_the_servers_failure() {
-        assert_eq!(end_of_attempt(Errno::MFILE), End::ClientLimited(Limit::Descriptors));
-        assert_eq!(end_of_attempt(Errno::ADDRNOTAVAIL), End::ClientLimited(Limit::Ports));
-        assert_eq!(end_of_attempt(Errno::NOBUFS), End::ClientLimited(Limit::Memory));
-        assert_eq!(end_of_attempt(Errno::CONNREFUSED), End::Refused);
-        assert_eq!(end_of_attempt(Errno::TIMEDOUT), End::Abandoned);
+    fn a_lack_of_resources_on_this_host_is_client_limited() {
+        assert_eq!(end_of_failed_attempt(Errno::MFILE), End::ClientLimited(Limit::Descriptors));
+        assert_eq!(end_of_failed_attempt(Errno::ADDRNOTAVAIL), End::ClientLimited(Limit::Ports));
+        assert_eq!(end_of_failed_attempt(Errno::NOBUFS), End::ClientLimited(Limit::Memory));
+        assert_eq!(end_of_failed_attempt(Errno::CONNREFUSED), End::Refused);
+        assert_eq!(end_of_failed_attempt(Errno::TIMEDOUT), End::Abandoned);
     }
 
     const TOKEN: Token = Token { slot: 0, generation: 0 };
 
-    /// An engine with one connection, whose receive is armed, and the server's end of that.
+    /// An engine with one connection that is ready to receive, and the server's end of it.
     fn connected<'a, I: Io<'a>>(pipelined: bool) -> Option<(I, Clock, TcpStream)> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let (address, options) = (listener.local_addr().unwrap(), SocketOptions::default());
@@ -235,7 +234,7 @@ mod tests {
             options,
             pipelined,
             tls: None,
-            says_farewell: false,
+            sends_close_notify: false,
         };
         let mut io = match I::new(&settings) {
             Ok(io) => io,
@@ -255,14 +254,15 @@ mod tests {
         Some((io, clock, server))
     }
 
-    /// What is received, and how it ends; or what has come when nothing has happened for a long while.
-    fn received<'a, I: Io<'a>>(io: &mut I, clock: Clock, enough: usize) -> (Vec<u8>, Option<Happened>) {
+    /// The bytes received, at least `enough` of them unless the connection ends or nothing comes for a long time; and its
+    /// end.
+    fn received<'a, I: Io<'a>>(io: &mut I, clock: Clock, enough: usize) -> (Vec<u8>, Option<IoEvent>) {
         let mut bytes = Vec::new();
         for _ in 0..1000 {
             io.wait(clock, clock.now() + Nanos::from_millis(2)).unwrap();
             while let Some((_, happened)) = io.next() {
                 match happened {
-                    Happened::Received { .. } => bytes.extend_from_slice(io.received()),
+                    IoEvent::Received { .. } => bytes.extend_from_slice(io.received()),
                     end => return (bytes, Some(end)),
                 }
             }
@@ -273,31 +273,31 @@ mod tests {
         (bytes, None)
     }
 
-    /// The failed write takes the socket's error, and a read then finds what looks like the end of the stream.
-    fn a_write_that_meets_a_reset_makes_no_end_of_stream_of_it<'a, I: Io<'a>>() {
+    /// The failed write consumes the socket's error, and a read then finds what looks like the end of the stream.
+    fn a_reset_that_a_write_meets_is_reported_as_a_reset<'a, I: Io<'a>>() {
         for pipelined in [false, true] {
             let Some((mut io, clock, server)) = connected::<I>(pipelined) else { return };
             sockopt::set_socket_linger(&server, Some(std::time::Duration::ZERO)).unwrap();
             drop(server);
             io.send(TOKEN, b"GET / HTTP/1.1\r\n\r\n".into());
-            assert_eq!(received(&mut io, clock, 1), (vec![], Some(Happened::Reset)), "pipelined: {pipelined}");
+            assert_eq!(received(&mut io, clock, 1), (vec![], Some(IoEvent::Reset)), "pipelined: {pipelined}");
         }
     }
 
-    fn a_write_to_a_server_that_has_ended_its_stream_leaves_that_end<'a, I: Io<'a>>() {
+    fn a_failed_write_after_the_end_of_stream_does_not_hide_it<'a, I: Io<'a>>() {
         for pipelined in [false, true] {
             let Some((mut io, clock, server)) = connected::<I>(pipelined) else { return };
             drop(server);
-            // The first is answered by RST, the second meets it.
+            // The server replies to the first with RST, which the second meets.
             for _ in 0..2 {
                 io.send(TOKEN, b"GET / HTTP/1.1\r\n\r\n".into());
                 io.flush().unwrap();
             }
-            assert_eq!(received(&mut io, clock, 1), (vec![], Some(Happened::EndOfStream)), "pipelined: {pipelined}");
+            assert_eq!(received(&mut io, clock, 1), (vec![], Some(IoEvent::EndOfStream)), "pipelined: {pipelined}");
         }
     }
 
-    fn what_comes_after_urgent_data_is_read<'a, I: Io<'a>>() {
+    fn data_after_urgent_data_is_read<'a, I: Io<'a>>() {
         for pipelined in [false, true] {
             let Some((mut io, clock, server)) = connected::<I>(pipelined) else { return };
             send(&server, b"abc", SendFlags::empty()).unwrap();
@@ -309,7 +309,7 @@ mod tests {
     }
 
     /// More than is read at a time.
-    fn what_is_left_in_a_socket_is_known<'a, I: Io<'a>>() {
+    fn unread_data_is_reported<'a, I: Io<'a>>() {
         for pipelined in [false, true] {
             let Some((mut io, clock, mut server)) = connected::<I>(pipelined) else { return };
             assert!(!io.left_unread());
@@ -335,7 +335,7 @@ mod tests {
     }
 
     /// Short pieces, several in a turn, until the sockets' buffers hold no more; then the server reads.
-    fn what_a_full_socket_did_not_take_follows_in_order<'a, I: Io<'a>>() {
+    fn unsent_data_follows_in_order<'a, I: Io<'a>>() {
         for pipelined in [false, true] {
             let Some((mut io, clock, mut server)) = connected::<I>(pipelined) else { return };
             let turn = |io: &mut I| {
@@ -383,10 +383,10 @@ mod tests {
     }
 
     on_each!(
-        a_write_that_meets_a_reset_makes_no_end_of_stream_of_it,
-        a_write_to_a_server_that_has_ended_its_stream_leaves_that_end,
-        what_comes_after_urgent_data_is_read,
-        what_is_left_in_a_socket_is_known,
-        what_a_full_socket_did_not_take_follows_in_order,
+        a_reset_that_a_write_meets_is_reported_as_a_reset,
+        a_failed_write_after_the_end_of_stream_does_not_hide_it,
+        data_after_urgent_data_is_read,
+        unread_data_is_reported,
+        unsent_data_follows_in_order,
     );
 }

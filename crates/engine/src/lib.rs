@@ -1,12 +1,13 @@
 //! The load engine: turns a schedule into connections and calls, and emits events.
 //!
-//! One shard per thread, each with its own workload, observer, connections and means of I/O (io_uring or epoll); nothing is
-//! shared on the per-call path and the observers are merged after the run. What holds in every run:
+//! There is one shard per thread, with its own workload, observer, connections and sockets (io_uring or epoll). Shards
+//! share nothing on the per-call path; their observers are merged after the run. Invariants of every run:
 //!
-//! - Every call carries its `due` from the schedule; the engine only ever stamps what it did and saw.
-//! - A call that is due never waits for a free connection: where none is idle, one is opened.
-//! - What fails for want of a descriptor, port or memory on this host ends as [`End::ClientLimited`], and the run goes on.
-//! - Every call that was scheduled ends in exactly one [`Outcome`], also when the run is interrupted.
+//! - Every call carries its `due` time from the schedule; all other times are those at which the engine acted or read.
+//! - A due call never waits for a free connection: if none is idle, one is opened.
+//! - A call that fails because this host has no descriptor, port or memory for it ends as [`End::ClientLimited`], and
+//!   the run continues.
+//! - Every scheduled call ends in exactly one [`Outcome`], even if the run is interrupted.
 //!
 //! Instants are [`Nanos`] since the start of the run on `CLOCK_MONOTONIC`.
 //!
@@ -15,41 +16,43 @@
 
 mod address;
 mod bodies;
+mod body_file;
+mod call;
 mod clock;
 mod connection;
 mod contention;
 mod deadlines;
 mod density;
 mod destination;
-mod exchange;
+mod due_calls;
 mod expected;
 mod host;
 mod io;
 mod pacing;
 mod redirects;
 mod requests;
-mod retries;
 #[cfg(test)]
 mod scripted;
 mod session_requests;
 mod shard;
+mod shard_time;
+mod sockets;
 mod sources;
-mod streams;
 mod sweep;
-mod turns;
+mod timers;
 
-/// What the fuzz target of TLS drives.
+/// The entry points of the TLS fuzz target.
 #[cfg(fuzzing)]
 pub use io::scripted as fuzzing;
 
 pub use address::Address;
-pub use bodies::BodyFile;
+pub use body_file::BodyFile;
 pub use clock::Clock;
 pub use destination::{Destination, NameLookup};
 pub use host::CpuTime;
 pub use io::{Handshake, Security, SecurityError, SecurityOptions};
-pub use redirects::{Follow, Redirect};
-pub use requests::{FixedRequests, Requests, Wire};
+pub use redirects::{Redirect, RedirectPolicy};
+pub use requests::{FixedRequests, RequestSettings, Requests};
 pub use session_requests::{ScriptedRequests, SessionRequests};
 pub use sources::{Cidr, CidrError};
 
@@ -57,82 +60,84 @@ use brimful_core::record::HostContention;
 use brimful_core::{Nanos, Observer, Workload, panics};
 use destination::{AddressTurns, Resolver};
 use io::{Epoll, Io, Settings, SocketOptions, Tls, Uring};
-use shard::Shard;
+use shard::{Shard, ShardUse};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use turns::ShardUse;
 
-/// What every shard of a run is told.
+/// The configuration of a run, the same for every shard.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Where to connect.
+    /// The server.
     pub address: Destination,
-    /// How connections are secured, if they are.
+    /// How connections are secured; `None` without TLS.
     pub tls: Option<Arc<Security>>,
     /// How connections are used.
     pub connections: ConnectionPolicy,
-    /// When to start, on `CLOCK_MONOTONIC`; where that is over before all threads are up, as soon as they are.
+    /// When to start, on `CLOCK_MONOTONIC`, or as soon as all threads are ready if that is later.
     pub start: Nanos,
-    /// The schedule's length: calls that are still not begun well past it never will be.
+    /// Length of the schedule. Calls that have not begun shortly after it are not begun.
     pub window: Nanos,
-    /// Shard `i` runs on the `i`-th of these, cyclically; empty leaves it to the kernel.
+    /// Shard `i` runs on the `i`-th of these CPUs, cyclically; if empty, the kernel chooses.
     pub cpus: Vec<usize>,
-    /// How sockets are driven.
+    /// The means of I/O.
     pub engine: Engine,
-    /// Calls begin only once in so much time, all that came due in it together, and answers are read as they come: each
-    /// sleep until an instant costs more than a call, and this is one for many. Calls are up to that late.
+    /// If set, calls begin only at multiples of this interval, all together that came due since the last one. A sleep
+    /// until an instant costs more than a call, and one sleep then serves many calls, which are late by up to the
+    /// interval. Responses are read as they arrive.
     pub tick: Option<Nanos>,
 }
 
 /// How a client uses connections.
 #[derive(Clone, Debug)]
 pub struct ConnectionPolicy {
-    /// Calls after which a connection is closed; `1` is a new connection per call, `None` keeps it while the server does.
+    /// Calls after which a connection is closed: `1` is a new connection per call; `None` keeps it open until the server
+    /// closes it.
     pub calls_per_connection: Option<u64>,
-    /// Connections that one session may have in all, one after another; a call of it that finds none left is lost, as if the
-    /// connection had been reset. `None` has no bound.
+    /// Most connections that one session may open in all. A call that needs a further one is lost, as if its connection
+    /// had been reset. `None` is no limit.
     pub connections_per_session: Option<u32>,
-    /// Connections that a shard may have at once; a call of no session that finds all of them taken waits for one, and is
-    /// not late by that. `None` is a connection more for each such call.
+    /// Most connections that a shard may have at once. A call of no session waits while all of them are busy, which does
+    /// not count as late. `None` is no limit: a connection is opened for each such call.
     pub max_per_shard: Option<u64>,
-    /// Each call opens a connection of its own, which then stays open and idle to the end of the run: this shows how many
-    /// connections a server serves at a time.
+    /// Whether each call opens a connection of its own, which then stays open and idle until the end of the run. This
+    /// shows how many connections a server supports at once.
     pub holds: bool,
-    /// Calls that may be under way on one connection, at least 1: as a pipeline or, with HTTP/2, on as many streams, of
-    /// which the server may allow fewer.
+    /// Most calls under way on one connection, at least 1: pipelined or, with HTTP/2, on as many streams, if the server
+    /// allows them.
     pub pipeline: usize,
-    /// Connections speak HTTP/2. The requests must have been rendered for it.
+    /// Whether connections use HTTP/2. The requests must have been rendered for it.
     pub http2: bool,
-    /// Who closes, and how.
+    /// Which side closes a connection after its last call, and how.
     pub close: Close,
-    /// A connection attempt older than this is abandoned; `None` leaves it to the kernel, which repeats its SYN after 1, 2, 4 …
-    /// seconds.
+    /// Time after which a connection attempt is abandoned. `None` leaves it to the kernel, which repeats its SYN after
+    /// 1, 2, 4 … seconds.
     pub connect_timeout: Option<Nanos>,
-    /// A call that met a connection which the server had closed is sent again ([`End::ClosedOnReuse`]).
+    /// Whether a call that met a connection which the server had closed ([`End::ClosedOnReuse`]) is sent again.
     ///
     /// [`End::ClosedOnReuse`]: brimful_core::End::ClosedOnReuse
     pub retry_closed: bool,
-    /// HTTP/2: a call whose stream the server refused is sent again.
+    /// HTTP/2: whether a call whose stream the server refused is sent again.
     pub retry_refused: bool,
-    /// A call without a whole response this long after its first byte was sent has timed out. A TLS handshake has as long.
+    /// Time from the first byte of a request within which its response must be complete, or the call times out. Also the
+    /// time that a TLS handshake may take.
     pub response_timeout: Nanos,
-    /// Addresses of this host to connect from by TCP, in turn; `None` leaves it to the kernel.
+    /// Addresses of this host to connect from by TCP, in turn; with `None` the kernel chooses.
     pub source: Option<Cidr>,
     /// `SO_SNDBUF`, bytes.
     pub send_buffer: Option<u32>,
     /// `SO_RCVBUF`, bytes.
     pub receive_buffer: Option<u32>,
-    /// Connections to open before the start, over all shards, for the first calls to find. Without them a high rate begins
-    /// with a storm of connection attempts, which keep-alive clients that have been there for a while would not make.
+    /// Number of connections that all shards together open before the start. Without them a high rate begins with a storm
+    /// of connection attempts, which long-running keep-alive clients would not cause.
     pub warm_connections: u64,
-    /// Connections that the load is sure to have at once, over all shards: a run that this host has no descriptors for
-    /// is refused. 0 where that is not known.
+    /// Number of connections that all shards together will certainly have at once, 0 if unknown. The run is refused if
+    /// this host has too few descriptors for them.
     pub at_once: u64,
 }
 
 impl Default for ConnectionPolicy {
-    /// Kept alive, one call at a time, given up by nobody but a server that does not answer for five seconds.
+    /// Connections are kept alive and carry one call at a time; a call times out after five seconds.
     fn default() -> ConnectionPolicy {
         ConnectionPolicy {
             calls_per_connection: None,
@@ -155,10 +160,10 @@ impl Default for ConnectionPolicy {
     }
 }
 
-/// How sockets are driven. The outcome is the same; the cost differs.
+/// The means of I/O. The outcome is the same; the cost differs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Engine {
-    /// io_uring where it may be used, else epoll.
+    /// io_uring if it is available, otherwise epoll.
     #[default]
     Auto,
     /// io_uring.
@@ -167,15 +172,15 @@ pub enum Engine {
     Epoll,
 }
 
-/// Who closes a connection after its last call, and so who keeps the `TIME_WAIT` (Mosberger & Jin 1998, §4.3).
+/// The side that closes a connection after its last call, and so keeps the `TIME_WAIT` (Mosberger & Jin 1998, §4.3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Close {
-    /// The server, asked by `Connection: close`.
+    /// The server, at the request of `Connection: close`.
     #[default]
     Server,
     /// This side, by FIN.
     Fin,
-    /// This side, by RST: cheap, and it changes what the server sees.
+    /// This side, by RST. That is cheap, but the server sees a reset.
     Rst,
 }
 
@@ -186,23 +191,23 @@ pub struct Run<O> {
     pub observer: O,
     /// `CLOCK_MONOTONIC` at the start, nanoseconds.
     pub started_monotonic_ns: u64,
-    /// From the start to the end of the last call.
+    /// Time from the start to the end of the last call.
     pub duration: Nanos,
-    /// Whether `stop` ended it.
+    /// Whether the run was ended by `stop`.
     pub interrupted: bool,
     /// CPU time of all shards.
     pub cpu: CpuTime,
-    /// The longest that a shard was kept from its work: neither sleeping by its own will nor done with what was due.
+    /// The longest time for which a shard was kept from its work: how much longer a turn took than it slept deliberately.
     pub longest_gap: Nanos,
     /// The busiest shard's share of time with work to do, waiting and spinning excluded.
     pub busy: f64,
     /// Sum over shards of the most connections each had open at once.
     pub max_open_connections: u64,
-    /// The engine that ran.
+    /// Name of the means of I/O that was used.
     pub engine: &'static str,
-    /// What the host kept from the shards.
+    /// CPU time that the host withheld from the shards.
     pub host: HostContention,
-    /// Messages of the shards that panicked; of these the observer has what came before.
+    /// Messages of the shards that panicked. The observer has what they reported before.
     pub panics: Vec<String>,
     /// The first request body that could not be read from its file, and why.
     pub body_error: Option<String>,
@@ -211,50 +216,54 @@ pub struct Run<O> {
 /// Why a run could not be started or trusted.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// Pinning failed.
-    #[error("cannot run on CPU {cpu}: {source}; `nproc --all` and /sys/devices/system/cpu/online say which there are")]
+    /// A thread could not be pinned to its CPU.
+    #[error(
+        "cannot run on CPU {cpu}: {source}; `nproc --all` counts the CPUs of this host, and /sys/devices/system/cpu/online lists them"
+    )]
     Cpu {
-        /// The CPU asked for.
+        /// The requested CPU.
         cpu: usize,
-        /// What the kernel said.
+        /// The kernel's error.
         source: std::io::Error,
     },
-    /// No epoll instance, or the kernel refuses to wait.
+    /// No epoll instance could be created, or waiting for events failed.
     #[error("cannot wait for sockets: {0}; raise the descriptor limit (`ulimit -n`) and try again")]
     Wait(std::io::Error),
     /// There are not enough descriptors for the load.
     #[error(
         "this load has {needed} connections open at once, and the descriptor limit leaves room for {available}: raise it \
-         where brimful is started (`ulimit -n {raise_to}`; above the hard limit only root may), or lower the number of clients"
+         where brimful is started (`ulimit -n {raise_to}`; only root may exceed the hard limit), or lower the number of clients"
     )]
     Descriptors {
         /// Connections of the load.
         needed: u64,
-        /// Connections that there can be.
+        /// Connections that the limit allows.
         available: u64,
-        /// A limit that is enough.
+        /// A sufficient limit.
         raise_to: u64,
     },
-    /// io_uring was asked for and cannot be used.
+    /// io_uring was requested and cannot be used.
     #[error("cannot use io_uring: {0}; or choose `--engine epoll`")]
     UringUnavailable(String),
-    /// No address to connect from.
-    #[error("cannot connect from {range}: {why}; `ip address` says which addresses this host has")]
+    /// No source address can be used.
+    #[error("cannot connect from {range}: {why}; `ip address` lists the addresses of this host")]
     Source {
-        /// The range asked for.
+        /// The requested range.
         range: String,
-        /// What is wrong with it.
+        /// Why it cannot be used.
         why: String,
     },
     /// A thread of the engine could not be started, or panicked before its first turn.
     #[error("a shard of the engine failed: {0}")]
     Thread(String),
-    /// A file with a request's body that cannot be sent.
-    #[error("cannot send the body in {path}: {why}; check `body_file`, and that nobody writes to that file meanwhile")]
+    /// A file with the body of a request cannot be read.
+    #[error(
+        "cannot send the body in {path}: {why}; check `body_file`, and that no program writes to that file during the run"
+    )]
     BodyFile {
         /// The file.
         path: String,
-        /// What is wrong with it.
+        /// Why it cannot be read.
         why: String,
     },
     /// A request that cannot be sent as HTTP.
@@ -265,12 +274,12 @@ pub enum EngineError {
         /// What is wrong with it.
         source: brimful_http::RequestError,
     },
-    /// A place of a request that cannot be filled in.
+    /// A placeholder of a request cannot be filled in.
     #[error("the request of class `{class}` cannot be filled in: {why}")]
     Template {
         /// The class.
         class: String,
-        /// Where, and what was expected.
+        /// The placeholder, and what was expected.
         why: String,
     },
 }
@@ -279,7 +288,7 @@ pub enum EngineError {
 /// `stop` is set.
 ///
 /// # Errors
-/// [`EngineError`] when a shard cannot be set up. What happens to calls is never an error but an outcome.
+/// [`EngineError`] if a shard cannot be set up. A failed call is never an error but an outcome.
 pub fn run<'a, W, R, O>(config: &'a Config, shards: Vec<(W, R, O)>, stop: &AtomicBool) -> Result<Run<O>, EngineError>
 where
     W: Workload + Send,
@@ -287,11 +296,31 @@ where
     O: Observer + Send,
 {
     let (settings, uring) = config.prepare(&shards)?;
-    match (config.tls.is_some(), uring) {
-        (false, true) => run_on::<Uring<'_>, W, R, O>(config, &settings, shards, stop),
-        (false, false) => run_on::<Epoll<'_>, W, R, O>(config, &settings, shards, stop),
-        (true, true) => run_on::<Tls<'_, Uring<'_>>, W, R, O>(config, &settings, shards, stop),
-        (true, false) => run_on::<Tls<'_, Epoll<'_>>, W, R, O>(config, &settings, shards, stop),
+    match uring {
+        true => run_on::<Tls<'_, Uring<'_>>, W, R, O>(config, &settings, shards, stop),
+        false => run_on::<Tls<'_, Epoll<'_>>, W, R, O>(config, &settings, shards, stop),
+    }
+}
+
+/// Like [`run`], but never with TLS, whatever the configuration says. A type of load that never uses TLS calls this, so that
+/// the engine is not compiled for it twice.
+///
+/// # Errors
+/// The same as [`run`].
+pub fn run_plain<'a, W, R, O>(
+    config: &'a Config,
+    shards: Vec<(W, R, O)>,
+    stop: &AtomicBool,
+) -> Result<Run<O>, EngineError>
+where
+    W: Workload + Send,
+    R: Requests<'a> + Send,
+    O: Observer + Send,
+{
+    let (settings, uring) = config.prepare(&shards)?;
+    match uring {
+        true => run_on::<Uring<'_>, W, R, O>(config, &settings, shards, stop),
+        false => run_on::<Epoll<'_>, W, R, O>(config, &settings, shards, stop),
     }
 }
 
@@ -310,9 +339,9 @@ where
     let timeout = config.connections.connect_timeout.unwrap_or(config.connections.response_timeout);
     let mut warm = io::open_established(settings, timeout, config.connections.warm_connections);
     let warm_per_shard = warm.len().div_ceil(shards.len().max(1));
-    let watch = contention::Watch::start(&config.cpus);
+    let contention = contention::Watch::start(&config.cpus);
     let resolver = Resolver::start(&config.address, &settings.addresses, config.connections.source);
-    // Far enough ahead for every thread to be up: no shard starts late.
+    // Far enough ahead for every thread to be ready: no shard starts late.
     let clock = Clock::starting_at(config.start, Nanos::from_millis(2 + 5 * shards.len() as u64));
     let finished: Vec<Result<(O, ShardUse), EngineError>> = std::thread::scope(|scope| {
         let threads: Vec<_> = shards
@@ -339,13 +368,12 @@ where
             })
             .collect()
     });
-    merge(finished, clock, I::NAME, watch)
+    merge(finished, clock, I::NAME, contention)
 }
 
 impl Config {
-    /// Checks that the descriptor limit allows the connections that the load has open at once.
-    ///
-    /// What the sockets of these shards have in common, and whether io_uring drives them.
+    /// The settings of all shards' sockets, and whether io_uring is used. Raises the descriptor limit, and checks that it
+    /// allows the connections that the load has open at once.
     fn prepare<'a, W, R: Requests<'a>, O>(&self, shards: &[(W, R, O)]) -> Result<(Settings, bool), EngineError> {
         host::raise_descriptor_limit();
         let longest = shards.iter().map(|(_, requests, _)| requests.longest()).max();
@@ -360,9 +388,9 @@ impl Config {
     }
 
     fn settings(&self, longest_request: usize) -> Result<Settings, EngineError> {
-        /// What surely fits into one segment.
+        /// Bytes that certainly fit into one segment.
         const SEGMENT: usize = 1200;
-        let long = longest_request > SEGMENT;
+        let is_long = longest_request > SEGMENT;
         let policy = &self.connections;
         let mut addresses = self.address.addresses();
         if let Some(range) = policy.source
@@ -375,20 +403,20 @@ impl Config {
             (Some(range), Some(target)) => range.usable(&target)?,
             _ => Vec::new(),
         };
-        let several = policy.pipeline > 1 || policy.http2;
+        let is_pipelined = policy.pipeline > 1 || policy.http2;
         Ok(Settings {
             addresses,
             sources: sources.into_iter().map(|source| SocketAddr::new(source, 0)).collect(),
             options: SocketOptions {
                 reset_on_close: policy.close == Close::Rst,
                 // A Unix socket delays nothing.
-                no_delay: target.is_some() && (several || long),
+                no_delay: target.is_some() && (is_pipelined || is_long),
                 send_buffer: policy.send_buffer,
                 receive_buffer: policy.receive_buffer,
             },
-            pipelined: several,
+            pipelined: is_pipelined,
             tls: self.tls.clone(),
-            says_farewell: policy.close == Close::Fin,
+            sends_close_notify: policy.close == Close::Fin,
         })
     }
 }
@@ -397,7 +425,7 @@ fn merge<O: Observer>(
     finished: Vec<Result<(O, ShardUse), EngineError>>,
     clock: Clock,
     engine: &'static str,
-    watch: contention::Watch,
+    contention: contention::Watch,
 ) -> Result<Run<O>, EngineError> {
     let mut run: Option<Run<O>> = None;
     let mut cpu_wait = None;
@@ -434,7 +462,7 @@ fn merge<O: Observer>(
             }
         }
     }
-    let mut run = run.ok_or_else(|| EngineError::Thread("there was none".to_owned()))?;
-    run.host = watch.finish(cpu_wait);
+    let mut run = run.ok_or_else(|| EngineError::Thread("there were no shards".to_owned()))?;
+    run.host = contention.finish(cpu_wait);
     Ok(run)
 }

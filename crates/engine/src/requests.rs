@@ -1,4 +1,4 @@
-//! What is sent for each call: fixed requests, rendered before the run, or such as are rendered for one call.
+//! The requests of calls: rendered before the run, or for one call.
 
 mod fixed;
 mod template;
@@ -7,7 +7,7 @@ pub use fixed::FixedRequests;
 
 use crate::Close;
 use crate::Redirect;
-use crate::bodies::BodyFile;
+use crate::body_file::BodyFile;
 use brimful_core::template::is_template;
 use brimful_core::url;
 use brimful_core::workload::Expect;
@@ -15,65 +15,65 @@ use brimful_core::{CallSpec, ClassId, SessionId};
 use brimful_http::{Request, RequestError, Version};
 use std::borrow::Cow;
 
-/// Says what is sent for each call. One per shard, so that it may keep cookies or counters. Requests that many calls share are
-/// rendered once and borrowed; whatever is rendered for one call alone is handed over.
+/// Provides the request of each call. Each shard has its own, which may hold cookies or counters. Requests that many calls
+/// share are rendered once and borrowed; a request for one call is owned.
 pub trait Requests<'a> {
-    /// The request of this call, about to be sent; its connection ends with it if it is the `last`.
+    /// The request of this call, which is sent next. Its connection ends after it if it is the `last`.
     fn request(&mut self, call: &CallSpec, last: bool) -> Cow<'a, Request>;
 
-    /// The file with the body of this call's request, where [`Request::streamed_bytes`] says that there is one. Such a
-    /// request of HTTP/1 has its connection to itself: there is no pipeline.
+    /// The file with the body of this call's request, if [`Request::streamed_bytes`] is not 0. With HTTP/1, such a request
+    /// is the only one under way on its connection: it is not pipelined.
     fn body(&mut self, _call: &CallSpec) -> Option<&'a BodyFile> {
         None
     }
 
-    /// Bytes of the longest; [`usize::MAX`] where that is not known before.
+    /// Length of the longest request in bytes; [`usize::MAX`] if that is unknown.
     fn longest(&self) -> usize;
 
-    /// Whether it looks at the heads of answers: those of HTTP/2 have to be written for it.
+    /// Whether [`Requests::read_head`] does anything: HTTP/2 heads must be written out for it.
     fn reads_heads(&self) -> bool {
         true
     }
 
-    /// What an answer to a call of this class has to be like; anything will do, as a rule.
+    /// What the workload expects of responses to calls of this class; usually nothing.
     fn expected(&self, _class: ClassId) -> Option<&Expect> {
         None
     }
 
-    /// The head of an answer to this call, informational ones included: where cookies come from. Says where it leads if it
-    /// is a redirect and they are followed.
-    fn answered(&mut self, _call: &CallSpec, _head: &[u8]) -> Option<Redirect> {
+    /// Reads the head of a response to this call, informational ones included, for its cookies. Returns the redirect, if it is
+    /// one and redirects are followed.
+    fn read_head(&mut self, _call: &CallSpec, _head: &[u8]) -> Option<Redirect> {
         None
     }
 
-    /// This call has ended, however, and will not be asked for again. Not every call has been.
+    /// Notes that a call has ended, whether its request was sent or not. It is not requested again.
     fn ended(&mut self, _call: &CallSpec) {}
 
-    /// This session has ended, and its number may be another one's later.
+    /// Notes that a session has ended. A later session may have its number.
     fn session_ended(&mut self, _session: SessionId) {}
 }
 
-/// What all requests of a run have in common.
+/// Settings that all requests of a run share.
 #[derive(Clone, Debug)]
-pub struct Wire {
-    /// `Host`.
+pub struct RequestSettings {
+    /// Value of `Host`, or of `:authority` in HTTP/2.
     pub authority: String,
     /// HTTP version.
     pub version: Version,
-    /// Whether the scheme is `https`, which HTTP/2 says in every request.
+    /// Whether the scheme is `https`, which each HTTP/2 request contains.
     pub is_secure: bool,
-    /// Header fields besides those of the class.
+    /// Header fields in addition to those of the class.
     pub headers: Vec<(String, String)>,
-    /// Who closes: decides whether the last request on a connection asks the server to.
+    /// The side that closes: determines whether the last request on a connection has `Connection: close`.
     pub close: Close,
 }
 
-impl Wire {
-    /// A request with these header fields besides those that all have; its connection ends with it if it is the `last`.
-    /// What of the path is not ASCII is percent-encoded.
+impl RequestSettings {
+    /// A request with these header fields in addition to the shared ones. Its connection ends after it if it is the `last`.
+    /// Characters of the path that are not ASCII are percent-encoded.
     ///
     /// # Errors
-    /// [`RequestError`] when it cannot be sent as HTTP.
+    /// [`RequestError`] if it cannot be sent as HTTP.
     pub fn request(
         &self,
         method: &str,
@@ -92,10 +92,10 @@ impl Wire {
         Request::new(method, &self.authority, path, &headers, body, self.version, close)
     }
 
-    /// The same with a body of so many bytes that is sent behind it.
+    /// Like [`RequestSettings::request`], with a body of so many bytes that is sent separately.
     ///
     /// # Errors
-    /// [`RequestError`] when it cannot be sent as HTTP.
+    /// [`RequestError`] if it cannot be sent as HTTP.
     pub fn streamed(
         &self,
         method: &str,
@@ -115,7 +115,7 @@ impl Wire {
     }
 }
 
-/// A path in ASCII. The places of a template keep the names of their columns.
+/// The path in ASCII. The placeholders of a template keep their names.
 fn encode_path(path: &str) -> Cow<'_, str> {
     match is_template(path) {
         true => url::encode_target(path),

@@ -1,13 +1,12 @@
-//! A shard at sockets that do what a test has written down: for what depends on when the generator reads, and not on how
-//! fast a host is.
+//! Tests of a shard with scripted sockets, for behaviour that depends on when the generator reads, whatever the speed of the
+//! host.
 
 use crate::clock::Clock;
 use crate::destination::AddressTurns;
-use crate::io::{Happened, Io, Route, Settings, Token, Warm};
+use crate::io::{Io, IoEvent, Route, Settings, Token, Warm};
 use crate::pacing::Waited;
-use crate::shard::Shard;
-use crate::turns::ShardUse;
-use crate::{Address, Close, Config, ConnectionPolicy, Engine, EngineError, FixedRequests, Wire};
+use crate::shard::{Shard, ShardUse};
+use crate::{Address, Close, Config, ConnectionPolicy, Engine, EngineError, FixedRequests, RequestSettings};
 use brimful_core::workload::Workload as WorkloadDoc;
 use brimful_core::{CallSpec, ClassId, End, Event, Nanos, Next, Observer, Outcome, Workload};
 use rustix::io::Errno;
@@ -17,28 +16,28 @@ use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 
 const TIMEOUT: Nanos = Nanos::from_millis(2);
-/// Far longer than any host takes for a turn.
+/// Far longer than a turn takes on any host.
 const SLEEP: std::time::Duration = std::time::Duration::from_millis(300);
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 
-/// One wait after all requests have been handed over.
+/// One wait after all requests were sent.
 enum Turn {
-    /// The generator is stopped for twice the timeout while it waits: it looked before, and wakes without having looked again.
+    /// The generator is stopped for twice the timeout while it waits. It looked at the sockets before, and not again.
     Stopped,
-    /// The generator sleeps by its own will, for long, and wakes 2 ms late.
+    /// The generator deliberately sleeps for a long time, and wakes 2 ms late.
     Slept,
-    /// Time passes, and a look finds nothing; whether something may be left in the sockets.
+    /// Twice the timeout passes, and a look finds nothing. Something may be `left` in the sockets.
     Passes { left: bool },
-    /// So many answers are read; whether some are left.
+    /// So many responses are read. If the flag is set, some are left.
     Answers(usize, bool),
 }
 
-/// Answers come in the order of the requests.
+/// Sockets whose responses come in the order of the requests.
 struct Scripted {
     turns: VecDeque<Turn>,
     connecting: Vec<Token>,
     sent: VecDeque<Token>,
-    happened: VecDeque<(Token, Happened)>,
+    events: VecDeque<(Token, IoEvent)>,
     left: bool,
 }
 
@@ -64,7 +63,7 @@ impl<'a> Io<'a> for Scripted {
         self.sent.push_back(token);
     }
 
-    fn tell_when_sent(&mut self, _: Token) {}
+    fn notify_when_sent(&mut self, _: Token) {}
 
     fn unsent(&self, _: u32) -> usize {
         0
@@ -83,7 +82,7 @@ impl<'a> Io<'a> for Scripted {
         let waited = Waited { looked: began, ..Waited::default() };
         self.left = false;
         if !self.connecting.is_empty() {
-            self.happened.extend(self.connecting.drain(..).map(|token| (token, Happened::Established)));
+            self.events.extend(self.connecting.drain(..).map(|token| (token, IoEvent::Established)));
             return Ok(waited);
         }
         let pass = || std::thread::sleep(std::time::Duration::from_nanos(2 * TIMEOUT.0));
@@ -103,17 +102,17 @@ impl<'a> Io<'a> for Scripted {
             }
             Turn::Answers(count, left) => {
                 let answered = self.sent.drain(..count.min(self.sent.len()));
-                self.happened.extend(answered.map(|token| (token, Happened::Received { last: false })));
+                self.events.extend(answered.map(|token| (token, IoEvent::Received { last: false })));
                 self.left = left;
             }
         }
         Ok(Waited { looked: clock.now(), total: clock.now() - began, ..waited })
     }
 
-    fn pace(&mut self, _: bool) {}
+    fn set_exact(&mut self, _: bool) {}
 
-    fn next(&mut self) -> Option<(Token, Happened)> {
-        self.happened.pop_front()
+    fn next(&mut self) -> Option<(Token, IoEvent)> {
+        self.events.pop_front()
     }
 
     fn attempts_have_begun(&self) -> bool {
@@ -129,7 +128,7 @@ impl<'a> Io<'a> for Scripted {
     }
 }
 
-/// So many calls, all due at once.
+/// A workload of so many calls, all due at once.
 struct AtOnce(usize);
 
 impl Workload for AtOnce {
@@ -161,16 +160,17 @@ impl Observer for Ends {
     }
 }
 
-/// How calls end that are made at once, each on a connection of its own.
+/// How calls end that are made at once, each on its own connection.
 fn ends(calls: usize, turns: impl IntoIterator<Item = Turn>) -> (Vec<End>, ShardUse) {
     ends_from(0, calls, turns)
 }
 
-/// The same, by a shard that has used this many stamps before.
+/// The same, with a shard that has used this many stamps before.
 fn ends_from(stamps: u32, calls: usize, turns: impl IntoIterator<Item = Turn>) -> (Vec<End>, ShardUse) {
     let address = SocketAddr::from(([127, 0, 0, 1], 1));
     let (version, close) = (brimful_http::Version::Http11, Close::Server);
-    let wire = Wire { authority: address.to_string(), version, is_secure: false, headers: Vec::new(), close };
+    let wire =
+        RequestSettings { authority: address.to_string(), version, is_secure: false, headers: Vec::new(), close };
     let requests = FixedRequests::render(&WorkloadDoc::single("GET", "/"), &wire).unwrap();
     let config = Config {
         address: address.into(),
@@ -182,21 +182,25 @@ fn ends_from(stamps: u32, calls: usize, turns: impl IntoIterator<Item = Turn>) -
         engine: Engine::Auto,
         tick: None,
     };
-    let (connecting, sent, happened) = (Vec::new(), VecDeque::new(), VecDeque::new());
-    let io = Scripted { turns: turns.into_iter().collect(), connecting, sent, happened, left: false };
+    let io = Scripted {
+        turns: turns.into_iter().collect(),
+        connecting: Vec::new(),
+        sent: VecDeque::new(),
+        events: VecDeque::new(),
+        left: false,
+    };
     let clock = Clock::starting_in(Nanos::ZERO);
     let settings = config.settings(crate::Requests::longest(&&requests)).unwrap();
     let turns = AddressTurns::new(&settings.addresses, 0, None);
     let parts = (AtOnce(calls), &requests, Ends::default());
-    let mut shard = Shard::new(&config, &settings, clock, parts, io, Vec::new(), turns);
-    shard.connections.stamps = stamps;
+    let shard = Shard::new(&config, &settings, clock, parts, io, Vec::new(), turns).with_stamps_from(stamps);
     let (Ends(outcomes), used) = shard.run(&AtomicBool::new(false)).unwrap();
     (outcomes.iter().map(|outcome| outcome.end).collect(), used)
 }
 
 const COMPLETED: End = End::Completed { status: 200 };
 
-/// As by SIGSTOP and SIGCONT: the answers came in time and lay in the sockets.
+/// As after SIGSTOP and SIGCONT: the responses came in time, and were in the sockets.
 #[test]
 fn answers_that_came_while_the_generator_was_stopped_are_not_late() {
     let (ends, used) = ends(3, [Turn::Stopped, Turn::Answers(3, false)]);
@@ -205,12 +209,12 @@ fn answers_that_came_while_the_generator_was_stopped_are_not_late() {
 }
 
 #[test]
-fn answers_that_one_look_does_not_bring_are_not_late() {
+fn answers_read_by_several_looks_are_not_late() {
     let (ends, _) = ends(3, [Turn::Stopped, Turn::Answers(1, true), Turn::Answers(1, true), Turn::Answers(1, false)]);
     assert_eq!(ends, [COMPLETED; 3]);
 }
 
-/// What left late has that much longer to be answered, and not as long again as the generator then slept.
+/// The timeout is extended by the delay of the turn, but not by the deliberate sleep.
 #[test]
 fn a_turn_that_ends_a_little_late_delays_no_timeout_by_its_sleep() {
     let (ends, _) = ends(1, [Turn::Slept, Turn::Answers(0, false), Turn::Answers(1, false)]);
@@ -218,7 +222,7 @@ fn a_turn_that_ends_a_little_late_delays_no_timeout_by_its_sleep() {
 }
 
 #[test]
-fn what_has_not_come_when_all_is_read_is_overdue() {
+fn calls_without_an_answer_when_all_is_read_time_out() {
     let (timed_out, used) = ends(3, [Turn::Passes { left: false }]);
     assert_eq!(timed_out, [End::TimedOut; 3]);
     assert!(used.max_open == 3 && used.duration >= TIMEOUT);
@@ -226,9 +230,9 @@ fn what_has_not_come_when_all_is_read_is_overdue() {
     assert_eq!(part, [COMPLETED, COMPLETED, End::TimedOut]);
 }
 
-/// Each connection and each call uses one stamp.
+/// Each attempt and each call uses one stamp.
 #[test]
-fn calls_are_told_apart_beyond_32_bits_of_stamps() {
+fn calls_are_distinguished_when_stamps_wrap() {
     for before in (0..8).flat_map(|left| [(1 << 31) - left, u32::MAX - left]) {
         let (answered, _) = ends_from(before, 3, [Turn::Stopped, Turn::Answers(3, false)]);
         assert_eq!(answered, [COMPLETED; 3]);
@@ -237,9 +241,9 @@ fn calls_are_told_apart_beyond_32_bits_of_stamps() {
     }
 }
 
-/// Another connection may be flooded for ever.
+/// As when another connection is flooded forever.
 #[test]
-fn what_is_never_read_to_its_end_delays_no_timeout_for_ever() {
+fn sockets_that_are_never_empty_do_not_delay_timeouts_forever() {
     let (ends, _) = ends(2, (0..100).map(|_| Turn::Passes { left: true }));
     assert_eq!(ends, [End::TimedOut; 2]);
 }

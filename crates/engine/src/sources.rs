@@ -1,4 +1,4 @@
-//! Source addresses: more of them mean more local ports, and shorter searches for a free one.
+//! Source addresses. More of them provide more local ports, and make the search for a free one shorter.
 
 use crate::EngineError;
 use brimful_core::{Nanos, SessionId};
@@ -7,10 +7,10 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
 
-/// More addresses than this are not used: with 28,000 ports each they are enough for seven million connections.
-const MOST: u128 = 256;
-/// How long an address without a free port is passed over.
-const REST: Nanos = Nanos::from_millis(100);
+/// Most addresses that are used. With 28,000 ports each they suffice for seven million connections.
+const MAX_ADDRESSES: u128 = 256;
+/// How long an address without a free port is skipped.
+const SKIP_TIME: Nanos = Nanos::from_millis(100);
 
 /// A range of addresses like `127.0.0.0/28`, or a single one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct Cidr {
     prefix: u8,
 }
 
-/// Why a text is no [`Cidr`].
+/// The text is not a range of addresses.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("`{0}` is not a range of addresses: write it like 127.0.0.0/28 or 10.0.0.7")]
 pub struct CidrError(String);
@@ -44,11 +44,11 @@ impl std::fmt::Display for Cidr {
 }
 
 impl Cidr {
-    /// Its first addresses that this host can connect from, at most 256. An IPv4 range's network and broadcast addresses are
-    /// not among them.
+    /// Those of its first 256 addresses that this host can connect from. The network and broadcast addresses of an IPv4
+    /// range are left out.
     ///
     /// # Errors
-    /// [`EngineError::Source`] when there is none, or when they cannot reach `target` because of their family.
+    /// [`EngineError::Source`] if there is none, or if they are of another family than `target`.
     pub fn usable(self, target: &SocketAddr) -> Result<Vec<IpAddr>, EngineError> {
         if !self.is_of_family(target) {
             let why = format!("the server's address {} is of another family", target.ip());
@@ -62,7 +62,7 @@ impl Cidr {
         Ok(usable)
     }
 
-    /// Whether a connection from here can go there at all.
+    /// Whether the range is of the same family as `target`.
     pub(crate) fn is_of_family(self, target: &SocketAddr) -> bool {
         self.address.is_ipv4() == target.is_ipv4()
     }
@@ -76,16 +76,16 @@ impl Cidr {
             IpAddr::V6(address) => u128::from(address),
         };
         let base = base.checked_shr(host_bits).and_then(|base| base.checked_shl(host_bits)).unwrap_or(0);
-        // A range of one or two has no network and broadcast address (RFC 3021).
+        // A range of one or two addresses has no network and broadcast address (RFC 3021).
         let ends = u128::from(self.address.is_ipv4() && host_bits > 1);
         let v4 = self.address.is_ipv4();
-        (ends..size - ends).take(MOST as usize).map(move |offset| {
+        (ends..size - ends).take(MAX_ADDRESSES as usize).map(move |offset| {
             if v4 { Ipv4Addr::from((base + offset) as u32).into() } else { Ipv6Addr::from(base + offset).into() }
         })
     }
 }
 
-/// Whether this host has the address. It does not matter whether a port of it is free: one may be by the time it is needed.
+/// Whether this host has the address. It need not have a free port now: it may have one by the time it is needed.
 fn is_ours(address: IpAddr) -> bool {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let bound = socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)
@@ -93,40 +93,41 @@ fn is_ours(address: IpAddr) -> bool {
     matches!(bound, Ok(()) | Err(Errno::ADDRINUSE))
 }
 
-/// Takes turns among source addresses, passing over those that have just had no free port.
+/// Chooses source addresses in turn, and skips those that had no free port a moment ago.
 #[derive(Debug)]
-pub struct Turns {
-    dry_until: Vec<Nanos>,
+pub struct SourceTurns {
+    skipped_until: Vec<Nanos>,
     next: usize,
 }
 
-impl Turns {
-    /// Turns among `count` addresses; with none of them, the kernel's own choice stands for one.
-    pub fn new(count: usize) -> Turns {
-        Turns { dry_until: vec![Nanos::ZERO; count.max(1)], next: 0 }
+impl SourceTurns {
+    /// Turns among `count` addresses. Without any, the kernel's choice counts as one address.
+    pub fn new(count: usize) -> SourceTurns {
+        SourceTurns { skipped_until: vec![Nanos::ZERO; count.max(1)], next: 0 }
     }
 
-    /// How many there are.
+    /// Number of addresses.
     pub fn count(&self) -> usize {
-        self.dry_until.len()
+        self.skipped_until.len()
     }
 
-    /// Index of the address whose turn it is: the next one that is not dry, or if all are, the next one.
+    /// Index of the next address that is not skipped; if all are, of the next one.
     pub fn take(&mut self, now: Nanos) -> usize {
         let count = self.count();
-        let turn = (0..count).map(|i| (self.next + i) % count).find(|i| self.dry_until[*i] <= now).unwrap_or(self.next);
+        let turn =
+            (0..count).map(|i| (self.next + i) % count).find(|i| self.skipped_until[*i] <= now).unwrap_or(self.next);
         self.next = (turn + 1) % count;
         turn
     }
 
-    /// Index of the address that all connections of a session come from.
+    /// Index of the source address of all connections of a session.
     pub fn of_session(&self, session: SessionId) -> usize {
         session.0 as usize % self.count()
     }
 
-    /// This one has no free port.
-    pub fn ran_dry(&mut self, source: usize, now: Nanos) {
-        self.dry_until[source] = now + REST;
+    /// Notes that an address has no free port.
+    pub fn note_no_port(&mut self, source: usize, now: Nanos) {
+        self.skipped_until[source] = now + SKIP_TIME;
     }
 }
 
@@ -159,7 +160,7 @@ mod tests {
         let target = TARGET.parse().unwrap();
         let usable = "127.0.0.0/29".parse::<Cidr>().unwrap().usable(&target).unwrap();
         assert_eq!(usable.len(), 6);
-        // TEST-NET-2 (RFC 5737) is nobody's.
+        // TEST-NET-2 (RFC 5737) is not assigned to any host.
         let error = "198.51.100.0/30".parse::<Cidr>().unwrap().usable(&target).unwrap_err().to_string();
         assert!(error.contains("198.51.100.0/30") && error.contains("ip address"), "{error}");
         assert!("::1".parse::<Cidr>().unwrap().usable(&target).is_err());
@@ -167,21 +168,21 @@ mod tests {
 
     #[test]
     fn a_session_has_one_address() {
-        let mut turns = Turns::new(3);
-        turns.ran_dry(1, Nanos::ZERO);
+        let mut turns = SourceTurns::new(3);
+        turns.note_no_port(1, Nanos::ZERO);
         assert_eq!([0, 1, 4, 5].map(|session| turns.of_session(SessionId(session))), [0, 1, 1, 2]);
-        assert_eq!(Turns::new(0).of_session(SessionId(u32::MAX)), 0, "the kernel's own choice");
+        assert_eq!(SourceTurns::new(0).of_session(SessionId(u32::MAX)), 0, "the kernel's own choice");
     }
 
     #[test]
-    fn a_dry_address_is_passed_over_for_a_while() {
-        let mut turns = Turns::new(3);
+    fn an_address_without_a_free_port_is_skipped_for_a_while() {
+        let mut turns = SourceTurns::new(3);
         let at = Nanos::from_millis;
         assert_eq!([0, 0, 0, 0].map(|t| turns.take(at(t))), [0, 1, 2, 0]);
-        turns.ran_dry(1, at(0));
+        turns.note_no_port(1, at(0));
         assert_eq!([1, 2, 3].map(|t| turns.take(at(t))), [2, 0, 2]);
         assert_eq!([200, 200].map(|t| turns.take(at(t))), [0, 1]);
-        (0..3).for_each(|i| turns.ran_dry(i, at(300)));
-        assert_eq!([300, 300].map(|t| turns.take(at(t))), [2, 0], "when all are dry, each is tried in its turn");
+        (0..3).for_each(|i| turns.note_no_port(i, at(300)));
+        assert_eq!([300, 300].map(|t| turns.take(at(t))), [2, 0], "when all are skipped, each is tried in its turn");
     }
 }

@@ -1,18 +1,19 @@
-//! Up to when the sockets have been read.
+//! Up to when everything received has been read.
 //!
-//! A generator that was stopped, or is behind, finds answers in its sockets that came long ago. Whether something came in time
-//! can be told only when everything has been read that was there at that time. One look at the sockets may not bring it all;
-//! and where more comes than is read, there is no end to it: then it is a number of looks that is enough, as each brings what
-//! has waited longest.
+//! A generator that was stopped, or is behind, finds responses in its sockets that came long ago. Whether something came
+//! in time is certain only when everything has been read that was there at that time. One look at the sockets may not
+//! read it all. If more keeps arriving than is read, the sockets are never empty: then a number of looks is enough, as
+//! each reads what has waited longest.
 
 use brimful_core::Nanos;
 
-/// Looks that read the largest receive buffer a kernel gives by default (6 MiB) to its end, from one connection at a time.
+/// Looks that read the largest receive buffer a kernel allots by default (6 MiB) to its end, from one connection at a
+/// time.
 const LOOKS: u64 = 16;
-/// Connections of which one look brings at least something, as they take turns.
+/// Connections that one look reads at least something from, as they take turns.
 const PER_LOOK: u64 = 16;
 
-/// Looks at the sockets, one after another.
+/// The looks at the sockets since they were last empty.
 #[derive(Debug, Default)]
 pub struct Sweep {
     began: Nanos,
@@ -21,22 +22,25 @@ pub struct Sweep {
 }
 
 impl Sweep {
-    /// Everything that lay in the sockets at this time has been read.
+    /// Everything that was in the sockets at this time has been read.
     pub fn read_until(&self) -> Nanos {
         self.read_until
     }
 
-    /// What a look has found that began `at` was read; some was `left` in the sockets of so many connections, or nothing.
-    pub fn looked(&mut self, at: Nanos, left: bool, connections: u64) {
+    /// Notes a look at the sockets of so many connections, which began `at` this time. Everything that it found was read;
+    /// more may be `left` in the sockets.
+    pub fn note_look(&mut self, at: Nanos, left: bool, connections: u64) {
         if self.looks == 0 {
             self.began = at;
         }
         self.looks += 1;
-        if !left {
-            (self.read_until, self.looks) = (at, 0);
-        } else if self.looks >= LOOKS + connections / PER_LOOK {
-            (self.read_until, self.looks) = (self.began, 0);
-        }
+        let read_until = match left {
+            false => at,
+            true if self.looks >= LOOKS + connections / PER_LOOK => self.began,
+            true => return,
+        };
+        self.read_until = read_until;
+        self.looks = 0;
     }
 }
 
@@ -47,22 +51,22 @@ mod tests {
     #[test]
     fn a_look_that_leaves_nothing_has_read_everything() {
         let mut sweep = Sweep::default();
-        sweep.looked(Nanos(5), false, 1000);
+        sweep.note_look(Nanos(5), false, 1000);
         assert_eq!(sweep.read_until(), Nanos(5));
-        sweep.looked(Nanos(6), true, 1000);
+        sweep.note_look(Nanos(6), true, 1000);
         assert_eq!(sweep.read_until(), Nanos(5), "something was left");
-        sweep.looked(Nanos(7), false, 1000);
+        sweep.note_look(Nanos(7), false, 1000);
         assert_eq!(sweep.read_until(), Nanos(7));
     }
 
     #[test]
-    fn what_never_ends_is_read_up_to_where_it_began() {
+    fn sockets_that_are_never_empty_are_read_after_enough_looks() {
         let mut sweep = Sweep::default();
         for look in 1..LOOKS + 2 {
-            sweep.looked(Nanos(look), true, 2 * PER_LOOK);
+            sweep.note_look(Nanos(look), true, 2 * PER_LOOK);
             assert_eq!(sweep.read_until(), Nanos::ZERO);
         }
-        sweep.looked(Nanos(100), true, 2 * PER_LOOK);
+        sweep.note_look(Nanos(100), true, 2 * PER_LOOK);
         assert_eq!(sweep.read_until(), Nanos(1));
     }
 }

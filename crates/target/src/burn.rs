@@ -1,9 +1,9 @@
-//! Service demands: drawn from their distribution, and burned by the clock of the thread's own CPU time
-//! (`CLOCK_THREAD_CPUTIME_ID`), so that being preempted does not shorten them.
+//! Service demands, which are drawn from their distribution and burned as CPU time. A burn is measured by the thread's own
+//! CPU clock (`CLOCK_THREAD_CPUTIME_ID`), so that preemption does not shorten it.
 //!
-//! Reading that clock takes a system call (0.5–1.5 µs), so a burn spins a number of rounds between readings that was
-//! measured before. It never spins more than three quarters of what is left, so that a CPU slower than then does not
-//! overshoot, and it counts the readings themselves as burned.
+//! Reading that clock needs a system call (0.5–1.5 µs), so a burn spins between readings for a number of rounds that follows
+//! from a calibration. It spins for at most three quarters of the remaining time, so that it does not overshoot when the
+//! CPU is slower than in the calibration. The readings themselves count as burned.
 
 use crate::service::Distribution;
 use brimful_core::Nanos;
@@ -13,19 +13,19 @@ use rand_distr::{Distribution as _, Exp1};
 use rand_pcg::Pcg64;
 use std::hint::black_box;
 
-/// Share of what is left of a burn to spin before the next reading of the clock.
-const STRIDE: f64 = 0.75;
+/// Share of the remaining time to spin before the next reading of the clock.
+const SPIN_SHARE: f64 = 0.75;
 
-/// Burns CPU time for as long as it is told.
+/// Burns a given amount of CPU time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spinner {
     rounds_per_ns: f64,
-    /// CPU time of one reading of the clock, half of it on either side of the instant it tells.
+    /// CPU time of one reading of the clock, half of it before and half of it after the instant that it returns.
     reading_ns: f64,
 }
 
 impl Spinner {
-    /// Measures this thread's CPU, in about three milliseconds. Medians, so that an interrupt or two do not matter.
+    /// Measures the speed of this thread's CPU, in about 3 ms. Uses medians, so that a few interrupts do not matter.
     pub(crate) fn measure() -> Spinner {
         const SAMPLES: usize = 15;
         const READINGS: u64 = 100;
@@ -39,7 +39,7 @@ impl Spinner {
             samples.sort_unstable();
             samples[SAMPLES / 2] as f64
         };
-        // The pair of readings around a sample adds one reading to it.
+        // The two readings around a sample add one reading to it.
         let reading_ns = median(&|| (0..READINGS).for_each(|_| _ = black_box(thread_cpu()))) / (READINGS + 1) as f64;
         let spin_ns = median(&|| spin(ROUNDS)) - reading_ns;
         Spinner { rounds_per_ns: ROUNDS as f64 / spin_ns.max(1.0), reading_ns }
@@ -48,12 +48,12 @@ impl Spinner {
     /// Returns when the thread has used `demand` of CPU time since the call.
     pub(crate) fn burn(&self, demand: Nanos) {
         let mut left = demand.0 as f64;
-        // Not worth a look at the clock: the measured speed alone is as good.
+        // For shorter burns the measured speed alone is as accurate as the clock.
         if left > 3.0 * self.reading_ns {
             let end = thread_cpu().0 as f64 - self.reading_ns / 2.0 + left;
             left = end - self.reading_ns / 2.0 - thread_cpu().0 as f64;
             while left > 3.0 * self.reading_ns {
-                self.spin_for(STRIDE * (left - self.reading_ns));
+                self.spin_for(SPIN_SHARE * (left - self.reading_ns));
                 left = end - self.reading_ns / 2.0 - thread_cpu().0 as f64;
             }
         }
@@ -65,7 +65,7 @@ impl Spinner {
     }
 }
 
-/// Work that no optimiser can shorten and that touches no memory.
+/// Computes for so many rounds, without memory accesses and in a way that no optimiser can shorten.
 fn spin(rounds: u64) {
     let mut x = rounds;
     for _ in 0..rounds {
@@ -73,7 +73,7 @@ fn spin(rounds: u64) {
     }
 }
 
-/// Draws service demands, and places in a file.
+/// Draws service demands, and positions in a file or buffer.
 #[derive(Debug)]
 pub(crate) struct Sampler {
     distribution: Distribution,
@@ -86,12 +86,12 @@ impl Sampler {
         Sampler { distribution, random: Pcg64::new(u128::from(seed), worker as u128) }
     }
 
-    /// Anywhere between 0 and 1.
-    pub(crate) fn place(&mut self) -> f64 {
+    /// A uniform position between 0 and 1.
+    pub(crate) fn position(&mut self) -> f64 {
         self.random.random()
     }
 
-    /// The demand of one request.
+    /// A demand with this mean.
     pub(crate) fn draw(&mut self, mean: Nanos) -> Nanos {
         match self.distribution {
             Distribution::Deterministic => mean,
@@ -108,8 +108,8 @@ mod tests {
     use super::*;
     use brimful_core::moments::Moments;
 
-    /// Other work on the host makes a burn, or the measurement before it, slower by the moment: in a calm one of a
-    /// hundred the burns take what they should.
+    /// Other work on the host slows down burns and calibrations at times. In one of a hundred attempts the burns must take
+    /// their demands.
     #[test]
     fn a_burn_takes_its_demand() {
         for micros in [50, 200, 2_000] {
@@ -124,15 +124,15 @@ mod tests {
         }
     }
 
-    /// The shortest of 41 burns, their lower quartile, and by how much they may miss the demand, in ns: a reading of
-    /// the clock may cost more or less than when it was measured.
+    /// The shortest of 41 burns, their lower quartile, and the allowed deviation from the demand, all in ns: a reading of the
+    /// clock may cost more or less than in the calibration.
     fn burnt(demand: Nanos) -> (f64, f64, f64) {
         let spinner = Spinner::measure();
         let mut taken: Vec<f64> = (0..41)
             .map(|_| {
                 let start = thread_cpu();
                 spinner.burn(demand);
-                // The pair of readings adds one reading.
+                // The two readings add one reading.
                 (thread_cpu() - start).0 as f64 - spinner.reading_ns
             })
             .collect();

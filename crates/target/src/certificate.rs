@@ -1,14 +1,14 @@
-//! A certificate that vouches for itself, and its key, made in memory: whoever is told of the certificate can trust it,
-//! and the key is gone with the server. DER (X.690) of a version 3 certificate (RFC 5280 §4.1) with an ECDSA key of P-256.
+//! Makes a self-signed certificate and its key in memory. Clients that get the certificate can trust it; the key is never
+//! written anywhere. The certificate is DER (X.690) of version 3 (RFC 5280 §4.1), with an ECDSA key on P-256.
 
 use ring::error::Unspecified;
 use ring::rand::SystemRandom;
 use ring::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, KeyPair};
 
-/// The name in the certificate that a server makes for itself; 127.0.0.1 and ::1 are in it as well.
+/// The name in the server's self-signed certificate, which also contains 127.0.0.1 and ::1.
 pub const CERTIFIED_NAME: &str = "localhost";
 
-/// Tags.
+/// DER tags.
 const INTEGER: u8 = 0x02;
 const BIT_STRING: u8 = 0x03;
 const OCTET_STRING: u8 = 0x04;
@@ -18,7 +18,7 @@ const UTC_TIME: u8 = 0x17;
 const GENERALIZED_TIME: u8 = 0x18;
 const SEQUENCE: u8 = 0x30;
 const SET: u8 = 0x31;
-/// Of a `TBSCertificate`: version and extensions; of a `GeneralName`: a DNS name and an address.
+/// Context-specific tags: version and extensions of a `TBSCertificate`, DNS name and address of a `GeneralName`.
 const VERSION: u8 = 0xa0;
 const EXTENSIONS: u8 = 0xa3;
 const DNS_NAME: u8 = 0x82;
@@ -31,14 +31,14 @@ const PRIME256V1: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07];
 const COMMON_NAME: &[u8] = &[0x55, 0x04, 0x03];
 const SUBJECT_ALT_NAME: &[u8] = &[0x55, 0x1d, 0x11];
 
-/// A certificate and its key, both DER, the latter PKCS #8.
-pub(crate) struct Made {
+/// A self-signed certificate and its key, both DER, the key in PKCS #8.
+pub(crate) struct SelfSigned {
     pub(crate) certificate: Vec<u8>,
     pub(crate) key: Vec<u8>,
 }
 
-/// Makes one.
-pub(crate) fn make() -> Result<Made, Unspecified> {
+/// Makes a key and a certificate for it.
+pub(crate) fn make() -> Result<SelfSigned, Unspecified> {
     let random = SystemRandom::new();
     let key = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, &random)?;
     let pair =
@@ -47,22 +47,22 @@ pub(crate) fn make() -> Result<Made, Unspecified> {
     let to_be_signed = to_be_signed(&algorithm, pair.public_key().as_ref());
     let signature = pair.sign(&random, &to_be_signed)?;
     let certificate = sequence(&[&to_be_signed, &algorithm, &bit_string(signature.as_ref())]);
-    Ok(Made { certificate, key: key.as_ref().to_vec() })
+    Ok(SelfSigned { certificate, key: key.as_ref().to_vec() })
 }
 
 fn to_be_signed(algorithm: &[u8], public_key: &[u8]) -> Vec<u8> {
     let attribute = sequence(&[&value(OBJECT, COMMON_NAME), &value(UTF8_STRING, CERTIFIED_NAME.as_bytes())]);
     let name = sequence(&[&value(SET, &attribute)]);
-    // No clock is so wrong that it is not within; the second is what RFC 5280 has for no end (§4.1.2.5).
+    // Valid by any clock, however wrong; the second date means that there is no end (RFC 5280 §4.1.2.5).
     let validity = sequence(&[&value(UTC_TIME, b"700101000000Z"), &value(GENERALIZED_TIME, b"99991231235959Z")]);
     let key_algorithm = sequence(&[&value(OBJECT, EC_PUBLIC_KEY), &value(OBJECT, PRIME256V1)]);
     let key = sequence(&[&key_algorithm, &bit_string(public_key)]);
-    let mut here = [0; 16];
-    here[15] = 1;
+    let mut loopback_v6 = [0; 16];
+    loopback_v6[15] = 1;
     let names = sequence(&[
         &value(DNS_NAME, CERTIFIED_NAME.as_bytes()),
         &value(IP_ADDRESS, &[127, 0, 0, 1]),
-        &value(IP_ADDRESS, &here),
+        &value(IP_ADDRESS, &loopback_v6),
     ]);
     let extension = sequence(&[&value(OBJECT, SUBJECT_ALT_NAME), &value(OCTET_STRING, &names)]);
     let third_version = value(VERSION, &value(INTEGER, &[2]));
@@ -75,12 +75,12 @@ fn sequence(parts: &[&[u8]]) -> Vec<u8> {
     value(SEQUENCE, &parts.concat())
 }
 
-/// All of its bits are used.
+/// A bit string without unused bits.
 fn bit_string(content: &[u8]) -> Vec<u8> {
     value(BIT_STRING, &[&[0], content].concat())
 }
 
-/// Tag, length and content; none here is longer than two bytes of length can say.
+/// Tag, length and content. The content is shorter than 64 KiB.
 fn value(tag: u8, content: &[u8]) -> Vec<u8> {
     let [high, low] = (content.len() as u16).to_be_bytes();
     let length: &[u8] = match (high, low) {

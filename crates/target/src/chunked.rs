@@ -1,36 +1,38 @@
-//! A request body in chunks (RFC 9112 §7.1), read byte by byte and thrown away. No I/O, and nothing is buffered.
+//! Parses chunked request bodies (RFC 9112 §7.1), whose content is discarded. There is no I/O and no buffer.
 
-/// The longest body that is read, in any framing.
+/// The longest body that is read, in bytes, whatever its framing.
 pub(crate) const MAX_BODY: u64 = 64 << 20;
-/// The most that chunk extensions and trailers may take together.
+/// Most bytes of all chunk extensions and trailers together.
 const MAX_OVERHEAD: usize = 16 << 10;
 /// The longest chunk size, in hexadecimal digits.
 const MAX_DIGITS: usize = 16;
 
-/// A chunked body, as far as it has been read.
+/// The parser of one chunked body.
 #[derive(Debug, Default)]
 pub(crate) struct Chunked {
-    at: At,
+    position: Position,
+    /// Digits of the current chunk size.
     digits: usize,
-    /// What is left of this chunk's data, in bytes.
+    /// Bytes of the current chunk that are still to come.
     left: u64,
-    /// The data of all chunks so far, in bytes.
+    /// Bytes of all chunks so far.
     total: u64,
+    /// Bytes of extensions and trailers so far.
     overhead: usize,
 }
 
-/// Why a body was refused.
+/// Why a body is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BadBody {
-    /// It is not in chunks.
+    /// It violates the chunked encoding.
     Malformed,
-    /// It is longer than [`MAX_BODY`], or its extensions and trailers are longer than is sane.
+    /// It is longer than [`MAX_BODY`], or its extensions and trailers are longer than [`MAX_OVERHEAD`].
     TooLarge,
 }
 
-/// What the next byte belongs to.
+/// The part of a chunked body that the next byte belongs to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum At {
+enum Position {
     #[default]
     Size,
     Extension,
@@ -45,66 +47,66 @@ enum At {
 }
 
 impl Chunked {
-    /// Reads on; returns how many bytes belong to the body and whether it is over.
+    /// Parses more bytes. Returns how many of them belong to the body, and whether it is complete.
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> Result<(usize, bool), BadBody> {
         let mut used = 0;
         while used < bytes.len() {
-            if self.at == At::Data {
+            if self.position == Position::Data {
                 let n = self.left.min((bytes.len() - used) as u64);
                 self.left -= n;
                 used += n as usize;
                 if self.left == 0 {
-                    self.at = At::DataCr;
+                    self.position = Position::DataCr;
                 }
                 continue;
             }
             let byte = bytes[used];
             used += 1;
-            if self.at == At::LastLf {
+            if self.position == Position::LastLf {
                 return if byte == b'\n' { Ok((used, true)) } else { Err(BadBody::Malformed) };
             }
-            self.at = self.step(byte)?;
+            self.position = self.step(byte)?;
         }
         Ok((used, false))
     }
 
-    fn step(&mut self, byte: u8) -> Result<At, BadBody> {
-        Ok(match (self.at, byte) {
-            (At::Size, b'\r') if self.digits > 0 => At::SizeLf,
-            (At::Size, b';' | b' ' | b'\t') if self.digits > 0 => At::Extension,
-            (At::Size, _) => {
+    fn step(&mut self, byte: u8) -> Result<Position, BadBody> {
+        Ok(match (self.position, byte) {
+            (Position::Size, b'\r') if self.digits > 0 => Position::SizeLf,
+            (Position::Size, b';' | b' ' | b'\t') if self.digits > 0 => Position::Extension,
+            (Position::Size, _) => {
                 let digit = char::from(byte).to_digit(16).ok_or(BadBody::Malformed)?;
                 self.digits += 1;
                 self.left = self.left.saturating_mul(16).saturating_add(u64::from(digit));
                 if self.digits > MAX_DIGITS || self.left > MAX_BODY {
                     return Err(BadBody::TooLarge);
                 }
-                At::Size
+                Position::Size
             }
-            (At::Extension, b'\r') => At::SizeLf,
-            (At::Extension, byte) if byte != b'\n' => self.skip(At::Extension)?,
-            (At::SizeLf, b'\n') => {
+            (Position::Extension, b'\r') => Position::SizeLf,
+            (Position::Extension, byte) if byte != b'\n' => self.skip(Position::Extension)?,
+            (Position::SizeLf, b'\n') => {
                 self.digits = 0;
                 self.total += self.left;
                 match self.left {
                     _ if self.total > MAX_BODY => return Err(BadBody::TooLarge),
-                    0 => At::TrailerStart,
-                    _ => At::Data,
+                    0 => Position::TrailerStart,
+                    _ => Position::Data,
                 }
             }
-            (At::DataCr, b'\r') => At::DataLf,
-            (At::DataLf, b'\n') => At::Size,
-            (At::TrailerStart, b'\r') => At::LastLf,
-            (At::Trailer, b'\r') => At::TrailerLf,
-            (At::TrailerStart | At::Trailer, byte) if byte != b'\n' => self.skip(At::Trailer)?,
-            (At::TrailerLf, b'\n') => At::TrailerStart,
+            (Position::DataCr, b'\r') => Position::DataLf,
+            (Position::DataLf, b'\n') => Position::Size,
+            (Position::TrailerStart, b'\r') => Position::LastLf,
+            (Position::Trailer, b'\r') => Position::TrailerLf,
+            (Position::TrailerStart | Position::Trailer, byte) if byte != b'\n' => self.skip(Position::Trailer)?,
+            (Position::TrailerLf, b'\n') => Position::TrailerStart,
             _ => return Err(BadBody::Malformed),
         })
     }
 
-    fn skip(&mut self, at: At) -> Result<At, BadBody> {
+    fn skip(&mut self, position: Position) -> Result<Position, BadBody> {
         self.overhead += 1;
-        if self.overhead > MAX_OVERHEAD { Err(BadBody::TooLarge) } else { Ok(at) }
+        if self.overhead > MAX_OVERHEAD { Err(BadBody::TooLarge) } else { Ok(position) }
     }
 }
 
@@ -114,7 +116,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn bodies_that_are_bodies() {
+    fn valid_bodies_end_where_they_should() {
         for body in
             ["0\r\n\r\n", "5\r\nhello\r\n0\r\n\r\n", "A;x=\"y\"\r\n0123456789\r\n0 \r\nTrailer: x\r\nB: y\r\n\r\n"]
         {
@@ -123,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn bodies_that_are_not() {
+    fn invalid_bodies_are_rejected() {
         for body in [
             "\r\n",
             "x\r\n",
@@ -146,7 +148,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn however_a_body_is_cut_it_ends_in_the_same_place(
+        fn a_body_ends_at_the_same_byte_however_it_is_split(
             chunks in prop::collection::vec(prop::collection::vec(any::<u8>(), 1..40), 0..5),
             cut in 1usize..20,
         ) {
@@ -165,7 +167,7 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn no_input_causes_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let _ = Chunked::default().feed(&bytes);
         }
     }

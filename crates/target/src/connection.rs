@@ -1,13 +1,13 @@
-//! One connection: what is left of its input, what is left of its output, and the turns it takes.
+//! One connection: its unprocessed input, its unsent output, and its turns.
 //!
-//! A turn reads at most once, serves at most one request and writes what fits; then the connection queues up again.
-//! While a response is not wholly written nothing more is read, so a client that does not read cannot make the server
-//! buffer.
+//! A turn reads at most once, serves at most one request and writes as much as the socket has room for; then the connection
+//! queues up again. Nothing more is read before a response is written completely, so that a client that does not read
+//! cannot fill the server's memory.
 
-use crate::desk::Desk;
 use crate::pages::{self, Page, Response};
+use crate::protocol::Protocol;
 use crate::request::{Request, Step};
-use crate::speaks::Speaks;
+use crate::state::WorkerState;
 use crate::transport::Transport;
 use crate::truth::Charge;
 use brimful_core::Nanos;
@@ -17,18 +17,18 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, Shutdown, recv, shutdown};
 use std::sync::Arc;
 
-/// How much a refused client may still send before it is cut off, in bytes.
-const LINGER: usize = 256 << 10;
+/// Most bytes that a client may send after its request was rejected, before the connection is closed.
+const MAX_LINGER: usize = 256 << 10;
 
 /// A client's connection.
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) socket: OwnedFd,
-    /// CPU time spent on the request to come, booked but not yet claimed by its class.
+    /// CPU time of the next request, booked but not yet claimed by its class.
     pub(crate) carried: Nanos,
     transport: Transport,
-    speaks: Speaks,
-    /// Bytes read; those before `taken` are used. Empty unless the client pipelines or sends heads in pieces.
+    protocol: Protocol,
+    /// Received bytes, of which the first `taken` are processed. Empty unless the client pipelines or sends heads in pieces.
     input: Vec<u8>,
     taken: usize,
     phase: Phase,
@@ -36,12 +36,12 @@ pub(crate) struct Connection {
     last: Option<usize>,
 }
 
-/// How a turn left the connection.
+/// What a connection needs after a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// It wants another turn when the socket is ready for this.
+    /// Another turn when the socket is ready for this.
     Await(EventFlags),
-    /// It is over.
+    /// To be closed.
     Close,
 }
 
@@ -55,12 +55,12 @@ enum Phase {
         end: usize,
         then: Then,
     },
-    /// What HTTP/2 has to send.
+    /// The output of HTTP/2.
     WritingFrames {
         then: Then,
     },
-    /// Refused, and shut down for writing. Closing while input is unread would make the kernel send a reset, which
-    /// could destroy the refusal before the client reads it (RFC 9112 §9.6).
+    /// Rejected, and shut down for writing. Closing a socket with unread input would send a reset, which could make the client
+    /// lose the response before it reads it (RFC 9112 §9.6).
     Lingering {
         left: usize,
     },
@@ -76,94 +76,94 @@ enum Then {
 
 impl Connection {
     pub(crate) fn new(socket: OwnedFd, transport: Transport, carried: Nanos) -> Connection {
-        let (speaks, phase) = (Speaks::Unknown, Phase::Reading);
-        Connection { socket, carried, transport, speaks, input: Vec::new(), taken: 0, phase, last: None }
+        let (protocol, phase) = (Protocol::Unknown, Phase::Reading);
+        Connection { socket, carried, transport, protocol, input: Vec::new(), taken: 0, phase, last: None }
     }
 
-    /// Takes one turn, at the desk of the worker who calls.
-    pub(crate) fn turn(&mut self, desk: &mut Desk) -> (Next, Charge) {
+    /// Takes one turn, on a worker with this state.
+    pub(crate) fn turn(&mut self, worker: &mut WorkerState) -> (Next, Charge) {
         match std::mem::replace(&mut self.phase, Phase::Reading) {
-            Phase::Reading => self.read(desk),
-            Phase::Writing { bytes, at, end, then } => (self.write(&bytes, at, end, then), self.wake()),
-            Phase::WritingFrames { then } => (self.write_frames(then), self.wake()),
-            Phase::Lingering { left } => (self.linger(left, &mut desk.scratch), self.wake()),
+            Phase::Reading => self.read(worker),
+            Phase::Writing { bytes, at, end, then } => (self.write(&bytes, at, end, then), self.charge_after()),
+            Phase::WritingFrames { then } => (self.write_frames(then), self.charge_after()),
+            Phase::Lingering { left } => (self.linger(left, &mut worker.scratch), self.charge_after()),
         }
     }
 
-    fn read(&mut self, desk: &mut Desk) -> (Next, Charge) {
-        let pages = &desk.site.pages;
+    fn read(&mut self, worker: &mut WorkerState) -> (Next, Charge) {
+        let pages = &worker.server.pages;
         if self.taken < self.input.len() {
-            let (used, step) = self.speaks.feed(&self.input[self.taken..], pages);
+            let (used, step) = self.protocol.feed(&self.input[self.taken..], pages);
             self.taken += used;
             if step != Step::More {
-                return self.act(step, desk);
+                return self.act(step, worker);
             }
         }
         self.input.drain(..self.taken);
         self.taken = 0;
-        let read = match self.transport.recv(&self.socket, &mut desk.scratch) {
-            Ok([]) => return (Next::Close, self.wake()),
+        let read = match self.transport.recv(&self.socket, &mut worker.scratch) {
+            Ok([]) => return (Next::Close, self.charge_after()),
             Ok(read) => read,
             Err(Errno::AGAIN | Errno::INTR) => {
                 return (Next::Await(EventFlags::IN), Charge::Pending);
             }
-            Err(_) => return (Next::Close, self.wake()),
+            Err(_) => return (Next::Close, self.charge_after()),
         };
         let step = if self.input.is_empty() {
-            let (used, step) = self.speaks.feed(read, pages);
+            let (used, step) = self.protocol.feed(read, pages);
             self.input.extend_from_slice(&read[used..]);
             step
         } else {
             self.input.extend_from_slice(read);
-            let (used, step) = self.speaks.feed(&self.input, pages);
+            let (used, step) = self.protocol.feed(&self.input, pages);
             self.taken = used;
             step
         };
-        self.act(step, desk)
+        self.act(step, worker)
     }
 
-    fn act(&mut self, step: Step, desk: &mut Desk) -> (Next, Charge) {
+    fn act(&mut self, step: Step, worker: &mut WorkerState) -> (Next, Charge) {
         match step {
-            // Whoever has not asked may be answered nevertheless.
-            Step::More if self.speaks.http2().is_some() => (self.write_frames(Then::Read), Charge::Pending),
+            // HTTP/2 may have output without a request.
+            Step::More if self.protocol.http2().is_some() => (self.write_frames(Then::Read), Charge::Pending),
             Step::More => (Next::Await(EventFlags::IN), Charge::Pending),
             Step::Broken => (self.write_frames(Then::Linger), Charge::Other),
             Step::Proceed => {
-                let proceed = &desk.site.pages.proceed;
+                let proceed = &worker.server.pages.proceed;
                 (self.write(&proceed.bytes, 0, proceed.head, Then::Read), Charge::Pending)
             }
-            Step::Whole(request) => self.serve(request, desk),
+            Step::Whole(request) => self.serve(request, worker),
             Step::Refused(page) => {
                 let refused = Request { page, close: true, head_only: false, stream: 0 };
-                self.answer(refused, Then::Linger, desk)
+                self.answer(refused, Then::Linger, worker)
             }
         }
     }
 
-    fn serve(&mut self, mut request: Request, desk: &mut Desk) -> (Next, Charge) {
+    fn serve(&mut self, mut request: Request, worker: &mut WorkerState) -> (Next, Charge) {
         if let Page::Class(class) = request.page
-            && desk.admits()
+            && worker.admits()
         {
             self.last = Some(class);
-            if !desk.serve(class) {
-                return (Next::Close, self.wake());
+            if !worker.serve(class) {
+                return (Next::Close, self.charge_after());
             }
         } else if let Page::Class(_) = request.page {
             request.page = Page::TooManyRequests;
         }
-        // A server that stops answers what is there and hangs up.
-        let then = if request.close || desk.stopping() { Then::Close } else { Then::Read };
-        self.answer(request, then, desk)
+        // A server that stops closes the connection after the response.
+        let then = if request.close || worker.is_stopping() { Then::Close } else { Then::Read };
+        self.answer(request, then, worker)
     }
 
-    fn answer(&mut self, request: Request, then: Then, desk: &Desk) -> (Next, Charge) {
+    fn answer(&mut self, request: Request, then: Then, worker: &WorkerState) -> (Next, Charge) {
         let page = request.page;
         let charge = if let Page::Class(class) = page { Charge::Served(class) } else { Charge::Other };
         let close = then != Then::Read;
-        let next = match desk.site.pages.get(page, close) {
+        let next = match worker.server.pages.get(page, close) {
             Some(response) => self.respond(request, response, then),
             None => {
-                let truth = serde_json::to_vec(&desk.site.truth()).unwrap_or_default();
+                let truth = serde_json::to_vec(&worker.server.truth()).unwrap_or_default();
                 self.respond(request, &pages::render("200 OK", "application/json", "", close, &truth), then)
             }
         };
@@ -171,7 +171,7 @@ impl Connection {
     }
 
     fn respond(&mut self, request: Request, response: &Response, then: Then) -> Next {
-        let Some(http2) = self.speaks.http2() else {
+        let Some(http2) = self.protocol.http2() else {
             let end = if request.head_only { response.head } else { response.bytes.len() };
             return self.write(&response.bytes, 0, end, then);
         };
@@ -196,7 +196,7 @@ impl Connection {
             }
         }
         match self.transport.flush(&self.socket) {
-            Ok(()) => self.written(then),
+            Ok(()) => self.continue_after(then),
             Err(Errno::AGAIN | Errno::INTR) => {
                 self.phase = Phase::Writing { bytes: Arc::clone(bytes), at, end, then };
                 Next::Await(EventFlags::OUT)
@@ -205,9 +205,9 @@ impl Connection {
         }
     }
 
-    /// The same for what HTTP/2 has to send.
+    /// Writes the output of HTTP/2.
     fn write_frames(&mut self, then: Then) -> Next {
-        while let Some(http2) = self.speaks.http2().filter(|http2| !http2.output().is_empty()) {
+        while let Some(http2) = self.protocol.http2().filter(|http2| !http2.output().is_empty()) {
             match self.transport.send(&self.socket, http2.output()) {
                 Ok(n) => http2.sent(n),
                 Err(Errno::INTR) => {}
@@ -219,7 +219,7 @@ impl Connection {
             }
         }
         match self.transport.flush(&self.socket) {
-            Ok(()) => self.written(then),
+            Ok(()) => self.continue_after(then),
             Err(Errno::AGAIN | Errno::INTR) => {
                 self.phase = Phase::WritingFrames { then };
                 Next::Await(EventFlags::OUT)
@@ -228,19 +228,20 @@ impl Connection {
         }
     }
 
-    /// All of it is with the kernel.
-    fn written(&mut self, then: Then) -> Next {
+    /// Continues after the kernel has taken a whole response.
+    fn continue_after(&mut self, then: Then) -> Next {
         if then != Then::Read {
-            self.transport.send_goaway(&self.socket);
+            self.transport.send_close_notify(&self.socket);
         }
         match then {
             Then::Close => Next::Close,
             Then::Linger if shutdown(&self.socket, Shutdown::Write).is_err() => Next::Close,
             Then::Linger => {
-                self.phase = Phase::Lingering { left: LINGER };
+                self.phase = Phase::Lingering { left: MAX_LINGER };
                 Next::Await(EventFlags::IN)
             }
-            // What is already here makes no event; that the socket can be written to does, behind all that are ready.
+            // Input that was already read causes no event. Readiness for writing does, and queues behind all others that are
+            // ready.
             Then::Read if self.taken < self.input.len() => Next::Await(EventFlags::IN | EventFlags::OUT),
             Then::Read => Next::Await(EventFlags::IN),
         }
@@ -256,8 +257,8 @@ impl Connection {
         Next::Await(EventFlags::IN)
     }
 
-    /// Who is charged for work that follows a response.
-    fn wake(&self) -> Charge {
+    /// The account for work after a response.
+    fn charge_after(&self) -> Charge {
         self.last.map_or(Charge::Other, Charge::Class)
     }
 }

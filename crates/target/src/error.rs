@@ -1,11 +1,11 @@
-//! Why a reference server cannot start, and what to do about it.
+//! Why the reference server cannot start, and what to do about it.
 
 use brimful_core::Bytes;
 use brimful_core::quantity::bytes;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// What is wrong with a service description, an address or this host.
+/// Why the server cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum TargetError {
     /// One item of a service description is not `name=steps` or `name=steps/size`.
@@ -18,7 +18,7 @@ pub enum TargetError {
         /// What is wrong with it, after a colon; may be empty.
         reason: String,
     },
-    /// There is nothing to serve.
+    /// The list of classes is empty.
     #[error("there is no service class: give at least one, like light=200us")]
     NoClass,
     /// A name that cannot be a path.
@@ -27,65 +27,65 @@ pub enum TargetError {
     /// Two classes share a name.
     #[error("two service classes are named `{0}`: give each a name of its own")]
     DuplicateName(String),
-    /// A response that would not sensibly be held in memory.
+    /// A response that is too large to be held in memory.
     #[error("the response of class `{name}` has {} bytes: use at most {} bytes", .size.0, .limit.0)]
     TooLarge {
         /// The class.
         name: String,
-        /// What was asked for.
+        /// The requested size.
         size: Bytes,
-        /// What is possible.
+        /// The largest size.
         limit: Bytes,
     },
-    /// A name of a distribution that is not known.
+    /// An unknown name of a distribution.
     #[error("`{0}` is not a distribution of service demands: use deterministic or exponential")]
     UnknownDistribution(String),
-    /// Nobody to serve.
+    /// A server without workers.
     #[error("a server with no workers serves nothing: use at least one")]
     NoWorkers,
-    /// Nobody would ever be served.
+    /// A pool without places.
     #[error("a pool with no places serves nothing: use at least one")]
     EmptyPool,
-    /// Every request would be above the limit.
+    /// A rate limit of zero.
     #[error("a rate limit of no requests a second serves nothing: use at least one")]
     ServesNothing,
-    /// A step that reads nothing, or more than is sensible at once.
+    /// A read step of zero bytes, or of too many.
     #[error("a step of class `{name}` reads {} bytes: use between 1 and {} bytes", .size.0, .limit.0)]
     ReadSize {
         /// The class.
         name: String,
-        /// What was asked for.
+        /// The requested size.
         size: Bytes,
-        /// What is possible.
+        /// The largest size.
         limit: Bytes,
     },
-    /// There is no file to read from.
+    /// The file of read steps could not be created.
     #[error(
         "cannot make the file of {} that read steps need in {} ({source}): name a directory that can be written to, \
          with as much room, by --read-dir", bytes(.needed.0 as f64), .directory.display()
     )]
     File {
-        /// Where.
+        /// Its directory.
         directory: PathBuf,
-        /// How long it is to be.
+        /// Its length.
         needed: Bytes,
         /// The kernel's reason.
         source: std::io::Error,
     },
     /// The kernel would silently use a shorter listen queue.
     #[error(
-        "a backlog of {asked} is more than this kernel grants ({limit}): ask for less, or raise the limit with \
+        "a backlog of {asked} is more than this kernel allows ({limit}): choose a smaller one, or raise the limit with \
          `sysctl -w net.core.somaxconn={asked}`"
     )]
     Backlog {
-        /// What was asked for.
+        /// The requested length.
         asked: u32,
-        /// What the kernel grants.
+        /// The kernel's limit.
         limit: u32,
     },
-    /// Somebody listens there already.
+    /// Another program listens there already.
     #[error(
-        "{addr} is in use: stop whoever listens there (`ss -ltnp` names it), or choose another port; port 0 takes a free one"
+        "{addr} is in use: stop the program that listens there (`ss -ltnp` names it), or choose another port; port 0 chooses a free one"
     )]
     AddressInUse {
         /// The address.
@@ -114,7 +114,7 @@ pub enum TargetError {
         /// The kernel's reason.
         source: std::io::Error,
     },
-    /// No key, or no use for it.
+    /// The certificate could not be made, or rustls rejects it.
     #[error("cannot secure the server's connections ({0}): serve without TLS")]
     Tls(String),
     /// A worker could not be pinned.
@@ -128,7 +128,7 @@ pub enum TargetError {
     /// The kernel refused a thread or a descriptor.
     #[error("cannot get {what} for the server ({source}): raise the limits that `ulimit -n -u` shows")]
     Resources {
-        /// What was asked for.
+        /// The missing resource.
         what: &'static str,
         /// The kernel's reason.
         source: std::io::Error,

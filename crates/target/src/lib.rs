@@ -1,27 +1,26 @@
-//! The reference server: a web server whose service demands are known, for demonstrations and for tests that need the
-//! truth to compare a measurement with.
+//! The reference server: a web server with known service demands, for demonstrations and for tests that compare a
+//! measurement with the truth.
 //!
-//! A request of a class burns CPU on the worker thread that serves it, by the thread's own CPU clock: exactly the
-//! configured demand, or an exponential draw with that mean. All workers share one epoll instance and take one request
-//! from it at a time, in the kernel's ready order, so that m workers are one FCFS queue with m servers and never idle
-//! while a request waits: an M/G/m queue, if the arrivals are Poisson.
+//! A request of a class uses CPU time on the worker thread that serves it, measured by the thread's own CPU clock: exactly
+//! the configured demand, or an exponential draw with that mean. All workers share one epoll instance and take one
+//! request from it at a time, in the kernel's ready order. So m workers are one FCFS queue with m servers, none of which
+//! is idle while a request waits: an M/G/m queue, if the arrivals are Poisson.
 //!
-//! A class may do more, one [`Step`] after another: a fixed amount of work, whose CPU time depends on the caches; CPU
-//! time under a lock that all requests share; a sleep; a read from a disk. A pool may limit how many requests are
-//! served at once. The worker stays with its request all the while, as a process of Apache's prefork MPM does, so a
-//! server that sleeps needs more workers than CPUs.
+//! A class may have several [`Step`]s: a fixed amount of work, whose CPU time depends on the caches; CPU time under a lock
+//! that all requests share; a sleep; a read from a disk. A pool may limit how many requests are served at once. The
+//! worker is occupied during all steps, as a process of Apache's prefork MPM is, so a server that sleeps needs more
+//! workers than CPUs.
 //!
 //! Invariants:
-//! - What [`Target::truth`] books under the classes and under "other" adds up to the CPU time the workers have used.
-//! - Memory is bounded by the connections: no request body is kept and no head longer than 16 KiB is read.
-//! - A connection takes one turn at a time, one request per turn; pipelining does not let it overtake the others.
+//! - The CPU times in [`Target::truth`], of the classes and of "other", add up to the CPU time that the workers used.
+//! - Memory is bounded by the number of connections: no request body is kept, and no head longer than 16 KiB is read.
+//! - A connection takes one turn at a time, with one request per turn; pipelined requests do not overtake other clients.
 //!
-//! A limit on the rate of requests answers those above it 429, as a gateway in front of a server does.
+//! With a limit on the request rate, requests above it get a 429 response, as from a gateway in front of a server.
 //!
-//! HTTP/1 and HTTP/2 are spoken on the same port, by TLS or in the clear; a stream of HTTP/2 waits for its turn as a
-//! pipelined request does.
+//! HTTP/1 and HTTP/2 share one port, with or without TLS. An HTTP/2 stream waits for its turn like a pipelined request.
 //!
-//! There is no idle timeout: a client may hold its connection open as long as the server runs.
+//! There is no idle timeout: a client may keep its connection open as long as the server runs.
 //!
 //! `GET /NAME` requests the class NAME, `GET /` the first class, and `GET /__truth` the truth as JSON.
 #![forbid(unsafe_code)]
@@ -30,17 +29,17 @@ mod burn;
 mod certificate;
 mod chunked;
 mod connection;
-mod desk;
 mod disk;
 mod error;
 mod limiter;
 mod listen;
 mod pages;
 mod pool;
+mod protocol;
 mod request;
 mod server;
 mod service;
-mod speaks;
+mod state;
 mod transport;
 mod truth;
 mod work;

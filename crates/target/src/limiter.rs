@@ -1,35 +1,44 @@
-//! A limit on the rate of requests, as by nginx's limit_req or a gateway: a token bucket. Those above it are answered
-//! 429 at once.
+//! A limit on the request rate, like nginx's limit_req or that of a gateway: a token bucket. Requests above it get a 429
+//! response at once.
 
-use crate::desk::lock;
+use crate::state::lock;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// How long nobody needs to have asked for the bucket to be full. It holds one token at least.
+/// Time without requests after which the bucket is full. It holds at least one token.
 const FULL_AFTER: Duration = Duration::from_millis(100);
 
-/// So many requests a second.
+/// Admits so many requests per second.
 #[derive(Debug)]
 pub(crate) struct Limiter {
     per_s: f64,
-    state: Mutex<(f64, Option<Instant>)>,
+    bucket: Mutex<Bucket>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Bucket {
+    tokens: f64,
+    /// When the tokens were last counted.
+    counted: Option<Instant>,
 }
 
 impl Limiter {
     pub(crate) fn new(per_s: u32) -> Limiter {
-        Limiter { per_s: f64::from(per_s), state: Mutex::default() }
+        Limiter { per_s: f64::from(per_s), bucket: Mutex::default() }
     }
 
-    /// Whether a request that comes now is served.
+    /// Whether a request that arrives now is served.
     pub(crate) fn admits(&self, now: Instant) -> bool {
-        let most = (self.per_s * FULL_AFTER.as_secs_f64()).max(1.0);
-        let mut state = lock(&self.state);
-        let (tokens, last) = *state;
-        let since = last.map_or(Duration::from_secs(1), |last| now.saturating_duration_since(last));
-        let tokens = (tokens + self.per_s * since.as_secs_f64()).min(most);
-        let admitted = tokens >= 1.0;
-        *state = (if admitted { tokens - 1.0 } else { tokens }, Some(now));
-        admitted
+        let capacity = (self.per_s * FULL_AFTER.as_secs_f64()).max(1.0);
+        let mut bucket = lock(&self.bucket);
+        let elapsed = bucket.counted.map_or(Duration::from_secs(1), |last| now.saturating_duration_since(last));
+        bucket.tokens = (bucket.tokens + self.per_s * elapsed.as_secs_f64()).min(capacity);
+        bucket.counted = Some(now);
+        let is_admitted = bucket.tokens >= 1.0;
+        if is_admitted {
+            bucket.tokens -= 1.0;
+        }
+        is_admitted
     }
 }
 
@@ -38,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn so_many_a_second_and_a_tenth_of_them_at_once() {
+    fn a_tenth_of_a_second_of_requests_is_admitted_at_once() {
         let limiter = Limiter::new(100);
         let begun = Instant::now();
         let at = |ms| (0..20).filter(|_| limiter.admits(begun + Duration::from_millis(ms))).count();
@@ -48,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn the_slowest_serves_one_a_second() {
+    fn one_request_a_second_is_the_lowest_rate() {
         let limiter = Limiter::new(1);
         let begun = Instant::now();
         let at = |ms| limiter.admits(begun + Duration::from_millis(ms));

@@ -1,4 +1,4 @@
-//! The listening socket, with a backlog of exactly the length asked for.
+//! The listening socket, whose backlog has exactly the requested length.
 
 use crate::error::TargetError;
 use rustix::fd::OwnedFd;
@@ -20,7 +20,7 @@ pub(crate) fn listen(addr: SocketAddr, backlog: u32) -> Result<(OwnedFd, SocketA
 fn open(addr: SocketAddr, backlog: u32) -> rustix::io::Result<(OwnedFd, SocketAddr)> {
     let family = if addr.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let socket = net::socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK, None)?;
-    // So that a restart need not wait for the connections of the run before to leave TIME_WAIT.
+    // A restart then need not wait until connections of the previous run leave TIME_WAIT.
     sockopt::set_socket_reuseaddr(&socket, true)?;
     // Accepted sockets inherit it, which saves a system call for each.
     sockopt::set_tcp_nodelay(&socket, true)?;
@@ -30,7 +30,7 @@ fn open(addr: SocketAddr, backlog: u32) -> rustix::io::Result<(OwnedFd, SocketAd
     Ok((socket, addr))
 }
 
-/// The kernel cuts a backlog down to `net.core.somaxconn` and says nothing.
+/// Rejects a backlog that the kernel would silently reduce to `net.core.somaxconn`.
 fn check_backlog(asked: u32, somaxconn: Option<&str>) -> Result<(), TargetError> {
     match somaxconn.and_then(|text| text.trim().parse().ok()) {
         Some(limit) if asked > limit => Err(TargetError::Backlog { asked, limit }),
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_backlog_the_kernel_would_cut_is_refused() {
+    fn a_backlog_that_the_kernel_would_reduce_is_rejected() {
         assert!(check_backlog(128, Some("128\n")).is_ok());
         assert!(check_backlog(129, None).is_ok());
         let message = check_backlog(129, Some("128\n")).unwrap_err().to_string();

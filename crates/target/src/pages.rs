@@ -1,26 +1,26 @@
-//! Every response the server can give, rendered once so that answering a request copies and allocates nothing.
+//! The responses of the server, each rendered once: responding needs no copy and no allocation.
 
 use crate::service::{ServiceClass, TRUTH};
 use brimful_http::answer_block;
 use std::sync::Arc;
 
-/// What a request is answered with.
+/// The kind of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Page {
     /// The response of the class with this index.
     Class(usize),
-    /// The truth, rendered when it is asked for.
+    /// The truth, rendered when it is requested.
     Truth,
     NotFound,
     MethodNotAllowed,
     BadRequest,
     BodyTooLarge,
     HeadTooLarge,
-    /// Above the limit on their rate.
+    /// The request exceeds the rate limit.
     TooManyRequests,
 }
 
-/// A response: `head` bytes of HTTP/1's head, then the body; and HTTP/2's head.
+/// A response: `bytes` contains the head for HTTP/1, which has `head` bytes, and the body; `block` is the head for HTTP/2.
 #[derive(Clone, Debug)]
 pub(crate) struct Response {
     pub(crate) bytes: Arc<[u8]>,
@@ -32,15 +32,15 @@ pub(crate) struct Response {
 #[derive(Debug)]
 pub(crate) struct Pages {
     names: Vec<String>,
-    /// The classes' pages in order, then those of [`FAILURES`].
+    /// The pages of the classes, then those of [`FAILURES`].
     rendered: Vec<[Response; 2]>,
     /// `100 Continue`.
     pub(crate) proceed: Response,
 }
 
-/// Methods whose requests are served.
+/// Allowed methods.
 const METHODS: [&str; 6] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
-/// The pages after the classes'.
+/// The pages for requests that are not served.
 const FAILURES: [Page; 6] = [
     Page::NotFound,
     Page::MethodNotAllowed,
@@ -54,7 +54,7 @@ impl Pages {
     pub(crate) fn new(classes: &[ServiceClass]) -> Pages {
         let names: Vec<String> = classes.iter().map(|c| c.name.clone()).collect();
         let allow = format!("Allow: {}\r\n", METHODS.join(", "));
-        let failure = |page| {
+        let render_failure = |page| {
             let (status, extra, body) = match page {
                 Page::NotFound => {
                     let known = names.iter().map(|n| format!("/{n}")).collect::<Vec<_>>().join(", ");
@@ -72,26 +72,28 @@ impl Pages {
                     "",
                     "The request's head is longer than 16 KiB or has more than 64 fields.\n".to_owned(),
                 ),
-                Page::TooManyRequests => {
-                    ("429 Too Many Requests", "Retry-After: 1\r\n", "More requests than are served here.\n".to_owned())
-                }
+                Page::TooManyRequests => (
+                    "429 Too Many Requests",
+                    "Retry-After: 1\r\n",
+                    "The rate of requests is above the limit.\n".to_owned(),
+                ),
                 _ => ("400 Bad Request", "", "This is not an HTTP/1.1 or HTTP/1.0 request.\n".to_owned()),
             };
             [false, true].map(|close| render(status, "text/plain", extra, close, body.as_bytes()))
         };
-        let class = |c: &ServiceClass| {
+        let render_class = |c: &ServiceClass| {
             let body = filler(c.response.0 as usize);
             [false, true].map(|close| render("200 OK", "text/plain", "", close, &body))
         };
-        let rendered = classes.iter().map(class).chain(FAILURES.map(failure)).collect();
+        let rendered = classes.iter().map(render_class).chain(FAILURES.map(render_failure)).collect();
         let proceed = b"HTTP/1.1 100 Continue\r\n\r\n";
-        // HTTP/2 has its own way to say it.
+        // HTTP/2 sends its own.
         let proceed = Response { bytes: proceed.as_slice().into(), head: proceed.len(), block: Arc::default() };
         Pages { names, rendered, proceed }
     }
 
-    /// The page that a request asks for. `target` is what stands in the request line: a path with or without a query,
-    /// or an absolute URL (RFC 9112 §3.2).
+    /// The page of a request. `target` is that of the request line: a path with or without a query, or an absolute URL
+    /// (RFC 9112 §3.2).
     pub(crate) fn find(&self, method: &str, target: &str) -> Page {
         if !METHODS.contains(&method) {
             return Page::MethodNotAllowed;
@@ -109,7 +111,7 @@ impl Pages {
         }
     }
 
-    /// The response of a page; [`Page::Truth`] has none, because it changes.
+    /// The response of a page; `None` for [`Page::Truth`], because it changes.
     pub(crate) fn get(&self, page: Page, close: bool) -> Option<&Response> {
         let index = match page {
             Page::Class(class) => class,
@@ -119,7 +121,7 @@ impl Pages {
     }
 }
 
-/// Renders a response. `status` begins with its number, `extra` holds whole header lines.
+/// Renders a response. `status` begins with its number; `extra` consists of whole header lines.
 pub(crate) fn render(status: &str, content_type: &str, extra: &str, close: bool, body: &[u8]) -> Response {
     let connection = if close { "close" } else { "keep-alive" };
     let length = body.len();
@@ -136,7 +138,7 @@ pub(crate) fn render(status: &str, content_type: &str, extra: &str, close: bool,
     Response { bytes: [head.as_bytes(), body].concat().into(), head: head.len(), block }
 }
 
-/// A body of the given length: lines of text, for whoever looks at it in a terminal.
+/// A body of this length: lines of text that a terminal can show.
 fn filler(length: usize) -> Vec<u8> {
     b"brimful\n".iter().copied().cycle().take(length).collect()
 }
@@ -150,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_names_a_page() {
+    fn a_target_selects_a_page() {
         for (target, page) in [
             ("/", Page::Class(0)),
             ("/?x=/heavy", Page::Class(0)),
@@ -170,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn every_page_is_where_it_is_looked_for() {
+    fn every_page_has_its_status() {
         let pages = pages();
         let text = |page, close| String::from_utf8(pages.get(page, close).unwrap().bytes.to_vec()).unwrap();
         let ok = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 3\r\nConnection: close\r\n\r\nbri";

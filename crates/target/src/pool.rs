@@ -1,37 +1,36 @@
-//! A pool: at most so many requests are served at once, the others wait in the order in which they came, each with the
-//! worker that has it. So do the processes of PHP-FPM or the connections of a JDBC pool limit a server with more
-//! threads in front of them.
+//! A pool limits how many requests are served at once. The others wait in order of arrival, and each occupies its worker.
+//! The processes of PHP-FPM or the connections of a JDBC pool limit a server with more threads in the same way.
 
-use crate::desk::lock;
+use crate::state::lock;
 use crate::truth::PoolTruth;
 use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::thread::{self, Thread};
 
-/// The places of a pool, at least one.
+/// A pool with at least one place.
 #[derive(Debug)]
 pub(crate) struct Pool {
     places: usize,
     state: Mutex<State>,
 }
 
-/// Requests have numbers in the order in which they came.
+/// Requests are numbered in order of arrival.
 #[derive(Debug)]
 struct State {
-    /// The number of the next to come.
+    /// Number of the next request to arrive.
     next: u64,
-    /// Those with lower numbers may be served.
+    /// Requests with lower numbers may be served.
     admitted: u64,
-    /// Whose turn it is when a place is free.
+    /// The threads that wait for a place, in order.
     queue: VecDeque<Thread>,
     served: usize,
     most_served: usize,
     waited: u64,
 }
 
-/// A place in the pool, taken.
+/// An occupied place in the pool, which becomes free when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Taken<'p>(&'p Pool);
+pub(crate) struct Place<'p>(&'p Pool);
 
 impl Pool {
     pub(crate) fn new(places: usize) -> Pool {
@@ -40,8 +39,8 @@ impl Pool {
         Pool { places, state: Mutex::new(state) }
     }
 
-    /// Waits for a place.
-    pub(crate) fn take(&self) -> Taken<'_> {
+    /// Waits for a place, and occupies it.
+    pub(crate) fn enter(&self) -> Place<'_> {
         let mut state = lock(&self.state);
         let number = state.next;
         state.next += 1;
@@ -56,7 +55,7 @@ impl Pool {
         }
         state.served += 1;
         state.most_served = state.most_served.max(state.served);
-        Taken(self)
+        Place(self)
     }
 
     pub(crate) fn truth(&self) -> PoolTruth {
@@ -65,7 +64,7 @@ impl Pool {
     }
 }
 
-impl Drop for Taken<'_> {
+impl Drop for Place<'_> {
     fn drop(&mut self) {
         let mut state = lock(&self.0.state);
         state.served -= 1;
@@ -82,7 +81,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[test]
-    fn no_more_than_its_places_are_taken_at_once() {
+    fn no_more_than_all_places_are_occupied_at_once() {
         const THREADS: usize = 8;
         const TURNS: usize = 2_000;
         let (pool, inside) = (Pool::new(3), AtomicUsize::new(0));
@@ -90,7 +89,7 @@ mod tests {
             for _ in 0..THREADS {
                 scope.spawn(|| {
                     for _ in 0..TURNS {
-                        let place = pool.take();
+                        let place = pool.enter();
                         assert!(inside.fetch_add(1, Ordering::SeqCst) < 3);
                         thread::yield_now();
                         inside.fetch_sub(1, Ordering::SeqCst);
@@ -105,14 +104,14 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_first_is_served_first() {
+    fn requests_are_served_in_order_of_arrival() {
         let (pool, order) = (Pool::new(1), Mutex::new(Vec::new()));
         thread::scope(|scope| {
-            let place = pool.take();
+            let place = pool.enter();
             for number in 0..5 {
                 let (pool, order) = (&pool, &order);
                 scope.spawn(move || {
-                    let _place = pool.take();
+                    let _place = pool.enter();
                     lock(order).push(number);
                 });
                 while lock(&pool.state).queue.len() <= number {

@@ -1,5 +1,5 @@
-//! Requests out of bytes (RFC 9112): framing, and what the server needs to know of each. No I/O; bodies are thrown
-//! away.
+//! Parses HTTP/1 requests (RFC 9112): their framing, and what the server needs to know of each. There is no I/O, and bodies
+//! are discarded.
 
 use crate::chunked::{BadBody, Chunked, MAX_BODY};
 use crate::pages::{Page, Pages};
@@ -11,31 +11,31 @@ const MAX_HEAD: usize = 16 << 10;
 /// The most fields in a head.
 const MAX_FIELDS: usize = 64;
 
-/// One request, read to its end.
+/// One complete request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Request {
-    /// What answers it.
+    /// The page of the response.
     pub(crate) page: Page,
-    /// Whether the server is to close the connection after the answer.
+    /// Whether the server closes the connection after the response.
     pub(crate) close: bool,
-    /// Whether the answer is to have no body.
+    /// Whether the response has no body.
     pub(crate) head_only: bool,
-    /// HTTP/2's; HTTP/1 answers in order.
+    /// The HTTP/2 stream; 0 with HTTP/1.
     pub(crate) stream: u32,
 }
 
-/// Where reading stands.
+/// The state of a connection after some bytes were parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// The request goes on beyond these bytes.
+    /// The request is incomplete.
     More,
-    /// The same, and the client waits to be told to go on (RFC 9110 §10.1.1).
+    /// The request is incomplete, and the client waits for `100 Continue` (RFC 9110 §10.1.1).
     Proceed,
-    /// A request is whole.
+    /// A request is complete.
     Whole(Request),
-    /// This is the answer, and nothing that follows on the connection can be understood.
+    /// The request is rejected with this page, and nothing that follows on the connection can be parsed.
     Refused(Page),
-    /// HTTP/2: the connection cannot go on, as the client is to be told.
+    /// HTTP/2: the connection has failed; the output contains the reason.
     Broken,
 }
 
@@ -48,12 +48,12 @@ pub(crate) struct Reader {
 
 #[derive(Debug)]
 enum Body {
-    /// This many bytes to come.
+    /// So many bytes are still to come.
     Length(u64),
     Chunked(Chunked),
 }
 
-/// A head and what it says of the body.
+/// A head, with the framing of the body.
 struct Head {
     request: Request,
     body: Body,
@@ -61,8 +61,8 @@ struct Head {
 }
 
 impl Reader {
-    /// Reads on; returns how many bytes were used. After [`Step::More`], bytes not used (the beginning of a head) are
-    /// to be given again with more behind them.
+    /// Parses more bytes. Returns how many of them were used. After [`Step::More`], the caller passes the unused bytes, which
+    /// begin a head, again together with more.
     pub(crate) fn feed(&mut self, bytes: &[u8], pages: &Pages) -> (usize, Step) {
         if self.body.is_some() {
             return self.feed_body(bytes);
@@ -74,7 +74,7 @@ impl Reader {
         };
         self.body = Some((head.request, head.body));
         let (used, step) = self.feed_body(&bytes[length..]);
-        // A client that already sends the body does not wait.
+        // A client that already sends the body does not wait for `100 Continue`.
         let waits = head.expects && step == Step::More && used == 0;
         (length + used, if waits { Step::Proceed } else { step })
     }
@@ -104,7 +104,7 @@ impl Reader {
     }
 }
 
-/// A head and its length, nothing if it is not whole, or the page that refuses it.
+/// A head and its length; `None` if it is incomplete; the page of the response if it is rejected.
 fn parse(bytes: &[u8], pages: &Pages) -> Result<Option<(usize, Head)>, Page> {
     let mut fields = [const { MaybeUninit::uninit() }; MAX_FIELDS];
     let mut request = httparse::Request::new(&mut []);
@@ -117,20 +117,20 @@ fn parse(bytes: &[u8], pages: &Pages) -> Result<Option<(usize, Head)>, Page> {
     let (Some(method), Some(target), Some(minor)) = (request.method, request.path, request.version) else {
         return Err(Page::BadRequest);
     };
-    let said = Said::of(request.headers, minor)?;
+    let used = UsedFields::parse(request.headers, minor)?;
     let request = Request {
         page: pages.find(method, target),
-        close: said.close || (minor == 0 && !said.keep_alive),
+        close: used.close || (minor == 0 && !used.keep_alive),
         head_only: method == "HEAD",
         stream: 0,
     };
-    let body = if said.chunked { Body::Chunked(Chunked::default()) } else { Body::Length(said.length.unwrap_or(0)) };
-    Ok(Some((length, Head { request, body, expects: said.expects && minor == 1 })))
+    let body = if used.chunked { Body::Chunked(Chunked::default()) } else { Body::Length(used.length.unwrap_or(0)) };
+    Ok(Some((length, Head { request, body, expects: used.expects && minor == 1 })))
 }
 
-/// What the header fields say, as far as it matters here.
+/// The header fields that the server uses.
 #[derive(Default)]
-struct Said {
+struct UsedFields {
     length: Option<u64>,
     chunked: bool,
     close: bool,
@@ -138,41 +138,41 @@ struct Said {
     expects: bool,
 }
 
-impl Said {
-    fn of(fields: &[Header<'_>], minor: u8) -> Result<Said, Page> {
-        let mut said = Said::default();
+impl UsedFields {
+    fn parse(fields: &[Header<'_>], minor: u8) -> Result<UsedFields, Page> {
+        let mut used = UsedFields::default();
         let mut hosts = 0;
         for field in fields {
             let value = field.value.trim_ascii();
             if field.name.eq_ignore_ascii_case("Connection") {
                 for option in value.split(|&b| b == b',').map(<[u8]>::trim_ascii) {
-                    said.close |= option.eq_ignore_ascii_case(b"close");
-                    said.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
+                    used.close |= option.eq_ignore_ascii_case(b"close");
+                    used.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
                 }
             } else if field.name.eq_ignore_ascii_case("Host") {
                 hosts += 1;
             } else if field.name.eq_ignore_ascii_case("Content-Length") {
-                // A second one could smuggle a request past a proxy that believes the other (RFC 9112 §6.3).
-                if said.length.replace(content_length(value)?).is_some() {
+                // With a second one, a request could be smuggled past a proxy that uses the other (RFC 9112 §6.3).
+                if used.length.replace(content_length(value)?).is_some() {
                     return Err(Page::BadRequest);
                 }
             } else if field.name.eq_ignore_ascii_case("Transfer-Encoding") {
-                if said.chunked || !value.eq_ignore_ascii_case(b"chunked") {
+                if used.chunked || !value.eq_ignore_ascii_case(b"chunked") {
                     return Err(Page::BadRequest);
                 }
-                said.chunked = true;
+                used.chunked = true;
             } else if field.name.eq_ignore_ascii_case("Expect") {
-                said.expects = value.eq_ignore_ascii_case(b"100-continue");
+                used.expects = value.eq_ignore_ascii_case(b"100-continue");
             }
         }
-        let ambiguous = said.chunked && (said.length.is_some() || minor == 0);
+        let ambiguous = used.chunked && (used.length.is_some() || minor == 0);
         if ambiguous || hosts > 1 || (hosts == 0 && minor == 1) {
             return Err(Page::BadRequest);
         }
-        if said.length.is_some_and(|length| length > MAX_BODY) {
+        if used.length.is_some_and(|length| length > MAX_BODY) {
             return Err(Page::BodyTooLarge);
         }
-        Ok(said)
+        Ok(used)
     }
 }
 
@@ -180,7 +180,7 @@ fn content_length(value: &[u8]) -> Result<u64, Page> {
     if value.is_empty() || !value.iter().all(u8::is_ascii_digit) {
         return Err(Page::BadRequest);
     }
-    // Only digits: what does not parse is too large to be written in 64 bits.
+    // It has only digits, so if it does not parse it is larger than 64 bits.
     std::str::from_utf8(value).ok().and_then(|v| v.parse().ok()).ok_or(Page::BodyTooLarge)
 }
 
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn who_closes() {
+    fn the_version_and_connection_fields_determine_who_closes() {
         let close = |head: &str| whole(&format!("{head}\r\n\r\n")).close;
         assert!(!close("GET / HTTP/1.1\r\nHost: a"));
         assert!(close("GET / HTTP/1.1\r\nHost: a\r\nConnection: x, Close"));
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_for() {
+    fn method_and_target_determine_the_page() {
         let request = whole("HEAD /heavy?q HTTP/1.1\r\nHost: a\r\n\r\n");
         assert_eq!(request, Request { page: Page::Class(1), close: false, head_only: true, stream: 0 });
         assert_eq!(whole("GET /none HTTP/1.1\r\nHost: a\r\n\r\n").page, Page::NotFound);
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_waits_is_told_to_go_on() {
+    fn a_waiting_client_gets_100_continue() {
         let head = "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n";
         assert_eq!(feed(head), (head.len(), Step::Proceed));
         assert_eq!(feed(&format!("{head}a")).1, Step::More);
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused() {
+    fn invalid_requests_are_rejected() {
         let refusal = |head: &str| match feed(&format!("{head}\r\n\r\n")).1 {
             Step::Refused(page) => page,
             other => panic!("{head:?}: {other:?}"),
@@ -275,7 +275,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn however_requests_are_cut_they_are_the_same(cuts in prop::collection::vec(1usize..60, 0..12)) {
+        fn requests_are_the_same_however_they_are_split(cuts in prop::collection::vec(1usize..60, 0..12)) {
             let text: &[u8] = b"GET /heavy HTTP/1.1\r\nHost: a\r\n\r\nPOST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody\
                 PUT /heavy HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n";
             let (mut reader, pages, mut input, mut found, mut rest) = (Reader::default(), pages(), Vec::new(), Vec::new(), text);
@@ -297,7 +297,7 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        fn no_input_causes_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
             let _ = Reader::default().feed(&bytes, &pages());
         }
     }

@@ -1,7 +1,6 @@
-//! Starting and stopping the server.
+//! Starts and stops the server.
 
 use crate::burn::Sampler;
-use crate::desk::Site;
 use crate::disk::Disk;
 use crate::error::TargetError;
 use crate::limiter::Limiter;
@@ -9,6 +8,7 @@ use crate::listen::listen;
 use crate::pages::Pages;
 use crate::pool::Pool;
 use crate::service::{self, Distribution, ServiceClass, Step};
+use crate::state::ServerState;
 use crate::transport::Security;
 use crate::truth::{Ledger, Truth};
 use crate::work::Walker;
@@ -26,29 +26,29 @@ use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
-/// What server to start.
+/// The configuration of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TargetConfig {
-    /// Where to listen; port 0 takes a free one.
+    /// The address to listen on; port 0 chooses a free port.
     pub listen: SocketAddr,
-    /// What to serve; the first class is also at `/`.
+    /// The classes of requests; the first is also served at `/`.
     pub classes: Vec<ServiceClass>,
     /// How demands are distributed about their means.
     pub distribution: Distribution,
     /// Worker threads, at least one: the servers of the queue.
     pub workers: usize,
-    /// Length of the listen queue, exactly.
+    /// Exact length of the listen queue.
     pub backlog: u32,
-    /// CPUs to pin the workers to, in turn; empty pins none.
+    /// CPUs that the workers are pinned to, in turn; if empty, they are not pinned.
     pub cpus: Vec<usize>,
-    /// Requests that may be served at once, at least one; the others wait, each with its worker. `None` lets each
-    /// worker serve.
+    /// Most requests that are served at once, at least one. The others wait, and each occupies its worker. `None` is no
+    /// limit beyond the number of workers.
     pub pool: Option<usize>,
-    /// Requests served a second, at least one; those above are answered 429. `None` serves all.
+    /// Most requests that are served per second, at least one. Others get a 429 response. `None` is no limit.
     pub rate_limit: Option<u32>,
-    /// Where the file is made that read steps read.
+    /// Directory of the file that read steps read.
     pub read_dir: PathBuf,
-    /// Whether connections are secured, with a key made for it; [`Target::certificate`] is what to trust.
+    /// Whether connections use TLS, with a certificate made for this server, see [`Target::certificate`].
     pub tls: bool,
     /// Seed of the exponential draws.
     pub seed: u64,
@@ -62,12 +62,12 @@ pub struct Target {
 }
 
 impl Target {
-    /// Starts a server; it accepts connections when this returns, some milliseconds later,
-    /// or a second where a class reads: a file is written for that.
+    /// Starts a server. It accepts connections when this returns, after some milliseconds, or after a second if a class has
+    /// a read step, for which a file is written.
     ///
     /// # Errors
-    /// A configuration that makes no sense, an address that cannot be listened on, a directory without room for the
-    /// file to read, or a host that refuses a thread, a descriptor or a CPU.
+    /// [`TargetError`] if the configuration is invalid, the address cannot be listened on, the directory has no room for the
+    /// file, or the host has no thread, descriptor or CPU for the server.
     pub fn start(config: TargetConfig) -> Result<Target, TargetError> {
         service::validate(&config.classes)?;
         if config.workers == 0 {
@@ -80,16 +80,16 @@ impl Target {
             return Err(TargetError::ServesNothing);
         }
         let (listener, addr) = listen(config.listen, config.backlog)?;
-        let refused = |what| move |e: Errno| TargetError::Resources { what, source: e.into() };
-        let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(refused("an epoll descriptor"))?;
-        let stop = eventfd(0, EventfdFlags::CLOEXEC).map_err(refused("an event descriptor"))?;
+        let no_resource = |what| move |e: Errno| TargetError::Resources { what, source: e.into() };
+        let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(no_resource("an epoll descriptor"))?;
+        let stop = eventfd(0, EventfdFlags::CLOEXEC).map_err(no_resource("an event descriptor"))?;
         let once = EventFlags::IN | EventFlags::ONESHOT;
-        epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), once).map_err(refused("an epoll watch"))?;
-        epoll::add(&epoll, &stop, EventData::new_u64(STOP), EventFlags::IN).map_err(refused("an epoll watch"))?;
-        let has = |wanted: fn(&Step) -> bool| config.classes.iter().flat_map(|class| &class.steps).any(wanted);
-        let reads = has(|step| matches!(step, Step::Read(_)));
-        let works = has(|step| matches!(step, Step::Work(_)));
-        let site = Arc::new(Site {
+        epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), once).map_err(no_resource("an epoll watch"))?;
+        epoll::add(&epoll, &stop, EventData::new_u64(STOP), EventFlags::IN).map_err(no_resource("an epoll watch"))?;
+        let has_step = |wanted: fn(&Step) -> bool| config.classes.iter().flat_map(|class| &class.steps).any(wanted);
+        let reads = has_step(|step| matches!(step, Step::Read(_)));
+        let works = has_step(|step| matches!(step, Step::Work(_)));
+        let server = Arc::new(ServerState {
             pool: config.pool.map(Pool::new),
             limiter: config.rate_limit.map(Limiter::new),
             lock: Mutex::new(()),
@@ -103,7 +103,7 @@ impl Target {
         });
         let security = config.tls.then(Security::new).transpose()?;
         let paused = AtomicBool::new(false);
-        let shared = Arc::new(Shared { site, epoll, listener, security, stop, table: Table::new(), paused });
+        let shared = Arc::new(Shared { server, epoll, listener, security, stop, table: Table::new(), paused });
         // From here on, returning early stops the workers that have started.
         let mut target = Target { addr, shared, workers: Vec::with_capacity(config.workers) };
         let (ready, readiness) = mpsc::channel();
@@ -112,14 +112,14 @@ impl Target {
             let sampler = Sampler::new(config.distribution, config.seed, index);
             let cpu = (!config.cpus.is_empty()).then(|| config.cpus[index % config.cpus.len()]);
             let ready = ready.clone();
-            // The name tells `top -H` and the monitor which server a thread belongs to; the kernel keeps 15 bytes.
+            // By this name, `top -H` and the monitor know which server a thread belongs to; the kernel keeps 15 bytes of it.
             let thread = thread::Builder::new().name(format!("target-{}-{index}", addr.port())).spawn(move || {
                 let pin = |cpu| pin_this_thread(cpu).map_err(|source| TargetError::Pin { cpu, source });
                 let pinned = cpu.map_or(Ok(()), pin);
                 let worker = pinned.map(|()| Worker::new(shared, index, sampler));
                 match worker {
                     Ok(worker) => {
-                        // Nobody listens any more when another worker has failed; that one's error stops the server.
+                        // Sending fails if another worker has failed, whose error stops the server.
                         let _ = ready.send(Ok(()));
                         drop(ready);
                         worker.run();
@@ -134,37 +134,38 @@ impl Target {
         Ok(target)
     }
 
-    /// Where it listens, with the real port.
+    /// The address that the server listens on, with the actual port.
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
 
-    /// The certificate that it shows, DER, for `localhost` and the loopback addresses; none without TLS.
+    /// The server's certificate (DER), which is valid for `localhost` and the loopback addresses; `None` without TLS.
     pub fn certificate(&self) -> Option<&[u8]> {
         self.shared.security.as_ref().map(|security| security.certificate.as_slice())
     }
 
-    /// What it has spent so far; the same as `GET /__truth` tells, without a request. A request is booked when its turn
-    /// ends, a moment after its response is sent.
+    /// The CPU time used so far, as `GET /__truth` returns it, but without a request. A request is booked when its turn ends,
+    /// shortly after its response was sent.
     pub fn truth(&self) -> Truth {
-        self.shared.site.truth()
+        self.shared.server.truth()
     }
 
-    /// Refuses new connections, answers the requests that are there, for a second at most, and closes the rest.
+    /// Stops the server: refuses new connections, responds to requests that have arrived, for a second at most, and closes
+    /// the connections.
     pub fn stop(self) {
-        // Dropping does it.
+        // Dropped here.
     }
 }
 
 impl Drop for Target {
     fn drop(&mut self) {
-        // Set once, here.
-        let _ = self.shared.site.stop_by.set(Instant::now() + GRACE);
+        // Cannot fail, as it is set only here.
+        let _ = self.shared.server.stop_by.set(Instant::now() + GRACE);
         let _ = shutdown(&self.shared.listener, Shutdown::Both);
-        // An event descriptor takes an increment unless it is at its maximum, and then it has been signalled already.
+        // Fails only if the event descriptor has been signalled already.
         let _ = rustix::io::write(&self.shared.stop, &1u64.to_ne_bytes());
         for worker in self.workers.drain(..) {
-            // A worker that panicked has nothing more to say than the panic's own message.
+            // The message of a panic was already printed.
             let _ = worker.join();
         }
     }

@@ -1,4 +1,4 @@
-//! What the server is to serve: request classes with what their requests do, as people write it
+//! The request classes of the server and the steps of their requests, and the notation for them
 //! (`light=200us,heavy=1ms+lock:50us+sleep:5ms/16KiB`).
 
 use crate::error::TargetError;
@@ -8,21 +8,21 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// The longest response of a class. Responses are held in memory, ready to send.
+/// The longest response of a class, as responses are held in memory.
 const MAX_RESPONSE: Bytes = Bytes(64 << 20);
-/// The length of a response whose class does not say.
+/// The default length of a response.
 const DEFAULT_RESPONSE: Bytes = Bytes(1024);
-/// The most that one step reads.
+/// Most bytes that one step reads.
 pub(crate) const MAX_READ: Bytes = Bytes(16 << 20);
-/// The path under which the truth is served, which no class may have.
+/// The path of the truth, which no class may have.
 pub(crate) const TRUTH: &str = "__truth";
 
 /// One class of request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServiceClass {
-    /// Its name, which is its path.
+    /// Its name, which is also its path.
     pub name: String,
-    /// What each of its requests does, in order, before it is answered.
+    /// The steps of each request before its response, in order.
     pub steps: Vec<Step>,
     /// Length of the response body.
     pub response: Bytes,
@@ -31,22 +31,22 @@ pub struct ServiceClass {
 /// A part of a request's service. Times are means of the server's [`Distribution`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// CPU time, by the thread's own clock, however fast the CPU is then. Zero burns nothing at all.
+    /// CPU time, by the thread's own clock, whatever the speed of the CPU. Zero does nothing at all.
     Cpu(Nanos),
-    /// As much work as took this much CPU time when the server started: visits to random places of a buffer longer than
-    /// the second-level cache, arithmetic, and system calls. It takes longer where caches are cold or neighbours use
-    /// them, as real work does.
+    /// The amount of work that took this CPU time when the server started: visits to random cache lines of a buffer that is
+    /// longer than the second-level cache, arithmetic, and system calls. Like real work, it takes longer if the caches are
+    /// cold or other programs use them.
     Work(Nanos),
-    /// CPU time while one lock is held that all requests share.
+    /// CPU time under a lock that all requests share.
     Lock(Nanos),
-    /// Time without CPU, as for a backend's answer.
+    /// Time without CPU use, like waiting for a backend.
     Sleep(Nanos),
-    /// A read of so many bytes at a random place of a file, past the page cache.
+    /// A read of so many bytes at a random offset of a file, from the disk and not from the page cache.
     Read(Bytes),
 }
 
 impl Step {
-    /// The CPU time that it is configured to take.
+    /// The configured CPU time of the step.
     fn cpu(self) -> Nanos {
         match self {
             Step::Cpu(time) | Step::Work(time) | Step::Lock(time) => time,
@@ -67,60 +67,59 @@ pub enum Distribution {
 }
 
 impl ServiceClass {
-    /// A class whose requests take this much CPU time.
+    /// A class whose requests use this CPU time.
     pub fn burning(name: &str, demand: Nanos, response: Bytes) -> ServiceClass {
         ServiceClass { name: name.to_owned(), steps: vec![Step::Cpu(demand)], response }
     }
 
-    /// Its mean service demand: the CPU time that a request is configured to take.
+    /// The mean service demand of a request: its configured CPU time.
     pub fn demand(&self) -> Nanos {
         self.steps.iter().fold(Nanos::ZERO, |sum, step| sum + step.cpu())
     }
 
-    /// Reads a list of classes, each `name=steps` or `name=steps/size`; the size of the response is 1 KiB unless given.
-    /// Steps are joined by `+`, each a CPU time or one of `cpu:TIME`, `work:TIME`, `lock:TIME`, `sleep:TIME` and
-    /// `read:SIZE`.
+    /// Parses a list of classes, each `name=steps` or `name=steps/size`. The size of the response is 1 KiB by default. Steps
+    /// are joined by `+`; each is a CPU time or one of `cpu:TIME`, `work:TIME`, `lock:TIME`, `sleep:TIME` and `read:SIZE`.
     ///
     /// # Errors
-    /// The first thing that is wrong with the list.
+    /// [`TargetError`] of the first error in the list.
     pub fn parse_list(text: &str) -> Result<Vec<ServiceClass>, TargetError> {
         parse_list(text, Step::Cpu)
     }
 
-    /// The same, but that a time alone is an amount of work.
+    /// Like [`ServiceClass::parse_list`], except that a plain time is a work step.
     ///
     /// # Errors
-    /// The first thing that is wrong with the list.
+    /// [`TargetError`] of the first error in the list.
     pub fn parse_work_list(text: &str) -> Result<Vec<ServiceClass>, TargetError> {
         parse_list(text, Step::Work)
     }
 }
 
-/// `bare` is the step that a time alone is.
+/// Parses a list of classes, in which a plain time is the step `bare`.
 fn parse_list(text: &str, bare: fn(Nanos) -> Step) -> Result<Vec<ServiceClass>, TargetError> {
     let classes = text.split(',').map(|item| parse(item.trim(), bare)).collect::<Result<Vec<_>, _>>()?;
     validate(&classes)?;
     Ok(classes)
 }
 
-/// Checks what the types cannot.
+/// Checks names and sizes.
 pub(crate) fn validate(classes: &[ServiceClass]) -> Result<(), TargetError> {
     if classes.is_empty() {
         return Err(TargetError::NoClass);
     }
     for (i, class) in classes.iter().enumerate() {
-        let unreserved = |c: char| c.is_ascii_alphanumeric() || "-._~".contains(c);
-        // Clients resolve `.` and `..` away before they send a path.
+        let is_unreserved = |c: char| c.is_ascii_alphanumeric() || "-._~".contains(c);
+        // Clients remove `.` and `..` from a path before they send it.
         let reserved = ["", ".", "..", TRUTH].contains(&class.name.as_str());
-        if reserved || !class.name.chars().all(unreserved) {
+        if reserved || !class.name.chars().all(is_unreserved) {
             return Err(TargetError::BadName(class.name.clone()));
         }
         if class.response > MAX_RESPONSE {
             return Err(TargetError::TooLarge { name: class.name.clone(), size: class.response, limit: MAX_RESPONSE });
         }
-        let mut reads =
+        let mut read_sizes =
             class.steps.iter().filter_map(|step| if let Step::Read(size) = step { Some(*size) } else { None });
-        if let Some(size) = reads.find(|size| *size == Bytes(0) || *size > MAX_READ) {
+        if let Some(size) = read_sizes.find(|size| *size == Bytes(0) || *size > MAX_READ) {
             return Err(TargetError::ReadSize { name: class.name.clone(), size, limit: MAX_READ });
         }
         if classes[..i].iter().any(|other| other.name == class.name) {
@@ -141,7 +140,7 @@ fn parse(item: &str, bare: fn(Nanos) -> Step) -> Result<ServiceClass, TargetErro
     })
 }
 
-/// One step, or what is wrong with it, after a colon.
+/// Parses one step. The error begins with a colon.
 fn parse_step(text: &str, bare: fn(Nanos) -> Step) -> Result<Step, String> {
     let Some((kind, amount)) = text.split_once(':') else {
         return parse_time(text).map(bare).map_err(|error| format!(": {error}"));
@@ -158,7 +157,7 @@ fn parse_step(text: &str, bare: fn(Nanos) -> Step) -> Result<Step, String> {
     step.map_err(|error| format!(": in the step `{text}`, {error}"))
 }
 
-/// Zero needs no unit.
+/// Parses a time; zero needs no unit.
 fn parse_time(text: &str) -> Result<Nanos, ParseUnitError> {
     if text == "0" { Ok(Nanos::ZERO) } else { text.parse() }
 }
@@ -188,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_as_people_write_it() {
+    fn lists_are_parsed() {
         let classes = ServiceClass::parse_list("light=200us, heavy=2ms/16KiB,null=0").unwrap();
         let expected = [
             ("light", Nanos::from_micros(200), Bytes(1024)),
@@ -216,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn errors_name_the_item() {
         let message = |text: &str| ServiceClass::parse_list(text).unwrap_err().to_string();
         assert_eq!(
             message("light"),
@@ -244,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_distribution_reads_back() {
+    fn distributions_round_trip() {
         for distribution in [Distribution::Deterministic, Distribution::Exponential] {
             assert_eq!(distribution.to_string().parse::<Distribution>().unwrap(), distribution);
         }

@@ -1,6 +1,6 @@
-//! What stands between a connection's bytes and its socket: nothing, or TLS.
+//! Sends and receives on a connection's socket, with or without TLS.
 
-use crate::certificate::{self, Made};
+use crate::certificate::{self, SelfSigned};
 use crate::error::TargetError;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -11,7 +11,7 @@ use rustls::{ServerConfig, ServerConnection};
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 
-/// How all connections of a server are secured, by a certificate of its own making.
+/// The TLS configuration of a server, with a self-signed certificate.
 #[derive(Debug)]
 pub(crate) struct Security {
     config: Arc<ServerConfig>,
@@ -19,10 +19,10 @@ pub(crate) struct Security {
 }
 
 impl Security {
-    /// Makes a key. HTTP/2 and HTTP/1.1 are offered, and sessions can be resumed by tickets.
+    /// Makes a key and a certificate. Offers HTTP/2 and HTTP/1.1, and resumption of sessions by tickets.
     pub(crate) fn new() -> Result<Security, TargetError> {
         let failed = |why: &dyn std::fmt::Display| TargetError::Tls(why.to_string());
-        let Made { certificate, key } = certificate::make().map_err(|error| failed(&error))?;
+        let SelfSigned { certificate, key } = certificate::make().map_err(|error| failed(&error))?;
         let chain = vec![CertificateDer::from(certificate.clone())];
         let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
@@ -36,7 +36,7 @@ impl Security {
     }
 }
 
-/// A connection's bytes.
+/// How a connection's bytes are sent and received.
 #[derive(Debug)]
 pub(crate) enum Transport {
     Plain,
@@ -44,13 +44,13 @@ pub(crate) enum Transport {
 }
 
 impl Transport {
-    /// Of a new connection; `None` if rustls has no memory for it.
+    /// The transport of a new connection; `None` if rustls fails.
     pub(crate) fn new(security: Option<&Security>) -> Option<Transport> {
         let Some(security) = security else { return Some(Transport::Plain) };
         ServerConnection::new(Arc::clone(&security.config)).ok().map(|tls| Transport::Tls(Box::new(tls)))
     }
 
-    /// Reads what is there, all that was decrypted of it. None at the end of the stream.
+    /// Receives bytes, after decryption. Returns no bytes at the end of the stream.
     pub(crate) fn recv<'b>(&mut self, socket: &OwnedFd, into: &'b mut [u8]) -> Result<&'b [u8], Errno> {
         let n = match self {
             Transport::Plain => recv(socket, &mut *into, RecvFlags::empty())?.0,
@@ -59,7 +59,7 @@ impl Transport {
         Ok(&into[..n])
     }
 
-    /// Sends some of it, or takes it to be sent by [`Transport::flush`].
+    /// Sends some of the bytes, or buffers them for [`Transport::flush`]. Returns their number.
     pub(crate) fn send(&mut self, socket: &OwnedFd, bytes: &[u8]) -> Result<usize, Errno> {
         match self {
             Transport::Plain => send(socket, bytes, SendFlags::NOSIGNAL),
@@ -74,7 +74,7 @@ impl Transport {
         }
     }
 
-    /// Sends what was taken.
+    /// Sends the buffered bytes.
     pub(crate) fn flush(&mut self, socket: &OwnedFd) -> Result<(), Errno> {
         match self {
             Transport::Plain => Ok(()),
@@ -82,11 +82,11 @@ impl Transport {
         }
     }
 
-    /// Says that nothing more will be sent, if there is room for it.
-    pub(crate) fn send_goaway(&mut self, socket: &OwnedFd) {
+    /// Sends close_notify, if the socket has room for it.
+    pub(crate) fn send_close_notify(&mut self, socket: &OwnedFd) {
         if let Transport::Tls(tls) = self {
             tls.send_close_notify();
-            // Who does not hear it sees the connection end.
+            // Without it, the client still sees the connection end.
             let _ = flush(tls, socket);
         }
     }
@@ -97,7 +97,7 @@ fn decrypted(tls: &mut ServerConnection, socket: &OwnedFd, into: &mut [u8]) -> R
         match tls.reader().read(into) {
             Ok(n) => return Ok(n),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            // The end of the stream, which nobody has announced.
+            // The stream has ended without close_notify.
             Err(_) => return Ok(0),
         }
         tls.read_tls(&mut Socket(socket)).map_err(|error| errno(&error))?;
@@ -106,7 +106,7 @@ fn decrypted(tls: &mut ServerConnection, socket: &OwnedFd, into: &mut [u8]) -> R
             Ok(()) | Err(Errno::AGAIN) => {}
             Err(error) => return Err(error),
         }
-        // The client was told what is wrong.
+        // The alert for the error was sent above.
         state.map_err(|_| Errno::PROTO)?;
     }
 }
@@ -122,7 +122,7 @@ fn errno(error: &io::Error) -> Errno {
     Errno::from_io_error(error).unwrap_or(Errno::IO)
 }
 
-/// A socket as rustls wants it.
+/// A socket with the traits that rustls needs.
 struct Socket<'s>(&'s OwnedFd);
 
 impl Read for Socket<'_> {

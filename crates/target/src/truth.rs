@@ -1,15 +1,15 @@
-//! What each request really cost: CPU seconds by the workers' own thread clocks.
+//! The true cost of each class: CPU time by the clocks of the worker threads.
 //!
-//! A worker reads its thread's CPU clock once per turn, at its end; the turn's share is what passed since the reading
-//! before. So every nanosecond a worker uses is booked exactly once, under a class or under "other", and the accounts
-//! add up to the workers' CPU time by construction.
+//! A worker reads its thread's CPU clock once per turn, at its end. The share of the turn is the time since the reading
+//! before. So all CPU time of a worker is booked exactly once, under a class or under "other", and the accounts add up to
+//! the workers' CPU time by construction.
 
 use crate::service::{Distribution, ServiceClass};
 use brimful_core::Nanos;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What the server has spent since it started.
+/// The CPU time that the server has used since it started.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Truth {
     /// Worker threads: the servers of the queue.
@@ -18,54 +18,54 @@ pub struct Truth {
     pub distribution: Distribution,
     /// The classes, by name.
     pub classes: BTreeMap<String, ClassTruth>,
-    /// CPU seconds that belong to no class: requests for the truth, failed requests, connections without a request.
+    /// CPU seconds of no class: of requests for the truth, failed requests and connections without a request.
     pub other_cpu_s: f64,
-    /// CPU seconds the workers have used since they began to serve: the sum of all the above.
+    /// CPU seconds that the workers have used since they began to serve: the sum of the above.
     pub total_cpu_s: f64,
-    /// What became of the pool, if there is one.
+    /// The use of the pool, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pool: Option<PoolTruth>,
 }
 
-/// What requests have had of the pool.
+/// The use of the pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolTruth {
-    /// How many requests may be served at once.
+    /// Number of requests that may be served at once.
     pub places: usize,
-    /// The most that were.
+    /// Largest number of requests that were served at once.
     pub most_served_at_once: usize,
     /// Requests that had to wait for a place.
     pub waited: u64,
 }
 
-/// What one class has cost.
+/// The CPU time of one class.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClassTruth {
     /// Requests served.
     pub requests: u64,
-    /// CPU seconds they took: the steps of their service, and the handling of the requests and of their connections.
+    /// CPU seconds of these requests: of their steps, and of handling them and their connections.
     pub cpu_s: f64,
-    /// CPU seconds per request; zero when there were none.
+    /// CPU seconds per request; zero if there were none.
     pub mean_cpu_s: f64,
-    /// The configured mean demand of CPU, in seconds: the sum of the steps that take CPU time.
+    /// The configured mean CPU demand, in seconds: the sum of the steps that use CPU time.
     pub nominal_s: f64,
 }
 
-/// Whom a turn's share belongs to.
+/// The account that a turn's CPU time is booked under.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Charge {
     /// A request of this class, served in this turn.
     Served(usize),
-    /// This class, in whose wake the turn was needed: the rest of a response, the end of a connection.
+    /// This class, for work after its request: the rest of a response, the end of a connection.
     Class(usize),
-    /// A request whose class will be known when it is served.
+    /// A request whose class is not known yet.
     Pending,
     /// No class.
     Other,
 }
 
-/// One worker's accounts, in nanoseconds. Signed, because what is pending may be booked by one worker and claimed from
-/// another's account; the sum over the workers is right.
+/// One worker's accounts, in nanoseconds. Signed, because pending time may be booked by one worker and claimed from the
+/// account of another; the sum over the workers is right.
 #[derive(Clone, Debug)]
 pub(crate) struct Ledger {
     classes: Vec<Account>,
@@ -84,8 +84,8 @@ impl Ledger {
         Ledger { classes: vec![Account::default(); classes], other: 0, total: 0 }
     }
 
-    /// Books a turn's share. What is pending is booked under "other" and remembered in `carried`, from where the class
-    /// of the request claims it.
+    /// Books a turn's CPU time. Pending time is booked under "other" and added to `carried`, from which the class of the
+    /// request claims it.
     pub(crate) fn book(&mut self, charge: Charge, share: Nanos, carried: &mut Nanos) {
         let ns = share.0 as i64;
         self.total += ns;

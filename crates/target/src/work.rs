@@ -1,11 +1,10 @@
-//! Work that is the same every time, and whose CPU time is not: how long it takes depends on what the caches hold and
-//! on how fast the CPU is just then, as with real servers. It visits places of a buffer in random order, computes a
-//! little at each, and makes a system call now and then.
+//! A fixed amount of work, whose CPU time varies with the contents of the caches and the speed of the CPU, as with real
+//! servers. It visits the cache lines of a buffer in random order, computes a little at each, and makes a system call
+//! now and then.
 //!
-//! The amount is set once, before the server serves: so much as took the asked time then. The buffer is one for all
-//! workers, as programs and their caches are for the processes of a server: longer than what a CPU has for itself, so
-//! that a worker that comes to a CPU, or back to it, fetches from the cache that CPUs share, and from memory what
-//! others have driven out of that.
+//! The amount of work for a time is measured once, before the server serves. All workers share one buffer, as the
+//! processes of a server share programs and caches. It is longer than a CPU's own caches: a worker that is moved to a CPU
+//! fetches lines from the cache that CPUs share, and from memory what other programs have evicted from that.
 
 use crate::error::TargetError;
 use brimful_core::{Bytes, Nanos};
@@ -17,40 +16,40 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::thread;
 
-/// Places between two system calls: some 50 of these in a millisecond.
-const STRIDE: u64 = 128;
-/// Multiplications at each place. They take some times as long as fetching the place from a cache that CPUs share, and
-/// about as long as from memory: a server whose caches were emptied takes less than twice the time.
+/// Cache lines visited between two system calls, of which there are some 50 in a millisecond.
+const LINES_PER_CALL: u64 = 128;
+/// Multiplications at each cache line. They take several times as long as fetching the line from a cache that CPUs share,
+/// and about as long as fetching it from memory: with cold caches, the work takes less than twice the time.
 const ROUNDS: usize = 100;
-/// Least and most length of the buffer. In between it is twice as long as the second-level cache.
-const SHORTEST: Bytes = Bytes(4 << 20);
-const LONGEST: Bytes = Bytes(32 << 20);
+/// Limits of the buffer's length. Within them it is twice as long as the second-level cache.
+const MIN_BUFFER: Bytes = Bytes(4 << 20);
+const MAX_BUFFER: Bytes = Bytes(32 << 20);
 
-/// A place is a cache line. It says which place is next.
+/// A cache line, with the index of the next one.
 #[repr(align(64))]
 #[derive(Clone, Copy, Debug)]
-struct Place(u32);
+struct Line(u32);
 
 /// Does the work of one worker.
 #[derive(Clone, Debug)]
 pub(crate) struct Walker {
-    /// All places are on one round trip.
-    places: Arc<[Place]>,
+    /// Linked to one cycle.
+    lines: Arc<[Line]>,
     at: u32,
-    /// What was computed. The way depends on it, so that computing cannot overlap with fetching, but it is not changed
-    /// by it: `mask` is zero, which the compiler does not know.
+    /// The computed value. The next line depends on it through `mask`, so that computing and fetching cannot overlap. The
+    /// mask is zero, which the compiler does not know.
     value: u32,
     mask: u32,
-    places_per_ns: f64,
+    lines_per_ns: f64,
 }
 
 impl Walker {
-    /// Measures on a thread of its own, on this CPU if one is given, how many places are visited in a time. Takes some
-    /// 20 milliseconds.
+    /// Measures how many lines are visited per nanosecond, by a thread of its own, which is pinned to a CPU if one is given.
+    /// Takes some 20 ms.
     pub(crate) fn calibrated(cpu: Option<usize>) -> Result<Walker, TargetError> {
         let measure = || {
             cpu.map_or(Ok(()), |cpu| pin_this_thread(cpu).map_err(|source| TargetError::Pin { cpu, source }))?;
-            let mut walker = Walker::new(length());
+            let mut walker = Walker::new(buffer_length());
             walker.calibrate();
             Ok(walker)
         };
@@ -63,48 +62,48 @@ impl Walker {
     }
 
     fn new(length: Bytes) -> Walker {
-        let count = length.0 as usize / size_of::<Place>();
+        let count = length.0 as usize / size_of::<Line>();
         let mut order: Vec<u32> = (0..count as u32).collect();
         order.shuffle(&mut Pcg64::new(1, 3));
-        let mut places = vec![Place(0); count];
+        let mut lines = vec![Line(0); count];
         for (at, to) in order.iter().zip(order.iter().cycle().skip(1)) {
-            places[*at as usize] = Place(*to);
+            lines[*at as usize] = Line(*to);
         }
-        Walker { places: places.into(), at: 0, value: 1, mask: black_box(0), places_per_ns: 1.0 }
+        Walker { lines: lines.into(), at: 0, value: 1, mask: black_box(0), lines_per_ns: 1.0 }
     }
 
-    /// The same for a worker, from a place between 0 and 1: workers do not follow one another.
-    pub(crate) fn starting_at(&self, place: f64) -> Walker {
-        Walker { at: (place * self.places.len() as f64) as u32, ..self.clone() }
+    /// The same for a worker, which starts at a position between 0 and 1, so that workers do not follow one another.
+    pub(crate) fn starting_at(&self, position: f64) -> Walker {
+        Walker { at: (position * self.lines.len() as f64) as u32, ..self.clone() }
     }
 
-    /// The median of several measurements, so that an interrupt or two do not matter.
+    /// Measures the speed as the median of several samples, so that a few interrupts do not matter.
     fn calibrate(&mut self) {
         const SAMPLES: usize = 15;
         const VISITS: u64 = 5_000;
-        self.visit(self.places.len() as u64);
+        self.visit(self.lines.len() as u64);
         let mut samples = [0; SAMPLES].map(|_: u64| {
             let start = thread_cpu();
             self.visit(VISITS);
             (thread_cpu() - start).0
         });
         samples.sort_unstable();
-        self.places_per_ns = VISITS as f64 / samples[SAMPLES / 2].max(1) as f64;
+        self.lines_per_ns = VISITS as f64 / samples[SAMPLES / 2].max(1) as f64;
     }
 
-    /// Does as much as took this long when it was measured.
+    /// Does the work that took this time in the calibration.
     pub(crate) fn work(&mut self, time: Nanos) {
-        self.visit((time.0 as f64 * self.places_per_ns) as u64);
+        self.visit((time.0 as f64 * self.lines_per_ns) as u64);
     }
 
-    fn visit(&mut self, places: u64) {
-        for count in 1..=places {
-            let next = self.places[self.at as usize].0;
+    fn visit(&mut self, lines: u64) {
+        for count in 1..=lines {
+            let next = self.lines[self.at as usize].0;
             for _ in 0..ROUNDS {
                 self.value = (self.value ^ next).wrapping_mul(0x9e37_79b1);
             }
             self.at = next ^ (self.value & self.mask);
-            if count % STRIDE == 0 {
+            if count % LINES_PER_CALL == 0 {
                 black_box(rustix::process::getppid());
             }
         }
@@ -112,11 +111,11 @@ impl Walker {
     }
 }
 
-/// Of the buffer: more than a CPU has for itself.
-fn length() -> Bytes {
-    let own = std::fs::read_to_string("/sys/devices/system/cpu/cpu0/cache/index2/size").ok();
-    let own = own.and_then(|text| format!("{}iB", text.trim()).parse().ok()).unwrap_or(Bytes(0));
-    Bytes((2 * own.0).clamp(SHORTEST.0, LONGEST.0))
+/// Length of the buffer: more than a CPU's own caches.
+fn buffer_length() -> Bytes {
+    let own_cache = std::fs::read_to_string("/sys/devices/system/cpu/cpu0/cache/index2/size").ok();
+    let own_cache = own_cache.and_then(|text| format!("{}iB", text.trim()).parse().ok()).unwrap_or(Bytes(0));
+    Bytes((2 * own_cache.0).clamp(MIN_BUFFER.0, MAX_BUFFER.0))
 }
 
 #[cfg(test)]
@@ -124,9 +123,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_walk_comes_by_every_place() {
+    fn the_walk_visits_every_line() {
         let mut walker = Walker::new(Bytes(64 << 10));
-        let mut seen = vec![false; walker.places.len()];
+        let mut seen = vec![false; walker.lines.len()];
         for _ in 0..seen.len() {
             walker.visit(1);
             assert!(!std::mem::replace(&mut seen[walker.at as usize], true));
@@ -135,8 +134,8 @@ mod tests {
     }
 
     #[test]
-    fn the_same_time_is_the_same_amount_and_twice_the_time_twice_as_much() {
-        let mut walker = Walker { places_per_ns: 2.0, ..Walker::new(Bytes(1 << 20)) };
+    fn the_amount_of_work_is_proportional_to_the_time() {
+        let mut walker = Walker { lines_per_ns: 2.0, ..Walker::new(Bytes(1 << 20)) };
         let mut other = walker.clone();
         walker.work(Nanos(1_000));
         walker.work(Nanos(1_000));
@@ -150,9 +149,9 @@ mod tests {
     #[test]
     fn the_measured_speed_is_that_of_some_cpu() {
         let walker = Walker::calibrated(None).unwrap();
-        // From a place in a hundred microseconds to one in a nanosecond.
-        assert!((1e-5..1.0).contains(&walker.places_per_ns), "{}", walker.places_per_ns);
-        assert!(walker.places.len() * size_of::<Place>() >= SHORTEST.0 as usize);
+        // Between one line in 100 µs and one in 1 ns.
+        assert!((1e-5..1.0).contains(&walker.lines_per_ns), "{}", walker.lines_per_ns);
+        assert!(walker.lines.len() * size_of::<Line>() >= MIN_BUFFER.0 as usize);
         let refused = Walker::calibrated(Some(1 << 20));
         assert!(matches!(refused, Err(TargetError::Pin { cpu: 1_048_576, .. })));
     }

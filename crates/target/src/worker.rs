@@ -1,12 +1,12 @@
-//! The workers, and the one queue they serve.
+//! The workers, and the queue that they share.
 //!
-//! Every socket is in one epoll instance, armed for one event at a time (`EPOLLONESHOT`), so a connection is with at
-//! most one worker. A worker of several takes one event at a time: had it taken two, the second would wait for it while
-//! a colleague idles. A single worker may take many, for they come in the order in which they became ready.
+//! Every socket is in one epoll instance, armed for one event at a time (`EPOLLONESHOT`), so that at most one worker has a
+//! connection. If there are several workers, each takes one event at a time: a second one would wait although another
+//! worker may be idle. A single worker takes many at once, which are in the order in which they became ready.
 
 use crate::burn::Sampler;
 use crate::connection::{Connection, Next};
-use crate::desk::{Desk, Site, lock};
+use crate::state::{ServerState, WorkerState, lock};
 use crate::transport::{Security, Transport};
 use crate::truth::Charge;
 use brimful_core::Nanos;
@@ -22,31 +22,31 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-/// Event data of the listening socket; connections have their descriptor.
+/// Event data of the listening socket; that of a connection is its descriptor.
 pub(crate) const LISTENER: u64 = u64::MAX;
-/// Event data of the descriptor that tells the workers to stop.
+/// Event data of the descriptor that signals the workers to stop.
 pub(crate) const STOP: u64 = u64::MAX - 1;
-/// Events that a single worker takes at once.
-const EVENTS: usize = 64;
-/// Connections accepted between two readings of the clock.
-const ACCEPTS: usize = 64;
-/// How long a server that stops goes on answering what is already there.
+/// Most events that a single worker takes at once.
+const MAX_EVENTS: usize = 64;
+/// Most connections accepted between two readings of the clock.
+const MAX_ACCEPTS: usize = 64;
+/// How long a stopping server continues to respond to requests that have arrived.
 pub(crate) const GRACE: Duration = Duration::from_secs(1);
-/// How long a server out of descriptors waits before it tries to accept again, unless a connection ends first.
-const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+/// How long a server without free descriptors waits before it tries to accept again, unless a connection ends first.
+const ACCEPT_PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
-/// What the workers share.
+/// The sockets and connections that the workers share.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    pub(crate) site: Arc<Site>,
+    pub(crate) server: Arc<ServerState>,
     pub(crate) epoll: OwnedFd,
     pub(crate) listener: OwnedFd,
-    /// Only where connections are secured.
+    /// `None` without TLS.
     pub(crate) security: Option<Security>,
-    /// Readable when the workers are to stop.
+    /// Readable when the workers must stop.
     pub(crate) stop: OwnedFd,
     pub(crate) table: Table,
-    /// Whether the listening socket is disarmed for want of descriptors.
+    /// Whether the listening socket is disarmed because there are no free descriptors.
     pub(crate) paused: AtomicBool,
 }
 
@@ -64,7 +64,8 @@ impl Shared {
     }
 }
 
-/// The connections by descriptor. It grows by chunks that never move, so that finding one takes no lock but its own.
+/// The connections by descriptor. The table grows by chunks that never move, so that looking up a connection needs no lock
+/// except its own.
 #[derive(Debug)]
 pub(crate) struct Table {
     chunks: Box<[OnceLock<Box<[Slot]>>]>,
@@ -74,12 +75,13 @@ type Slot = Mutex<Option<Connection>>;
 
 impl Table {
     const CHUNK: usize = 1024;
-    /// More descriptors than a process can have by default, even where there is no limit.
-    const MOST: u64 = 1 << 24;
+    /// More descriptors than a process can have by default, even without a limit.
+    const MAX_DESCRIPTORS: u64 = 1 << 24;
 
-    /// Room for as many descriptors as this process could ever be granted.
+    /// A table for as many descriptors as this process can ever have.
     pub(crate) fn new() -> Table {
-        let limit = getrlimit(Resource::Nofile).maximum.map_or(Table::MOST, |n| n.min(Table::MOST));
+        let limit =
+            getrlimit(Resource::Nofile).maximum.map_or(Table::MAX_DESCRIPTORS, |n| n.min(Table::MAX_DESCRIPTORS));
         Table { chunks: (0..(limit as usize).div_ceil(Table::CHUNK)).map(|_| OnceLock::new()).collect() }
     }
 
@@ -93,7 +95,7 @@ impl Table {
 #[derive(Debug)]
 pub(crate) struct Worker {
     shared: Arc<Shared>,
-    desk: Desk,
+    state: WorkerState,
     index: usize,
     /// The last reading of the thread's CPU clock.
     clock: Nanos,
@@ -101,20 +103,20 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// Call on the thread, and on the CPU, that the worker is to run on.
+    /// Creates a worker; must be called on the thread and the CPU that it runs on.
     pub(crate) fn new(shared: Arc<Shared>, index: usize, sampler: Sampler) -> Worker {
-        let desk = Desk::new(Arc::clone(&shared.site), sampler);
-        Worker { shared, desk, index, clock: thread_cpu(), accepted: Vec::with_capacity(ACCEPTS) }
+        let state = WorkerState::new(Arc::clone(&shared.server), sampler);
+        Worker { shared, state, index, clock: thread_cpu(), accepted: Vec::with_capacity(MAX_ACCEPTS) }
     }
 
-    /// Serves until told to stop, and then until nothing is left to answer or [`GRACE`] is over.
+    /// Serves until the server stops, then until no request is left or [`GRACE`] is over.
     pub(crate) fn run(mut self) {
         let shared = Arc::clone(&self.shared);
-        let mut buffer = [const { MaybeUninit::<Event>::uninit() }; EVENTS];
+        let mut buffer = [const { MaybeUninit::<Event>::uninit() }; MAX_EVENTS];
         loop {
-            let draining = self.desk.stopping();
-            let room = if draining || shared.site.ledgers.len() == 1 { EVENTS } else { 1 };
-            let timeout = shared.paused.load(Ordering::Acquire).then_some(&PAUSE);
+            let draining = self.state.is_stopping();
+            let room = if draining || shared.server.ledgers.len() == 1 { MAX_EVENTS } else { 1 };
+            let timeout = shared.paused.load(Ordering::Acquire).then_some(&ACCEPT_PAUSE);
             let events = match epoll::wait(&shared.epoll, &mut buffer[..room], timeout) {
                 Ok((events, _)) => events,
                 Err(Errno::INTR) => continue,
@@ -127,7 +129,7 @@ impl Worker {
             }
             let mut idle = true;
             for event in events {
-                if shared.site.is_over() {
+                if shared.server.is_over() {
                     return;
                 }
                 match event.data.u64() {
@@ -145,7 +147,7 @@ impl Worker {
         }
     }
 
-    /// Gives the connection its turn.
+    /// Lets the connection take its turn.
     fn serve(&mut self, descriptor: u64) {
         let shared = Arc::clone(&self.shared);
         let Some(slot) = shared.table.slot(descriptor as usize) else {
@@ -155,29 +157,29 @@ impl Worker {
         let Some(connection) = guard.as_mut() else {
             return;
         };
-        let (next, charge) = connection.turn(&mut self.desk);
+        let (next, charge) = connection.turn(&mut self.state);
         if let Next::Await(flags) = next {
             self.book(charge, &mut connection.carried);
-            // Another worker may have the connection from here on; it waits for the guard.
+            // From here on another worker may have the connection; it waits for the guard.
             let data = EventData::new_u64(descriptor);
             if epoll::modify(&shared.epoll, &connection.socket, data, flags | EventFlags::ONESHOT).is_ok() {
                 return;
             }
         }
         let mut carried = connection.carried;
-        // Under the guard: the kernel may give the descriptor away again at once.
+        // Under the guard, as the kernel may reuse the descriptor at once.
         *guard = None;
         shared.resume_accepting();
         self.book(charge, &mut carried);
     }
 
-    /// Accepts all who wait.
+    /// Accepts all waiting connections.
     fn accept(&mut self) {
         let shared = Arc::clone(&self.shared);
         let mut waiting = true;
         while waiting {
             waiting = self.accept_some();
-            // A connection's first request bears the cost of its acceptance.
+            // The cost of accepting a connection is booked under its first request.
             let mut carried = Nanos::ZERO;
             let accepted = self.accepted.len().max(1) as u64;
             self.book(if self.accepted.is_empty() { Charge::Other } else { Charge::Pending }, &mut carried);
@@ -191,14 +193,14 @@ impl Worker {
         self.book(Charge::Other, &mut Nanos(0));
     }
 
-    /// Accepts up to [`ACCEPTS`]; returns whether more may wait.
+    /// Accepts up to [`MAX_ACCEPTS`] connections. Returns whether more may be waiting.
     fn accept_some(&mut self) -> bool {
         let shared = &self.shared;
-        while self.accepted.len() < ACCEPTS {
+        while self.accepted.len() < MAX_ACCEPTS {
             match accept_with(&shared.listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
                 Ok(socket) => self.accepted.push(socket),
                 Err(Errno::AGAIN) => return false,
-                // These concern the client that was next, and it is gone from the queue (accept(2), "Error handling").
+                // Errors of the next connection, which has left the queue (accept(2), "Error handling").
                 Err(
                     Errno::INTR
                     | Errno::CONNABORTED
@@ -208,7 +210,7 @@ impl Worker {
                     | Errno::HOSTDOWN
                     | Errno::HOSTUNREACH,
                 ) => {}
-                // Out of descriptors or memory. The clients stay in the queue; trying again at once would spin.
+                // No descriptors or memory. The clients stay in the queue, and trying again at once would spin.
                 Err(_) => {
                     shared.paused.store(true, Ordering::Release);
                     return false;
@@ -218,19 +220,18 @@ impl Worker {
         true
     }
 
-    /// Ends a turn: reads the clock, and books what passed since the last reading.
+    /// Ends a turn: reads the clock, and books the CPU time since the last reading.
     fn book(&mut self, charge: Charge, carried: &mut Nanos) {
         let now = thread_cpu();
         let share = now - std::mem::replace(&mut self.clock, now);
-        lock(&self.shared.site.ledgers[self.index]).book(charge, share, carried);
+        lock(&self.shared.server.ledgers[self.index]).book(charge, share, carried);
     }
 }
 
 impl Shared {
-    /// Takes a new connection in.
+    /// Adds a new connection. Drops it if this host has no room for it.
     fn admit(&self, socket: OwnedFd, carried: Nanos) {
         let descriptor = socket.as_raw_fd();
-        // A descriptor beyond the table or beyond what epoll can watch is closed: the host is out of room.
         let Some(slot) = self.table.slot(descriptor as usize) else {
             return;
         };

@@ -126,7 +126,7 @@ fn flags_of_tls_have_to_fit() {
     run(&["load", &secure, "--insecure", "--ca", "x", "-n", "1"]).fails(2, "cannot be used with");
     run(&["load", &secure, "--cert", "x", "-n", "1"]).fails(2, "--key");
     run(&["load", &secure, "--ca", "/nowhere.pem", "-n", "1"]).fails(2, "/nowhere.pem holds no usable certificate");
-    run(&["load", &secure, "--ca", "/dev/null", "-n", "1"]).fails(2, "it has none; it is to be PEM");
+    run(&["load", &secure, "--ca", "/dev/null", "-n", "1"]).fails(2, "it has none; it must be PEM");
     run(&["load", &secure, "--insecure", "--sni", "a b", "-n", "1"]).fails(2, "`a b` is no name");
     run(&["load", &secure, "--insecure", "--tls-min", "1.1", "-n", "1"]).fails(2, "1.1");
 }

@@ -1,14 +1,14 @@
-//! A server's TLS bytes, changed on their way: no panic, nothing received that the server did not send, and one outcome
-//! wherever unchanged bytes are cut.
+//! A server's TLS bytes are changed on their way. Checks that there is no panic, that nothing is received that the server
+//! did not send, and that it makes no difference how unchanged bytes are split.
 //!
-//! Input: a byte of flags (bit 0: the server says that it has finished; bit 1: bytes are inserted; bit 2: bits are changed;
-//! bit 3: the connection ends early; bits 4 to 7: the number of pieces), two bytes for where, one for the bits, two for
-//! each piece's length, and what is inserted. Each input costs a whole handshake: some hundred a second.
+//! Input: a byte of flags (bit 0: the server sends close_notify; bit 1: bytes are inserted; bit 2: bits are flipped; bit 3:
+//! the connection ends early; bits 4 to 7: the number of pieces), two bytes for the offset, one for the bits, two for
+//! each piece's length, and the inserted bytes. Each input needs a whole handshake: some hundred run in a second.
 //!
 //!     cd crates/engine && RUSTC_BOOTSTRAP=1 cargo fuzz run -O -s none tls -- -max_len=128 -max_total_time=300
 #![no_main]
 
-use brimful_engine::fuzzing::{End, Way, hear};
+use brimful_engine::fuzzing::{End, Tampering, exchange};
 use brimful_engine::{Security, SecurityOptions};
 use brimful_testkit::{Certificates, Flaw, server_config};
 use libfuzzer_sys::fuzz_target;
@@ -24,8 +24,8 @@ fuzz_target!(|input: &[u8]| {
     let Some((lengths, inserted)) = rest.split_at_checked(2 * usize::from(flags >> 4)) else { return };
     let (lengths, _) = lengths.as_chunks();
     let pieces: Vec<usize> = lengths.iter().map(|length| usize::from(u16::from_be_bytes(*length)) + 1).collect();
-    let whole = Way { notify: flags & 1 > 0, ..Way::default() };
-    let way = Way {
+    let whole = Tampering { notify: flags & 1 > 0, ..Tampering::default() };
+    let tampering = Tampering {
         pieces,
         insert: (flags & 2 > 0).then(|| (at, inserted.to_vec())),
         flip: (flags & 4 > 0 && bits > 0).then_some((at, bits)),
@@ -34,16 +34,16 @@ fuzz_target!(|input: &[u8]| {
     };
     let (server, security) = &*PAIR;
     let harmless = flags & 0b1110 == 0;
-    let Some(heard) = hear(server, security, &RESPONSE, way) else { return };
-    assert!(RESPONSE.starts_with(&heard.plaintext));
-    assert!(heard.end.is_some() && (heard.secured || heard.plaintext.is_empty()));
-    assert!(heard.end != Some(End::Truncated) || heard.secured && !heard.finished);
+    let Some(received) = exchange(server, security, &RESPONSE, tampering) else { return };
+    assert!(RESPONSE.starts_with(&received.plaintext));
+    assert!(received.end.is_some() && (received.secured || received.plaintext.is_empty()));
+    assert!(received.end != Some(End::Truncated) || received.secured && !received.finished);
     if harmless {
-        assert_eq!(Some(heard), hear(server, security, &RESPONSE, whole));
+        assert_eq!(Some(received), exchange(server, security, &RESPONSE, whole));
     }
 });
 
-/// A server, and what trusts it.
+/// A server, and a client that trusts it.
 fn pair() -> (Arc<ServerConfig>, Security) {
     let certificates = Certificates::new();
     let server = server_config(&certificates.issue("DNS:localhost", Flaw::None), Vec::new());

@@ -1,25 +1,25 @@
-//! The ring of buffers from which the kernel takes one whenever bytes arrive (`io_uring_register_buf_ring(3)`): connections
-//! that have nothing to receive hold no memory for it.
+//! The ring of buffers from which the kernel takes one whenever bytes arrive (`io_uring_register_buf_ring(3)`), so that
+//! idle connections need no receive buffer.
 
 use io_uring::types::BufRingEntry;
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-/// Number of buffers, a power of two. As they are used in turn, all of them together should stay in the cache.
+/// Number of buffers, a power of two. They are used in turn, so all of them together should fit into the cache.
 pub const COUNT: u16 = 128;
-/// Bytes of each: a response that fits costs one read.
+/// Size of a buffer in bytes: a response that fits needs one read.
 pub const SIZE: usize = 16384;
-/// From one to the next: an odd number of cache lines, or all of them would begin in the same set of a cache.
+/// Distance of buffers in bytes: an odd number of cache lines, or all buffers would begin in the same set of a cache.
 const STRIDE: usize = SIZE + 17 * 64;
 const _: () = assert!(STRIDE % (2 * 64) == 64);
 const PAGE: usize = 4096;
-/// The descriptors come first, on a page of their own.
+/// Offset of the first buffer, after the ring of descriptors.
 const DATA: usize = COUNT as usize * size_of::<BufRingEntry>();
 
 /// One block of memory: the kernel's ring of descriptors, then the buffers.
 ///
-/// Invariant: a buffer belongs either to the kernel or, between [`Buffers::get`] and [`Buffers::give_back`], to us.
+/// Invariant: a buffer belongs to the kernel, or from a completion to [`Buffers::give_back`] to this program.
 pub struct Buffers {
     memory: NonNull<u8>,
     tail: u16,
@@ -28,7 +28,7 @@ pub struct Buffers {
 impl Buffers {
     pub fn new() -> Buffers {
         let layout = Buffers::layout();
-        // SAFETY: the layout is not of size zero.
+        // SAFETY: the size of the layout is not zero.
         let memory = unsafe { alloc_zeroed(layout) };
         let Some(memory) = NonNull::new(memory) else { handle_alloc_error(layout) };
         let mut buffers = Buffers { memory, tail: 0 };
@@ -45,7 +45,7 @@ impl Buffers {
         }
     }
 
-    /// Where the kernel finds the ring.
+    /// Address of the ring.
     pub fn address(&self) -> u64 {
         self.memory.as_ptr() as u64
     }
@@ -53,7 +53,7 @@ impl Buffers {
     /// The first `length` bytes of a buffer that the kernel has filled.
     pub fn get(&self, id: u16, length: usize) -> &[u8] {
         let start = DATA + usize::from(id % COUNT) * STRIDE;
-        // SAFETY: the range lies within `memory`, all of which is initialized, and a buffer that was filled is not written to
+        // SAFETY: the range lies within `memory`, all of which is initialized. The kernel does not write to a filled buffer
         // before it is given back, which needs `&mut self`.
         unsafe { std::slice::from_raw_parts(self.memory.as_ptr().add(start), length.min(SIZE)) }
     }
@@ -61,8 +61,8 @@ impl Buffers {
     /// Lets the kernel fill this buffer again.
     pub fn give_back(&mut self, id: u16) {
         let ring = self.memory.as_ptr().cast::<BufRingEntry>();
-        // SAFETY: the index is below COUNT, so the entry lies within the descriptors; the kernel does not read entries at or
-        // past the tail, and of those before it only such that were published by the store below.
+        // SAFETY: the index is below COUNT, so the entry lies within the descriptors. The kernel reads only entries before
+        // the tail, which were published by the store below.
         let entry = unsafe { &mut *ring.add(usize::from(self.tail % COUNT)) };
         entry.set_addr(self.address() + (DATA + usize::from(id % COUNT) * STRIDE) as u64);
         entry.set_len(SIZE as u32);
@@ -76,7 +76,7 @@ impl Buffers {
 
 impl Drop for Buffers {
     fn drop(&mut self) {
-        // SAFETY: allocated with the same layout; the owner drops the ring, and with it the kernel's use, before.
+        // SAFETY: allocated with the same layout. The owner drops the ring first, which ends the kernel's use.
         unsafe { dealloc(self.memory.as_ptr(), Buffers::layout()) }
     }
 }

@@ -1,4 +1,4 @@
-//! A new connection by TCP as one chain of linked operations of a ring: socket, its options, bind, connect.
+//! Opens a TCP connection by one chain of linked ring operations: socket, options, bind, connect.
 
 use super::operation::{Kind, user_data};
 use super::{Route, Settings, SocketOptions, Token};
@@ -8,12 +8,12 @@ use io_uring::squeue::{Entry, Flags};
 use io_uring::types::{DestinationSlot, Fixed};
 use rustix::net::SocketAddrAny;
 
-/// Operations in the longest chain.
-pub const LONGEST: usize = 9;
+/// Number of operations in the longest chain.
+pub const MAX_OPERATIONS: usize = 9;
 
-/// What makes a run's connections. The operations point into it: it must stay where it is until the ring is gone.
+/// The arguments of the operations, which point into it: it must not move or be dropped before the ring.
 pub struct Chain {
-    /// Each in a place of its own, where it stays when more are added.
+    /// Boxed, so that an address does not move when more are added.
     #[expect(clippy::vec_box)]
     addresses: Vec<Box<SocketAddrAny>>,
     sources: Vec<SocketAddrAny>,
@@ -37,13 +37,13 @@ impl Chain {
         }
     }
 
-    /// The server has this address as well.
+    /// Adds an address of the server.
     pub fn add_address(&mut self, address: &Address) {
         self.addresses.push(Box::new(address.raw()));
     }
 
-    /// The operations that make a connection, linked, and how many they are.
-    pub fn operations(&self, token: Token, route: Route) -> ([Entry; LONGEST], usize) {
+    /// The linked operations that open a connection, and their number.
+    pub fn operations(&self, token: Token, route: Route) -> ([Entry; MAX_OPERATIONS], usize) {
         let Chain { addresses, sources, options, on, send_buffer, receive_buffer, no_linger } = self;
         let SocketOptions { reset_on_close, no_delay, .. } = *options;
         let fd = Fixed(token.slot);
@@ -51,7 +51,7 @@ impl Chain {
         let family = i32::from(address.address_family().as_raw());
         let setup = user_data(token, Kind::Setup);
         let nothing = opcode::Nop::new().build();
-        let mut chain: [Entry; LONGEST] = std::array::from_fn(|_| nothing.clone());
+        let mut chain: [Entry; MAX_OPERATIONS] = std::array::from_fn(|_| nothing.clone());
         let mut length = 0;
         let mut link = |entry: Entry, flags: Flags, user_data| {
             chain[length] = entry.flags(flags).user_data(user_data);

@@ -1,7 +1,7 @@
-//! I/O by system calls, on sockets that edge-triggered epoll says are ready. Runs on every Linux since 5.11.
+//! I/O by system calls on sockets that edge-triggered epoll reports as ready. Works on every Linux since 5.11.
 
 use super::unsent::Unsent;
-use super::{Happened, Io, Route, Settings, Token, Warm, socket};
+use super::{Io, IoEvent, Route, Settings, Token, Warm, socket};
 use crate::clock::Clock;
 use crate::pacing::{Pacer, Waited};
 use crate::{Address, EngineError};
@@ -15,11 +15,11 @@ use rustix::time::Timespec;
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
-/// Most events taken at once.
-const BATCH: usize = 64;
-/// Reads from one connection in a row before the others have their turn.
-const READS: u32 = 16;
-const READ_BUFFER: usize = 64 * 1024;
+/// Most events that one wait returns.
+const MAX_EVENTS: usize = 64;
+/// Most reads from one connection in a row.
+const MAX_READS: u32 = 16;
+const READ_BUFFER_BYTES: usize = 64 * 1024;
 
 /// An epoll instance and its sockets.
 pub struct Epoll<'a> {
@@ -29,14 +29,15 @@ pub struct Epoll<'a> {
     events: Vec<epoll::Event>,
     taken: usize,
     reading: Option<Reading>,
-    /// Connections that may have more to read although no event will say so.
+    /// Connections that may have more to read although no event will report it.
     unread: Vec<Reading>,
-    /// Connections with requests to gather into one write.
+    /// Connections with requests that are gathered into one write.
     gathering: Vec<Token>,
-    /// Connections of which it is to be told that all was sent.
+    /// Connections whose [`IoEvent::Sent`] is due.
     sent: VecDeque<Token>,
-    /// How many of them were there at the latest wait: a connection that takes all at once does not keep the others waiting.
-    telling: usize,
+    /// How many of these events are still due in this turn: those known at the latest wait. A connection that takes
+    /// everything at once would otherwise keep the others waiting.
+    sent_due: usize,
     buffer: Vec<u8>,
     received: usize,
     pacer: Pacer,
@@ -45,10 +46,10 @@ pub struct Epoll<'a> {
 struct Socket<'a> {
     generation: u32,
     connecting: bool,
-    /// A write has taken the error that a read would have ended by: what looks like the stream's end is none.
+    /// Whether a write has consumed the socket's error, so that an apparent end of the stream is really a reset.
     broken: bool,
-    /// It is to be told when nothing is left unsent.
-    tell: bool,
+    /// Whether [`IoEvent::Sent`] was requested.
+    notify_sent: bool,
     fd: OwnedFd,
     unsent: Unsent<'a>,
 }
@@ -57,9 +58,9 @@ struct Socket<'a> {
 #[derive(Clone, Copy)]
 struct Reading {
     token: Token,
-    /// Its end was signalled already and brings no further event: it must be read to the end.
+    /// Whether its end was reported already. It must be read to the end, as there will be no further event.
     hung_up: bool,
-    /// There is urgent data, at which every read ends short although more may lie behind it.
+    /// Whether there is urgent data, which cuts reads short although more data may follow it.
     urgent: bool,
     reads_left: u32,
 }
@@ -72,14 +73,14 @@ impl<'a> Io<'a> for Epoll<'a> {
             epoll: epoll::create(CreateFlags::CLOEXEC).map_err(wait_failed)?,
             settings: settings.clone(),
             sockets: Vec::new(),
-            events: Vec::with_capacity(BATCH),
+            events: Vec::with_capacity(MAX_EVENTS),
             taken: 0,
             reading: None,
             unread: Vec::new(),
             gathering: Vec::new(),
             sent: VecDeque::new(),
-            telling: 0,
-            buffer: vec![0; READ_BUFFER],
+            sent_due: 0,
+            buffer: vec![0; READ_BUFFER_BYTES],
             received: 0,
             pacer: Pacer::new(),
         })
@@ -93,7 +94,7 @@ impl<'a> Io<'a> for Epoll<'a> {
         let Settings { addresses, sources, options, .. } = &self.settings;
         let address = addresses.get(route.address).ok_or(Errno::ADDRNOTAVAIL)?;
         let socket = socket::open(address, options, sources.get(route.source))?;
-        // Edge-triggered epoll reports at once what holds already, so an established socket needs nothing special.
+        // Edge-triggered epoll reports the present state at once, so an established socket needs no special care.
         self.watch(token, socket, true)
     }
 
@@ -117,7 +118,7 @@ impl<'a> Io<'a> for Epoll<'a> {
             Some(n) if n == request.len() => {}
             written => {
                 socket.unsent.push(request);
-                socket.unsent.took(written.unwrap_or(0));
+                socket.unsent.remove(written.unwrap_or(0));
                 if written.is_none() {
                     self.read_to_the_end(token);
                 }
@@ -139,12 +140,12 @@ impl<'a> Io<'a> for Epoll<'a> {
         }
     }
 
-    fn tell_when_sent(&mut self, token: Token) {
+    fn notify_when_sent(&mut self, token: Token) {
         let Some(socket) = self.get_mut(token) else { return };
         if socket.unsent.is_empty() {
             self.sent.push_back(token);
         } else {
-            socket.tell = true;
+            socket.notify_sent = true;
         }
     }
 
@@ -167,8 +168,8 @@ impl<'a> Io<'a> for Epoll<'a> {
 
     fn wait(&mut self, clock: Clock, until: Nanos) -> Result<Waited, EngineError> {
         self.flush()?;
-        self.telling = self.sent.len();
-        let until = if self.unread.is_empty() && self.telling == 0 { until } else { Nanos::ZERO };
+        self.sent_due = self.sent.len();
+        let until = if self.unread.is_empty() && self.sent_due == 0 { until } else { Nanos::ZERO };
         let mut pacer = self.pacer;
         let waited = pacer.wait(clock, until, |sleep| {
             self.poll(sleep.unwrap_or_default())?;
@@ -178,17 +179,17 @@ impl<'a> Io<'a> for Epoll<'a> {
         waited
     }
 
-    fn pace(&mut self, exactly: bool) {
-        self.pacer.pace(exactly);
+    fn set_exact(&mut self, exactly: bool) {
+        self.pacer.set_exact(exactly);
     }
 
-    fn next(&mut self) -> Option<(Token, Happened)> {
+    fn next(&mut self) -> Option<(Token, IoEvent)> {
         loop {
-            if let Some(left) = self.telling.checked_sub(1)
+            if let Some(left) = self.sent_due.checked_sub(1)
                 && let Some(token) = self.sent.pop_front()
             {
-                self.telling = left;
-                return Some((token, Happened::Sent));
+                self.sent_due = left;
+                return Some((token, IoEvent::Sent));
             }
             if let Some(reading) = self.reading.take()
                 && let Some(happened) = self.read(reading)
@@ -201,7 +202,7 @@ impl<'a> Io<'a> for Epoll<'a> {
                     return Some(happened);
                 }
             } else {
-                // What is unread has its turn after the events, and is then not unread any more but for what `read` adds.
+                // Unread connections follow after the events; `read` adds them again if they still are.
                 let again = self.unread.iter().position(|reading| reading.reads_left > 0)?;
                 self.reading = Some(self.unread.swap_remove(again));
             }
@@ -213,7 +214,7 @@ impl<'a> Io<'a> for Epoll<'a> {
     }
 
     fn left_unread(&mut self) -> bool {
-        // A full batch of events may not have been all.
+        // After a full batch there may be more events.
         !self.unread.is_empty() || self.events.len() == self.events.capacity()
     }
 
@@ -236,8 +237,9 @@ impl<'a> Epoll<'a> {
         if slot >= self.sockets.len() {
             self.sockets.resize_with(slot + 1, || None);
         }
-        let (generation, broken, tell, unsent) = (token.generation, false, false, Unsent::default());
-        self.sockets[slot] = Some(Socket { generation, connecting, broken, tell, fd, unsent });
+        let generation = token.generation;
+        let unsent = Unsent::default();
+        self.sockets[slot] = Some(Socket { generation, connecting, broken: false, notify_sent: false, fd, unsent });
         Ok(())
     }
 
@@ -245,7 +247,7 @@ impl<'a> Epoll<'a> {
         self.events.clear();
         self.taken = 0;
         for reading in &mut self.unread {
-            reading.reads_left = READS;
+            reading.reads_left = MAX_READS;
         }
         let timeout = Timespec { tv_sec: (sleep.0 / 1_000_000_000) as i64, tv_nsec: (sleep.0 % 1_000_000_000) as i64 };
         match epoll::wait(&self.epoll, spare_capacity(&mut self.events), Some(&timeout)) {
@@ -254,7 +256,7 @@ impl<'a> Epoll<'a> {
         }
     }
 
-    fn ready(&mut self, event: epoll::Event) -> Option<(Token, Happened)> {
+    fn ready(&mut self, event: epoll::Event) -> Option<(Token, IoEvent)> {
         let token = Token::from(event.data.u64());
         let flags = event.flags;
         let hung_up = flags.intersects(EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR);
@@ -265,7 +267,7 @@ impl<'a> Epoll<'a> {
                 return None;
             }
             if let Err(errno) = sockopt::socket_error(&socket.fd).unwrap_or_else(Err) {
-                return Some((token, Happened::NotEstablished(errno)));
+                return Some((token, IoEvent::NotEstablished(errno)));
             }
             socket.connecting = false;
         } else if flags.contains(EventFlags::OUT) && !socket.unsent.is_empty() {
@@ -273,22 +275,22 @@ impl<'a> Epoll<'a> {
         }
         let urgent = flags.contains(EventFlags::PRI);
         if hung_up || urgent || flags.contains(EventFlags::IN) {
-            self.reading = Some(Reading { token, hung_up, urgent, reads_left: READS });
+            self.reading = Some(Reading { token, hung_up, urgent, reads_left: MAX_READS });
         }
-        was_connecting.then_some((token, Happened::Established))
+        was_connecting.then_some((token, IoEvent::Established))
     }
 
-    fn read(&mut self, mut reading: Reading) -> Option<Happened> {
+    fn read(&mut self, mut reading: Reading) -> Option<IoEvent> {
         let slot = self.sockets.get_mut(reading.token.slot as usize)?.as_mut()?;
         if slot.generation != reading.token.generation {
             return None;
         }
         match recv(&slot.fd, &mut self.buffer[..], RecvFlags::DONTWAIT) {
-            Ok((0, _)) => Some(if slot.broken { Happened::Reset } else { Happened::EndOfStream }),
+            Ok((0, _)) => Some(if slot.broken { IoEvent::Reset } else { IoEvent::EndOfStream }),
             Ok((n, _)) => {
                 self.received = n;
-                // A short read has emptied the socket, and what comes later brings an event; but an end that was signalled
-                // already brings none.
+                // A short read has emptied the socket, and later data causes an event. An end that was reported already
+                // does not.
                 if n == self.buffer.len() || reading.hung_up || reading.urgent {
                     reading.reads_left -= 1;
                     if reading.reads_left > 0 {
@@ -297,10 +299,10 @@ impl<'a> Epoll<'a> {
                         self.unread.push(reading);
                     }
                 }
-                Some(Happened::Received { last: reading.hung_up })
+                Some(IoEvent::Received { last: reading.hung_up })
             }
             Err(Errno::AGAIN | Errno::INTR) => None,
-            Err(_) => Some(Happened::Reset),
+            Err(_) => Some(IoEvent::Reset),
         }
     }
 
@@ -312,29 +314,29 @@ impl<'a> Epoll<'a> {
             let written = sendmsg(&socket.fd, &pieces[..n], &mut SendAncillaryBuffer::default(), flags);
             match socket.written(written) {
                 Some(0) => return,
-                Some(n) => socket.unsent.took(n),
+                Some(n) => socket.unsent.remove(n),
                 None => return self.read_to_the_end(token),
             }
         }
-        if std::mem::take(&mut socket.tell) {
+        if std::mem::take(&mut socket.notify_sent) {
             self.sent.push_back(token);
         }
     }
 
-    /// The connection takes no more requests, but the server may have answered and closed before it had read everything.
+    /// Reads a connection that can send no more: the server may have responded and closed before it read everything.
     fn read_to_the_end(&mut self, token: Token) {
-        self.unread.push(Reading { token, hung_up: true, urgent: false, reads_left: READS });
+        self.unread.push(Reading { token, hung_up: true, urgent: false, reads_left: MAX_READS });
     }
 }
 
 impl Socket<'_> {
-    /// How much was written, `None` when the connection takes no more.
+    /// Number of bytes written, `None` if the connection can send no more.
     fn written(&mut self, result: rustix::io::Result<usize>) -> Option<usize> {
         match result {
             Ok(n) => Some(n),
             Err(Errno::AGAIN | Errno::INTR) => Some(0),
             Err(errno) => {
-                // EPIPE is what a reset leaves when the server had ended the stream before it.
+                // EPIPE means that the server had ended its stream before the reset.
                 self.broken |= errno != Errno::PIPE;
                 None
             }

@@ -1,29 +1,29 @@
-//! What a ring's operations are known by: the connection they are for, and what they were to do.
+//! The user data of ring operations: the connection and the kind of operation.
 
 use super::Token;
 
-/// More than a ring's table has slots; the bits above a slot's say what the operation was for.
+/// Bits for the slot, more than a ring's table needs. The bits above them are the kind of operation.
 const SLOT_BITS: u32 = 28;
 
-/// What an operation was for; in its user data beside the connection's token.
+/// The kind of an operation, in its user data beside the connection's token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A part of a new connection's chain before `Connect`.
+    /// An operation of a new connection's chain before `Connect`.
     Setup,
     Connect,
     Receive,
     Send,
-    /// Nobody waits for it.
+    /// Part of closing a connection; its completion is ignored.
     Farewell,
 }
 
-/// As the ring is told.
+/// The user data of an operation.
 pub fn user_data(token: Token, kind: Kind) -> u64 {
     u64::from(token) | (kind as u64) << SLOT_BITS
 }
 
-/// As the ring says it again.
-pub fn of_user_data(bits: u64) -> (Token, Kind) {
+/// The connection and the kind of the operation with this user data.
+pub fn parse_user_data(bits: u64) -> (Token, Kind) {
     let Token { slot, generation } = Token::from(bits);
     let kind = match slot >> SLOT_BITS {
         0 => Kind::Setup,
@@ -40,10 +40,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn user_data_keeps_token_and_kind() {
+    fn user_data_round_trips() {
         for kind in [Kind::Setup, Kind::Connect, Kind::Receive, Kind::Send, Kind::Farewell] {
             let token = Token { slot: (1 << 28) - 1, generation: u32::MAX };
-            assert_eq!(of_user_data(user_data(token, kind)), (token, kind));
+            assert_eq!(parse_user_data(user_data(token, kind)), (token, kind));
         }
     }
 }

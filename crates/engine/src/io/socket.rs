@@ -1,4 +1,4 @@
-//! Sockets and the options they are opened with.
+//! Opens sockets and sets their options.
 
 use super::{Route, Settings, Warm};
 use crate::Address;
@@ -10,16 +10,16 @@ use rustix::net::{SocketFlags, SocketType, bind, connect, socket_with, sockopt};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// What every socket of a run is opened with.
+/// Options of every socket of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SocketOptions {
-    /// Close by RST.
+    /// Whether to close by RST.
     pub reset_on_close: bool,
-    /// Send a segment at once although another is not acknowledged yet: needed where a request goes out in several.
+    /// Whether to send a segment while another is not acknowledged yet, which requests of several segments need.
     pub no_delay: bool,
-    /// `SO_SNDBUF`, bytes; the kernel takes twice as much for its own needs.
+    /// `SO_SNDBUF` in bytes; the kernel doubles it for its own needs.
     pub send_buffer: Option<u32>,
-    /// `SO_RCVBUF`, likewise.
+    /// `SO_RCVBUF` in bytes; doubled as well.
     pub receive_buffer: Option<u32>,
 }
 
@@ -29,7 +29,7 @@ pub fn open(address: &Address, options: &SocketOptions, source: Option<&SocketAd
     let socket = socket_with(address.family(), SocketType::STREAM, flags, None)?;
     options.apply(&socket)?;
     if let Some(source) = source {
-        // The port is chosen by `connect`, which may share it between servers; `bind` would have to take it whole.
+        // `connect` then chooses the port, and may share it between servers; `bind` would reserve it for this socket.
         set_bind_address_no_port(&socket)?;
         bind(&socket, source)?;
     }
@@ -52,8 +52,8 @@ fn set_bind_address_no_port(socket: &OwnedFd) -> Result<(), Errno> {
     }
 }
 
-/// Opens up to `count` connections, one after another, and stops at the first that is not established in time: whatever
-/// hinders it will show in the run.
+/// Opens up to `count` connections, one after another, and stops at the first that is not established in time. The run
+/// will show why.
 pub fn open_established(settings: &Settings, timeout: Nanos, count: u64) -> Vec<Warm> {
     let open = |nth| {
         let route = settings.warm_route(nth);
@@ -62,14 +62,14 @@ pub fn open_established(settings: &Settings, timeout: Nanos, count: u64) -> Vec<
     (0..count).map_while(open).collect()
 }
 
-/// Opens a connection, if that is established in time.
+/// Opens a connection; `None` if it is not established in time.
 pub fn open_one(settings: &Settings, route: Route, timeout: Nanos) -> Option<OwnedFd> {
     let (address, source) = (settings.addresses.get(route.address)?, settings.sources.get(route.source));
     let socket = open(address, &settings.options, source).ok()?;
     becomes_established(&socket, timeout).then_some(socket)
 }
 
-/// Waits until an attempt has succeeded; whether it has.
+/// Waits for an attempt to end. Returns whether it succeeded in time.
 pub fn becomes_established(socket: &OwnedFd, timeout: Nanos) -> bool {
     let timeout = Timespec { tv_sec: (timeout.0 / 1_000_000_000) as i64, tv_nsec: (timeout.0 % 1_000_000_000) as i64 };
     let mut polled = [PollFd::new(socket, PollFlags::OUT)];
@@ -100,7 +100,7 @@ mod tests {
     use std::net::TcpListener;
 
     #[test]
-    fn a_socket_has_the_options_and_the_source_that_were_asked_for() {
+    fn a_socket_has_the_requested_options_and_source() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let options = SocketOptions {
             reset_on_close: true,

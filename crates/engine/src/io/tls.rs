@@ -1,16 +1,17 @@
-//! TLS as a layer of bytes: an [`Io`] around another one, so that neither the engines nor a shard know of it.
+//! TLS as a layer of bytes: an [`Io`] around another one. The engines and the shard are the same with and without it.
 //!
-//! - A connection that is established begins its handshake; when that is over the shard hears `Secured`, and requests may be
-//!   handed over from then on. What ends the client's side of a handshake leaves together with the first request.
-//! - A byte was received when it was decrypted: what several records of one read hold is one `Received`. Times are honest
-//!   by that, and counts are those of plaintext.
-//! - A server that says by close_notify that nothing more comes has `Finished`: its stream has ended, its connection
-//!   has not. Many servers close only after the client's own close_notify, so closing such a connection answers it (RFC
-//!   8446 §6.1). A connection on which more comes is `Broken`. A stream that ends without close_notify is `Truncated`.
-//! - Whatever breaks the rules of TLS is `Broken`, once, and nothing is heard of that connection after it.
+//! - An established connection begins its handshake. When that is complete, the shard gets `Secured`, and may send requests.
+//!   The last bytes of the client's handshake leave together with the first request.
+//! - A byte counts as received when it was decrypted; the content of all records of one read is one `Received`. Byte counts
+//!   are of plaintext.
+//! - After a server's close_notify, the shard gets `Finished`: the stream has ended, but the connection has not. Many servers
+//!   close only after the client's own close_notify, so closing such a connection sends one (RFC 8446 §6.1). If more
+//!   comes on it, it is `Broken`. A stream that ends without close_notify is `Truncated`.
+//! - A connection that violates TLS is `Broken`, once, and has no further events.
 //!
-//! Counts of bytes that were not sent are of plaintext, and rather too high than too low.
+//! The number of unsent bytes is of plaintext, and an upper bound.
 
+mod error;
 mod fault;
 mod handshake;
 mod identity;
@@ -21,10 +22,11 @@ mod session;
 mod tickets;
 mod verify;
 
+pub use error::SecurityError;
 pub use handshake::Handshake;
-pub use security::{Security, SecurityError, SecurityOptions};
+pub use security::{Security, SecurityOptions};
 
-use super::{Happened, Io, Route, Settings, Token, Warm, socket};
+use super::{Io, IoEvent, Route, Settings, Token, Warm, socket};
 use crate::clock::Clock;
 use crate::pacing::Waited;
 use crate::{Address, EngineError};
@@ -33,34 +35,34 @@ use rustix::io::Errno;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 pub use session::Session;
-use session::{News, Scratch};
+use session::{Progress, Scratch};
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Sends that are told apart while the kernel has not taken them; later ones count together.
-const TOLD_APART: usize = 64;
+/// Most sends that are counted one by one while the kernel has not taken them; later ones are counted together.
+const MAX_COUNTED_SENDS: usize = 64;
 
-/// Connections of another [`Io`], secured.
+/// The connections of another [`Io`], secured by TLS.
 pub struct Tls<'a, I> {
     inner: I,
     config: Arc<ClientConfig>,
     name: ServerName<'static>,
     http2: bool,
     pipelined: bool,
-    /// This side closes by FIN, and says so before.
-    says_farewell: bool,
-    /// This side closes by RST, and so answers no close_notify.
+    /// Whether this side closes by FIN, and sends close_notify first.
+    sends_close_notify: bool,
+    /// Whether this side closes by RST, and so does not reply to a close_notify.
     resets: bool,
     slots: Vec<Slot>,
-    /// What one thing that happened to `inner` was all about; what is received with it lies in `scratch`.
-    happened: VecDeque<(Token, Happened)>,
+    /// Events that follow from the latest event of `inner`; their received bytes are in `scratch`.
+    events: VecDeque<(Token, IoEvent)>,
     scratch: Scratch,
-    /// The connection whose last bytes of the handshake wait in `scratch` for the first request.
+    /// The connection whose last handshake bytes wait in `scratch` for the first request.
     held: Option<Token>,
-    /// Connections with requests to encrypt together.
+    /// Connections with requests that are encrypted together.
     gathering: Vec<Token>,
     life: PhantomData<&'a ()>,
 }
@@ -69,24 +71,30 @@ pub struct Tls<'a, I> {
 struct Slot {
     generation: u32,
     session: Option<Box<Session>>,
-    /// Plaintext to encrypt together with what else is handed over in this turn.
+    /// Plaintext that is encrypted together with what else is sent in this turn.
     gathered: Vec<u8>,
-    /// What was sent since the kernel had last taken everything: how long it was, and how long encrypted.
-    on_its_way: VecDeque<(usize, usize)>,
-    /// What a connection that is taken in had received before.
+    /// Sends since the kernel had last taken everything.
+    sends: VecDeque<SentBytes>,
+    /// Plaintext that a connection had received before it was adopted.
     early: Vec<u8>,
-    /// The server has said that nothing more comes.
+    /// Whether the server has sent close_notify.
     finished: bool,
-    /// The connection itself has ended, or its end is known to follow.
+    /// Whether the connection itself has ended, or its end is known to follow.
     ended: bool,
+}
+
+/// The length of something sent, in bytes.
+#[derive(Clone, Copy, Debug)]
+struct SentBytes {
+    plaintext: usize,
+    encrypted: usize,
 }
 
 impl<'a, I: Io<'a>> Io<'a> for Tls<'a, I> {
     const NAME: &'static str = I::NAME;
 
     fn new(settings: &Settings) -> Result<Self, EngineError> {
-        let security =
-            settings.tls.as_ref().ok_or_else(|| EngineError::Thread("nothing says how to secure it".into()))?;
+        let security = settings.tls.as_ref().ok_or_else(|| EngineError::Thread("TLS is not configured".into()))?;
         Ok(Tls::around(I::new(settings)?, security, settings))
     }
 
@@ -98,7 +106,7 @@ impl<'a, I: Io<'a>> Io<'a> for Tls<'a, I> {
         slot.session = session;
         if let Some(early) = early.filter(|early| !early.is_empty()) {
             slot.early = early;
-            self.happened.push_back((token, Happened::Received { last: false }));
+            self.events.push_back((token, IoEvent::Received { last: false }));
         }
         Ok(())
     }
@@ -128,14 +136,16 @@ impl<'a, I: Io<'a>> Io<'a> for Tls<'a, I> {
         }
     }
 
-    fn tell_when_sent(&mut self, token: Token) {
+    fn notify_when_sent(&mut self, token: Token) {
         self.send_gathered();
-        self.inner.tell_when_sent(token);
+        self.inner.notify_when_sent(token);
     }
 
     fn unsent(&self, slot: u32) -> usize {
         let encrypted = self.inner.unsent(slot);
-        self.slots.get(slot as usize).map_or(0, |slot| slot.gathered.len().saturating_add(slot.holds(encrypted)))
+        self.slots
+            .get(slot as usize)
+            .map_or(0, |slot| slot.gathered.len().saturating_add(slot.plaintext_in_last(encrypted)))
     }
 
     fn close(&mut self, token: Token) {
@@ -143,7 +153,7 @@ impl<'a, I: Io<'a>> Io<'a> for Tls<'a, I> {
             self.held = None;
             self.scratch.outgoing.clear();
         }
-        self.say_farewell(token);
+        self.send_close_notify(token);
         if let Some(slot) = self.get_mut(token) {
             *slot = Slot { generation: token.generation.wrapping_add(1), ..Slot::default() };
         }
@@ -157,37 +167,37 @@ impl<'a, I: Io<'a>> Io<'a> for Tls<'a, I> {
 
     fn wait(&mut self, clock: Clock, until: Nanos) -> Result<Waited, EngineError> {
         self.send_gathered();
-        // What has happened already is not waited for.
-        let until = if self.happened.is_empty() { until } else { Nanos::ZERO };
+        // There is no need to wait if there are events already.
+        let until = if self.events.is_empty() { until } else { Nanos::ZERO };
         self.inner.wait(clock, until)
     }
 
-    fn pace(&mut self, exactly: bool) {
-        self.inner.pace(exactly);
+    fn set_exact(&mut self, exactly: bool) {
+        self.inner.set_exact(exactly);
     }
 
-    fn next(&mut self) -> Option<(Token, Happened)> {
+    fn next(&mut self) -> Option<(Token, IoEvent)> {
         loop {
-            while let Some((token, happened)) = self.happened.pop_front() {
+            while let Some((token, event)) = self.events.pop_front() {
                 let Some(slot) = self.get_mut(token) else { continue };
-                if matches!(happened, Happened::Received { .. }) && !slot.early.is_empty() {
+                if matches!(event, IoEvent::Received { .. }) && !slot.early.is_empty() {
                     self.scratch.plaintext = std::mem::take(&mut slot.early);
                 }
-                return Some((token, happened));
+                return Some((token, event));
             }
             self.send_held();
-            let (token, happened) = self.inner.next()?;
-            match happened {
-                Happened::Established => {
-                    self.happened.push_back((token, Happened::Established));
-                    self.begin(token);
+            let (token, event) = self.inner.next()?;
+            match event {
+                IoEvent::Established => {
+                    self.events.push_back((token, IoEvent::Established));
+                    self.begin_handshake(token);
                 }
-                Happened::Received { last } => self.take_in(token, last),
-                Happened::EndOfStream => {
+                IoEvent::Received { last } => self.receive(token, last),
+                IoEvent::EndOfStream => {
                     let end = self.end_of_stream(token);
-                    self.happened.push_back((token, end));
+                    self.events.push_back((token, end));
                 }
-                other => self.happened.push_back((token, other)),
+                other => self.events.push_back((token, other)),
             }
         }
     }
@@ -209,14 +219,14 @@ impl<'a, I: Io<'a>> Tls<'a, I> {
     fn around(inner: I, security: &Security, settings: &Settings) -> Tls<'a, I> {
         Tls {
             inner,
-            config: security.of_shard(),
+            config: security.shard_config(),
             name: security.name().clone(),
             http2: security.is_http2(),
             pipelined: settings.pipelined,
-            says_farewell: settings.says_farewell,
+            sends_close_notify: settings.sends_close_notify,
             resets: settings.options.reset_on_close,
             slots: Vec::new(),
-            happened: VecDeque::new(),
+            events: VecDeque::new(),
             scratch: Scratch::default(),
             held: None,
             gathering: Vec::new(),
@@ -225,20 +235,20 @@ impl<'a, I: Io<'a>> Tls<'a, I> {
     }
 
     fn occupy(&mut self, token: Token) -> &mut Slot {
-        let at = token.slot as usize;
-        if at >= self.slots.len() {
-            self.slots.resize_with(at + 1, Slot::default);
+        let index = token.slot as usize;
+        if index >= self.slots.len() {
+            self.slots.resize_with(index + 1, Slot::default);
         }
-        self.slots[at] = Slot { generation: token.generation, ..Slot::default() };
-        &mut self.slots[at]
+        self.slots[index] = Slot { generation: token.generation, ..Slot::default() };
+        &mut self.slots[index]
     }
 
     fn get_mut(&mut self, token: Token) -> Option<&mut Slot> {
         self.slots.get_mut(token.slot as usize).filter(|slot| slot.generation == token.generation)
     }
 
-    /// Begins the handshake of a connection that was established.
-    fn begin(&mut self, token: Token) {
+    /// Begins the handshake of an established connection.
+    fn begin_handshake(&mut self, token: Token) {
         match Session::begin(&self.config, &self.name, &mut self.scratch) {
             Ok(session) => {
                 self.send_outgoing(token);
@@ -246,40 +256,40 @@ impl<'a, I: Io<'a>> Tls<'a, I> {
                     slot.session = Some(Box::new(session));
                 }
             }
-            Err(error) => self.happened.push_back((token, Happened::Broken(fault::kind(&error)))),
+            Err(error) => self.events.push_back((token, IoEvent::Broken(fault::kind(&error)))),
         }
     }
 
-    /// Takes in what `inner` has received; after that its stream may have ended, if this was the `last`.
-    fn take_in(&mut self, token: Token, last: bool) {
-        let Tls { inner, slots, scratch, happened, .. } = self;
+    /// Processes the bytes that `inner` has received. If they are the `last`, the end of its stream follows.
+    fn receive(&mut self, token: Token, last: bool) {
+        let Tls { inner, slots, scratch, events, .. } = self;
         let Some(slot) = slots.get_mut(token.slot as usize).filter(|slot| slot.generation == token.generation) else {
             return;
         };
         slot.ended |= last;
         let Some(session) = slot.session.as_mut() else { return };
         scratch.plaintext.clear();
-        let news = session.take_in(inner.received(), scratch);
-        let (resumed, http2) = match news {
-            Ok(News { secured: true, .. }) => (session.is_resumed(), session.is_http2()),
+        let progress = session.receive(inner.received(), scratch);
+        let (resumed, http2) = match progress {
+            Ok(Progress { secured: true, .. }) => (session.is_resumed(), session.is_http2()),
             _ => (false, false),
         };
-        let holds_something = !scratch.plaintext.is_empty();
-        match news {
-            Ok(News { secured: true, .. }) if self.http2 && !http2 => self.break_off(token, TlsFault::Protocol),
-            Ok(News { secured, finished, excess }) => {
+        let has_plaintext = !scratch.plaintext.is_empty();
+        match progress {
+            Ok(Progress { secured: true, .. }) if self.http2 && !http2 => self.break_off(token, TlsFault::Protocol),
+            Ok(Progress { secured, finished, excess }) => {
                 slot.finished |= finished;
                 if secured {
-                    happened.push_back((token, Happened::Secured { resumed, http2 }));
+                    events.push_back((token, IoEvent::Secured { resumed, http2 }));
                 }
-                if holds_something {
-                    happened.push_back((token, Happened::Received { last: last || finished }));
+                if has_plaintext {
+                    events.push_back((token, IoEvent::Received { last: last || finished }));
                 }
                 if finished {
-                    happened.push_back((token, Happened::Finished));
+                    events.push_back((token, IoEvent::Finished));
                 }
                 if excess {
-                    happened.push_back((token, Happened::Broken(TlsFault::Misbehaved)));
+                    events.push_back((token, IoEvent::Broken(TlsFault::Misbehaved)));
                 }
                 if secured {
                     self.held = Some(token);
@@ -288,37 +298,38 @@ impl<'a, I: Io<'a>> Tls<'a, I> {
                 }
             }
             Err(error) => {
-                // What came before has come.
-                if holds_something && session.is_secured() {
-                    happened.push_back((token, Happened::Received { last: true }));
+                // What came before the error is valid.
+                if has_plaintext && session.is_secured() {
+                    events.push_back((token, IoEvent::Received { last: true }));
                 }
                 self.break_off(token, fault::kind(&error));
             }
         }
     }
 
-    /// Nothing that comes on this connection from now on can be trusted. The server is told why, if it is.
+    /// Ends a session after an error: nothing more that comes on the connection can be trusted. Sends the alert, if there is
+    /// one.
     fn break_off(&mut self, token: Token, why: TlsFault) {
         if !self.scratch.outgoing.is_empty() {
             self.send_outgoing(token);
-            // The shard closes it next, with what has not left by then. A failure will show at the next flush.
+            // Flushed at once, as the shard closes the connection next. A failure shows at the next flush.
             let _ = self.inner.flush();
         }
         if let Some(slot) = self.get_mut(token) {
             slot.session = None;
         }
-        self.happened.push_back((token, Happened::Broken(why)));
+        self.events.push_back((token, IoEvent::Broken(why)));
     }
 
-    /// What it means that the connection itself has ended.
-    fn end_of_stream(&mut self, token: Token) -> Happened {
-        let Some(slot) = self.get_mut(token) else { return Happened::EndOfStream };
+    /// The event for the end of the connection itself.
+    fn end_of_stream(&mut self, token: Token) -> IoEvent {
+        let Some(slot) = self.get_mut(token) else { return IoEvent::EndOfStream };
         slot.ended = true;
         let is_secured = slot.session.as_ref().is_some_and(|session| session.is_secured());
-        if is_secured && !slot.finished { Happened::Truncated } else { Happened::EndOfStream }
+        if is_secured && !slot.finished { IoEvent::Truncated } else { IoEvent::EndOfStream }
     }
 
-    /// Encrypts and sends.
+    /// Encrypts and sends plaintext.
     fn transmit(&mut self, token: Token, plaintext: &[u8]) {
         if self.held.is_some_and(|held| held != token) {
             self.send_held();
@@ -333,15 +344,15 @@ impl<'a, I: Io<'a>> Tls<'a, I> {
             return self.break_off(token, fault::kind(&error));
         }
         if inner.unsent(token.slot) == 0 {
-            slot.on_its_way.clear();
+            slot.sends.clear();
         }
         inner.send_copied(token, &scratch.outgoing);
-        // That the kernel has not taken it may be known later only.
-        slot.note(plaintext.len(), scratch.outgoing.len());
+        // Noted even if it seems taken: that the kernel has not taken it may become known later.
+        slot.note_send(SentBytes { plaintext: plaintext.len(), encrypted: scratch.outgoing.len() });
         scratch.outgoing.clear();
     }
 
-    /// Sends what the handshake, or TLS itself, has to say.
+    /// Sends the output of the handshake or of TLS itself.
     fn send_outgoing(&mut self, token: Token) {
         if !self.scratch.outgoing.is_empty() {
             self.inner.send_copied(token, &self.scratch.outgoing);
@@ -349,7 +360,7 @@ impl<'a, I: Io<'a>> Tls<'a, I> {
         }
     }
 
-    /// No request came along.
+    /// Sends the held end of a handshake without a request.
     fn send_held(&mut self) {
         if let Some(token) = self.held.take() {
             self.send_outgoing(token);
@@ -369,20 +380,20 @@ impl<'a, I: Io<'a>> Tls<'a, I> {
         self.send_held();
     }
 
-    /// Sends close_notify where this side closes in order, and where the server has sent its own and may wait for the
-    /// answer. A server whose connection has ended waits for nothing, and would answer with RST.
-    fn say_farewell(&mut self, token: Token) {
-        let Tls { inner, slots, scratch, says_farewell, resets, .. } = self;
+    /// Sends close_notify if this side closes in order, or if the server has sent its own and may wait for the reply. A server
+    /// whose connection has ended does not wait, and would reply with RST.
+    fn send_close_notify(&mut self, token: Token) {
+        let Tls { inner, slots, scratch, sends_close_notify, resets, .. } = self;
         let slot = slots.get_mut(token.slot as usize).filter(|slot| slot.generation == token.generation);
-        let Some(slot) = slot.filter(|slot| if slot.finished { !*resets && !slot.ended } else { *says_farewell })
+        let Some(slot) = slot.filter(|slot| if slot.finished { !*resets && !slot.ended } else { *sends_close_notify })
         else {
             return;
         };
         let Some(session) = slot.session.as_mut().filter(|session| session.is_secured()) else { return };
         let other = std::mem::take(&mut scratch.outgoing);
-        if inner.unsent(token.slot) == 0 && session.say_farewell(&mut scratch.outgoing).is_ok() {
+        if inner.unsent(token.slot) == 0 && session.send_close_notify(&mut scratch.outgoing).is_ok() {
             inner.send_copied(token, &scratch.outgoing);
-            // A failure will show at the next flush.
+            // A failure shows at the next flush.
             let _ = inner.flush();
         }
         scratch.outgoing = other;
@@ -390,34 +401,39 @@ impl<'a, I: Io<'a>> Tls<'a, I> {
 }
 
 impl Slot {
-    fn note(&mut self, plaintext: usize, encrypted: usize) {
-        let many = self.on_its_way.len() >= TOLD_APART;
-        match self.on_its_way.back_mut().filter(|_| many) {
-            Some(last) => *last = (last.0 + plaintext, last.1 + encrypted),
-            None => self.on_its_way.push_back((plaintext, encrypted)),
+    fn note_send(&mut self, sent: SentBytes) {
+        let is_full = self.sends.len() >= MAX_COUNTED_SENDS;
+        match self.sends.back_mut().filter(|_| is_full) {
+            Some(last) => {
+                last.plaintext += sent.plaintext;
+                last.encrypted += sent.encrypted;
+            }
+            None => self.sends.push_back(sent),
         }
     }
 
-    /// How much plaintext is in the last `encrypted` bytes of what was sent.
-    fn holds(&self, mut encrypted: usize) -> usize {
+    /// Bytes of plaintext in the last `encrypted` bytes of the sends.
+    fn plaintext_in_last(&self, mut encrypted: usize) -> usize {
         let mut plaintext: usize = 0;
-        for (whole, wire) in self.on_its_way.iter().rev() {
+        for sent in self.sends.iter().rev() {
             if encrypted == 0 {
                 break;
             }
-            // Of one that the kernel has taken a part of, something was sent, and something was not.
-            let part = (*whole as u128 * encrypted as u128 / (*wire).max(1) as u128).max(1) as usize;
-            plaintext = plaintext.saturating_add(if encrypted < *wire { part } else { *whole });
-            encrypted = encrypted.saturating_sub(*wire);
+            // Of a partly taken send, at least one byte counts as unsent.
+            let share = sent.plaintext as u128 * encrypted as u128 / sent.encrypted.max(1) as u128;
+            let unsent = if encrypted < sent.encrypted { share.max(1) as usize } else { sent.plaintext };
+            plaintext = plaintext.saturating_add(unsent);
+            encrypted = encrypted.saturating_sub(sent.encrypted);
         }
         plaintext
     }
 }
 
-/// Opens up to `count` secured connections, one after another, and stops at the first that is not in time: whatever hinders
-/// it will show in the run.
+/// Opens up to `count` secured connections, one after another, and stops at the first that is not secured in time. The run
+/// will show why.
 pub fn open_secured(settings: &Settings, security: &Security, timeout: Nanos, count: u64) -> Vec<Warm> {
-    let (config, mut scratch) = (security.of_shard(), Scratch::default());
+    let config = security.shard_config();
+    let mut scratch = Scratch::default();
     let open_one = |nth| {
         let route = settings.warm_route(nth);
         let socket = socket::open_one(settings, route, timeout)?;
@@ -426,8 +442,8 @@ pub fn open_secured(settings: &Settings, security: &Security, timeout: Nanos, co
         scratch.outgoing.clear();
         let mut session = Session::begin(&config, security.name(), &mut scratch).ok()?;
         handshake::complete(&socket, &mut session, &mut scratch, until).ok()?;
-        let right = !security.is_http2() || session.is_http2();
-        right.then(|| Warm {
+        let has_protocol = !security.is_http2() || session.is_http2();
+        has_protocol.then(|| Warm {
             socket,
             address: route.address,
             session: Some((Box::new(session), scratch.plaintext.clone())),

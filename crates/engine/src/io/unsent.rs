@@ -1,17 +1,17 @@
-//! Requests that were handed over for one connection and that the kernel has not taken yet.
+//! Requests sent on one connection that the kernel has not taken yet.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io::IoSlice;
 
-/// Most requests sent by one call to the kernel.
-pub const GATHER: usize = 64;
+/// Most requests in one gathering write.
+pub const MAX_GATHERED: usize = 64;
 
-/// A queue of requests' bytes, shared by many calls or one call's own.
+/// A queue of requests, as bytes that many calls share or that belong to one call.
 #[derive(Debug, Default)]
 pub struct Unsent<'a> {
     requests: VecDeque<Cow<'a, [u8]>>,
-    /// Bytes of the first that the kernel has taken.
+    /// Bytes of the first request that the kernel has taken.
     taken: usize,
     bytes: usize,
 }
@@ -22,7 +22,7 @@ impl<'a> Unsent<'a> {
         self.requests.push_back(request);
     }
 
-    /// How many bytes there are.
+    /// Total number of bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -31,17 +31,17 @@ impl<'a> Unsent<'a> {
         self.bytes == 0
     }
 
-    /// The first pieces, for a gathering write, and how many there are.
-    pub fn pieces(&self) -> ([IoSlice<'_>; GATHER], usize) {
-        let mut pieces = [IoSlice::new(&[]); GATHER];
+    /// The first requests for a gathering write, and their number.
+    pub fn pieces(&self) -> ([IoSlice<'_>; MAX_GATHERED], usize) {
+        let mut pieces = [IoSlice::new(&[]); MAX_GATHERED];
         let mut taken = self.taken;
         for (piece, request) in pieces.iter_mut().zip(&self.requests) {
             *piece = IoSlice::new(&request[std::mem::take(&mut taken)..]);
         }
-        (pieces, self.requests.len().min(GATHER))
+        (pieces, self.requests.len().min(MAX_GATHERED))
     }
 
-    /// Moves the first pieces into `buffer`, until it holds `enough` bytes.
+    /// Moves the first requests into `buffer`, until it holds `enough` bytes.
     pub fn take_into(&mut self, buffer: &mut Vec<u8>, enough: usize) {
         while buffer.len() < enough
             && let Some(request) = self.requests.pop_front()
@@ -52,8 +52,8 @@ impl<'a> Unsent<'a> {
         }
     }
 
-    /// The kernel took `n` bytes.
-    pub fn took(&mut self, n: usize) {
+    /// Removes `n` bytes that the kernel took.
+    pub fn remove(&mut self, n: usize) {
         self.bytes -= n.min(self.bytes);
         self.taken += n;
         while let Some(first) = self.requests.front()
@@ -70,14 +70,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_taken_is_gone_and_the_rest_stays_in_order() {
+    fn removed_bytes_are_gone_and_the_rest_stays_in_order() {
         let mut unsent = Unsent::default();
         for request in ["abc", "de", "fgh"] {
             unsent.push(request.as_bytes().into());
             unsent.push(Vec::new().into());
         }
-        unsent.took(1);
-        unsent.took(3);
+        unsent.remove(1);
+        unsent.remove(3);
         assert_eq!(unsent.bytes(), 4);
         let (pieces, n) = unsent.pieces();
         assert_eq!(pieces[..n].iter().flat_map(|piece| piece.to_vec()).collect::<Vec<u8>>(), b"efgh");
@@ -89,7 +89,7 @@ mod tests {
         assert_eq!(rest, b"efghij");
         assert!(unsent.is_empty());
         unsent.push(b"k".to_vec().into());
-        unsent.took(1);
+        unsent.remove(1);
         assert_eq!((unsent.is_empty(), unsent.pieces().1), (true, 0));
     }
 }

@@ -1,12 +1,11 @@
-//! I/O by io_uring: what a turn of the loop wants done goes to the kernel in one call, which also waits.
+//! I/O by io_uring: all operations of a turn are submitted by one system call, which also waits.
 //!
-//! - One ring per shard, used by its thread alone, which runs completions only when it asks for them (`SINGLE_ISSUER`,
-//!   `DEFER_TASKRUN`; Linux 6.1). Nothing completes unless the ring is entered for events.
-//! - Sockets are direct descriptors: their index is the connection's slot, and they count against the descriptor limit per ring.
-//! - A new connection by TCP is one chain of linked operations: socket, its options, bind, connect. A Unix socket is
-//!   connected before the ring has it.
-//! - How bytes come in is told in `uring/receiving.rs`, how requests go out in `uring/sending.rs`: a send says nothing when
-//!   it succeeds.
+//! - Each shard has one ring, which only its thread uses (`SINGLE_ISSUER`, `DEFER_TASKRUN`; Linux 6.1). Operations complete
+//!   only while the ring is entered for events.
+//! - Sockets are direct descriptors: their index is the connection's slot. The descriptor limit applies to each ring.
+//! - A TCP connection is opened by one chain of linked operations: socket, options, bind, connect. A Unix socket is
+//!   connected outside the ring first.
+//! - `uring/receiving.rs` receives, and `uring/sending.rs` sends. A send that succeeds has no completion.
 
 mod availability;
 mod receiving;
@@ -14,9 +13,9 @@ mod sending;
 
 use super::buffers::{self, Buffers};
 use super::chain::Chain;
-use super::operation::{Kind, of_user_data, user_data};
+use super::operation::{Kind, parse_user_data, user_data};
 use super::unsent::Unsent;
-use super::{Happened, Io, Route, Settings, Token, Warm, socket};
+use super::{Io, IoEvent, Route, Settings, Token, Warm, socket};
 use crate::clock::Clock;
 use crate::pacing::{Pacer, Waited};
 use crate::{Address, EngineError};
@@ -34,35 +33,38 @@ use std::borrow::Cow;
 
 const SUBMISSIONS: u32 = 512;
 const COMPLETIONS: u32 = 8192;
+
 /// A ring and its connections.
 pub struct Uring<'a> {
-    /// Before `buffers` and all that operations point to, so that it is dropped first.
+    /// Declared before `buffers` and everything else that operations point to, so that it is dropped first.
     ring: IoUring,
     buffers: Buffers,
     chain: Box<Chain>,
     settings: Settings,
     limit: u32,
     slots: Vec<Slot<'a>>,
-    /// Completions that the latest wait found, and how many of them were heard of.
+    /// Completions that the latest wait returned, and how many of them were handled.
     completions: Vec<cqueue::Entry>,
-    heard: usize,
+    handled: usize,
+    /// The buffer of the latest received bytes, and their number.
     received: Option<(u16, usize)>,
-    /// A connection whose receive has to be armed, and whether there may be something to receive already.
+    /// A connection whose receive must be armed, and whether there may be data already.
     rearm: Option<(Token, bool)>,
+    /// Connections with requests that are gathered into one send.
     gathering: Vec<Token>,
-    /// Connections of which it is to be told that all was sent.
+    /// Connections whose [`IoEvent::Sent`] is due.
     sent: Vec<Token>,
-    /// A receive of this turn has filled its buffer or found none: more may lie in its socket.
+    /// Whether a receive of this turn has filled its buffer or found none, so that there may be more in its socket.
     left_unread: bool,
-    /// The latest wait ended with work left for the kernel to do, such as the rest of a chain.
+    /// Whether the latest wait ended with work left for the kernel, such as the rest of a chain.
     working: bool,
-    /// What sends of closed connections still send, until they say that they have ended.
+    /// User data and buffers of sends of closed connections, until the sends complete.
     farewells: Vec<(u64, Vec<u8>)>,
     pacer: Pacer,
     failed: Option<std::io::Error>,
-    /// Number of the turn, from 1. It ends with a wait: the kernel has then done or refused all that was tried in it.
+    /// Number of the turn, from 1. A turn ends with a wait: the tried sends of the turn have then completed or failed.
     turn: u64,
-    /// What was tried in this turn on connections that are closed, and that the kernel may not have read yet.
+    /// Buffers of sends that were tried in this turn on connections that are closed now. The kernel may not have read them.
     parting: Vec<Vec<u8>>,
 }
 
@@ -71,18 +73,18 @@ struct Slot<'a> {
     generation: u32,
     connecting: bool,
     receiving: bool,
-    /// A send is under way that will say how it ended.
+    /// Whether a send is under way that will have a completion.
     sending: bool,
-    /// The turn in which sending `outgoing` was tried last; 0 before the first try.
+    /// The turn in which sending `outgoing` was last tried; 0 before the first try.
     tried_in: u64,
-    /// A send has taken the error that a receive would have ended by: what looks like the stream's end is none.
+    /// Whether a send has consumed the socket's error, so that an apparent end of the stream is really a reset.
     broken: bool,
-    /// It is to be told when nothing is left unsent.
-    tell: bool,
-    /// Bytes that failed to go, or have not been accounted for yet.
+    /// Whether [`IoEvent::Sent`] was requested.
+    notify_sent: bool,
+    /// Bytes that were not sent, or whose send has not completed.
     short: usize,
     unsent: Unsent<'a>,
-    /// What the send under way sends.
+    /// The buffer of the send under way.
     outgoing: Vec<u8>,
 }
 
@@ -101,14 +103,14 @@ impl<'a> Io<'a> for Uring<'a> {
             .map_err(unavailable)?;
         let mut probe = Probe::new();
         ring.submitter().register_probe(&mut probe).map_err(unavailable)?;
-        // The youngest operation of ours; socket options by ring are older than it.
+        // The newest operation that is used; setting socket options by a ring is older.
         if !probe.is_supported(opcode::Bind::CODE) {
             return Err(unavailable(std::io::ErrorKind::Unsupported.into()));
         }
         let limit = table_size(getrlimit(Resource::Nofile).current);
         ring.submitter().register_files_sparse(limit).map_err(unavailable)?;
         let buffers = Buffers::new();
-        // SAFETY: the memory holds that many entries, and lives until the ring has been dropped.
+        // SAFETY: the memory holds that many entries, and outlives the ring.
         unsafe { ring.submitter().register_buf_ring_with_flags(buffers.address(), buffers::COUNT, 0, 0) }
             .map_err(unavailable)?;
         Ok(Uring {
@@ -119,7 +121,7 @@ impl<'a> Io<'a> for Uring<'a> {
             limit,
             slots: Vec::new(),
             completions: Vec::new(),
-            heard: 0,
+            handled: 0,
             received: None,
             rearm: None,
             gathering: Vec::new(),
@@ -135,7 +137,7 @@ impl<'a> Io<'a> for Uring<'a> {
     }
 
     fn adopt(&mut self, token: Token, warm: Warm) -> Result<(), Errno> {
-        self.take_in(token, &warm.socket, false)?;
+        self.register(token, &warm.socket, false)?;
         self.receive(token, true);
         Ok(())
     }
@@ -143,11 +145,11 @@ impl<'a> Io<'a> for Uring<'a> {
     fn connect(&mut self, token: Token, route: Route) -> Result<(), Errno> {
         if let Some(address @ Address::Unix(_)) = self.settings.addresses.get(route.address) {
             let socket = socket::open(address, &self.settings.options, None)?;
-            return self.connect_at_once(token, &socket);
+            return self.adopt_unix_socket(token, &socket);
         }
         self.occupy(token, true)?;
         let (chain, length) = self.chain.operations(token, route);
-        // A chain that is cut in two by a submission is no chain.
+        // A chain must be submitted whole.
         if self.room() < length {
             self.submit();
         }
@@ -203,10 +205,10 @@ impl<'a> Io<'a> for Uring<'a> {
         }
     }
 
-    fn tell_when_sent(&mut self, token: Token) {
+    fn notify_when_sent(&mut self, token: Token) {
         let Some(slot) = self.get_mut(token) else { return };
         if slot.sending || !slot.unsent.is_empty() {
-            slot.tell = true;
+            slot.notify_sent = true;
         } else {
             self.sent.push(token);
         }
@@ -226,7 +228,7 @@ impl<'a> Io<'a> for Uring<'a> {
         } else if tried_in == self.turn {
             self.parting.push(outgoing);
         }
-        // Operations under way hold on to their socket, whatever happens to its descriptor.
+        // Operations under way keep their socket open even when its descriptor is closed.
         for (under_way, kind) in [(connecting, Kind::Connect), (receiving, Kind::Receive), (sending, Kind::Send)] {
             if under_way {
                 let entry = opcode::AsyncCancel::new(user_data(token, kind)).build();
@@ -249,12 +251,13 @@ impl<'a> Io<'a> for Uring<'a> {
         self.rearm_receive();
         self.left_unread = false;
         let mut pacer = self.pacer;
-        let unheard = self.heard < self.completions.len();
-        // What could not be tried yet can be as soon as it is known what became of the try before it.
-        let until = if unheard || !self.sent.is_empty() || !self.gathering.is_empty() { Nanos::ZERO } else { until };
+        let has_unhandled = self.handled < self.completions.len();
+        // Sends that wait for the result of a tried send can be tried as soon as that is known.
+        let until =
+            if has_unhandled || !self.sent.is_empty() || !self.gathering.is_empty() { Nanos::ZERO } else { until };
         let mut first = true;
         let waited = pacer.wait(clock, until, |sleep| {
-            if std::mem::take(&mut first) || sleep.is_some() || self.has_business() {
+            if std::mem::take(&mut first) || sleep.is_some() || self.must_enter() {
                 self.enter(sleep)?;
             } else {
                 std::hint::spin_loop();
@@ -267,20 +270,20 @@ impl<'a> Io<'a> for Uring<'a> {
         waited
     }
 
-    fn pace(&mut self, exactly: bool) {
-        self.pacer.pace(exactly);
+    fn set_exact(&mut self, exactly: bool) {
+        self.pacer.set_exact(exactly);
     }
 
-    fn next(&mut self) -> Option<(Token, Happened)> {
+    fn next(&mut self) -> Option<(Token, IoEvent)> {
         self.rearm_receive();
         if let Some((id, _)) = self.received.take() {
             self.buffers.give_back(id);
         }
         if let Some(token) = self.sent.pop() {
-            return Some((token, Happened::Sent));
+            return Some((token, IoEvent::Sent));
         }
-        while let Some(entry) = self.completions.get(self.heard).cloned() {
-            self.heard += 1;
+        while let Some(entry) = self.completions.get(self.handled).cloned() {
+            self.handled += 1;
             if let Some(happened) = self.completed(&entry) {
                 return Some(happened);
             }
@@ -317,9 +320,9 @@ impl<'a> Uring<'a> {
         Ok(())
     }
 
-    /// Makes a socket that was opened outside the ring the connection's.
-    fn take_in(&mut self, token: Token, socket: &OwnedFd, connecting: bool) -> Result<(), Errno> {
-        // The slot may still hold the socket of the connection before, whose close is on its way.
+    /// Registers a socket that was opened outside the ring.
+    fn register(&mut self, token: Token, socket: &OwnedFd, connecting: bool) -> Result<(), Errno> {
+        // The slot may still hold the socket of the connection before, whose close has not been submitted.
         if !self.ring.submission().is_empty() {
             self.submit();
         }
@@ -329,23 +332,23 @@ impl<'a> Uring<'a> {
         Ok(())
     }
 
-    /// Takes in a Unix socket that connects. The kernel has decided when this returns; a ring would have a thread of its own wait for each
-    /// attempt at a server whose accept queue is full.
-    fn connect_at_once(&mut self, token: Token, socket: &OwnedFd) -> Result<(), Errno> {
-        self.take_in(token, socket, true)?;
+    /// Registers a Unix socket, whose connect has succeeded. A ring would use a kernel thread for each attempt that waits for
+    /// room in the server's accept queue.
+    fn adopt_unix_socket(&mut self, token: Token, socket: &OwnedFd) -> Result<(), Errno> {
+        self.register(token, socket, true)?;
         self.push(&opcode::Nop::new().build().user_data(user_data(token, Kind::Connect)));
         Ok(())
     }
 
-    /// Takes what the ring holds, and ends the turn.
+    /// Takes the completions from the ring, and ends the turn.
     fn take_completions(&mut self) {
-        // The kernel may have been too short of memory to take all that was asked of it.
+        // A kernel that is short of memory may not have taken all operations.
         let submitted = self.ring.submission().is_empty();
         let mut completions = std::mem::take(&mut self.completions);
-        completions.drain(..self.heard);
-        self.heard = 0;
+        completions.drain(..self.handled);
+        self.handled = 0;
         completions.extend(self.ring.completion());
-        completions.retain(|entry| !self.tried_in_vain(entry));
+        completions.retain(|entry| !self.is_failed_try(entry));
         self.completions = completions;
         if submitted {
             self.turn += 1;
@@ -353,8 +356,8 @@ impl<'a> Uring<'a> {
         }
     }
 
-    fn completed(&mut self, entry: &cqueue::Entry) -> Option<(Token, Happened)> {
-        let (token, kind) = of_user_data(entry.user_data());
+    fn completed(&mut self, entry: &cqueue::Entry) -> Option<(Token, IoEvent)> {
+        let (token, kind) = parse_user_data(entry.user_data());
         let result = entry.result();
         let Some(slot) = self.get_mut(token) else {
             if let Some(id) = cqueue::buffer_select(entry.flags()) {
@@ -370,25 +373,25 @@ impl<'a> Uring<'a> {
             Kind::Setup | Kind::Connect => {
                 slot.connecting = false;
                 match result {
-                    // An earlier part of the chain has failed and said why.
+                    // An earlier operation of the chain has failed, and its completion has the reason.
                     _ if result == -libc::ECANCELED => None,
-                    _ if result < 0 => Some((token, Happened::NotEstablished(Errno::from_raw_os_error(-result)))),
+                    _ if result < 0 => Some((token, IoEvent::NotEstablished(Errno::from_raw_os_error(-result)))),
                     _ => {
-                        // Armed after whoever hears of this has sent its request.
+                        // Armed after the shard has sent its request.
                         self.rearm = Some((token, false));
-                        Some((token, Happened::Established))
+                        Some((token, IoEvent::Established))
                     }
                 }
             }
-            Kind::Send => self.sent_all(token, result),
+            Kind::Send => self.send_completed(token, result),
             Kind::Receive => {
                 slot.receiving = cqueue::more(entry.flags());
-                self.has_received(token, entry)
+                self.receive_completed(token, entry)
             }
         }
     }
 
-    fn has_business(&mut self) -> bool {
+    fn must_enter(&mut self) -> bool {
         let queue = self.ring.submission();
         !queue.is_empty() || queue.taskrun() || queue.cq_overflow()
     }
@@ -399,9 +402,9 @@ impl<'a> Uring<'a> {
     }
 
     fn push(&mut self, entry: &Entry) {
-        // SAFETY: what the entry points to stays where it is until the kernel has read it: the chain's and the buffers live
-        // as long as the ring, requests longer (`'a`), and a slot's `outgoing` is kept as it is while its send is under way,
-        // or until the turn is over that submits the try to send it.
+        // SAFETY: what the entry points to stays where it is until the kernel has read it: the chain and the buffers live as
+        // long as the ring, shared requests longer (`'a`). A slot's `outgoing` is unchanged while its send is under way, or
+        // until the end of the turn that submits the tried send.
         while unsafe { self.ring.submission().push(entry) }.is_err() {
             self.submit();
             if self.failed.is_some() {
@@ -412,13 +415,13 @@ impl<'a> Uring<'a> {
 
     fn submit(&mut self) {
         if let Err(error) = self.ring.submit()
-            && !passes(&error)
+            && !is_transient(&error)
         {
             self.failed = Some(error);
         }
     }
 
-    /// Submits, and has the kernel complete what it can; sleeps for something to complete, or not at all.
+    /// Submits all operations, lets the kernel complete what it can, and sleeps up to `sleep` for a completion.
     fn enter(&mut self, sleep: Option<Nanos>) -> Result<(), EngineError> {
         let entered = match sleep {
             Some(sleep) => {
@@ -427,12 +430,12 @@ impl<'a> Uring<'a> {
             }
             None => {
                 let waiting = self.ring.submission().len() as u32;
-                // SAFETY: without an argument there is nothing that could be invalid.
+                // SAFETY: there is no argument that could be invalid.
                 unsafe { self.ring.submitter().enter::<libc::sigset_t>(waiting, 0, EnterFlags::GETEVENTS.bits(), None) }
             }
         };
         match (entered, self.failed.take()) {
-            (Err(error), _) if !passes(&error) => Err(EngineError::Wait(error)),
+            (Err(error), _) if !is_transient(&error) => Err(EngineError::Wait(error)),
             (_, Some(error)) => Err(EngineError::Wait(error)),
             _ => Ok(()),
         }
@@ -453,7 +456,7 @@ fn farewell(entry: Entry, token: Token) -> Entry {
     entry.flags(Flags::SKIP_SUCCESS).user_data(user_data(token, Kind::Farewell))
 }
 
-/// The wait is over, or the kernel is short of something that completions will give back.
-fn passes(error: &std::io::Error) -> bool {
+/// Whether the error only ends the wait, or reports a shortage that completions will relieve.
+fn is_transient(error: &std::io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN))
 }

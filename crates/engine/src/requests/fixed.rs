@@ -1,15 +1,15 @@
-//! The requests of a workload: those that are the same for many calls, rendered before the run and borrowed, and those
-//! that are put together for one call, each in one buffer.
+//! The requests of a workload. Those that many calls share are rendered before the run and borrowed; the others are
+//! rendered for one call, each in one buffer.
 //!
-//! Up to [`MOST_RENDERED`] requests of a class, or [`MOST_BLOCKS`] of HTTP/2, are rendered before the run, for connections
-//! that go on; of the first [`MOST_EAGER`] also the form that ends its connection, of the others when it is first sent.
-//! Beyond that, and where something is to be filled in, there is one template for all, and the paths stand where they were
-//! read: to fetch a request that is in no cache takes longer than to put it together.
+//! Up to [`MAX_RENDERED`] requests of a class, or [`MAX_RENDERED_HTTP2`] with HTTP/2, are rendered before the run. Each has
+//! a second form that ends its connection, which is rendered before the run for the first [`MAX_EAGER`] requests, and for
+//! the others when it is first sent. Larger classes, and those with placeholders, have templates: fetching a request that
+//! is in no cache takes longer than rendering it.
 
 use super::template::{Draws, Template};
-use super::{Requests, Wire};
+use super::{RequestSettings, Requests};
 use crate::EngineError;
-use crate::bodies::BodyFile;
+use crate::body_file::BodyFile;
 use brimful_core::alias::Alias;
 use brimful_core::template::TemplateError;
 use brimful_core::workload::{Expect, Order, RequestClass, Workload};
@@ -19,60 +19,63 @@ use std::borrow::Cow;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-const MOST_RENDERED: usize = 1 << 10;
-/// Header blocks take longer to put together.
-const MOST_BLOCKS: usize = 1 << 17;
-const MOST_EAGER: usize = 1 << 10;
+/// Most requests of a class that are rendered before the run.
+const MAX_RENDERED: usize = 1 << 10;
+/// The same for HTTP/2, whose header blocks take longer to render.
+const MAX_RENDERED_HTTP2: usize = 1 << 17;
+/// Most requests of a class whose last form is rendered before the run.
+const MAX_EAGER: usize = 1 << 10;
 
-/// All requests of a workload, for all shards of a run. Which one a call has, its [`RequestId`] says: of a class that is
-/// numbered, its number; else its place among all requests that are drawn by themselves, as `Mix` of `brimful-workload`
-/// counts them.
+/// All requests of a workload, for all shards of a run. The [`RequestId`] of a call identifies its request: in a numbered
+/// class, it is the number of the call; otherwise it is the index among the targets of all classes that are not numbered,
+/// as `Mix` of `brimful-workload` counts them.
 #[derive(Clone, Debug)]
 pub struct FixedRequests {
-    classes: Vec<OfClass>,
-    wire: Arc<Wire>,
+    classes: Vec<ClassRequests>,
+    settings: Arc<RequestSettings>,
     seed: u64,
-    /// Whether answers have to be like anything at all.
-    expects: bool,
+    /// Whether the workload expects anything of responses.
+    has_expectations: bool,
 }
 
+/// The requests of one class.
 #[derive(Clone, Debug)]
-struct OfClass {
-    class: RequestClass,
-    /// The file with the body of its requests.
+struct ClassRequests {
+    class: Class,
+    /// The file with the body of the requests.
     body: Option<Arc<BodyFile>>,
-    pick: Pick,
-    made: Made,
+    choice: TargetChoice,
+    source: Source,
 }
 
-/// Which target a call has.
+/// How the target of a call is chosen.
 #[derive(Clone, Debug)]
-enum Pick {
-    /// The one drawn for it; the first one's number.
-    Drawn { first: u32 },
-    /// They come in turn.
+enum TargetChoice {
+    /// The call's [`RequestId`] is the target's index, after those of the classes before it.
+    ByIndex { first: u32 },
+    /// In turn.
     InOrder,
-    /// A set of files is walked.
+    /// By a walk through a set of files.
     Walk { ratio: f64 },
-    /// Any, drawn by the call's number.
-    ByNumber(Alias),
+    /// At random, by the call's number.
+    Random(Alias),
 }
 
-/// How it is made.
+/// Where the requests come from. Pairs are the form for a connection that stays open, and the form that ends it.
 #[derive(Clone, Debug)]
-enum Made {
-    /// Rendered before the run, target by target.
+enum Source {
+    /// Rendered before the run, for each target.
     Rendered(Vec<Forms>),
-    /// For any path, as sent on a connection that goes on and on one that ends with it.
-    Paths(Box<[Template; 2]>),
-    /// Target by target, likewise.
-    Each(Vec<[Template; 2]>),
+    /// Templates for any path.
+    AnyPath(Box<[Template; 2]>),
+    /// Templates for each target.
+    PerTarget(Vec<[Template; 2]>),
 }
 
-/// One request, as it is sent on a connection that goes on and on one that ends with it.
+/// The two forms of a request: for a connection that stays open, and as the last on its connection.
 #[derive(Clone, Debug)]
 struct Forms {
-    on_going: Request,
+    kept_open: Request,
     last: OnceLock<Box<Request>>,
 }
 
@@ -80,50 +83,54 @@ impl FixedRequests {
     /// Renders all requests of a workload whose files have been read.
     ///
     /// # Errors
-    /// [`EngineError::Request`] when method, path or headers cannot be sent as HTTP, [`EngineError::Template`] when a
-    /// place to be filled in is not written as it should be, [`EngineError::BodyFile`] when a file with a body cannot be
-    /// read.
-    pub fn render(workload: &Workload, wire: &Wire) -> Result<FixedRequests, EngineError> {
-        let most = if wire.version == Version::Http2 { MOST_BLOCKS } else { MOST_RENDERED };
-        FixedRequests::rendering(workload, wire, most)
+    /// [`EngineError::Request`] if method, path or headers cannot be sent as HTTP, [`EngineError::Template`] if a placeholder
+    /// is invalid, [`EngineError::BodyFile`] if a file with a body cannot be read.
+    pub fn render(workload: &Workload, settings: &RequestSettings) -> Result<FixedRequests, EngineError> {
+        let is_http2 = settings.version == Version::Http2;
+        let max_rendered = if is_http2 { MAX_RENDERED_HTTP2 } else { MAX_RENDERED };
+        FixedRequests::render_up_to(workload, settings, max_rendered)
     }
 
-    /// The same with other numbers where these are drawn anew for every call.
+    /// The same requests with another seed of the random placeholders.
     #[must_use]
     pub fn seeded(mut self, seed: u64) -> FixedRequests {
         self.seed = seed;
         self
     }
 
-    fn rendering(workload: &Workload, wire: &Wire, most: usize) -> Result<FixedRequests, EngineError> {
-        let wire = Arc::new(wire.clone());
+    fn render_up_to(
+        workload: &Workload,
+        settings: &RequestSettings,
+        max_rendered: usize,
+    ) -> Result<FixedRequests, EngineError> {
+        let settings = Arc::new(settings.clone());
         let mut first = 0;
-        let mut of_class = |class: &RequestClass| {
-            let made = OfClass::render(class, first, &wire, most);
+        let mut render_class = |class: &Class| {
+            let requests = ClassRequests::render(class, first, &settings, max_rendered);
             first += if class.is_numbered() { 1 } else { class.len() as u32 };
-            made
+            requests
         };
-        let classes = workload.classes.iter().map(&mut of_class).collect::<Result<_, _>>()?;
-        let expects = workload.classes.iter().any(|class| class.expect.is_some());
-        Ok(FixedRequests { classes, wire, seed: 0, expects })
+        let classes = workload.classes.iter().map(&mut render_class).collect::<Result<_, _>>()?;
+        let has_expectations = workload.classes.iter().any(|class| class.expect.is_some());
+        Ok(FixedRequests { classes, settings, seed: 0, has_expectations })
     }
 
-    fn of_call(&self, call: &CallSpec, last: bool) -> Cow<'_, Request> {
-        let of_class = &self.classes[usize::from(call.class.0)];
-        match &of_class.made {
-            Made::Rendered(all) => {
-                let place = of_class.target(call.request, || Draws::of_call(self.seed, call.class, call.request));
+    fn render_call(&self, call: &CallSpec, last: bool) -> Cow<'_, Request> {
+        let requests = &self.classes[usize::from(call.class.0)];
+        match &requests.source {
+            Source::Rendered(all) => {
+                let place = requests.target(call.request, || Draws::of_call(self.seed, call.class, call.request));
                 let forms = &all[place];
-                Cow::Borrowed(if last { forms.last(&self.wire, of_class, place) } else { &forms.on_going })
+                Cow::Borrowed(if last { forms.last(&self.settings, requests, place) } else { &forms.kept_open })
             }
-            Made::Paths(forms) => {
+            Source::AnyPath(forms) => {
                 let draws = Draws::of_call(self.seed, call.class, call.request);
-                let path = of_class.class.path(of_class.target(call.request, || draws));
+                let path = requests.class.path(requests.target(call.request, || draws));
                 Cow::Owned(forms[usize::from(last)].render(&path, draws))
             }
-            Made::Each(all) => {
+            Source::PerTarget(all) => {
                 let draws = Draws::of_call(self.seed, call.class, call.request);
-                Cow::Owned(all[of_class.target(call.request, || draws)][usize::from(last)].render("", draws))
+                Cow::Owned(all[requests.target(call.request, || draws)][usize::from(last)].render("", draws))
             }
         }
     }
@@ -132,7 +139,7 @@ impl FixedRequests {
 impl<'a> Requests<'a> for &'a FixedRequests {
     fn request(&mut self, call: &CallSpec, last: bool) -> Cow<'a, Request> {
         let all: &'a FixedRequests = self;
-        all.of_call(call, last)
+        all.render_call(call, last)
     }
 
     fn body(&mut self, call: &CallSpec) -> Option<&'a BodyFile> {
@@ -145,114 +152,133 @@ impl<'a> Requests<'a> for &'a FixedRequests {
     }
 
     fn longest(&self) -> usize {
-        self.classes.iter().map(OfClass::longest).max().unwrap_or(0)
+        self.classes.iter().map(ClassRequests::longest).max().unwrap_or(0)
     }
 
     fn expected(&self, class: ClassId) -> Option<&Expect> {
-        if !self.expects {
+        if !self.has_expectations {
             return None;
         }
         self.classes.get(usize::from(class.0))?.class.expect.as_ref()
     }
 }
 
-impl OfClass {
-    /// With `first` requests before it that are drawn by themselves.
-    fn render(class: &RequestClass, first: u32, wire: &Arc<Wire>, most: usize) -> Result<OfClass, EngineError> {
+impl ClassRequests {
+    /// Prepares the requests of a class. The index of its first target is `first`.
+    fn render(
+        class: &Class,
+        first: u32,
+        settings: &Arc<RequestSettings>,
+        max_rendered: usize,
+    ) -> Result<ClassRequests, EngineError> {
         let walk = class.file_set.as_ref().and_then(|set| set.ratio);
-        let pick = match (walk, class.order) {
-            _ if !class.is_numbered() => Pick::Drawn { first },
-            (Some(ratio), _) => Pick::Walk { ratio },
-            (None, Order::Listed | Order::Once) => Pick::InOrder,
-            (None, Order::Random) if class.len() <= 1 => Pick::InOrder,
+        let choice = match (walk, class.order) {
+            _ if !class.is_numbered() => TargetChoice::ByIndex { first },
+            (Some(ratio), _) => TargetChoice::Walk { ratio },
+            (None, Order::Listed | Order::Once) => TargetChoice::InOrder,
+            (None, Order::Random) if class.len() <= 1 => TargetChoice::InOrder,
             (None, Order::Random) => {
                 let weights: Vec<f64> = (0..class.len()).map(|place| class.weight(place)).collect();
-                Alias::new(&weights).map_or(Pick::InOrder, Pick::ByNumber)
+                Alias::new(&weights).map_or(TargetChoice::InOrder, TargetChoice::Random)
             }
         };
         let file = (!class.body_file.is_empty()).then(|| BodyFile::open(Path::new(&class.body_file)));
         let body = file.transpose()?.map(Arc::new);
-        let of_class = OfClass { class: class.clone(), body, pick, made: Made::Rendered(Vec::new()) };
-        let made = match (class.is_template(), class.differs_by_path_alone()) {
-            (false, by_path) if class.len() <= most || !by_path => Made::Rendered(of_class.forms(wire)?),
-            // Its own paths have nothing to fill in.
+        let requests = ClassRequests { class: class.clone(), body, choice, source: Source::Rendered(Vec::new()) };
+        let source = match (class.is_template(), class.differs_by_path_alone()) {
+            (false, by_path) if class.len() <= max_rendered || !by_path => Source::Rendered(requests.forms(settings)?),
+            // The paths have no placeholders.
             (_, true) if !class.has_template_paths() => {
-                let [on_going, last] = [false, true].map(|last| of_class.compiled(None, wire, last));
-                Made::Paths(Box::new([on_going?, last?]))
+                let compile = |last| requests.compile(None, settings, last);
+                Source::AnyPath(Box::new([compile(false)?, compile(true)?]))
             }
             _ => {
-                let form = |place, last| of_class.compiled(Some(place), wire, last);
-                let both = |place| Ok([form(place, false)?, form(place, true)?]);
-                Made::Each((0..class.len()).map(both).collect::<Result<_, EngineError>>()?)
+                let compile = |place, last| requests.compile(Some(place), settings, last);
+                let compile_both = |place| Ok([compile(place, false)?, compile(place, true)?]);
+                Source::PerTarget((0..class.len()).map(compile_both).collect::<Result<_, EngineError>>()?)
             }
         };
-        Ok(OfClass { made, ..of_class })
+        Ok(ClassRequests { source, ..requests })
     }
 
-    fn forms(&self, wire: &Wire) -> Result<Vec<Forms>, EngineError> {
+    fn forms(&self, settings: &RequestSettings) -> Result<Vec<Forms>, EngineError> {
         let failed = |source| EngineError::Request { class: self.class.name.clone(), source };
-        let forms = |place| {
-            let on_going = self.rendered(place, None, wire, false).map_err(failed)?;
-            let forms = Forms { on_going, last: OnceLock::new() };
-            if place < MOST_EAGER {
-                forms.last(wire, self, place);
+        let render_forms = |place| {
+            let kept_open = self.render_target(place, None, settings, false).map_err(failed)?;
+            let forms = Forms { kept_open, last: OnceLock::new() };
+            if place < MAX_EAGER {
+                forms.last(settings, self, place);
             }
             Ok(forms)
         };
-        (0..self.class.len()).map(forms).collect()
+        (0..self.class.len()).map(render_forms).collect()
     }
 
-    /// The request of one target, or the same for another path, with its places as they are written.
-    fn rendered(&self, place: usize, path: Option<&str>, wire: &Wire, last: bool) -> Result<Request, RequestError> {
+    /// Renders the request of one target, by default with its own path. Placeholders are not filled in.
+    fn render_target(
+        &self,
+        place: usize,
+        path: Option<&str>,
+        settings: &RequestSettings,
+        last: bool,
+    ) -> Result<Request, RequestError> {
         let target = self.class.target(place);
         let headers = owned(&target.headers);
         let (method, path) = (target.method, path.unwrap_or(&target.path));
-        // A target of a list may have a body of its own.
+        // A listed target may have its own body.
         match self.body.as_ref().filter(|_| target.body.is_empty()) {
-            None => wire.request(method, path, &headers, target.body.as_bytes(), last),
-            Some(file) => wire.streamed(method, path, &headers, file.bytes(), last),
+            None => settings.request(method, path, &headers, target.body.as_bytes(), last),
+            Some(file) => settings.streamed(method, path, &headers, file.bytes(), last),
         }
     }
 
-    /// A template of one target, or of all that differ by nothing but their paths.
-    fn compiled(&self, place: Option<usize>, wire: &Arc<Wire>, last: bool) -> Result<Template, EngineError> {
+    /// Compiles the template of one target, or by default of all targets, which then differ in their paths only.
+    fn compile(
+        &self,
+        place: Option<usize>,
+        settings: &Arc<RequestSettings>,
+        last: bool,
+    ) -> Result<Template, EngineError> {
         let class = &self.class;
         let failed = |source| EngineError::Request { class: class.name.clone(), source };
-        let wrong = |error: TemplateError| EngineError::Template { class: class.name.clone(), why: error.to_string() };
-        let (target, any_path) = (class.target(place.unwrap_or(0)), place.is_none());
-        let request = self.rendered(place.unwrap_or(0), any_path.then_some("/"), wire, last).map_err(failed)?;
-        let template = if wire.version == Version::Http2 {
-            Template::of_fields(request, &target, any_path, wire, class.rows())
+        let invalid =
+            |error: TemplateError| EngineError::Template { class: class.name.clone(), why: error.to_string() };
+        let any_path = place.is_none();
+        let place = place.unwrap_or(0);
+        let target = class.target(place);
+        let request = self.render_target(place, any_path.then_some("/"), settings, last).map_err(failed)?;
+        let template = if settings.version == Version::Http2 {
+            Template::compile_http2(request, &target, any_path, settings, class.rows())
         } else {
             Template::compile(&request, target.body.len(), any_path, class.rows())
         };
-        template.map_err(wrong)
+        template.map_err(invalid)
     }
 
     #[inline]
     fn target(&self, request: RequestId, draws: impl FnOnce() -> Draws) -> usize {
         let number = request.0 as usize;
-        match &self.pick {
-            Pick::Drawn { first } => number - *first as usize,
-            Pick::InOrder => number % self.class.len().max(1),
-            Pick::Walk { ratio } => {
+        match &self.choice {
+            TargetChoice::ByIndex { first } => number - *first as usize,
+            TargetChoice::InOrder => number % self.class.len().max(1),
+            TargetChoice::Walk { ratio } => {
                 self.class.file_set.as_ref().map_or(0, |set| set.walk(*ratio, number as u64) as usize)
             }
-            Pick::ByNumber(shares) => shares.index_at(draws().unit()),
+            TargetChoice::Random(shares) => shares.at(draws().unit()),
         }
     }
 
     fn longest(&self) -> usize {
-        let longest = match &self.made {
-            Made::Rendered(all) => all.iter().map(Forms::longest).max().unwrap_or(0),
-            Made::Paths(forms) => {
+        let longest = match &self.source {
+            Source::Rendered(all) => all.iter().map(Forms::longest).max().unwrap_or(0),
+            Source::AnyPath(forms) => {
                 let path = match &self.class.file_set {
                     Some(_) => self.class.path(0).len(),
                     None => (0..self.class.len()).map(|place| self.class.path(place).len()).max().unwrap_or(0),
                 };
                 forms.iter().map(|template| template.longest(path)).max().unwrap_or(0)
             }
-            Made::Each(all) => all.iter().flatten().map(|template| template.longest(0)).max().unwrap_or(0),
+            Source::PerTarget(all) => all.iter().flatten().map(|template| template.longest(0)).max().unwrap_or(0),
         };
         let streamed = self.body.as_ref().map_or(0, |file| file.bytes());
         longest.saturating_add(streamed as usize)
@@ -261,20 +287,20 @@ impl OfClass {
 
 impl Forms {
     fn longest(&self) -> usize {
-        let on_going = self.on_going.bytes().len();
-        // One that has not been rendered yet has a line more at most.
-        let last = || on_going + "Connection: close\r\n".len();
-        self.last.get().map_or_else(last, |request| request.bytes().len()).max(on_going)
+        let kept_open = self.kept_open.bytes().len();
+        // If the last form has not been rendered yet, it is longer by one line at most.
+        let last = || kept_open + "Connection: close\r\n".len();
+        self.last.get().map_or_else(last, |request| request.bytes().len()).max(kept_open)
     }
 
-    fn last(&self, wire: &Wire, of_class: &OfClass, place: usize) -> &Request {
-        // HTTP/2 says goodbye in other ways.
-        if wire.version == Version::Http2 {
-            return &self.on_going;
+    fn last(&self, settings: &RequestSettings, requests: &ClassRequests, place: usize) -> &Request {
+        // HTTP/2 ends a connection by other means.
+        if settings.version == Version::Http2 {
+            return &self.kept_open;
         }
-        // What can be sent without asking for the end of the connection can be sent with it.
-        let rendered = || of_class.rendered(place, None, wire, true).unwrap_or_else(|_| self.on_going.clone());
-        self.last.get_or_init(|| Box::new(rendered()))
+        // This cannot fail, as the other form was rendered without an error.
+        let render = || requests.render_target(place, None, settings, true).unwrap_or_else(|_| self.kept_open.clone());
+        self.last.get_or_init(|| Box::new(render()))
     }
 }
 
@@ -287,9 +313,9 @@ mod tests {
     use super::*;
     use crate::Close;
 
-    fn wire(close: Close) -> Wire {
+    fn settings(close: Close) -> RequestSettings {
         let authority = "a".to_owned();
-        Wire { authority, version: Version::Http11, is_secure: false, headers: Vec::new(), close }
+        RequestSettings { authority, version: Version::Http11, is_secure: false, headers: Vec::new(), close }
     }
 
     fn file(name: &str) -> std::io::Result<Vec<u8>> {
@@ -313,25 +339,25 @@ mod tests {
 
     /// Method and path of a call's request.
     fn line(requests: &FixedRequests, call: CallSpec, last: bool) -> String {
-        let text = String::from_utf8(requests.of_call(&call, last).bytes().to_vec()).unwrap();
+        let text = String::from_utf8(requests.render_call(&call, last).bytes().to_vec()).unwrap();
         assert_eq!(text.contains("\r\nConnection: close\r\n"), last, "{text}");
         text.split(" HTTP/1.1").next().unwrap().to_owned()
     }
 
     #[test]
-    fn requests_that_are_drawn_are_found_by_their_place_among_all() {
+    fn requests_are_found_by_their_index_among_all() {
         let toml =
             "[[class]]\nname='x'\nurls_file='urls'\n[[class]]\nname='y'\npath='/{seq}'\n[[class]]\nname='z'\npath='/z'";
         let workload = workload(toml);
-        for most in [0, 2, 10] {
-            let requests = FixedRequests::rendering(&workload, &wire(Close::Server), most).unwrap();
+        for max_rendered in [0, 2, 10] {
+            let requests = FixedRequests::render_up_to(&workload, &settings(Close::Server), max_rendered).unwrap();
             for last in [false, true] {
                 assert_eq!(line(&requests, call(0, 2), last), "GET /c");
                 assert_eq!(line(&requests, call(1, 77), last), "GET /77");
                 assert_eq!(line(&requests, call(2, 4), last), "GET /z");
             }
-            assert!(matches!(requests.of_call(&call(2, 4), false), Cow::Borrowed(_)) || most == 0);
-            assert!((&requests).longest() >= requests.of_call(&call(0, 2), true).bytes().len());
+            assert!(matches!(requests.render_call(&call(2, 4), false), Cow::Borrowed(_)) || max_rendered == 0);
+            assert!((&requests).longest() >= requests.render_call(&call(0, 2), true).bytes().len());
         }
     }
 
@@ -340,8 +366,8 @@ mod tests {
         let toml = "[[class]]\nname='x'\nurls_file='urls'\norder='listed'\n[[class]]\nname='y'\npath='/s'\n\
                     file_set={files=11,ratio=0.5}";
         let workload = workload(toml);
-        for most in [0, 100] {
-            let requests = FixedRequests::rendering(&workload, &wire(Close::Server), most).unwrap();
+        for max_rendered in [0, 100] {
+            let requests = FixedRequests::render_up_to(&workload, &settings(Close::Server), max_rendered).unwrap();
             let lines: Vec<String> = (0..4).map(|n| line(&requests, call(0, n), n > 2)).collect();
             assert_eq!(lines, ["GET /a", "GET /b", "GET /c", "GET /a"]);
             let lines: Vec<String> = [0, 1, 2, 19, 21].map(|n| line(&requests, call(1, n), false)).to_vec();
@@ -353,12 +379,12 @@ mod tests {
     }
 
     #[test]
-    fn rows_come_one_after_another_and_fill_in_path_header_and_body() {
+    fn rows_fill_in_path_header_and_body_in_turn() {
         let toml = "[[class]]\nname='x'\nmethod='POST'\npath='/{csv.user}'\nheaders={A='{csv.pass}'}\n\
                     body='u={csv.user}&p={csv.pass}'\ncsv='users'";
-        let requests = FixedRequests::render(&workload(toml), &wire(Close::Server)).unwrap();
+        let requests = FixedRequests::render(&workload(toml), &settings(Close::Server)).unwrap();
         for (number, user, pass) in [(0, "ann", "x"), (1, "bob", "y"), (2, "ann", "x")] {
-            let request = requests.of_call(&call(0, number), false);
+            let request = requests.render_call(&call(0, number), false);
             let text = String::from_utf8(request.bytes().to_vec()).unwrap();
             assert!(
                 text.starts_with(&format!("POST /{user} ")) && text.contains(&format!("\r\nA: {pass}\r\n")),
@@ -369,7 +395,7 @@ mod tests {
         }
     }
 
-    /// Paths with characters that are not ASCII are sent as browsers do, from wherever they come.
+    /// Paths with characters that are not ASCII are encoded as browsers do, whatever their source.
     #[test]
     fn paths_that_are_not_ascii_are_encoded_in_every_kind_of_request() {
         let toml = "[[class]]\nname='one'\npath=\"/ü?q='\"\n[[class]]\nname='some'\nurls=[{path='/ß#a'}]\n\
@@ -380,52 +406,56 @@ mod tests {
         let content = |name: &str| if name == "sizes" { "größe\nkürz\n" } else { "/ä\n" };
         workload.read_files(|name| Ok(content(name).into())).unwrap();
         for version in [Version::Http11, Version::Http2] {
-            let wire = Wire { version, ..wire(Close::Server) };
-            let requests = FixedRequests::render(&workload, &wire).unwrap();
+            let settings = RequestSettings { version, ..settings(Close::Server) };
+            let requests = FixedRequests::render(&workload, &settings).unwrap();
             let row = "/%C3%B6/k%C3%BCrz";
             for (class, path) in [(0, "/%C3%BC?q=%27"), (1, "/%C3%9F"), (2, row), (3, "/%C3%A4"), (4, "/%C3%A9.html")] {
                 // A class that is not numbered has its targets' numbers after those of the classes before it.
-                let request = requests.of_call(&call(class, if class == 3 { 0 } else { u32::from(class) }), false);
+                let request = requests.render_call(&call(class, if class == 3 { 0 } else { u32::from(class) }), false);
                 assert_eq!(String::from_utf8_lossy(request.target()), path, "{version:?}");
                 assert!(request.bytes().len() <= (&requests).longest());
             }
-            let request = requests.of_call(&call(2, 0), false);
+            let request = requests.render_call(&call(2, 0), false);
             assert!(String::from_utf8_lossy(&request.text()).to_lowercase().contains("a: kürz\r\n"));
-            let request = wire.request("GET", "/ü/{csv.größe}", &[], b"", false).unwrap();
+            let request = settings.request("GET", "/ü/{csv.größe}", &[], b"", false).unwrap();
             assert_eq!(String::from_utf8_lossy(request.target()), "/%C3%BC/{csv.größe}");
         }
     }
 
     #[test]
-    fn templates_of_http2_are_filled_in_field_by_field() {
-        let wire = Wire { version: Version::Http2, ..wire(Close::Server) };
+    fn http2_templates_are_filled_in_field_by_field() {
+        let settings = RequestSettings { version: Version::Http2, ..settings(Close::Server) };
         let toml = "[[class]]\nname='x'\nmethod='POST'\npath='/{csv.user}'\nheaders={A='{csv.pass}'}\n\
                     body='u={csv.user}&n={seq}'\ncsv='users'\n[[class]]\nname='y'\nurls_file='urls'\n\
                     headers={B='{uuid}'}\n[[class]]\nname='z'\nurls_file='urls'";
-        let requests = FixedRequests::rendering(&workload(toml), &wire, 1).unwrap();
-        let made = |method, path: &str, headers: &[(&str, &str)], body: &str| {
-            wire.request(method, path, &owned(headers), body.as_bytes(), false).unwrap()
+        let requests = FixedRequests::render_up_to(&workload(toml), &settings, 1).unwrap();
+        let render = |method, path: &str, headers: &[(&str, &str)], body: &str| {
+            settings.request(method, path, &owned(headers), body.as_bytes(), false).unwrap()
         };
         for (number, user, pass) in [(0, "ann", "x"), (1, "bob", "y"), (12, "ann", "x")] {
-            let expected = made("POST", &format!("/{user}"), &[("A", pass)], &format!("u={user}&n={number}"));
+            let expected = render("POST", &format!("/{user}"), &[("A", pass)], &format!("u={user}&n={number}"));
             for last in [false, true] {
-                let request = requests.of_call(&call(0, number), last).into_owned();
+                let request = requests.render_call(&call(0, number), last).into_owned();
                 assert_eq!(request, expected);
                 assert!(request.bytes().len() <= (&requests).longest());
             }
         }
-        let drawn: Vec<Request> = (0..50).map(|n| requests.of_call(&call(1, n), false).into_owned()).collect();
+        let drawn: Vec<Request> = (0..50).map(|n| requests.render_call(&call(1, n), false).into_owned()).collect();
         for path in ["/a", "/b", "/c"] {
-            let length = made("GET", path, &[("B", &"x".repeat(36))], "").bytes().len();
+            let length = render("GET", path, &[("B", &"x".repeat(36))], "").bytes().len();
             let of_path = || drawn.iter().filter(|request| request.target() == path.as_bytes());
             assert!(of_path().count() > 0 && of_path().all(|request| request.bytes().len() == length), "{path}");
         }
-        assert!(drawn.iter().skip(1).all(|other| *other != drawn[0]), "each has an id of its own");
-        assert_eq!(*requests.of_call(&call(2, 4), false), made("GET", "/c", &[], ""), "which are too many");
+        assert!(drawn.iter().skip(1).all(|other| *other != drawn[0]), "each has its own id");
+        assert_eq!(
+            *requests.render_call(&call(2, 4), false),
+            render("GET", "/c", &[], ""),
+            "too many to be rendered before the run"
+        );
     }
 
     #[test]
-    fn bodies_come_from_files_however_requests_are_made() {
+    fn bodies_come_from_files_in_every_kind_of_request() {
         let path = std::env::temp_dir().join(format!("brimful-fixed-{}", std::process::id()));
         std::fs::write(&path, b"content").unwrap();
         let class = |name: &str, more: &str| {
@@ -433,9 +463,10 @@ mod tests {
         };
         let toml = class("x", "path='/x'") + &class("y", "path='/{seq}'");
         for version in [Version::Http11, Version::Http2] {
-            let requests = FixedRequests::render(&workload(&toml), &Wire { version, ..wire(Close::Fin) }).unwrap();
+            let requests =
+                FixedRequests::render(&workload(&toml), &RequestSettings { version, ..settings(Close::Fin) }).unwrap();
             for call in [call(0, 0), call(1, 7)] {
-                let request = requests.of_call(&call, false);
+                let request = requests.render_call(&call, false);
                 assert_eq!(request.streamed_bytes(), 7);
                 let head = String::from_utf8_lossy(&request.text()).to_ascii_lowercase();
                 assert!(head.contains("content-length: 7\r\n") && head.ends_with("\r\n\r\n"), "{head}");
@@ -447,12 +478,12 @@ mod tests {
     }
 
     #[test]
-    fn templates_in_lists_are_drawn_by_weight_whatever_the_shard() {
+    fn listed_templates_are_drawn_by_weight() {
         let workload = workload("[[class]]\nname='x'\nurls_file='urls'\nheaders={X-Id='{uuid}'}");
-        let requests = FixedRequests::render(&workload, &wire(Close::Fin)).unwrap().seeded(5);
+        let requests = FixedRequests::render(&workload, &settings(Close::Fin)).unwrap().seeded(5);
         let mut counts = [0; 3];
         for number in 0..5000 {
-            let request = requests.of_call(&call(0, number), true);
+            let request = requests.render_call(&call(0, number), true);
             let text = String::from_utf8(request.bytes().to_vec()).unwrap();
             assert!(!text.contains("Connection") && !text.contains('{'), "{text}");
             counts[["GET /a", "GET /b", "GET /c"].iter().position(|line| text.starts_with(line)).unwrap()] += 1;
@@ -461,13 +492,13 @@ mod tests {
     }
 
     #[test]
-    fn requests_of_a_file_have_methods_and_bodies_of_their_own() {
+    fn requests_of_a_file_have_their_own_methods_and_bodies() {
         let requests = FixedRequests::render(
             &workload("[[class]]\nname='x'\nrequests_file='r'\norder='listed'"),
-            &wire(Close::Server),
+            &settings(Close::Server),
         );
         let requests = requests.unwrap();
-        let text = |number| String::from_utf8(requests.of_call(&call(0, number), false).bytes().to_vec()).unwrap();
+        let text = |number| String::from_utf8(requests.render_call(&call(0, number), false).bytes().to_vec()).unwrap();
         assert!(
             text(10).starts_with("PUT /1 ") && text(10).ends_with("\r\nContent-Length: 2\r\n\r\n10"),
             "{}",
@@ -477,9 +508,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_expected_is_the_classes() {
+    fn each_class_has_its_own_expectations() {
         let toml = "[[class]]\nname='x'\npath='/'\n[[class]]\nname='y'\npath='/'\nexpect={status=200}";
-        let requests = FixedRequests::render(&workload(toml), &wire(Close::Server)).unwrap();
+        let requests = FixedRequests::render(&workload(toml), &settings(Close::Server)).unwrap();
         assert!((&requests).expected(ClassId(0)).is_none());
         assert!((&requests).expected(ClassId(1)).is_some_and(|expect| !expect.admits(404, 0)));
     }

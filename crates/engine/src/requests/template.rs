@@ -1,15 +1,15 @@
-//! Requests with places to be filled in: compiled before the run, put together for one call in one buffer.
+//! Requests with placeholders: compiled before the run, and rendered for one call in one buffer.
 //!
-//! What is drawn for a call follows from the seed, the class and the call's number alone (`Draws`), whoever makes it and
-//! whatever was drawn before: the shards of a load together send what one would.
+//! The random values of a call depend only on the seed, the class and the call's number (`Draws`): all shards of a load
+//! together send what a single shard would.
 //!
-//! Of HTTP/1 the bytes are put together; of HTTP/2, whose strings have their lengths before them, the fields are, and a
-//! request is rendered of these.
+//! An HTTP/1 request is rendered as bytes. With HTTP/2, whose strings are preceded by their lengths, the fields are
+//! rendered first, and the request is encoded from these.
 //!
 //! Invariant: whatever is filled in, the bytes are exactly one request. Numbers and UUIDs cannot end a line, rows are
-//! checked when they are read, and Content-Length is counted when the body is known.
+//! checked when they are read, and Content-Length is computed when the body is known.
 
-use super::Wire;
+use super::RequestSettings;
 use brimful_core::template::{Piece, TemplateError, parse};
 use brimful_core::url::encode_non_ascii;
 use brimful_core::workload::{Rows, Target};
@@ -24,10 +24,10 @@ pub(super) struct Template {
     head: Head,
     body: Vec<Part>,
     rows: Option<Arc<Rows>>,
-    /// HTTP/1: it without its bytes. HTTP/2: it with its places as they are written.
-    like: Request,
-    /// Bytes of all but the path, at most.
-    most: usize,
+    /// With HTTP/1, a request without bytes that has the same properties. With HTTP/2, the request with its placeholders.
+    prototype: Request,
+    /// Upper bound of the length without the path, in bytes.
+    max_bytes: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -38,24 +38,24 @@ enum Head {
     Fields(Box<Fields>),
 }
 
-/// What a request of HTTP/2 is rendered of, besides its body.
+/// The fields of an HTTP/2 request.
 #[derive(Clone, Debug)]
 struct Fields {
-    wire: Arc<Wire>,
+    settings: Arc<RequestSettings>,
     method: String,
     path: Vec<Part>,
     headers: Vec<(String, Vec<Part>)>,
-    /// Bytes of a body that is sent behind it.
+    /// Length of the body in bytes, if that is sent separately.
     streamed: u64,
 }
 
-/// A part of its bytes.
+/// A part of a template.
 #[derive(Clone, Debug, PartialEq)]
 enum Part {
     Text(Box<[u8]>),
     /// The path of the target.
     Path,
-    /// Bytes of the body.
+    /// The length of the body.
     Length,
     Seq,
     Uuid,
@@ -63,20 +63,20 @@ enum Part {
         from: u64,
         to: u64,
     },
-    /// The field of the call's row in this column.
+    /// The cell of the call's row in this column.
     Csv(usize),
-    /// The same in a path, where bytes that are not ASCII are percent-encoded.
+    /// The same in a path, with bytes that are not ASCII percent-encoded.
     EncodedCsv(usize),
 }
 
-/// Bytes of a UUID as it is written.
-const UUID: usize = 36;
+/// Length of a UUID as text.
+const UUID_BYTES: usize = 36;
 /// Digits of the largest number.
-const DIGITS: usize = 20;
+const MAX_DIGITS: usize = 20;
 
 impl Template {
-    /// Of a request that was rendered with its places as they are written, and that has `body` bytes of body. With
-    /// `any_path`, it was rendered for `/`, in whose place the target's path comes.
+    /// Compiles an HTTP/1 request that was rendered with its placeholders and whose body has `body` bytes. With `any_path`, it
+    /// was rendered for `/`, which the path of the call's target replaces.
     pub fn compile(
         rendered: &Request,
         body: usize,
@@ -99,46 +99,47 @@ impl Template {
             compiled.push(Part::Path);
             rest = &rest[path + 1..];
         }
-        if let Some((from, to)) = length_of_body(rest).filter(|_| !is_fixed) {
+        if let Some((from, to)) = content_length_range(rest).filter(|_| !is_fixed) {
             compiled.extend(parts(text(&rest[..from])?, rows)?);
             compiled.push(Part::Length);
             rest = &rest[to..];
         }
         compiled.extend(parts(text(rest)?, rows)?);
         encode_in_request_line(&mut compiled);
-        let most = compiled.iter().chain(&body).map(|part| part.most(rows)).sum();
-        let like = rendered.assembled(Vec::new(), 0);
-        Ok(Template { head: Head::Bytes(compiled), body, rows: rows.cloned(), like, most })
+        let max_bytes = compiled.iter().chain(&body).map(|part| part.max_bytes(rows)).sum();
+        let prototype = rendered.assembled(Vec::new(), 0);
+        Ok(Template { head: Head::Bytes(compiled), body, rows: rows.cloned(), prototype, max_bytes })
     }
 
-    /// The same for HTTP/2.
-    pub fn of_fields(
+    /// Compiles an HTTP/2 request.
+    pub fn compile_http2(
         rendered: Request,
         target: &Target<'_>,
         any_path: bool,
-        wire: &Arc<Wire>,
+        settings: &Arc<RequestSettings>,
         rows: Option<&Arc<Rows>>,
     ) -> Result<Template, TemplateError> {
         let mut path = if any_path { vec![Part::Path] } else { parts(&target.path, rows)? };
         encode_in_request_line(&mut path);
         let body = parts(target.body, rows)?;
         let is_fixed = body.iter().all(|part| matches!(part, Part::Text(_)));
-        // It is counted anew for each body.
+        // Content-Length is computed for each body.
         let headers =
             target.headers.iter().filter(|(name, _)| is_fixed || !name.eq_ignore_ascii_case("Content-Length"));
         let headers: Result<Vec<_>, TemplateError> =
             headers.map(|(name, value)| Ok(((*name).to_owned(), parts(value, rows)?))).collect();
-        let (method, streamed) = (target.method.to_owned(), rendered.streamed_bytes());
-        let fields = Fields { wire: Arc::clone(wire), method, path, headers: headers?, streamed };
+        let method = target.method.to_owned();
+        let streamed = rendered.streamed_bytes();
+        let fields = Fields { settings: Arc::clone(settings), method, path, headers: headers?, streamed };
         let in_head = fields.path.iter().chain(fields.headers.iter().flat_map(|(_, value)| value));
-        let filled: usize = in_head.chain(&body).map(|part| part.most(rows)).sum();
-        let most = rendered.bytes().len() + filled;
-        Ok(Template { head: Head::Fields(Box::new(fields)), body, rows: rows.cloned(), like: rendered, most })
+        let filled: usize = in_head.chain(&body).map(|part| part.max_bytes(rows)).sum();
+        let max_bytes = rendered.bytes().len() + filled;
+        Ok(Template { head: Head::Fields(Box::new(fields)), body, rows: rows.cloned(), prototype: rendered, max_bytes })
     }
 
-    /// Bytes at most, with a path of so many.
+    /// Upper bound of the length in bytes, with a path of this length.
     pub fn longest(&self, path: usize) -> usize {
-        self.most + path
+        self.max_bytes + path
     }
 
     /// The request of one call.
@@ -154,11 +155,11 @@ impl Template {
         let first = head.len();
         let body = || (first..).zip(&self.body).map(filled);
         let length: usize = body().map(|part| part.length()).sum();
-        let mut bytes = Vec::with_capacity(self.most + path.len());
+        let mut bytes = Vec::with_capacity(self.max_bytes + path.len());
         (0..).zip(head).map(filled).for_each(|part| part.write(length, &mut bytes));
         let head_bytes = bytes.len();
         body().for_each(|part| part.write(length, &mut bytes));
-        self.like.assembled(bytes, head_bytes)
+        self.prototype.assembled(bytes, head_bytes)
     }
 
     fn render_fields(&self, fields: &Fields, path: &str, draws: Draws) -> Request {
@@ -171,31 +172,31 @@ impl Template {
             }
             bytes
         };
-        // All parts are text, and none cuts a character in two.
+        // All parts are valid UTF-8.
         let text = |bytes| String::from_utf8(bytes).unwrap_or_default();
         let path = text(filled(&fields.path));
         let headers = fields.headers.iter().map(|(name, value)| (name.clone(), text(filled(value))));
         let headers: Vec<(String, String)> = headers.collect();
-        let Fields { wire, method, streamed, .. } = fields;
+        let Fields { settings, method, streamed, .. } = fields;
         let request = match streamed {
-            0 => wire.request(method, &path, &headers, &filled(&self.body), false),
-            bytes => wire.streamed(method, &path, &headers, *bytes, false),
+            0 => settings.request(method, &path, &headers, &filled(&self.body), false),
+            bytes => settings.streamed(method, &path, &headers, *bytes, false),
         };
-        // What can be sent as it is written can be sent filled in.
-        request.unwrap_or_else(|_| self.like.clone())
+        // This cannot fail, as the request with its placeholders was rendered without an error.
+        request.unwrap_or_else(|_| self.prototype.clone())
     }
 }
 
 impl Part {
-    /// Its bytes at most, without those of the path.
-    fn most(&self, rows: Option<&Arc<Rows>>) -> usize {
+    /// Upper bound of its length in bytes, without the path.
+    fn max_bytes(&self, rows: Option<&Arc<Rows>>) -> usize {
         match self {
             Part::Text(text) => text.len(),
             Part::Path => 0,
-            Part::Length | Part::Seq | Part::Rand { .. } => DIGITS,
-            Part::Uuid => UUID,
+            Part::Length | Part::Seq | Part::Rand { .. } => MAX_DIGITS,
+            Part::Uuid => UUID_BYTES,
             Part::Csv(column) => rows.map_or(0, |rows| rows.longest(*column)),
-            // Each byte is three bytes long at most.
+            // Encoding makes three bytes of one at most.
             Part::EncodedCsv(column) => rows.map_or(0, |rows| 3 * rows.longest(*column)),
         }
     }
@@ -216,7 +217,7 @@ fn parts(text: &str, rows: Option<&Arc<Rows>>) -> Result<Vec<Part>, TemplateErro
     parse(text)?.into_iter().map(part).collect()
 }
 
-/// Marks the fields of rows that stand in the request line: they are part of its path.
+/// Has cells in the request line encoded, as they are part of its path.
 fn encode_in_request_line(parts: &mut [Part]) {
     for part in parts {
         match part {
@@ -227,8 +228,8 @@ fn encode_in_request_line(parts: &mut [Part]) {
     }
 }
 
-/// Where the value of Content-Length begins and ends.
-fn length_of_body(head: &[u8]) -> Option<(usize, usize)> {
+/// Offsets at which the value of Content-Length begins and ends.
+fn content_length_range(head: &[u8]) -> Option<(usize, usize)> {
     const NAME: &[u8] = b"\r\ncontent-length:";
     let name = head.windows(NAME.len()).position(|bytes| bytes.eq_ignore_ascii_case(NAME))?;
     let from = name + NAME.len();
@@ -238,10 +239,10 @@ fn length_of_body(head: &[u8]) -> Option<(usize, usize)> {
     Some((from + spaces, from + spaces + digits))
 }
 
-/// A part and what fills it in.
+/// A part of a template, and the values that fill it in.
 struct Filled<'t> {
     part: &'t Part,
-    /// Among all parts: each has draws of its own.
+    /// Index among all parts, as each has its own random values.
     place: usize,
     template: &'t Template,
     draws: Draws,
@@ -255,7 +256,7 @@ impl Filled<'_> {
     }
 
     fn number(&self, from: u64, to: u64) -> u64 {
-        // The high half of a product: as likely as another to within 2⁻⁶⁴ of the range.
+        // The high half of a product, which is uniform to within 2⁻⁶⁴ of the range.
         let range = u128::from(to - from) + 1;
         from + ((u128::from(self.draws.bits(2 * self.place as u64)) * range) >> 64) as u64
     }
@@ -267,7 +268,7 @@ impl Filled<'_> {
             Part::Path => self.path.len(),
             Part::Length => 0,
             Part::Seq => digits(self.draws.number),
-            Part::Uuid => UUID,
+            Part::Uuid => UUID_BYTES,
             Part::Rand { from, to } => digits(self.number(*from, *to)),
             Part::Csv(column) => self.cell(*column).len(),
             Part::EncodedCsv(column) => encode_non_ascii(self.cell(*column)).len(),
@@ -296,36 +297,36 @@ impl Filled<'_> {
     }
 }
 
-/// The random numbers of one call: SplitMix64 (Steele, Lea & Flood 2014), whose n-th number can be had without those
+/// The random numbers of one call, by SplitMix64 (Steele, Lea & Flood 2014): the n-th number can be computed without those
 /// before it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Draws {
-    /// Of the call, within its class.
+    /// Number of the call within its class.
     pub number: u64,
-    from: u64,
+    state: u64,
 }
 
 impl Draws {
-    const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+    const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
     pub fn of_call(seed: u64, class: ClassId, request: RequestId) -> Draws {
-        let of_class = scrambled(seed.wrapping_add(Draws::STEP.wrapping_mul(u64::from(class.0) + 1)));
-        let from = scrambled(of_class.wrapping_add(Draws::STEP.wrapping_mul(request.0.wrapping_add(1))));
-        Draws { number: request.0, from }
+        let class_state = mix(seed.wrapping_add(Draws::GAMMA.wrapping_mul(u64::from(class.0) + 1)));
+        let state = mix(class_state.wrapping_add(Draws::GAMMA.wrapping_mul(request.0.wrapping_add(1))));
+        Draws { number: request.0, state }
     }
 
-    /// The n-th 64 bits.
+    /// The n-th 64 random bits.
     pub fn bits(self, n: u64) -> u64 {
-        scrambled(self.from.wrapping_add(Draws::STEP.wrapping_mul(n + 1)))
+        mix(self.state.wrapping_add(Draws::GAMMA.wrapping_mul(n + 1)))
     }
 
-    /// A number uniform on [0, 1), of which none of the others depends.
+    /// A number that is uniform on [0, 1) and independent of the others.
     pub fn unit(self) -> f64 {
         (self.bits(u64::MAX - 1) >> 11) as f64 * 2f64.powi(-53)
     }
 }
 
-fn scrambled(bits: u64) -> u64 {
+fn mix(bits: u64) -> u64 {
     let bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     bits ^ (bits >> 31)
@@ -346,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_filled_in_and_the_length_is_the_bodys() {
+    fn placeholders_are_filled_in_and_the_length_is_computed() {
         let body = r#"{"id":{seq},"n":{rand:1-100000}}"#;
         let template = Template::compile(&rendered("/u/{seq}", body), body.len(), false, None).unwrap();
         let mut lengths = Vec::new();
@@ -364,23 +365,23 @@ mod tests {
     }
 
     #[test]
-    fn a_uuid_is_of_version_4_and_each_place_has_its_own() {
+    fn uuids_have_version_4_and_differ() {
         let template = Template::compile(&rendered("/{uuid}/{uuid}", ""), 0, false, None).unwrap();
         let text = |number| String::from_utf8(template.render("", of_call(number)).into_bytes()).unwrap();
         let one = text(1);
-        let uuids: Vec<&str> = one.split(['/', ' ']).filter(|word| word.len() == UUID).collect();
+        let uuids: Vec<&str> = one.split(['/', ' ']).filter(|word| word.len() == UUID_BYTES).collect();
         assert_eq!(uuids.len(), 2);
         for uuid in &uuids {
             assert!(uuid.as_bytes()[14] == b'4' && b"89ab".contains(&uuid.as_bytes()[19]), "{uuid}");
             assert!(uuid.split('-').map(str::len).eq([8, 4, 4, 4, 12]), "{uuid}");
         }
         assert_ne!(uuids[0], uuids[1]);
-        assert_eq!(one, text(1), "a call's draws are its own");
+        assert_eq!(one, text(1), "a call's values depend on the call only");
         assert_ne!(one, text(2));
     }
 
     #[test]
-    fn the_path_of_the_target_comes_in_place_of_another() {
+    fn the_path_of_the_target_is_filled_in() {
         let template = Template::compile(&rendered("/", ""), 0, true, None).unwrap();
         let text = String::from_utf8(template.render("/a/b?c", of_call(3)).into_bytes()).unwrap();
         assert!(text.starts_with("POST /a/b?c HTTP/1.1\r\nHost: a\r\n"), "{text}");
@@ -388,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_lie_in_their_range_and_all_come() {
+    fn numbers_cover_their_range() {
         let drawn = |from, to| {
             let request = rendered(&format!("/{{rand:{from}-{to}}}"), "");
             let template = Template::compile(&request, 0, false, None).unwrap();
@@ -405,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn units_are_even() {
+    fn units_are_uniform() {
         let mean = (0..10_000).map(|number| of_call(number).unit()).sum::<f64>() / 10_000.0;
         assert!((mean - 0.5).abs() < 0.015, "{mean}");
     }

@@ -5,7 +5,7 @@ use crate::seen::{Seen, completed, connects, count};
 use crate::support::{Plan, until};
 use brimful_core::workload::{RequestClass, Workload as WorkloadDoc};
 use brimful_core::{End, Limit, Nanos};
-use brimful_engine::{Close, EngineError, FixedRequests, Wire};
+use brimful_engine::{Close, EngineError, FixedRequests, RequestSettings};
 use brimful_http::Version;
 use brimful_testkit::http2::{END, Http2Peer, WHOLE, answer, frame, http2_server, kind, settings};
 use brimful_testkit::{Caddy, Nginx, NginxOptions, RawServer, Request, Step, script, with_length};
@@ -170,7 +170,7 @@ fn a_file_that_becomes_shorter_fails_its_calls(case: Case) {
     // One that is not there prevents the run.
     let gone = RequestClass { body_file: "/nowhere".to_owned(), ..WorkloadDoc::single("PUT", "/").classes[0].clone() };
     let (authority, version, headers, close) = ("a".to_owned(), Version::Http11, Vec::new(), Close::Server);
-    let wire = Wire { authority, is_secure: false, version, headers, close };
+    let wire = RequestSettings { authority, is_secure: false, version, headers, close };
     let mut workload = WorkloadDoc::single("PUT", "/");
     workload.classes = vec![gone];
     assert!(matches!(FixedRequests::render(&workload, &wire), Err(EngineError::BodyFile { .. })));

@@ -69,7 +69,7 @@ impl<'a> Requests<'a> for Own<'a> {
         usize::MAX
     }
 
-    fn answered(&mut self, call: &CallSpec, head: &[u8]) -> Option<Redirect> {
+    fn read_head(&mut self, call: &CallSpec, head: &[u8]) -> Option<Redirect> {
         self.answered.lock().unwrap().insert(call.request, head.to_vec());
         None
     }

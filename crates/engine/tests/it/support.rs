@@ -4,7 +4,9 @@ use crate::case::Case;
 use crate::seen::{Keeper, Seen};
 use brimful_core::workload::{RequestClass, Workload as WorkloadDoc};
 use brimful_core::{Nanos, Observer, Rate, Workload};
-use brimful_engine::{Close, Config, ConnectionPolicy, Engine, EngineError, FixedRequests, Requests, Run, Wire, run};
+use brimful_engine::{
+    Close, Config, ConnectionPolicy, Engine, EngineError, FixedRequests, RequestSettings, Requests, Run, run,
+};
 use brimful_workload::{Arrivals, Closed, ClosedBursts, Extent, Mix, Open, Process, SClients, Shard};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -51,7 +53,8 @@ impl Plan {
 
     pub fn of_classes(engine: Engine, address: SocketAddr, classes: &[RequestClass], close: Close) -> Plan {
         let version = brimful_http::Version::Http11;
-        let wire = Wire { authority: address.to_string(), version, is_secure: false, headers: Vec::new(), close };
+        let wire =
+            RequestSettings { authority: address.to_string(), version, is_secure: false, headers: Vec::new(), close };
         let config = Config {
             engine,
             tick: None,
@@ -76,7 +79,7 @@ impl Plan {
     pub fn by_http2(mut self, classes: &[RequestClass], streams: usize) -> Plan {
         let (version, is_secure) = (brimful_http::Version::Http2, self.config.tls.is_some());
         let (authority, close) = (self.config.address.to_string(), self.config.connections.close);
-        let wire = Wire { authority, version, is_secure, headers: Vec::new(), close };
+        let wire = RequestSettings { authority, version, is_secure, headers: Vec::new(), close };
         let workload = WorkloadDoc { classes: classes.to_vec(), load: None, tls: None };
         self.requests = FixedRequests::render(&workload, &wire).unwrap();
         self.classes = classes.len();

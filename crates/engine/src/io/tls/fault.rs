@@ -1,16 +1,16 @@
-//! What rustls says went wrong, as the kinds that a Record counts, and in words.
+//! Errors of rustls, as the kinds of fault that a Record counts, and in words.
 
-use super::verify::is_an_authoritys;
+use super::verify::is_authority_certificate;
 use brimful_core::TlsFault;
 use rustls::{AlertDescription, CertificateError, Error, InvalidMessage, PeerIncompatible};
 
-/// Of which kind it is.
+/// The kind of fault.
 pub fn kind(error: &Error) -> TlsFault {
     match error {
         Error::InvalidMessage(InvalidMessage::InvalidContentType | InvalidMessage::UnknownProtocolVersion) => {
             TlsFault::NotTls
         }
-        Error::InvalidCertificate(why) => of_certificate(why),
+        Error::InvalidCertificate(why) => certificate_fault(why),
         Error::NoCertificatesPresented | Error::UnsupportedNameType => TlsFault::CertificateInvalid,
         Error::PeerIncompatible(
             PeerIncompatible::ServerDoesNotSupportTls12Or13
@@ -19,27 +19,27 @@ pub fn kind(error: &Error) -> TlsFault {
             | PeerIncompatible::Tls12NotOfferedOrEnabled,
         ) => TlsFault::Version,
         Error::PeerIncompatible(_) => TlsFault::NothingInCommon,
-        Error::AlertReceived(alert) => of_alert(*alert),
+        Error::AlertReceived(alert) => alert_fault(*alert),
         Error::NoApplicationProtocol => TlsFault::Protocol,
         Error::DecryptError => TlsFault::Undecryptable,
         _ => TlsFault::Misbehaved,
     }
 }
 
-fn of_certificate(why: &CertificateError) -> TlsFault {
+fn certificate_fault(why: &CertificateError) -> TlsFault {
     match why {
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => TlsFault::CertificateExpired,
         CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => TlsFault::CertificateNotYetValid,
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
             TlsFault::CertificateName
         }
-        // An issuer of a trusted one's name that is another.
+        // A bad signature means that the issuer has the name of a trusted authority, but another key.
         CertificateError::UnknownIssuer | CertificateError::BadSignature => TlsFault::CertificateIssuer,
         _ => TlsFault::CertificateInvalid,
     }
 }
 
-fn of_alert(alert: AlertDescription) -> TlsFault {
+fn alert_fault(alert: AlertDescription) -> TlsFault {
     match alert {
         AlertDescription::ProtocolVersion => TlsFault::Version,
         AlertDescription::HandshakeFailure | AlertDescription::InsufficientSecurity => TlsFault::NothingInCommon,
@@ -58,12 +58,12 @@ fn of_alert(alert: AlertDescription) -> TlsFault {
     }
 }
 
-/// What the kind does not tell.
+/// Details of an error, beyond its kind.
 pub fn detail(error: &Error) -> Option<String> {
     match error {
         Error::InvalidCertificate(CertificateError::NotValidForNameContext { presented, .. }) => {
             Some(match presented.as_slice() {
-                [] => "it names nobody as subjectAltName".to_owned(),
+                [] => "it has no subjectAltName".to_owned(),
                 names => format!("it is for {}", plain_names(names)),
             })
         }
@@ -71,7 +71,7 @@ pub fn detail(error: &Error) -> Option<String> {
             CertificateError::UnknownIssuer | CertificateError::Expired | CertificateError::NotValidYet,
         ) => None,
         Error::InvalidCertificate(CertificateError::BadSignature) => {
-            Some("its issuer has the name of a trusted one, and another key".to_owned())
+            Some("its issuer has the name of a trusted authority, but another key".to_owned())
         }
         Error::InvalidCertificate(CertificateError::ExpiredContext { time, not_after }) => {
             Some(format!("{} ago", days(time.as_secs().saturating_sub(not_after.as_secs()))))
@@ -79,8 +79,8 @@ pub fn detail(error: &Error) -> Option<String> {
         Error::InvalidCertificate(CertificateError::NotValidYetContext { time, not_before }) => {
             Some(format!("it will be in {}", days(not_before.as_secs().saturating_sub(time.as_secs()))))
         }
-        _ if is_an_authoritys(error) => {
-            Some("it is an authority's own, which may not serve; named by --ca it may".to_owned())
+        _ if is_authority_certificate(error) => {
+            Some("it is an authority's own certificate, which a server may use only if --ca names it".to_owned())
         }
         Error::InvalidCertificate(why) => Some(why.to_string()),
         Error::AlertReceived(alert) => Some(format!("it sent the alert {alert:?}")),
@@ -89,15 +89,15 @@ pub fn detail(error: &Error) -> Option<String> {
     }
 }
 
-/// As a certificate has them, like `DnsName("a.example")` and `IpAddress(127.0.0.1)`; the first few.
+/// The first few names of a certificate, without the notation of rustls, as in `DnsName("a.example")`.
 fn plain_names(names: &[String]) -> String {
-    const FEW: usize = 5;
+    const MAX_NAMES: usize = 5;
     let plain = |name: &String| {
         let inner = name.split_once('(').and_then(|(_, rest)| rest.strip_suffix(')')).unwrap_or(name);
         inner.trim_matches('"').to_owned()
     };
-    let shown: Vec<String> = names.iter().take(FEW).map(plain).collect();
-    let more = if names.len() > FEW { format!(" and {} more", names.len() - FEW) } else { String::new() };
+    let shown: Vec<String> = names.iter().take(MAX_NAMES).map(plain).collect();
+    let more = if names.len() > MAX_NAMES { format!(" and {} more", names.len() - MAX_NAMES) } else { String::new() };
     shown.join(", ") + &more
 }
 
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_as_people_write_them() {
+    fn names_are_shown_plainly() {
         let names = ["DnsName(\"a.example\")", "IpAddress(127.0.0.1)", "odd"].map(str::to_owned);
         assert_eq!(plain_names(&names), "a.example, 127.0.0.1, odd");
         assert_eq!(plain_names(&vec!["x".to_owned(); 7]), "x, x, x, x, x and 2 more");
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_says_has_a_kind() {
+    fn errors_and_alerts_have_a_kind() {
         let alert = |alert| kind(&Error::AlertReceived(alert));
         assert_eq!(alert(AlertDescription::CertificateRequired), TlsFault::ClientCertificate);
         assert_eq!(alert(AlertDescription::ProtocolVersion), TlsFault::Version);

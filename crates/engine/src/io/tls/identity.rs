@@ -1,9 +1,9 @@
-//! Certificates and private keys as files hold them, and the client's own ones, ready to be shown to a server.
+//! Reads certificates and private keys from files, and prepares the client's own for handshakes.
 //!
-//! A client's certificate is sent as it is: whether it is good is for the server to say. So one of X.509 version 1 is
-//! sent too, as curl does, although rustls would refuse it.
+//! A client's certificate is sent unchecked, as the server decides whether it is valid. That includes certificates of
+//! X.509 version 1, which curl sends too, although rustls would reject them.
 
-use super::security::SecurityError;
+use super::error::SecurityError;
 use brimful_core::pem::{self, Wanted};
 use rustls::client::ResolvesClientCert;
 use rustls::crypto::CryptoProvider;
@@ -15,14 +15,14 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What a file should hold, and how that begins.
+/// What a file should contain, and its PEM label.
 pub(super) const CERTIFICATE: (&str, &str) = ("certificate", "CERTIFICATE");
 const KEY: (&str, &str) = ("private key", "PRIVATE KEY");
 
-/// A client's certificate, with those that lead to its authority, and its key.
+/// Reads a client's certificate chain and its private key.
 ///
 /// # Errors
-/// [`SecurityError`] when a file cannot be used, or the key is not the certificate's.
+/// [`SecurityError`] if a file cannot be used, or the key does not belong to the certificate.
 pub(super) fn read(
     certificate: &Path,
     key: &Path,
@@ -39,7 +39,8 @@ pub(super) fn read(
     Ok(Arc::new(SingleCertAndKey::from(CertifiedKey::new(chain, signing))))
 }
 
-/// Whether the certificate has the public key of this private key. It has it byte for byte, in whatever version it is.
+/// Whether the certificate belongs to this private key: it then contains the public key byte for byte, in every version
+/// of X.509.
 fn is_key_of(key: &dyn SigningKey, certificate: &CertificateDer<'_>) -> bool {
     key.public_key().is_none_or(|public| certificate.windows(public.len()).any(|window| window == &public[..]))
 }
@@ -47,7 +48,7 @@ fn is_key_of(key: &dyn SigningKey, certificate: &CertificateDer<'_>) -> bool {
 /// All certificates of a PEM file; at least one.
 ///
 /// # Errors
-/// [`SecurityError`] when there is none, or one that cannot be read.
+/// [`SecurityError`] if there is none, or one that cannot be read.
 pub(super) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, SecurityError> {
     let bytes = fs::read(path).map_err(|error| unusable(path, CERTIFICATE, &error))?;
     let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem::without_bom(&bytes)).collect();

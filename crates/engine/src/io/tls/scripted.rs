@@ -1,9 +1,8 @@
-//! [`Tls`] at a server in memory, whose bytes arrive as a test or a fuzzer has written down: in pieces, changed, with
-//! others between them, cut short.
+//! [`Tls`] with a server in memory, whose bytes a test or a fuzzer can split, change, cut short or mix with others.
 
 use super::{Security, Tls};
 use crate::clock::Clock;
-use crate::io::{Happened, Io, Route, Settings, SocketOptions, Token, Warm};
+use crate::io::{Io, IoEvent, Route, Settings, SocketOptions, Token, Warm};
 use crate::pacing::Waited;
 use crate::{Address, EngineError};
 use brimful_core::{Nanos, TlsFault};
@@ -17,31 +16,31 @@ use std::sync::Arc;
 const TOKEN: Token = Token { slot: 0, generation: 0 };
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\n\r\n";
 
-/// What becomes of the server's bytes on their way.
+/// How the server's bytes are changed on their way.
 #[derive(Clone, Debug, Default)]
-pub struct Way {
-    /// Lengths of the pieces in which they arrive, again and again; without any they arrive as they are sent.
+pub struct Tampering {
+    /// Lengths of the pieces in which they arrive, used cyclically; if empty, they arrive as they are sent.
     pub pieces: Vec<usize>,
-    /// At this offset, these bits of a byte are changed.
+    /// Offset of a byte, and its bits that are flipped.
     pub flip: Option<(usize, u8)>,
-    /// At this offset, these bytes come between.
+    /// Offset at which bytes are inserted, and the bytes.
     pub insert: Option<(usize, Vec<u8>)>,
-    /// The connection ends at this offset.
+    /// Offset at which the connection ends.
     pub cut: Option<usize>,
-    /// The server says that it has finished.
+    /// Whether the server sends close_notify.
     pub notify: bool,
 }
 
-/// What a shard would have heard.
+/// What a shard would have received.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Heard {
-    /// The connection was secured.
+pub struct Received {
+    /// Whether the handshake was completed.
     pub secured: bool,
-    /// What was received.
+    /// The plaintext received.
     pub plaintext: Vec<u8>,
-    /// The server has said that it has finished.
+    /// Whether the server has sent close_notify.
     pub finished: bool,
-    /// How it ended.
+    /// How the connection ended.
     pub end: Option<End>,
 }
 
@@ -50,19 +49,24 @@ pub struct Heard {
 pub enum End {
     /// By the end of the stream.
     Stream,
-    /// The same, without a word.
+    /// By the end of the stream without close_notify.
     Truncated,
-    /// By this fault.
+    /// By a fault.
     Broken(TlsFault),
 }
 
-/// One request of one connection, answered by `response`.
-pub fn hear(server: &Arc<ServerConfig>, security: &Security, response: &[u8], way: Way) -> Option<Heard> {
+/// Makes one request on one connection, to which the server replies with `response`.
+pub fn exchange(
+    server: &Arc<ServerConfig>,
+    security: &Security,
+    response: &[u8],
+    tampering: Tampering,
+) -> Option<Received> {
     let server = ServerConnection::new(Arc::clone(server)).ok()?;
     let memory = Memory {
         server,
         response: response.to_vec(),
-        way,
+        tampering,
         established: false,
         wire: Vec::new(),
         at: 0,
@@ -76,48 +80,50 @@ pub fn hear(server: &Arc<ServerConfig>, security: &Security, response: &[u8], wa
         options: SocketOptions::default(),
         pipelined: false,
         tls: None,
-        says_farewell: false,
+        sends_close_notify: false,
     };
     let mut io = Tls::around(memory, security, &settings);
     io.connect(TOKEN, Route::default()).ok()?;
-    let mut heard = Heard::default();
-    while let Some((_, happened)) = io.next() {
-        match happened {
-            Happened::Secured { .. } => {
-                assert!(!std::mem::replace(&mut heard.secured, true), "secured twice");
+    let mut seen = Received::default();
+    while let Some((_, event)) = io.next() {
+        match event {
+            IoEvent::Secured { .. } => {
+                assert!(!std::mem::replace(&mut seen.secured, true), "secured twice");
                 io.send(TOKEN, REQUEST.into());
                 io.flush().ok()?;
             }
-            Happened::Received { .. } => {
-                assert!(heard.secured && !io.received().is_empty());
-                heard.plaintext.extend_from_slice(io.received());
+            IoEvent::Received { .. } => {
+                assert!(seen.secured && !io.received().is_empty());
+                seen.plaintext.extend_from_slice(io.received());
             }
-            Happened::Finished => heard.finished = true,
-            Happened::EndOfStream => heard.end = Some(End::Stream),
-            Happened::Truncated => heard.end = Some(End::Truncated),
-            Happened::Broken(why) => heard.end = Some(End::Broken(why)),
-            Happened::Established | Happened::NotEstablished(_) | Happened::Reset | Happened::Sent => {}
+            IoEvent::Finished => seen.finished = true,
+            IoEvent::EndOfStream => seen.end = Some(End::Stream),
+            IoEvent::Truncated => seen.end = Some(End::Truncated),
+            IoEvent::Broken(why) => seen.end = Some(End::Broken(why)),
+            IoEvent::Established | IoEvent::NotEstablished(_) | IoEvent::Reset | IoEvent::Sent => {}
         }
-        if heard.end.is_some() {
+        if seen.end.is_some() {
             io.close(TOKEN);
-            assert!(io.next().is_none(), "nothing is heard of a connection that was closed");
+            assert!(io.next().is_none(), "a closed connection has no events");
             break;
         }
     }
-    Some(heard)
+    Some(seen)
 }
 
 /// A connection to a server in memory.
 struct Memory {
     server: ServerConnection,
     response: Vec<u8>,
-    way: Way,
+    tampering: Tampering,
     established: bool,
-    /// What the server has sent and the client not received, mischief included.
+    /// Bytes on their way to the client, after tampering.
     wire: Vec<u8>,
-    /// Bytes that the server has sent.
+    /// Number of bytes that the server has sent.
     at: usize,
+    /// Number of pieces that the client has received.
     nth: usize,
+    /// The latest of them.
     piece: Vec<u8>,
     ended: bool,
 }
@@ -132,7 +138,7 @@ impl Memory {
         let mut request = [0; 64];
         if self.server.reader().read(&mut request).is_ok_and(|n| n > 0) {
             let _ = self.server.writer().write_all(&self.response);
-            if self.way.notify {
+            if self.tampering.notify {
                 self.server.send_close_notify();
             }
         }
@@ -143,13 +149,13 @@ impl Memory {
 
     fn transmit(&mut self, sent: &[u8]) {
         for byte in sent {
-            if let Some((_, inserted)) = self.way.insert.take_if(|(at, _)| *at == self.at) {
+            if let Some((_, inserted)) = self.tampering.insert.take_if(|(at, _)| *at == self.at) {
                 self.wire.extend(inserted);
             }
-            if self.way.cut.is_some_and(|cut| self.at >= cut) {
+            if self.tampering.cut.is_some_and(|cut| self.at >= cut) {
                 return;
             }
-            let bits = self.way.flip.filter(|(at, _)| *at == self.at).map_or(0, |(_, bits)| bits);
+            let bits = self.tampering.flip.filter(|(at, _)| *at == self.at).map_or(0, |(_, bits)| bits);
             self.wire.push(byte ^ bits);
             self.at += 1;
         }
@@ -177,7 +183,7 @@ impl<'a> Io<'a> for Memory {
         self.serve(&bytes);
     }
 
-    fn tell_when_sent(&mut self, _: Token) {}
+    fn notify_when_sent(&mut self, _: Token) {}
 
     fn unsent(&self, _: u32) -> usize {
         0
@@ -193,23 +199,23 @@ impl<'a> Io<'a> for Memory {
         Ok(Waited::default())
     }
 
-    fn next(&mut self) -> Option<(Token, Happened)> {
+    fn next(&mut self) -> Option<(Token, IoEvent)> {
         if !std::mem::replace(&mut self.established, true) {
-            return Some((TOKEN, Happened::Established));
+            return Some((TOKEN, IoEvent::Established));
         }
         if self.wire.is_empty() {
-            return (!std::mem::replace(&mut self.ended, true)).then_some((TOKEN, Happened::EndOfStream));
+            return (!std::mem::replace(&mut self.ended, true)).then_some((TOKEN, IoEvent::EndOfStream));
         }
-        let length = match self.way.pieces.len() {
+        let length = match self.tampering.pieces.len() {
             0 => self.wire.len(),
-            n => self.way.pieces.get(self.nth % n).copied().unwrap_or(1).clamp(1, self.wire.len()),
+            n => self.tampering.pieces.get(self.nth % n).copied().unwrap_or(1).clamp(1, self.wire.len()),
         };
         self.nth += 1;
         self.piece = self.wire.drain(..length).collect();
-        Some((TOKEN, Happened::Received { last: false }))
+        Some((TOKEN, IoEvent::Received { last: false }))
     }
 
-    fn pace(&mut self, _: bool) {}
+    fn set_exact(&mut self, _: bool) {}
 
     fn attempts_have_begun(&self) -> bool {
         true
@@ -233,7 +239,7 @@ mod tests {
     use proptest::prelude::*;
     use std::sync::OnceLock;
 
-    /// A server, and what trusts it.
+    /// A server, and a client that trusts it.
     fn pair() -> &'static (Arc<ServerConfig>, Security) {
         static PAIR: OnceLock<(Arc<ServerConfig>, Security)> = OnceLock::new();
         PAIR.get_or_init(|| {
@@ -253,27 +259,27 @@ mod tests {
         (0..40_000_u32).map(|i| (i ^ i >> 8) as u8).collect()
     }
 
-    fn heard(way: Way) -> Heard {
+    fn received(tampering: Tampering) -> Received {
         let (server, security) = pair();
-        hear(server, security, &response(), way).unwrap()
+        exchange(server, security, &response(), tampering).unwrap()
     }
 
     #[test]
-    fn one_request_has_its_answer() {
-        let whole = Heard { secured: true, plaintext: response(), finished: true, end: Some(End::Stream) };
-        assert_eq!(heard(Way { notify: true, ..Way::default() }), whole);
-        let cut = Heard { finished: false, end: Some(End::Truncated), ..whole };
-        assert_eq!(heard(Way::default()), cut);
+    fn a_request_gets_its_response() {
+        let whole = Received { secured: true, plaintext: response(), finished: true, end: Some(End::Stream) };
+        assert_eq!(received(Tampering { notify: true, ..Tampering::default() }), whole);
+        let cut = Received { finished: false, end: Some(End::Truncated), ..whole };
+        assert_eq!(received(Tampering::default()), cut);
     }
 
     #[test]
-    fn single_bytes_say_the_same() {
-        let way = Way { notify: true, ..Way::default() };
-        assert_eq!(heard(Way { pieces: vec![1], ..way.clone() }), heard(way));
+    fn single_bytes_make_no_difference() {
+        let unchanged = Tampering { notify: true, ..Tampering::default() };
+        assert_eq!(received(Tampering { pieces: vec![1], ..unchanged.clone() }), received(unchanged));
     }
 
     #[test]
-    fn a_certificate_that_is_not_trusted_is_no_handshake() {
+    fn an_untrusted_certificate_ends_the_handshake() {
         let (ours, others) = (Certificates::new(), Certificates::new());
         let server = server_config(&ours.issue("DNS:localhost", Flaw::None), Vec::new());
         for (name, authorities, why) in
@@ -286,45 +292,45 @@ mod tests {
                 ..SecurityOptions::default()
             };
             let security = Security::new(&options).unwrap();
-            let heard = hear(&server, &security, b"", Way::default()).unwrap();
-            assert_eq!(heard, Heard { end: Some(End::Broken(why)), ..Heard::default() });
+            let seen = exchange(&server, &security, b"", Tampering::default()).unwrap();
+            assert_eq!(seen, Received { end: Some(End::Broken(why)), ..Received::default() });
         }
     }
 
     proptest! {
         #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-        /// Wherever the bytes are cut, the same is heard.
+        /// It makes no difference how the bytes are split.
         #[test]
-        fn any_pieces_say_the_same(pieces in prop::collection::vec(1_usize..5_000, 1..8), notify: bool) {
-            let way = Way { notify, ..Way::default() };
-            prop_assert_eq!(heard(Way { pieces, ..way.clone() }), heard(way));
+        fn pieces_make_no_difference(pieces in prop::collection::vec(1_usize..5_000, 1..8), notify: bool) {
+            let unchanged = Tampering { notify, ..Tampering::default() };
+            prop_assert_eq!(received(Tampering { pieces, ..unchanged.clone() }), received(unchanged));
         }
 
-        /// A changed byte is never taken for the server's: what was received before is right, and no more comes.
+        /// A changed byte is detected: what was received before it is right, and nothing is received after it.
         #[test]
-        fn no_changed_byte_gets_through(at in 0_usize..42_000, bits in 1_u8.., pieces in prop::collection::vec(1_usize..5_000, 0..4)) {
-            let heard = heard(Way { pieces, flip: Some((at, bits)), notify: true, ..Way::default() });
-            prop_assert!(response().starts_with(&heard.plaintext));
-            prop_assert!(heard.end.is_some());
-            prop_assert!(heard.plaintext.len() < 40_000 || heard.secured);
+        fn a_changed_byte_is_detected(at in 0_usize..42_000, bits in 1_u8.., pieces in prop::collection::vec(1_usize..5_000, 0..4)) {
+            let seen = received(Tampering { pieces, flip: Some((at, bits)), notify: true, ..Tampering::default() });
+            prop_assert!(response().starts_with(&seen.plaintext));
+            prop_assert!(seen.end.is_some());
+            prop_assert!(seen.plaintext.len() < 40_000 || seen.secured);
         }
 
-        /// What comes between is a fault, or ends like a connection that waits for more.
+        /// Inserted bytes are a fault, or part of a record that never becomes complete.
         #[test]
-        fn what_comes_between_is_no_answer(at in 0_usize..42_000, bytes in prop::collection::vec(any::<u8>(), 1..64)) {
-            let heard = heard(Way { insert: Some((at, bytes)), notify: true, ..Way::default() });
-            prop_assert!(response().starts_with(&heard.plaintext) && heard.end.is_some());
+        fn inserted_bytes_are_not_received(at in 0_usize..42_000, bytes in prop::collection::vec(any::<u8>(), 1..64)) {
+            let seen = received(Tampering { insert: Some((at, bytes)), notify: true, ..Tampering::default() });
+            prop_assert!(response().starts_with(&seen.plaintext) && seen.end.is_some());
         }
 
-        /// A connection that ends early was cut, but for one whose end the server had announced.
+        /// A connection that ends early is truncated, unless the server had announced its end.
         #[test]
-        fn an_early_end_is_told_from_the_announced_one(cut in 0_usize..42_000) {
-            let heard = heard(Way { cut: Some(cut), notify: true, ..Way::default() });
-            prop_assert!(response().starts_with(&heard.plaintext));
-            let expected = if heard.secured && !heard.finished { End::Truncated } else { End::Stream };
-            prop_assert_eq!(heard.end, Some(expected));
-            prop_assert!(!heard.finished || heard.plaintext.len() == 40_000);
+        fn an_early_end_differs_from_an_announced_one(cut in 0_usize..42_000) {
+            let seen = received(Tampering { cut: Some(cut), notify: true, ..Tampering::default() });
+            prop_assert!(response().starts_with(&seen.plaintext));
+            let expected = if seen.secured && !seen.finished { End::Truncated } else { End::Stream };
+            prop_assert_eq!(seen.end, Some(expected));
+            prop_assert!(!seen.finished || seen.plaintext.len() == 40_000);
         }
     }
 }

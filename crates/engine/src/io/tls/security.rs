@@ -1,8 +1,9 @@
-//! How the connections of a run are secured: whom they trust, as whom they come, and what they offer.
+//! The TLS configuration of a run: trusted authorities, the client's own certificate, versions and protocols.
 
+use super::error::SecurityError;
 use super::identity::{self, CERTIFICATE, certificates, unusable};
 use super::tickets::Tickets;
-use super::verify::{Checking, Unchecked};
+use super::verify::{CachingVerifier, Unchecked};
 use brimful_core::tls::TlsVersion;
 use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::crypto::{CryptoProvider, ring};
@@ -12,118 +13,55 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// HTTP/2 by its name in a handshake (RFC 9113 §3.1).
+/// The ALPN name of HTTP/2 (RFC 9113 §3.1).
 pub const HTTP2: &[u8] = b"h2";
-/// HTTP/1 likewise; what a server speaks that chooses nothing.
+/// The ALPN name of HTTP/1, which is also used if the server chooses no protocol.
 const HTTP1: &[u8] = b"http/1.1";
 
-/// Where distributions keep the certificates of the authorities that they trust: Debian, Fedora, openSUSE, Alpine.
+/// Files with the trusted authorities of Debian, Fedora, openSUSE and Alpine.
 const STORES: [&str; 4] = [
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
     "/etc/ssl/ca-bundle.pem",
     "/etc/ssl/cert.pem",
 ];
-/// Names another store, to OpenSSL and to most who take its place.
+/// The environment variable by which OpenSSL and most of its replacements are given another store.
 const STORE_VARIABLE: &str = "SSL_CERT_FILE";
 
-/// What a user can say about it.
+/// A user's options of TLS.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SecurityOptions {
-    /// The server's name or address: what it is asked for, and what its certificate has to be for.
+    /// The server's name or address, which is sent in the handshake and which its certificate must be valid for.
     pub name: String,
-    /// PEM file of the certificates to trust in place of this host's store.
+    /// PEM file of the certificates to trust instead of this host's store.
     pub authorities: Option<PathBuf>,
-    /// PEM files of a client's certificate, with those that lead to its authority, and its private key.
+    /// PEM files of the client's certificate chain and of its private key.
     pub identity: Option<(PathBuf, PathBuf)>,
-    /// Whether any certificate will do.
+    /// Whether to accept any certificate.
     pub insecure: bool,
-    /// The oldest version.
+    /// The oldest version to accept.
     pub minimum: TlsVersion,
-    /// Whether sessions are resumed.
+    /// Whether to resume sessions.
     pub resume: bool,
-    /// Whether it is HTTP/2 that is to be spoken inside.
+    /// Whether the connections use HTTP/2.
     pub http2: bool,
 }
 
-/// Why connections cannot be secured like that.
-#[derive(Debug, thiserror::Error)]
-pub enum SecurityError {
-    /// A file that could not be read as PEM.
-    #[error("{path} holds no usable {what}: {why}; it is to be PEM, with -----BEGIN {begin}-----", path = path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// What it was to hold.
-        what: &'static str,
-        /// How that begins.
-        begin: &'static str,
-        /// What is wrong.
-        why: String,
-    },
-    /// A file that holds something else, or nothing.
-    #[error("{path} holds no usable {what}: {why}", path = path.display())]
-    Unsuitable {
-        /// The file.
-        path: PathBuf,
-        /// What it should hold.
-        what: &'static str,
-        /// What it holds, and what to do about it.
-        why: String,
-    },
-    /// No name that a certificate could have.
-    #[error("`{0}` is no name that a certificate could have: give the server's by --sni NAME")]
-    Name(String),
-    /// This host trusts nobody.
-    #[error("this host has no store of trusted authorities: install ca-certificates, or give --ca FILE, or --insecure")]
-    NoStore,
-    /// The private key is not the one of the certificate.
-    #[error(
-        "the key in {key} is not the key of the certificate in {certificate}: give the key that the certificate was made \
-         for, and put the client's own certificate first in its file", key = key.display(),
-        certificate = certificate.display()
-    )]
-    Mismatch {
-        /// The file with the certificate.
-        certificate: PathBuf,
-        /// The file with the key.
-        key: PathBuf,
-    },
-    /// A key of a kind that cannot sign here.
-    #[error(
-        "the key in {key} cannot be used: brimful signs with RSA keys of 2,048 bits and more, EC keys on P-256 and P-384, \
-         and Ed25519 keys; have a certificate made for one of these", key = key.display()
-    )]
-    KeyKind {
-        /// The file with the key.
-        key: PathBuf,
-    },
-    /// rustls refuses.
-    #[error("TLS cannot be set up: {0}")]
-    Config(#[from] rustls::Error),
-}
-
-impl SecurityError {
-    /// Whether the command line or a file is wrong, and not the host.
-    pub fn is_usage(&self) -> bool {
-        !matches!(self, SecurityError::NoStore | SecurityError::Config(_))
-    }
-}
-
-/// How the connections of a run are secured; each shard has a configuration of its own made of it.
+/// The TLS configuration of a run, from which each shard makes its own.
 #[derive(Clone)]
 pub struct Security {
     config: ClientConfig,
     name: ServerName<'static>,
-    /// `None` where anybody is trusted.
+    /// Checks certificates against the trusted authorities; `None` to accept any certificate.
     authorities: Option<Arc<WebPkiServerVerifier>>,
+    /// Certificates that the user named as trusted.
     named: Arc<[CertificateDer<'static>]>,
     resume: bool,
     http2: bool,
 }
 
 impl fmt::Debug for Security {
-    /// Says nothing of what is secret.
+    /// Shows no secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Security { name, resume, http2, .. } = self;
         f.debug_struct("Security")
@@ -135,10 +73,10 @@ impl fmt::Debug for Security {
 }
 
 impl Security {
-    /// Reads what has to be read.
+    /// Makes the configuration, and reads the files that the options name.
     ///
     /// # Errors
-    /// [`SecurityError`] when a file cannot be used, or the name is none.
+    /// [`SecurityError`] if a file or the name cannot be used.
     pub fn new(options: &SecurityOptions) -> Result<Security, SecurityError> {
         const VERSIONS: &[&SupportedProtocolVersion] = &[&rustls::version::TLS13, &rustls::version::TLS12];
         let bare = options.name.trim_start_matches('[').trim_end_matches(']').trim_end_matches('.').to_owned();
@@ -163,11 +101,11 @@ impl Security {
         Ok(Security { config, name, authorities, named, resume: options.resume, http2: options.http2 })
     }
 
-    /// The same for another server, which shows this certificate (DER) and no other for this name: whoever trusts anybody
-    /// still does, and all others trust it alone.
+    /// The same configuration for another server, which has this certificate (DER) for this name. No other certificate is
+    /// accepted, unless this configuration accepts any.
     ///
     /// # Errors
-    /// [`SecurityError`] when it is none that could be trusted.
+    /// [`SecurityError`] if the certificate or the name cannot be used.
     pub fn trusting(&self, certificate: &[u8], name: &'static str) -> Result<Security, SecurityError> {
         let name = ServerName::try_from(name).map_err(|_| SecurityError::Name(name.to_owned()))?;
         let certificate = CertificateDer::from(certificate.to_vec());
@@ -180,19 +118,19 @@ impl Security {
         Ok(Security { name, authorities, named: [certificate].into(), ..self.clone() })
     }
 
-    /// A configuration with tickets, and a memory for certificates, of its own.
-    pub(crate) fn of_shard(&self) -> Arc<ClientConfig> {
+    /// The configuration of one shard, with its own session tickets and its own cache of verified certificates.
+    pub(crate) fn shard_config(&self) -> Arc<ClientConfig> {
         let mut config = self.config.clone();
         if let Some(authorities) = &self.authorities {
-            let checking = Checking::new(Arc::clone(authorities), Arc::clone(&self.named));
-            config.dangerous().set_certificate_verifier(Arc::new(checking));
+            let verifier = CachingVerifier::new(Arc::clone(authorities), Arc::clone(&self.named));
+            config.dangerous().set_certificate_verifier(Arc::new(verifier));
         }
         config.resumption = Resumption::store(Arc::new(Tickets::new(self.resume)));
         Arc::new(config)
     }
 
-    /// One that trusts anybody, to look at a server's certificates.
-    pub(crate) fn unchecked(&self) -> Arc<ClientConfig> {
+    /// A configuration that accepts any certificate, to look at a server's certificates.
+    pub(crate) fn unchecked_config(&self) -> Arc<ClientConfig> {
         Arc::new(self.config.clone())
     }
 
@@ -201,13 +139,13 @@ impl Security {
         &self.name
     }
 
-    /// Whether it is HTTP/2 that is to be spoken inside.
+    /// Whether the connections use HTTP/2.
     pub fn is_http2(&self) -> bool {
         self.http2
     }
 }
 
-/// Who is trusted, and what the user named for it.
+/// The verifier of the trusted authorities, and the certificates that the user named.
 type Trusted = (Option<Arc<WebPkiServerVerifier>>, Vec<CertificateDer<'static>>);
 
 fn trusted(options: &SecurityOptions, provider: &Arc<CryptoProvider>) -> Result<Trusted, SecurityError> {
@@ -222,7 +160,7 @@ fn trusted(options: &SecurityOptions, provider: &Arc<CryptoProvider>) -> Result<
             named
         }
         None => {
-            // Of some hundred authorities one or another is always odd, and nobody's fault here.
+            // Of some hundred authorities, one or another always has an odd certificate, which the user cannot help.
             roots.add_parsable_certificates(certificates(&store().ok_or(SecurityError::NoStore)?)?);
             Vec::new()
         }

@@ -1,11 +1,11 @@
-//! One connection's TLS, without I/O: bytes of the wire in, plaintext and bytes for the wire out.
+//! The TLS session of one connection, without I/O: received bytes in, plaintext and bytes to send out.
 //!
-//! - What was received is decrypted in place. Only of a record or handshake message that is not whole yet something is
-//!   kept, in a buffer that the connection gives back when it needs it no more: ten thousand idle connections hold none.
-//! - What is kept is bounded by [`MOST_KEPT`]; rustls itself refuses records and messages that are longer than allowed.
-//! - rustls allocates once for each record in either direction; nothing else is allocated for a call.
+//! - Received bytes are decrypted in place. A connection keeps only incomplete records and handshake messages, in a buffer
+//!   that it returns afterwards: idle connections have none.
+//! - At most [`MAX_INCOMPLETE`] bytes are incomplete. rustls itself rejects records and messages that are longer than allowed.
+//! - rustls allocates once for each record in either direction; there are no other allocations for a call.
 //!
-//! Source: rustls' `unbuffered` API, which leaves all buffers to the caller.
+//! It uses rustls' `unbuffered` API, which leaves all buffers to the caller.
 
 use rustls::client::UnbufferedClientConnection;
 use rustls::pki_types::ServerName;
@@ -14,72 +14,73 @@ use rustls::{ClientConfig, Error, HandshakeKind, PeerMisbehaved};
 use std::sync::Arc;
 
 /// More than the longest handshake message (64 KiB) and the longest record (18 KiB) together.
-const MOST_KEPT: usize = 128 * 1024;
-/// What a record is longer than what it holds, at most: header, explicit nonce, tag and content type.
+const MAX_INCOMPLETE: usize = 128 * 1024;
+/// Most bytes of a record beyond its content: header, explicit nonce, tag and content type.
 const RECORD_OVERHEAD: usize = 32;
-/// Most that one record holds.
-const RECORD: usize = 16 * 1024;
-/// Buffers for parts of records that are kept for the next connection that needs one.
-const SPARE: usize = 16;
+/// Most bytes of content in one record.
+const MAX_RECORD_CONTENT: usize = 16 * 1024;
+/// Most buffers for incomplete records that are incomplete for the next connections that need one.
+const MAX_SPARE_BUFFERS: usize = 16;
 
-/// What all connections of a shard share: it is empty between two calls of the shard's loop but for `plaintext`.
+/// Buffers that all connections of a shard share. Between events they are empty, except for `plaintext`.
 #[derive(Debug, Default)]
 pub struct Scratch {
-    /// What was received, decrypted in place.
+    /// Received bytes, decrypted in place.
     incoming: Vec<u8>,
-    /// What the latest bytes held for the application.
+    /// The application data in the latest received bytes.
     pub plaintext: Vec<u8>,
-    /// What is to be sent.
+    /// Bytes to send.
     pub outgoing: Vec<u8>,
     spare: Vec<Vec<u8>>,
 }
 
-/// What bytes have brought.
+/// What received bytes have changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct News {
-    /// The handshake is over.
+pub struct Progress {
+    /// The handshake is complete.
     pub secured: bool,
-    /// The server has said that nothing more will come.
+    /// The server has sent close_notify.
     pub finished: bool,
-    /// It has come nevertheless.
+    /// The server has sent more after its close_notify.
     pub excess: bool,
 }
 
-/// One connection's.
+/// The TLS session of one connection.
 pub struct Session {
     tls: UnbufferedClientConnection,
-    /// What was received of a record or message that is not whole.
-    kept: Vec<u8>,
+    /// The received part of an incomplete record or message.
+    incomplete: Vec<u8>,
     secured: bool,
-    /// The server has said that nothing more will come.
+    /// Whether the server has sent close_notify.
     finished: bool,
 }
 
 impl Session {
-    /// Begins a handshake; its first bytes go to `outgoing`.
+    /// Begins a handshake, and adds its first bytes to `outgoing`.
     pub fn begin(config: &Arc<ClientConfig>, name: &ServerName<'static>, scratch: &mut Scratch) -> Result<Self, Error> {
         let tls = UnbufferedClientConnection::new(Arc::clone(config), name.clone())?;
-        let mut session = Session { tls, kept: Vec::new(), secured: false, finished: false };
-        session.take_in(&[], scratch)?;
+        let mut session = Session { tls, incomplete: Vec::new(), secured: false, finished: false };
+        session.receive(&[], scratch)?;
         Ok(session)
     }
 
-    /// Takes in what was received: what it holds for the application is added to `plaintext`, what has to be answered to
-    /// `outgoing`; after an error that is the alert which says so.
-    pub fn take_in(&mut self, received: &[u8], scratch: &mut Scratch) -> Result<News, Error> {
+    /// Processes received bytes: adds application data to `plaintext`, and replies to `outgoing`. After an error, the reply
+    /// is the alert for it.
+    pub fn receive(&mut self, received: &[u8], scratch: &mut Scratch) -> Result<Progress, Error> {
         if self.finished {
-            return Ok(News { excess: !received.is_empty(), ..News::default() });
+            return Ok(Progress { excess: !received.is_empty(), ..Progress::default() });
         }
         let Scratch { incoming, plaintext, outgoing, spare } = scratch;
-        let Session { tls, kept, .. } = self;
-        let is_new = kept.is_empty();
-        let buffer = if is_new { &mut *incoming } else { &mut *kept };
+        let Session { tls, incomplete, .. } = self;
+        let is_new = incomplete.is_empty();
+        let buffer = if is_new { &mut *incoming } else { &mut *incomplete };
         buffer.extend_from_slice(received);
-        let (mut from, mut finished) = (0, false);
+        let mut from = 0;
+        let mut finished = false;
         let result = loop {
             let rest = buffer.get_mut(from..).unwrap_or_default();
             let UnbufferedStatus { mut discard, state } = tls.process_tls_records(rest);
-            let goes_on = match state {
+            let continues = match state {
                 Ok(ConnectionState::ReadTraffic(mut traffic)) => loop {
                     match traffic.next_record() {
                         Some(Ok(record)) => {
@@ -106,7 +107,7 @@ impl Session {
                 Err(error) => Err(error),
             };
             from += discard;
-            match goes_on {
+            match continues {
                 Ok(true) => {}
                 Ok(false) => break Ok(()),
                 Err(error) => break Err(error),
@@ -121,35 +122,35 @@ impl Session {
         if is_new {
             let rest = incoming.get(from..).unwrap_or_default();
             if !rest.is_empty() {
-                *kept = spare.pop().unwrap_or_default();
-                kept.extend_from_slice(rest);
+                *incomplete = spare.pop().unwrap_or_default();
+                incomplete.extend_from_slice(rest);
             }
             incoming.clear();
         } else {
-            kept.drain(..from.min(kept.len()));
-            if kept.is_empty() {
-                let empty = std::mem::take(kept);
-                if spare.len() < SPARE {
+            incomplete.drain(..from.min(incomplete.len()));
+            if incomplete.is_empty() {
+                let empty = std::mem::take(incomplete);
+                if spare.len() < MAX_SPARE_BUFFERS {
                     spare.push(empty);
                 }
             }
         }
         result?;
-        if kept.len() > MOST_KEPT {
+        if incomplete.len() > MAX_INCOMPLETE {
             return Err(PeerMisbehaved::MessageInterleavedWithHandshakeMessage.into());
         }
         let secured = !self.secured && !self.tls.is_handshaking();
         self.secured |= secured;
         self.finished = finished;
-        // rustls leaves what follows close_notify where it is.
-        let excess = finished && !std::mem::take(&mut self.kept).is_empty();
-        Ok(News { secured, finished, excess })
+        // rustls does not process what follows close_notify.
+        let excess = finished && !std::mem::take(&mut self.incomplete).is_empty();
+        Ok(Progress { secured, finished, excess })
     }
 
-    /// Adds what carries `plaintext` to `outgoing`.
+    /// Adds the records that carry `plaintext` to `outgoing`.
     pub fn encrypt(&mut self, plaintext: &[u8], outgoing: &mut Vec<u8>) -> Result<(), Error> {
-        let mut room = plaintext.len() + RECORD_OVERHEAD * (1 + plaintext.len() / RECORD);
-        self.writing(outgoing, |traffic, outgoing| {
+        let mut room = plaintext.len() + RECORD_OVERHEAD * (1 + plaintext.len() / MAX_RECORD_CONTENT);
+        self.write(outgoing, |traffic, outgoing| {
             let start = outgoing.len();
             outgoing.resize(start + room, 0);
             let written = traffic.encrypt(plaintext, outgoing.get_mut(start..).unwrap_or_default());
@@ -161,9 +162,9 @@ impl Session {
         })
     }
 
-    /// Adds what says that nothing more will be sent.
-    pub fn say_farewell(&mut self, outgoing: &mut Vec<u8>) -> Result<(), Error> {
-        self.writing(outgoing, |traffic, outgoing| {
+    /// Adds a close_notify to `outgoing`.
+    pub fn send_close_notify(&mut self, outgoing: &mut Vec<u8>) -> Result<(), Error> {
+        self.write(outgoing, |traffic, outgoing| {
             let start = outgoing.len();
             outgoing.resize(start + 2 * RECORD_OVERHEAD, 0);
             let written = traffic.queue_close_notify(outgoing.get_mut(start..).unwrap_or_default());
@@ -172,16 +173,16 @@ impl Session {
         })
     }
 
-    /// Does `write`, after what rustls itself has to send before: an answer to an update of keys.
-    fn writing(
+    /// Calls `write` after rustls has added its own output, such as the reply to a key update.
+    fn write(
         &mut self,
         outgoing: &mut Vec<u8>,
         mut write: impl FnMut(&mut Traffic<'_>, &mut Vec<u8>) -> Result<usize, EncryptError>,
     ) -> Result<(), Error> {
-        /// Nothing of rustls' own takes so many turns.
-        const TURNS: usize = 8;
-        for _ in 0..TURNS {
-            let UnbufferedStatus { discard, state } = self.tls.process_tls_records(&mut self.kept);
+        /// Upper bound of the steps that rustls' own output takes.
+        const MAX_STEPS: usize = 8;
+        for _ in 0..MAX_STEPS {
+            let UnbufferedStatus { discard, state } = self.tls.process_tls_records(&mut self.incomplete);
             let done = match state? {
                 ConnectionState::WriteTraffic(mut traffic) => match write(&mut traffic, outgoing) {
                     Ok(_) => true,
@@ -198,7 +199,7 @@ impl Session {
                 }
                 _ => return Err(Error::HandshakeNotComplete),
             };
-            self.kept.drain(..discard.min(self.kept.len()));
+            self.incomplete.drain(..discard.min(self.incomplete.len()));
             if done {
                 return Ok(());
             }
@@ -206,7 +207,7 @@ impl Session {
         Err(Error::EncryptError)
     }
 
-    /// Whether the handshake is over.
+    /// Whether the handshake is complete.
     pub fn is_secured(&self) -> bool {
         self.secured
     }
@@ -221,16 +222,16 @@ impl Session {
         self.tls.alpn_protocol() == Some(super::security::HTTP2)
     }
 
-    /// What was agreed on.
+    /// The connection's state, with the negotiated parameters.
     pub fn connection(&self) -> &UnbufferedClientConnection {
         &self.tls
     }
 }
 
-/// What application data is written to.
+/// The state in which application data can be written.
 type Traffic<'c> = rustls::unbuffered::WriteTraffic<'c, rustls::client::ClientConnectionData>;
 
-/// Adds a message of the handshake, with as much room as it needs.
+/// Adds a handshake message, with as much room as it needs.
 fn encode(outgoing: &mut Vec<u8>, mut message: impl FnMut(&mut [u8]) -> Result<usize, EncodeError>) {
     let start = outgoing.len();
     let mut room = 4 * RECORD_OVERHEAD;

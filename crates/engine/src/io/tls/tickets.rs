@@ -1,7 +1,7 @@
-//! What one shard remembers of its server from one handshake to the next.
+//! The session tickets of one shard's server.
 //!
-//! A ticket of TLS 1.3 is used once (RFC 8446 §C.4), so that a shard needs as many as it opens connections at a time;
-//! rustls' own store keeps eight. The latest is used first and the oldest forgotten first, as tickets age.
+//! A TLS 1.3 ticket is used only once (RFC 8446 §C.4), so that a shard needs one for each connection that it opens at a
+//! time; rustls' own store keeps eight. As tickets expire, the latest is used first and the oldest dropped first.
 
 use rustls::NamedGroup;
 use rustls::client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue};
@@ -10,10 +10,10 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Tickets that are kept: some hundred bytes each.
-const MOST: usize = 4096;
+/// Most tickets that are kept; each has some hundred bytes.
+const MAX_TICKETS: usize = 4096;
 
-/// Of one server, as a run has no other. The lock is never waited for: a shard runs on one thread.
+/// Tickets of the run's only server. The lock is never contended, as a shard runs on one thread.
 #[derive(Default)]
 pub struct Tickets {
     /// Whether sessions are resumed at all.
@@ -23,8 +23,8 @@ pub struct Tickets {
 
 #[derive(Default)]
 struct Known {
-    /// Which group of key exchange the server took: without that, one that does not take the first offer would be asked twice
-    /// each time.
+    /// The key exchange group that the server chose. Without it, each handshake with a server that does not accept the first
+    /// offer would take another round trip.
     group: Option<NamedGroup>,
     tls12: Option<Tls12ClientSessionValue>,
     tls13: VecDeque<Tls13ClientSessionValue>,
@@ -41,7 +41,7 @@ impl Tickets {
 }
 
 impl fmt::Debug for Tickets {
-    /// Says nothing of what is secret.
+    /// Shows no secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tickets").field("resume", &self.resume).finish_non_exhaustive()
     }
@@ -73,7 +73,7 @@ impl ClientSessionStore for Tickets {
     fn insert_tls13_ticket(&self, _: ServerName<'static>, ticket: Tls13ClientSessionValue) {
         if self.resume {
             let tickets = &mut self.known().tls13;
-            if tickets.len() >= MOST {
+            if tickets.len() >= MAX_TICKETS {
                 tickets.pop_front();
             }
             tickets.push_back(ticket);

@@ -1,10 +1,10 @@
-//! Whether a server is the one that it says it is.
+//! Verifies servers' certificates.
 //!
-//! - A certificate that was found good is not looked at again for a while, byte by byte the same as it then is: to verify
-//!   a chain costs as much as the rest of a handshake, and a load has thousands of one server in a minute. That the
-//!   server has the certificate's key is verified each time.
-//! - An authority's own certificate that the user named as trusted may serve, as `openssl req -x509` makes such by default
-//!   and other clients take them; its name is checked.
+//! - A verified chain is not verified again for a while, if the server sends it unchanged. Verifying a chain costs as much
+//!   as the rest of a handshake, and a load has thousands of handshakes with one server in a minute. Each handshake
+//!   still verifies that the server has the certificate's key.
+//! - A server may use an authority's own certificate, if the user named that as trusted: `openssl req -x509` makes such
+//!   certificates by default, and other clients accept them. The name is checked.
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{WebPkiServerVerifier, verify_server_name};
@@ -14,34 +14,34 @@ use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A chain is verified again after this many seconds.
-const GOOD_FOR_S: u64 = 60;
+const VERIFIED_FOR_S: u64 = 60;
 
-/// Checks certificates for one shard.
+/// Verifies certificates for one shard, and remembers the latest verified chain.
 #[derive(Debug)]
-pub struct Checking {
+pub struct CachingVerifier {
     authorities: Arc<WebPkiServerVerifier>,
-    /// What the user named.
+    /// Certificates that the user named as trusted.
     named: Arc<[CertificateDer<'static>]>,
-    /// What the server showed the last time, and when it was found good.
-    good: Mutex<Option<(Vec<CertificateDer<'static>>, UnixTime)>>,
+    /// The chain that was verified last, and when.
+    verified: Mutex<Option<(Vec<CertificateDer<'static>>, UnixTime)>>,
 }
 
-impl Checking {
-    pub fn new(authorities: Arc<WebPkiServerVerifier>, named: Arc<[CertificateDer<'static>]>) -> Checking {
-        Checking { authorities, named, good: Mutex::new(None) }
+impl CachingVerifier {
+    pub fn new(authorities: Arc<WebPkiServerVerifier>, named: Arc<[CertificateDer<'static>]>) -> CachingVerifier {
+        CachingVerifier { authorities, named, verified: Mutex::new(None) }
     }
 
-    fn is_known_good(&self, end_entity: &[u8], others: &[CertificateDer<'_>], now: UnixTime) -> bool {
-        let good = self.good.lock().unwrap_or_else(PoisonError::into_inner);
-        good.as_ref().is_some_and(|(chain, since)| {
-            let recent = (since.as_secs()..since.as_secs() + GOOD_FOR_S).contains(&now.as_secs());
+    fn is_verified(&self, end_entity: &[u8], others: &[CertificateDer<'_>], now: UnixTime) -> bool {
+        let verified = self.verified.lock().unwrap_or_else(PoisonError::into_inner);
+        verified.as_ref().is_some_and(|(chain, since)| {
+            let recent = (since.as_secs()..since.as_secs() + VERIFIED_FOR_S).contains(&now.as_secs());
             let shown = std::iter::once(end_entity).chain(others.iter().map(|other| &other[..]));
             recent && chain.iter().map(|known| &known[..]).eq(shown)
         })
     }
 }
 
-impl ServerCertVerifier for Checking {
+impl ServerCertVerifier for CachingVerifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -50,18 +50,18 @@ impl ServerCertVerifier for Checking {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        if self.is_known_good(end_entity, intermediates, now) {
+        if self.is_verified(end_entity, intermediates, now) {
             return Ok(ServerCertVerified::assertion());
         }
         match self.authorities.verify_server_cert(end_entity, intermediates, name, ocsp_response, now) {
             Ok(_) => {}
-            Err(error) if is_an_authoritys(&error) && self.named.iter().any(|named| named == end_entity) => {
+            Err(error) if is_authority_certificate(&error) && self.named.iter().any(|named| named == end_entity) => {
                 verify_server_name(&ParsedCertificate::try_from(end_entity)?, name)?;
             }
             Err(error) => return Err(error),
         }
         let chain = std::iter::once(end_entity).chain(intermediates).map(|shown| shown.clone().into_owned()).collect();
-        *self.good.lock().unwrap_or_else(PoisonError::into_inner) = Some((chain, now));
+        *self.verified.lock().unwrap_or_else(PoisonError::into_inner) = Some((chain, now));
         Ok(ServerCertVerified::assertion())
     }
 
@@ -88,13 +88,13 @@ impl ServerCertVerifier for Checking {
     }
 }
 
-/// An authority's certificate was shown as a server's; rustls hands that on as its own library said it.
-pub fn is_an_authoritys(error: &Error) -> bool {
+/// Whether the error is that the server uses an authority's certificate. rustls passes the error of its library on.
+pub fn is_authority_certificate(error: &Error) -> bool {
     let Error::InvalidCertificate(CertificateError::Other(other)) = error else { return false };
     matches!(other.0.downcast_ref::<webpki::Error>(), Some(webpki::Error::CaUsedAsEndEntity))
 }
 
-/// Takes any certificate, and any signature by it: `--insecure`. Whoever may be anybody need not have a key either.
+/// Accepts any certificate and any signature (`--insecure`): a check of the key would prove nothing then.
 #[derive(Debug)]
 pub struct Unchecked(pub Vec<SignatureScheme>);
 

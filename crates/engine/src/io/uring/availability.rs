@@ -1,13 +1,13 @@
-//! Whether this host has an io_uring to use, and how large a one.
+//! Whether io_uring is available on this host, and with how many descriptors.
 
-/// Slots in the table of direct descriptors: as many as this process may have descriptors, but no more than the kernel gives.
+/// Size of a ring's table of direct descriptors: the descriptor limit, but no more than the kernel allows.
 pub fn table_size(descriptor_limit: Option<u64>) -> u32 {
     /// `IORING_MAX_FIXED_FILES`, Linux 5.13 to 6.18.
-    const MOST: u64 = 1 << 20;
-    descriptor_limit.unwrap_or(MOST).min(MOST) as u32
+    const MAX_FIXED_FILES: u64 = 1 << 20;
+    descriptor_limit.unwrap_or(MAX_FIXED_FILES).min(MAX_FIXED_FILES) as u32
 }
 
-/// Why there is no ring, and what to do about it.
+/// Why no ring could be created, and what to do about it.
 pub fn unavailable(error: std::io::Error) -> String {
     let disabled = std::fs::read_to_string("/proc/sys/kernel/io_uring_disabled").unwrap_or_default();
     match (error.raw_os_error(), disabled.trim()) {
@@ -16,12 +16,14 @@ pub fn unavailable(error: std::io::Error) -> String {
         }
         (Some(libc::EPERM | libc::EACCES | libc::ENOSYS), _) => {
             format!(
-                "it is forbidden here ({error}), as many containers do by seccomp: allow io_uring_setup, io_uring_enter and io_uring_register"
+                "it is forbidden here ({error}), as in many containers by seccomp: allow io_uring_setup, io_uring_enter and io_uring_register"
             )
         }
-        (Some(libc::EMFILE | libc::ENFILE), _) => "there is no descriptor left for it: raise `ulimit -n`".to_owned(),
-        (Some(libc::ENOMEM), _) => "there is no memory for it: raise `ulimit -l`".to_owned(),
-        _ => format!("this kernel's is too old ({error}); it takes Linux 6.11"),
+        (Some(libc::EMFILE | libc::ENFILE), _) => {
+            "this process has no descriptor left for it: raise `ulimit -n`".to_owned()
+        }
+        (Some(libc::ENOMEM), _) => "this process may not lock enough memory for it: raise `ulimit -l`".to_owned(),
+        _ => format!("this kernel is too old for it ({error}): it needs Linux 6.11"),
     }
 }
 

@@ -1,15 +1,15 @@
-//! How bytes come in by a ring.
+//! Receives by a ring.
 //!
-//! One receive per connection stays armed (multishot), but for pipelined connections, which gain by taking all that has
-//! come in one go when they are ready for it.
+//! One receive per connection stays armed (multishot). Pipelined connections are the exception: they gain by receiving
+//! everything that has come at once, when they are ready for it.
 //!
-//! The armed receive is a *read*: the kernel asks the socket once more whenever one has brought something. A multishot
-//! `recv` saves that question where the socket says that it is empty, and with it loses what came meanwhile and wakes
-//! nobody again (`io_recv_finish` in io_uring/net.c and `io_poll_check_events` in poll.c; seen on Linux 6.18): a reset
-//! right behind a response, of which the next call learned by its timeout, and the last of many small segments.
+//! The armed receive is a *read*: after each success, the kernel tries the socket once more. A multishot `recv` skips that
+//! when the socket reports that it is empty. It then misses what arrived in the meantime, and is not woken again
+//! (`io_recv_finish` in io_uring/net.c and `io_poll_check_events` in poll.c; seen on Linux 6.18). It missed a reset right
+//! behind a response, so that the next call timed out, and the last of many small segments.
 
 use super::super::operation::{Kind, user_data};
-use super::super::{Happened, Token};
+use super::super::{IoEvent, Token};
 use super::Uring;
 use super::buffers;
 use io_uring::squeue::Flags;
@@ -17,8 +17,7 @@ use io_uring::types::Fixed;
 use io_uring::{cqueue, opcode};
 
 impl Uring<'_> {
-    /// Arms the receive. One of a pipelined connection that is not `eager` waits for the socket to have something before
-    /// it tries.
+    /// Arms the receive. That of a pipelined connection first waits until the socket is readable, unless it is `eager`.
     pub(super) fn receive(&mut self, token: Token, eager: bool) {
         /// `IORING_RECVSEND_POLL_FIRST`.
         const POLL_FIRST: u16 = 1 << 0;
@@ -29,7 +28,7 @@ impl Uring<'_> {
             let receive = opcode::Recv::new(socket, std::ptr::null_mut(), buffers::SIZE as u32).buf_group(0);
             receive.ioprio(if eager { 0 } else { POLL_FIRST }).build().flags(Flags::BUFFER_SELECT)
         } else {
-            // Of the flags, io-uring 0.7.15 sets but one for it.
+            // io-uring 0.7.15 does not set this flag for it.
             opcode::ReadMulti::new(socket, 0, 0).build().flags(Flags::FIXED_FILE)
         };
         self.push(&entry.user_data(user_data(token, Kind::Receive)));
@@ -41,19 +40,19 @@ impl Uring<'_> {
         }
     }
 
-    /// The armed receive has received, or has ended.
-    pub(super) fn has_received(&mut self, token: Token, entry: &cqueue::Entry) -> Option<(Token, Happened)> {
+    /// Handles a completion of the armed receive: received bytes, or its end.
+    pub(super) fn receive_completed(&mut self, token: Token, entry: &cqueue::Entry) -> Option<(Token, IoEvent)> {
         let (result, more) = (entry.result(), cqueue::more(entry.flags()));
         match result {
             1.. if !more => self.rearm = Some((token, cqueue::sock_nonempty(entry.flags()))),
             _ if result == -libc::ENOBUFS || result == -libc::EINTR => self.receive(token, true),
             _ => {}
         }
-        // The end of the stream comes right behind the bytes before it.
-        let ends = |next: &cqueue::Entry| {
+        // The end of the stream directly follows the last bytes.
+        let is_end = |next: &cqueue::Entry| {
             next.user_data() == entry.user_data() && next.result() == 0 && !cqueue::more(next.flags())
         };
-        let last = result > 0 && self.completions.get(self.heard).is_some_and(ends);
+        let last = result > 0 && self.completions.get(self.handled).is_some_and(is_end);
         if last && let Some(slot) = self.get_mut(token) {
             slot.receiving = false;
         }
@@ -61,10 +60,10 @@ impl Uring<'_> {
         self.left_unread |= result == buffers::SIZE as i32 || result == -libc::ENOBUFS;
         let broken = self.get_mut(token)?.broken;
         match result {
-            1.. => Some((token, Happened::Received { last })),
-            0 if !broken => Some((token, Happened::EndOfStream)),
+            1.. => Some((token, IoEvent::Received { last })),
+            0 if !broken => Some((token, IoEvent::EndOfStream)),
             _ if result == -libc::ENOBUFS || result == -libc::EINTR => None,
-            _ => Some((token, Happened::Reset)),
+            _ => Some((token, IoEvent::Reset)),
         }
     }
 }

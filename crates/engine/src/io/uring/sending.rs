@@ -1,29 +1,29 @@
-//! How requests go out by a ring.
+//! Sends by a ring.
 //!
-//! A send says nothing when it succeeds, as it nearly always does at once. What is sent from a slot's own buffer is
-//! *tried* first: that send takes place while it is submitted or fails, so that its bytes are ours again when the
-//! turn that submits it is over. Only what fails, for want of room in the socket, is sent by an operation that waits.
+//! A send that succeeds has no completion; nearly all do so at once. A send from a slot's own buffer is *tried* first: it
+//! completes or fails while it is submitted, so that the buffer can be reused after the turn that submits it. Only if it
+//! fails, because the socket has no room, the rest is sent by an operation that waits.
 
-use super::super::operation::{Kind, of_user_data, user_data};
-use super::super::{Happened, Token};
+use super::super::operation::{Kind, parse_user_data, user_data};
+use super::super::{IoEvent, Token};
 use super::{Slot, Uring};
 use io_uring::squeue::{Entry, Flags};
 use io_uring::types::Fixed;
 use io_uring::{cqueue, opcode};
 
-/// So much of a request is accounted for when it is handed over, as an empty socket takes that much; the rest when it
-/// has gone.
+/// Bytes of a request that count as taken by the kernel when it is sent, as an empty socket has room for them. The rest
+/// counts as taken when the send has completed.
 pub(super) const LONG_REQUEST: usize = 4096;
 
 impl Slot<'_> {
-    /// Whether what is handed over can be sent right away, and `outgoing` be used for it.
+    /// Whether bytes can be sent at once, with `outgoing` as their buffer.
     pub(super) fn is_free(&self, turn: u64) -> bool {
         !self.sending && self.unsent.is_empty() && self.tried_in < turn
     }
 }
 
 impl Uring<'_> {
-    /// Sends what has been gathered for connections, and keeps those with more to send.
+    /// Sends the gathered requests, and keeps the connections with more to send.
     pub(super) fn send_gathered(&mut self) {
         let mut kept = 0;
         for nth in 0..self.gathering.len() {
@@ -36,8 +36,8 @@ impl Uring<'_> {
         self.gathering.truncate(kept);
     }
 
-    /// Sends what has been gathered for a connection. One send at a time, or they could overtake one another. Returns
-    /// whether nothing is left to be asked for: a send under way goes on with the rest by itself.
+    /// Sends the gathered requests of a connection, by one send at a time, as sends could overtake one another. Returns
+    /// whether nothing is left to be requested; the completion of a send under way continues with the rest.
     fn send_unsent(&mut self, token: Token) -> bool {
         let turn = self.turn;
         let Some(slot) = self.get_mut(token) else { return true };
@@ -54,14 +54,14 @@ impl Uring<'_> {
             self.send_outgoing(token);
             return true;
         }
-        let over = slot.unsent.is_empty();
-        let tell = over && std::mem::take(&mut slot.tell);
+        let is_last = slot.unsent.is_empty();
+        let notify_sent = is_last && std::mem::take(&mut slot.notify_sent);
         self.try_to_send(token);
-        self.sent.extend(tell.then_some(token));
-        over
+        self.sent.extend(notify_sent.then_some(token));
+        is_last
     }
 
-    /// Sends `outgoing` at once or not at all.
+    /// Sends as much of `outgoing` as the socket has room for.
     pub(super) fn try_to_send(&mut self, token: Token) {
         let turn = self.turn;
         let Some(slot) = self.get_mut(token) else { return };
@@ -71,7 +71,7 @@ impl Uring<'_> {
         self.push(&entry);
     }
 
-    /// Sends `outgoing` however long that takes.
+    /// Sends `outgoing`, and waits for room in the socket.
     fn send_outgoing(&mut self, token: Token) {
         let Some(slot) = self.get_mut(token) else { return };
         slot.sending = true;
@@ -79,10 +79,10 @@ impl Uring<'_> {
         self.push(&entry);
     }
 
-    /// Whether this says that a socket did not have room for all that was tried to send: what is left is sent as it
-    /// has.
-    pub(super) fn tried_in_vain(&mut self, entry: &cqueue::Entry) -> bool {
-        let ((token, kind), result) = (of_user_data(entry.user_data()), entry.result());
+    /// Whether this is the completion of a tried send for which the socket did not have enough room. The rest is then sent
+    /// by an operation that waits.
+    pub(super) fn is_failed_try(&mut self, entry: &cqueue::Entry) -> bool {
+        let ((token, kind), result) = (parse_user_data(entry.user_data()), entry.result());
         if kind != Kind::Send {
             return false;
         }
@@ -97,11 +97,11 @@ impl Uring<'_> {
         true
     }
 
-    /// A send that says how it ended has ended.
-    pub(super) fn sent_all(&mut self, token: Token, result: i32) -> Option<(Token, Happened)> {
+    /// Handles the completion of a send that waits.
+    pub(super) fn send_completed(&mut self, token: Token, result: i32) -> Option<(Token, IoEvent)> {
         let slot = self.get_mut(token)?;
         slot.sending = false;
-        // EPIPE is what a reset leaves when the server had ended the stream before it.
+        // EPIPE means that the server had ended its stream before the reset.
         slot.broken |= result < 0 && result != -libc::EPIPE;
         let (sent, gathered) = (result.max(0) as usize, slot.outgoing.len());
         slot.outgoing.clear();
@@ -110,22 +110,22 @@ impl Uring<'_> {
         } else if slot.short > 0 {
             (LONG_REQUEST + slot.short).saturating_sub(sent)
         } else {
-            // A short request that has failed: nothing of it has gone.
+            // A short request failed: none of it was sent.
             usize::MAX
         };
         if slot.short > 0 {
-            // What the server may have sent before it stopped reading, the receive says.
+            // The receive reports the end, after what the server may have sent before.
             return None;
         }
         if !slot.unsent.is_empty() {
             self.gathering.push(token);
             return None;
         }
-        std::mem::take(&mut slot.tell).then_some((token, Happened::Sent))
+        std::mem::take(&mut slot.notify_sent).then_some((token, IoEvent::Sent))
     }
 }
 
-/// MSG_WAITALL: a send that the socket's buffer does not hold at once goes on by itself; with MSG_DONTWAIT, it fails.
+/// A send operation. With MSG_WAITALL, it continues when the socket has room again; with MSG_DONTWAIT as well, it fails.
 pub(super) fn send(token: Token, bytes: *const u8, length: usize, flags: i32) -> Entry {
     let entry = opcode::Send::new(Fixed(token.slot), bytes, length as u32).flags(flags);
     entry.build().user_data(user_data(token, Kind::Send))

@@ -1,0 +1,178 @@
+//! The connections of sessions, found by the session's number.
+
+use super::Availability;
+use crate::call::Call;
+use brimful_core::SessionId;
+use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// Most empty call queues that are kept: about as many bursts end before others begin.
+const MAX_SPARE_QUEUES: usize = 16;
+
+/// The connections of all sessions.
+#[derive(Debug)]
+pub(super) struct SessionConnections<P> {
+    by_session: HashMap<SessionId, OneSession, BuildHasherDefault<NumberHasher>>,
+    /// The session that called last and its slot, if it has one connection only and may send calls one behind another:
+    /// saves looking up each call of a burst.
+    latest: Option<(SessionId, u32)>,
+    /// Empty call queues of idle connections, so that bursts need not allocate.
+    spare_queues: Vec<VecDeque<Call<P>>>,
+}
+
+/// The connections of a session that has not ended.
+#[derive(Debug, Default)]
+struct OneSession {
+    /// Their slots; usually one, or very few.
+    slots: Vec<u32>,
+    /// Number of established connections, including those that were closed.
+    established: u32,
+    /// The server closes each of them after one response: none gets a second call before the first is answered.
+    closed_after_each: bool,
+}
+
+/// Hashes a session's number with one multiplication (Knuth, The Art of Computer Programming 3, §6.4), as every call of
+/// a session is looked up. The numbers are the load's own, so that nobody can choose them to collide.
+#[derive(Debug, Default)]
+struct NumberHasher(u64);
+
+impl Hasher for NumberHasher {
+    fn write_u32(&mut self, number: u32) {
+        let product = (self.0 ^ u64::from(number)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        // The low bits of a product do not depend on the number's high bits, and a shard has every n-th number.
+        self.0 = product ^ product >> 32;
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u32(u32::from(*byte)));
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+impl<P> Default for SessionConnections<P> {
+    fn default() -> SessionConnections<P> {
+        SessionConnections { by_session: HashMap::default(), latest: None, spare_queues: Vec::new() }
+    }
+}
+
+impl<P> SessionConnections<P> {
+    pub fn is_empty(&self) -> bool {
+        self.by_session.is_empty()
+    }
+
+    /// Adds a connection.
+    pub fn insert(&mut self, session: SessionId, slot: u32) {
+        self.latest = None;
+        self.by_session.entry(session).or_default().slots.push(slot);
+    }
+
+    /// Removes a connection. The number of established ones is kept until the session ends.
+    pub fn remove(&mut self, session: SessionId, slot: u32) {
+        let Some(one) = self.by_session.get_mut(&session) else { return };
+        self.latest = None;
+        one.slots.retain(|other| *other != slot);
+        if one.slots.is_empty() && one.established == 0 {
+            self.by_session.remove(&session);
+        }
+    }
+
+    /// A connection with room for a call of this session, shared ones first.
+    #[inline]
+    pub fn available(&mut self, session: SessionId, availability: impl Fn(u32) -> Option<Availability>) -> Option<u32> {
+        match self.latest {
+            Some((latest, slot)) if latest == session => availability(slot).map(|_| slot),
+            _ => self.look_up_available(session, availability),
+        }
+    }
+
+    fn look_up_available(
+        &mut self,
+        session: SessionId,
+        availability: impl Fn(u32) -> Option<Availability>,
+    ) -> Option<u32> {
+        let one = self.by_session.get(&session)?;
+        if let &[slot] = one.slots.as_slice()
+            && !one.closed_after_each
+        {
+            self.latest = Some((session, slot));
+            return availability(slot).map(|_| slot);
+        }
+        let is_usable = |found: &Availability| !one.closed_after_each || *found == Availability::Idle;
+        let with_room = |slot: &u32| Some((availability(*slot).filter(is_usable)?, *slot));
+        let candidates = one.slots.iter().filter_map(with_room);
+        candidates.max_by_key(|(found, _)| *found as usize).map(|(_, slot)| slot)
+    }
+
+    /// The slots of a session's connections.
+    pub fn slots(&self, session: SessionId) -> &[u32] {
+        self.by_session.get(&session).map_or(&[], |one| one.slots.as_slice())
+    }
+
+    /// Notes whether the server keeps this session's connections open after the first response.
+    pub fn note_keep_alive(&mut self, session: SessionId, keep_alive: bool) {
+        if let Some(one) = self.by_session.get_mut(&session) {
+            self.latest = None;
+            one.closed_after_each = !keep_alive;
+        }
+    }
+
+    /// Notes that a connection of this session is established.
+    pub fn note_established(&mut self, session: SessionId) {
+        if let Some(one) = self.by_session.get_mut(&session) {
+            one.established = one.established.saturating_add(1);
+        }
+    }
+
+    /// Number of connections established for a session so far.
+    pub fn established(&self, session: SessionId) -> u32 {
+        self.by_session.get(&session).map_or(0, |one| one.established)
+    }
+
+    /// Ends a session, and returns how many connections were established for it.
+    pub fn end(&mut self, session: SessionId) -> u32 {
+        let Some(one) = self.by_session.get_mut(&session) else { return 0 };
+        let established = std::mem::take(&mut one.established);
+        if one.slots.is_empty() {
+            self.by_session.remove(&session);
+        }
+        established
+    }
+
+    /// Keeps an empty call queue for a later burst.
+    pub fn keep_queue(&mut self, queue: VecDeque<Call<P>>) {
+        if self.spare_queues.len() < MAX_SPARE_QUEUES {
+            self.spare_queues.push(queue);
+        }
+    }
+
+    /// A call queue of at least this capacity: a kept one, if there is any.
+    pub fn queue(&mut self, capacity: usize) -> VecDeque<Call<P>> {
+        let mut queue = self.spare_queues.pop().unwrap_or_default();
+        queue.reserve_exact(capacity);
+        queue
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The sessions of one shard of many. A table of 1,024 buckets uses the low bits of the hash first.
+    #[test]
+    fn every_nth_number_is_spread_over_the_buckets() {
+        for step in [1u32, 2, 64, 1 << 10, 1 << 20, 3, 1000] {
+            let hash = |number: u32| {
+                let mut hasher = NumberHasher::default();
+                hasher.write_u32(number.wrapping_mul(step));
+                hasher.finish()
+            };
+            let mut buckets = vec![0; 1024];
+            (0..1024).for_each(|number| buckets[(hash(number) % 1024) as usize] += 1);
+            let taken = buckets.iter().filter(|n| **n > 0).count();
+            assert!(taken > 400 && buckets.iter().all(|n| *n < 16), "step {step}: {taken}");
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! The calls that a shard has to begin, and when it asks the workload for the next ones.
+//!
+//! Calls that are sent again come first, then those that follow redirects, then the workload's.
+
+use crate::Config;
+use crate::call::Call;
+use crate::connection::Connections;
+use crate::density::Density;
+use brimful_core::{CallSpec, Nanos};
+use std::collections::VecDeque;
+
+/// How soon the connections are looked at again when all are busy: one may also end without a call.
+const RECHECK: Nanos = Nanos::from_millis(1);
+
+/// A call that follows a redirect. Its user has waited since the first call was due.
+#[derive(Clone, Copy, Debug)]
+pub struct RedirectedCall {
+    pub spec: CallSpec,
+    pub due: Nanos,
+    /// When the response with the redirect was complete.
+    pub ready: Nanos,
+}
+
+/// The calls to begin, and those that have not ended.
+#[derive(Debug)]
+pub struct DueCalls<P> {
+    /// When the workload is asked next.
+    ask_at: Nanos,
+    /// How closely calls come due.
+    density: Density,
+    /// Whether the workload has no further calls.
+    is_exhausted: bool,
+    /// Whether more calls were due than could be begun at once.
+    is_behind: bool,
+    ticks: Option<Ticks>,
+    limit: ConnectionLimit,
+    redirected: VecDeque<RedirectedCall>,
+    retries: VecDeque<Call<P>>,
+    /// Calls that have not ended, those among them that follow a redirect and have not begun.
+    in_flight: usize,
+}
+
+/// Calls begin in ticks only.
+#[derive(Clone, Copy, Debug)]
+struct Ticks {
+    interval: Nanos,
+    next: Nanos,
+}
+
+/// Calls wait for a connection when there are as many as allowed, see [`ConnectionPolicy::max_per_shard`].
+///
+/// [`ConnectionPolicy::max_per_shard`]: crate::ConnectionPolicy::max_per_shard
+#[derive(Clone, Copy, Debug)]
+struct ConnectionLimit {
+    max: u64,
+    is_reached: bool,
+    /// When a connection was available again.
+    had_room: Nanos,
+}
+
+impl<P> DueCalls<P> {
+    pub fn new(config: &Config) -> DueCalls<P> {
+        let max = config.connections.max_per_shard.unwrap_or(u64::MAX);
+        DueCalls {
+            ask_at: Nanos::ZERO,
+            density: Density::default(),
+            is_exhausted: false,
+            is_behind: false,
+            ticks: config.tick.map(|interval| Ticks { interval, next: Nanos::ZERO }),
+            limit: ConnectionLimit { max, is_reached: false, had_room: Nanos::ZERO },
+            redirected: VecDeque::new(),
+            retries: VecDeque::new(),
+            in_flight: 0,
+        }
+    }
+
+    /// Asks the workload as soon as possible.
+    #[inline]
+    pub fn ask_now(&mut self) {
+        self.ask_at = Nanos::ZERO;
+    }
+
+    /// Asks the workload again at this time.
+    pub fn ask_again(&mut self, at: Nanos) {
+        self.ask_at = at;
+    }
+
+    /// Notes that the workload has no further calls.
+    pub fn exhaust(&mut self) {
+        self.is_exhausted = true;
+        self.ask_at = Nanos::MAX;
+    }
+
+    pub fn is_exhausted(&self) -> bool {
+        self.is_exhausted
+    }
+
+    /// Whether it is time to ask the workload.
+    #[inline]
+    pub fn must_ask(&self, now: Nanos) -> bool {
+        self.ask_at <= now
+    }
+
+    /// Whether more calls were due than could be begun at once.
+    #[inline]
+    pub fn is_behind(&self) -> bool {
+        self.is_behind
+    }
+
+    pub fn set_behind(&mut self, is_behind: bool) {
+        self.is_behind = is_behind;
+    }
+
+    pub fn in_flight(&self) -> usize {
+        self.in_flight
+    }
+
+    /// Until when to wait for the next call.
+    pub fn wake_at(&self) -> Nanos {
+        if self.ticks.is_some() { self.ask_at } else { self.density.wake_at(self.ask_at) }
+    }
+
+    /// Whether waits for the next call must end exactly on time.
+    pub fn wants_exact_waits(&self) -> bool {
+        self.ticks.is_none() && !self.density.is_dense()
+    }
+
+    /// Whether no call may begin before the next tick. The workload is then asked at that tick.
+    pub fn is_between_ticks(&mut self, now: Nanos) -> bool {
+        let Some(ticks) = self.ticks.filter(|ticks| now < ticks.next) else { return false };
+        self.ask_at = ticks.next;
+        true
+    }
+
+    /// Ends the current tick: no call begins before the next one.
+    pub fn end_tick(&mut self, now: Nanos) {
+        if let Some(ticks) = &mut self.ticks {
+            ticks.next = next_tick(now, ticks.interval);
+            self.ask_at = self.ask_at.max(ticks.next);
+        }
+    }
+
+    /// Whether one more connection may be opened, with `open` of them open now.
+    pub fn may_open(&self, open: u64) -> bool {
+        open < self.limit.max
+    }
+
+    /// Whether all connections that may be open are open and busy, so that due calls must wait. The connections are
+    /// looked at again when a call ends, and after a short time.
+    pub fn must_wait_for_connection(&mut self, now: Nanos, connections: &Connections<P>) -> bool {
+        if self.limit.max == u64::MAX {
+            return false;
+        }
+        let is_reached = !self.may_open(connections.open()) && !connections.may_have_room();
+        if is_reached {
+            self.ask_at = now + RECHECK;
+        } else if self.limit.is_reached {
+            self.limit.had_room = now;
+        }
+        self.limit.is_reached = is_reached;
+        is_reached
+    }
+
+    /// When a call could begin that was `ready`, as it may have waited for a connection.
+    #[inline]
+    pub fn ready_to_begin(&self, ready: Nanos) -> Nanos {
+        ready.max(self.limit.had_room)
+    }
+
+    /// Notes that a call begins that was due at this time.
+    #[inline]
+    pub fn note_begun(&mut self, due: Nanos) {
+        self.in_flight += 1;
+        self.density.note(due);
+    }
+
+    /// Notes that a call has ended. The workload may have a call that is due because of that.
+    #[inline]
+    pub fn note_ended(&mut self) {
+        self.in_flight -= 1;
+        self.ask_now();
+    }
+
+    /// Adds a call that follows one that has ended. The followed call counts as in flight until this one ends.
+    pub fn push_redirected(&mut self, call: RedirectedCall) {
+        self.redirected.push_back(call);
+        self.ask_now();
+    }
+
+    /// Removes and returns the oldest call that follows a redirect; it is about to begin.
+    pub fn pop_redirected(&mut self) -> Option<RedirectedCall> {
+        let call = self.redirected.pop_front()?;
+        self.in_flight -= 1;
+        Some(call)
+    }
+
+    /// Has a call begin again, as if nothing had been sent or received for it.
+    pub fn push_retry(&mut self, call: Call<P>) {
+        let Call { spec, due, observed, earlier, .. } = call;
+        self.retries.push_back(Call { earlier, ..Call::new(spec, due, 0, observed) });
+        self.ask_now();
+    }
+
+    /// Removes and returns the call that has waited longest to be sent again.
+    #[inline]
+    pub fn pop_retry(&mut self) -> Option<Call<P>> {
+        self.retries.pop_front()
+    }
+}
+
+/// The first whole number of intervals after `now`.
+fn next_tick(now: Nanos, interval: Nanos) -> Nanos {
+    let interval = interval.0.max(1);
+    Nanos((now.0 / interval + 1).saturating_mul(interval))
+}

@@ -1,0 +1,324 @@
+//! What happens on a shard's connections: attempts, TLS handshakes, and how connections and their calls end. `http1.rs`
+//! and `http2.rs` send requests and receive responses.
+
+mod http1;
+mod http2;
+
+use self::http1::Following;
+use super::Shard;
+use crate::Requests;
+use crate::call::Call;
+use crate::connection::{Connection, Phase};
+use crate::io::{Io, IoEvent, Route, Token, end_of_failed_attempt};
+use brimful_core::{
+    CallSpec, ConnectionEnded, End, Event, Limit, Nanos, Observer, Retry, SessionId, TlsFault, Workload,
+};
+use rustix::io::Errno;
+
+/// The end of a call whose connection was lost; [`Shard::end`] corrects whether it was sent.
+const RESET: End = End::Reset { sent: true };
+
+impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O, I> {
+    /// Handles an event on a connection.
+    pub(super) fn handle(&mut self, token: Token, event: IoEvent) {
+        let now = self.time.update();
+        let Some(connection) = self.connections.find(token) else { return };
+        let slot = token.slot;
+        match (connection.phase, event) {
+            (Phase::Connecting, IoEvent::Established) => self.established(slot, now),
+            // An attempt can only be refused: a reset means that the connection was established and closed before this
+            // shard looked.
+            (Phase::Connecting, IoEvent::NotEstablished(Errno::CONNRESET | Errno::PIPE)) => {
+                self.open(slot, now);
+                self.close(slot);
+            }
+            (Phase::Connecting, IoEvent::NotEstablished(errno)) => {
+                if matches!(end_of_failed_attempt(errno), End::ClientLimited(_)) {
+                    self.connections.note_no_socket();
+                }
+                self.not_established(slot, errno);
+            }
+            (Phase::Connecting, _) => {}
+            (Phase::Securing, IoEvent::Secured { resumed, .. }) => self.secured(slot, resumed, now),
+            (Phase::Securing | Phase::Open, IoEvent::Broken(why)) => {
+                self.drop_connection(slot, |_, _| End::TlsFailed { sent: true, why });
+            }
+            (Phase::Securing, _) => self.close(slot),
+            (Phase::Open, IoEvent::Received { last }) => self.received(slot, last),
+            // After close_notify the server may wait for this side's: it is answered at once, even if the server is to
+            // close first (`--close server`).
+            (Phase::Open, IoEvent::EndOfStream | IoEvent::Finished) => self.end_of_stream(slot),
+            (Phase::Open, IoEvent::Reset) => self.close(slot),
+            (Phase::Open, IoEvent::Truncated) => self.truncated(slot),
+            (_, IoEvent::Sent) => self.send_more(slot),
+            // A server that keeps sending after its last response is not waited for.
+            (Phase::Closing, IoEvent::Received { last: false }) => {
+                let bytes = self.sockets.received();
+                if connection.protocol.skip_empty_lines(bytes) < bytes.len() {
+                    self.close(slot);
+                }
+            }
+            (Phase::Closing, _) => self.close(slot),
+            (Phase::Open, IoEvent::Established | IoEvent::NotEstablished(_) | IoEvent::Secured { .. }) => {}
+        }
+    }
+
+    /// Starts an attempt to establish a connection for the calls in its queue. All connections of a session come from one
+    /// source address, so that the server can tell sessions apart.
+    pub(super) fn attempt(&mut self, mut connection: Connection<O::PerCall>, now: Nanos) {
+        connection.attempted_at = now;
+        connection.source = match connection.session {
+            None => self.sources.take(now),
+            Some(session) => self.sources.of_session(session),
+        };
+        connection.address = self.addresses.take(connection.session);
+        if self.addresses.are_counted() {
+            let routed = Event::Routed { address: connection.address };
+            connection.calls.iter_mut().for_each(|call| self.observer.on(&mut call.observed, &routed));
+        }
+        let stamp = self.connections.fresh_stamp();
+        connection.stamp = stamp;
+        let route = Route { address: usize::from(connection.address), source: connection.source };
+        let token = self.connections.insert(connection);
+        match self.sockets.connect(token, route, now) {
+            Ok(()) => self.timers.start_attempt(now, token.slot, stamp),
+            Err(errno) => {
+                self.time.update();
+                self.not_established(token.slot, errno);
+            }
+        }
+    }
+
+    fn established(&mut self, slot: u32, now: Nanos) {
+        let calls = self.open(slot, now);
+        if self.config.tls.is_some() {
+            return self.await_handshake(slot);
+        }
+        self.send_first(slot, calls, now);
+    }
+
+    /// Sends the requests of the first `calls` calls on a connection that has just become usable.
+    fn send_first(&mut self, slot: u32, calls: usize, now: Nanos) {
+        if self.config.connections.http2 {
+            return self.begin_streams(slot, now);
+        }
+        (0..calls).for_each(|nth| self.send(slot, Some(nth), now));
+        self.expect_response(slot);
+    }
+
+    /// Notes that the TLS handshake has begun. It may take as long as a response.
+    fn await_handshake(&mut self, slot: u32) {
+        let stamp = self.connections.fresh_stamp();
+        if let Some(connection) = self.connections.get_mut(slot) {
+            connection.phase = Phase::Securing;
+            connection.stamp = stamp;
+            self.timers.start_handshake(self.time.now(), slot, stamp);
+        }
+    }
+
+    /// Sends the calls that have waited for the TLS handshake.
+    fn secured(&mut self, slot: u32, resumed: bool, now: Nanos) {
+        let Some(connection) = self.connections.get_mut(slot) else { return };
+        connection.phase = Phase::Open;
+        let calls = connection.calls.len();
+        if let Some(call) = connection.calls.front_mut() {
+            self.observer.on(&mut call.observed, &Event::Secured { at: now, resumed });
+        }
+        self.send_first(slot, calls, now);
+        self.connections.update_availability(slot);
+    }
+
+    /// Marks the connection as established. Returns the number of calls in its queue.
+    fn open(&mut self, slot: u32, now: Nanos) -> usize {
+        let Some(connection) = self.connections.get_mut(slot) else { return 0 };
+        connection.phase = Phase::Open;
+        let attempted_at = connection.attempted_at;
+        let calls = connection.calls.len();
+        if let Some(call) = connection.calls.front_mut() {
+            self.observer.on(&mut call.observed, &Event::ConnectStarted { at: attempted_at });
+            self.observer.on(&mut call.observed, &Event::Established { at: now });
+        }
+        self.connections.note_established(slot);
+        self.workload.on_established(now);
+        self.due_calls.ask_now();
+        calls
+    }
+
+    /// Handles a failed attempt. If its source address had no free port, it is made again from the next address, until all
+    /// have been tried; the attempt of a session is not.
+    fn not_established(&mut self, slot: u32, errno: Errno) {
+        let end = end_of_failed_attempt(errno);
+        let Some(connection) = self.connections.get(slot) else { return };
+        if end == End::ClientLimited(Limit::Ports) {
+            self.sources.note_no_port(connection.source, self.time.now());
+            if connection.tries < self.sources.count() && connection.session.is_none() {
+                self.sockets.close(self.connections.token(slot), self.time.now());
+                if let Some(mut connection) = self.connections.remove(slot) {
+                    connection.tries += 1;
+                    self.attempt(connection, self.time.now());
+                }
+                return;
+            }
+        }
+        self.drop_attempt(slot, end);
+    }
+
+    /// Gives up an attempt, and ends the calls in its queue.
+    pub(super) fn drop_attempt(&mut self, slot: u32, end: End) {
+        if let Some(connection) = self.connections.get_mut(slot)
+            && let (at, Some(call)) = (connection.attempted_at, connection.calls.front_mut())
+            && !matches!(end, End::ClientLimited(_))
+        {
+            self.observer.on(&mut call.observed, &Event::ConnectStarted { at });
+        }
+        if matches!(end, End::Refused | End::Abandoned) {
+            let session = self.connections.get(slot).and_then(|connection| connection.session);
+            self.addresses.attempt_failed(session, self.time.now());
+        }
+        self.sockets.close(self.connections.token(slot), self.time.now());
+        for mut call in self.connections.remove(slot).into_iter().flat_map(|connection| connection.calls) {
+            self.end(&mut call, end, 0);
+        }
+    }
+
+    /// Handles the end of the server's stream, which may complete a response.
+    fn end_of_stream(&mut self, slot: u32) {
+        let Some(connection) = self.connections.get_mut(slot) else { return };
+        if connection.under_way() == 0 {
+            return self.close(slot);
+        }
+        match connection.protocol.finish() {
+            Ok(response) => self.complete(slot, response, Following::End),
+            Err(_) => self.close(slot),
+        }
+    }
+
+    /// TLS: handles the end of a connection without close_notify: somebody else than the server may have ended it. A
+    /// response that would be complete only because of that end may have been cut short.
+    fn truncated(&mut self, slot: u32) {
+        let Some(connection) = self.connections.get_mut(slot) else { return };
+        if !connection.calls.is_empty() && connection.protocol.finish().is_ok() {
+            let truncated = End::TlsFailed { sent: true, why: TlsFault::Truncated };
+            return self.drop_connection(slot, |nth, _| if nth == 0 { truncated } else { RESET });
+        }
+        self.close(slot);
+    }
+
+    /// Closes a connection whose oldest call is overdue, and ends its calls. Those that were sent later than `sent_by` are
+    /// not overdue, and lose their connection.
+    pub(super) fn drop_overdue(&mut self, slot: u32, sent_by: Nanos) {
+        self.drop_connection(slot, |nth, call| {
+            let is_overdue = nth == 0 || call.sent_at.get().is_some_and(|at| at <= sent_by);
+            if is_overdue { End::TimedOut } else { RESET }
+        });
+    }
+
+    /// Closes a connection and ends its calls, the oldest first; `end_of` returns the end of the nth call.
+    pub(super) fn drop_connection(&mut self, slot: u32, end_of: impl Fn(usize, &Call<O::PerCall>) -> End) {
+        let Some(connection) = self.connections.get(slot) else { return };
+        if connection.protocol.http2().is_some() {
+            return self.drop_streams(slot, end_of);
+        }
+        let mut unsent = self.sockets.unsent(slot);
+        let Some(mut connection) = self.remove(slot) else { return };
+        self.bodies.forget(slot);
+        let take_sent = |call: &Call<O::PerCall>| {
+            let missing = unsent.min(call.length);
+            unsent -= missing;
+            (call.length - missing) as u64
+        };
+        // What the kernel has not taken belongs to the newest calls.
+        let mut sent: Vec<u64> = connection.calls.iter().rev().map(take_sent).collect();
+        for (nth, call) in connection.calls.drain(..).enumerate() {
+            let end = end_of(nth, &call);
+            self.end_or_retry(call, end, sent.pop().unwrap_or(0));
+        }
+    }
+
+    /// Closes a connection's socket and removes the connection, whose calls are still to be ended. Reports its end, if it
+    /// was established.
+    fn remove(&mut self, slot: u32) -> Option<Connection<O::PerCall>> {
+        self.sockets.close(self.connections.token(slot), self.time.now());
+        let connection = self.connections.remove(slot)?;
+        if connection.phase != Phase::Connecting {
+            let Connection { attempted_at: attempted, responses, .. } = connection;
+            self.observer.on_connection(&ConnectionEnded { attempted, ended: self.time.now(), responses });
+        }
+        Some(connection)
+    }
+
+    /// Closes a connection that the server has closed, or one without calls.
+    pub(super) fn close(&mut self, slot: u32) {
+        let Some(connection) = self.connections.get(slot) else { return };
+        let is_reused = connection.is_reused();
+        // If the server has sent something after it could have received the call, on whichever stream, it had not closed
+        // the connection by then.
+        let heard_at = connection.protocol.http2().map_or(Nanos::ZERO, |_| connection.heard_at);
+        self.drop_connection(slot, |_, call| {
+            let is_silent = call.received == 0 && call.sent_at.get().is_none_or(|at| heard_at <= at);
+            if is_reused && is_silent { End::ClosedOnReuse { sent: true } } else { RESET }
+        });
+    }
+
+    /// Ends a call whose connection is gone, or sends it again.
+    fn end_or_retry(&mut self, mut call: Call<O::PerCall>, end: End, bytes_sent: u64) {
+        let policy = &self.config.connections;
+        if call.may_retry_after_close(end, policy) && self.may_have_new_connection(call.spec) {
+            // The other open connections may have been closed as well.
+            call.earlier.wants_fresh = policy.pipeline == 1;
+            self.send_again(call, Retry::ClosedOnReuse, bytes_sent);
+        } else {
+            self.end(&mut call, end, bytes_sent);
+        }
+    }
+
+    fn send_again(&mut self, mut call: Call<O::PerCall>, why: Retry, bytes_sent: u64) {
+        call.earlier.tries += 1;
+        call.earlier.bytes_sent += bytes_sent;
+        self.observer.on(&mut call.observed, &Event::Retried { why });
+        self.due_calls.push_retry(call);
+    }
+
+    /// Whether a further connection may be opened for this call. A session may have a limited number of them.
+    pub(super) fn may_have_new_connection(&self, spec: CallSpec) -> bool {
+        let has_room = |(session, max): (SessionId, u32)| self.connections.established_for(session) < max;
+        spec.session.zip(self.config.connections.connections_per_session).is_none_or(has_room)
+    }
+
+    /// Ends the calls whose bodies could not be read. An HTTP/1 connection is closed too, as the server waits for the rest
+    /// of the body.
+    pub(super) fn end_unreadable(&mut self) {
+        while let Some(call) = self.bodies.pop_unreadable() {
+            let is_under_way =
+                self.connections.get(call.slot).is_some_and(|c| c.phase == Phase::Open && c.carries(call));
+            let end = End::ClientLimited(Limit::Body);
+            match call.stream {
+                _ if !is_under_way => {}
+                0 => self.drop_connection(call.slot, |nth, _| if nth == 0 { end } else { RESET }),
+                _ => self.give_up_stream(call, end),
+            }
+        }
+    }
+
+    /// Sends the bodies that the server has not requested in time.
+    pub(super) fn send_overdue_bodies(&mut self) {
+        while let Some(call) = self.bodies.pop_overdue(self.time.now(), &self.connections) {
+            match self.connections.get_mut(call.slot).and_then(|connection| connection.protocol.http2_mut()) {
+                Some(http2) => {
+                    http2.proceed(call.stream);
+                    self.sockets.note_output(call.slot, self.time.now());
+                }
+                None => self.send_body(call.slot),
+            }
+        }
+    }
+
+    /// Sends more of the bodies on this connection, after the kernel has taken what was sent before.
+    fn send_more(&mut self, slot: u32) {
+        if self.config.connections.http2 {
+            self.sockets.note_output(slot, self.time.now());
+        } else {
+            self.send_body_piece(slot);
+        }
+    }
+}

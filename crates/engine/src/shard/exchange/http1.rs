@@ -1,0 +1,252 @@
+//! HTTP/1: sends requests, and receives responses in the order of the requests.
+
+use crate::bodies::{Piece, Rest};
+use crate::body_file::BodyFile;
+use crate::connection::Phase;
+use crate::deadlines::TimerKey;
+use crate::expected::{Digest, end_of_response};
+use crate::io::Io;
+use crate::shard::Shard;
+use crate::shard::exchange::RESET;
+use crate::{Close, Requests};
+use brimful_core::{End, Event, Nanos, Observer, ResponseSize, Workload};
+use brimful_http::{Progress, Protocol, Request, Response};
+use std::borrow::Cow;
+
+/// What is known to follow a response on its connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Following {
+    Nothing,
+    /// The end of the stream.
+    End,
+    /// Bytes that belong to no response.
+    Excess,
+}
+
+impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O, I> {
+    /// Prepares the parser for the response to the oldest call, whose request was sent.
+    pub(in crate::shard) fn expect_response(&mut self, slot: u32) {
+        let Some(connection) = self.connections.get_mut(slot) else { return };
+        if let Some(call) = connection.calls.front() {
+            connection.protocol.start(call.is_head);
+        }
+    }
+
+    /// Sends the request of the nth call in the queue, by default of the last.
+    pub(in crate::shard) fn send(&mut self, slot: u32, nth: Option<usize>, now: Nanos) {
+        let token = self.connections.token(slot);
+        let Some(connection) = self.connections.get_mut(slot) else { return };
+        let call = match nth {
+            Some(nth) => connection.calls.get_mut(nth),
+            None => connection.calls.back_mut(),
+        };
+        let Some(call) = call else { return };
+        let request = self.requests.request(&call.spec, call.last);
+        call.sent_at = now.into();
+        call.length = request.bytes().len();
+        call.is_head = request.is_head();
+        if let Some(expected) = self.requests.expected(call.spec.class) {
+            call.digest = expected.sha256.map(|_| Digest::new());
+        }
+        self.observer.on_request(&mut call.observed, request.bytes());
+        self.timers.start_response(now, TimerKey { slot, stamp: call.stamp, stream: 0 });
+        if self.config.connections.pipeline == 1 && (request.streamed_bytes() > 0 || request.expects_continue()) {
+            let file = if request.streamed_bytes() > 0 { self.requests.body(&call.spec) } else { None };
+            return self.send_in_parts(slot, request, file);
+        }
+        let bytes = match request {
+            Cow::Borrowed(shared) => Cow::Borrowed(shared.bytes()),
+            Cow::Owned(own) => Cow::Owned(own.into_bytes()),
+        };
+        self.sockets.send(token, bytes, self.time.now());
+    }
+
+    /// Sends the head of a request whose body is sent after it, for the only call on its connection.
+    fn send_in_parts(&mut self, slot: u32, request: Cow<'a, Request>, file: Option<&'a BodyFile>) {
+        let waits = request.expects_continue();
+        let (head, body) = match request {
+            Cow::Borrowed(shared) => {
+                let (head, body) = shared.parts();
+                (Cow::Borrowed(head), Cow::Borrowed(body))
+            }
+            Cow::Owned(own) => {
+                let (head, body) = own.parts();
+                (Cow::Owned(head.to_vec()), Cow::Owned(body.to_vec()))
+            }
+        };
+        let token = self.connections.token(slot);
+        let Some(call) = self.connections.get_mut(slot).and_then(|connection| connection.calls.front_mut()) else {
+            return;
+        };
+        call.length = head.len();
+        let key = TimerKey { slot, stamp: call.stamp, stream: 0 };
+        self.sockets.send(token, head, self.time.now());
+        let rest = file.map_or(Rest::Bytes(body), |file| Rest::File { file, offset: 0 });
+        self.bodies.insert(key, rest, waits);
+        if waits {
+            self.bodies.start_continue(self.time.now(), key);
+        } else {
+            self.send_body_piece(slot);
+        }
+    }
+
+    /// Sends the body on this connection, if it has waited for the server to request it.
+    pub(super) fn send_body(&mut self, slot: u32) {
+        if self.bodies.release(slot) {
+            self.send_body_piece(slot);
+        }
+    }
+
+    /// Sends the next piece of the body on this connection, unless it waits.
+    pub(super) fn send_body_piece(&mut self, slot: u32) {
+        let Some(Piece { bytes, is_last, is_from_file }) = self.bodies.next_piece(slot) else { return };
+        let token = self.connections.token(slot);
+        if let Some(call) = self.connections.get_mut(slot).and_then(|connection| connection.calls.front_mut()) {
+            call.length += bytes.len();
+            if is_from_file {
+                self.observer.on_body_piece(&mut call.observed, &bytes);
+            }
+        }
+        self.sockets.send(token, bytes, self.time.now());
+        if !is_last {
+            self.sockets.notify_when_sent(token);
+        }
+    }
+
+    /// Handles received bytes, which may complete several responses. With `end_follows` the server has closed its side.
+    pub(super) fn received(&mut self, slot: u32, end_follows: bool) {
+        let now = self.time.now();
+        let mut from = 0;
+        loop {
+            let bytes = self.sockets.received().get(from..).unwrap_or_default();
+            let Some(connection) = self.connections.get_mut(slot) else { return };
+            let Protocol::Http1(parser) = &mut connection.protocol else {
+                return self.received_on_streams(slot, end_follows);
+            };
+            let Some(call) = connection.calls.front_mut() else {
+                // No response is expected on an idle connection: after anything but empty lines it cannot be trusted.
+                if parser.skip_empty_lines(bytes) < bytes.len() {
+                    self.close(slot);
+                }
+                return;
+            };
+            if bytes.is_empty() {
+                return;
+            }
+            let requests = &mut self.requests;
+            let redirect = &mut call.redirect;
+            let on_head = |head: &[u8]| {
+                if let Some(found) = requests.read_head(&call.spec, head) {
+                    *redirect = Some(Box::new(found));
+                }
+            };
+            let digest = &mut call.digest;
+            let on_content = |content: &[u8]| digest.iter_mut().for_each(|digest| digest.add(content));
+            match parser.feed_showing(&mut self.recent.http1, bytes, on_head, on_content) {
+                Err(_) => {
+                    call.received += bytes.len() as u64;
+                    call.first_byte_at.get_or_set(now);
+                    self.observer.on_bytes(&mut call.observed, bytes);
+                    return self.drop_malformed(slot);
+                }
+                Ok(fed) => {
+                    // Empty lines before the response are not part of it.
+                    let of_response = (parser.received() - call.received) as usize;
+                    let (_, new) = bytes[..fed.consumed].split_at(fed.consumed.saturating_sub(of_response));
+                    self.observer.on_bytes(&mut call.observed, new);
+                    from += fed.consumed;
+                    call.received = parser.received();
+                    if call.received > 0 {
+                        call.first_byte_at.get_or_set(now);
+                    }
+                    let Progress::Complete(response) = fed.state else {
+                        if parser.continued() {
+                            self.send_body(slot);
+                        }
+                        return;
+                    };
+                    let rest = bytes.get(fed.consumed..).unwrap_or_default();
+                    let mut has_excess = false;
+                    if connection.calls.len() == 1 {
+                        let empty = parser.skip_empty_lines(rest);
+                        from += empty;
+                        // After bytes beyond the last response, nothing on this connection can be trusted.
+                        has_excess = empty < rest.len();
+                    }
+                    let following = match (has_excess, end_follows) {
+                        (true, _) => Following::Excess,
+                        (false, true) => Following::End,
+                        (false, false) => Following::Nothing,
+                    };
+                    self.complete(slot, response, following);
+                }
+            }
+        }
+    }
+
+    /// Ends the oldest call, whose response is complete. The connection stays open for further calls only if nothing
+    /// follows the response.
+    pub(super) fn complete(&mut self, slot: u32, response: Response, following: Following) {
+        let unsent = self.sockets.unsent(slot);
+        let Some(connection) = self.connections.get_mut(slot) else { return };
+        // A call is large: after this move out of the queue it is moved no further.
+        let mut answered = connection.calls.pop_front();
+        let Some(call) = &mut answered else { return };
+        connection.responses = connection.responses.saturating_add(1);
+        let size = ResponseSize { head: response.head_bytes, body: response.body_bytes };
+        self.observer.on_response(&mut call.observed, &size);
+        let unsent_behind: usize = if unsent == 0 { 0 } else { connection.calls.iter().map(|call| call.length).sum() };
+        let unsent = unsent.saturating_sub(unsent_behind);
+        let bytes_sent = call.length.saturating_sub(unsent) as u64;
+        let waiting = connection.calls.len();
+        let was_sent_whole = !self.bodies.forget(slot) && unsent == 0;
+        let stays_open = was_sent_whole && response.keep_alive && !call.last;
+        if connection.protocol.empty_lines() > 0 {
+            self.observer.on(&mut call.observed, &Event::EmptyLines { lines: connection.protocol.empty_lines() });
+        }
+        if let Some(session) = connection.session {
+            // The first response shows this; a server that ends a connection after many calls does keep connections open.
+            if self.config.connections.pipeline > 1 && connection.responses == 1 {
+                self.connections.note_keep_alive(session, response.keep_alive);
+            }
+            if waiting == 0 {
+                self.connections.release_queue(slot);
+            }
+        }
+        let expected = self.requests.expected(call.spec.class);
+        let end = end_of_response(expected, &response, call.digest.take(), call.is_head);
+        self.end(call, end, bytes_sent);
+        if response.status == 101 {
+            // The server now uses another protocol on this connection, in which it would not be closed.
+            return self.close(slot);
+        }
+        match following {
+            _ if waiting > 0 && stays_open => {
+                self.expect_response(slot);
+                self.connections.update_availability(slot);
+            }
+            Following::Nothing if waiting == 0 && stays_open => self.connections.update_availability(slot),
+            Following::Nothing if waiting == 0 && was_sent_whole && self.config.connections.close == Close::Server => {
+                self.await_close(slot);
+            }
+            _ => self.close(slot),
+        }
+    }
+
+    /// Waits for the server to close the connection, for a limited time.
+    fn await_close(&mut self, slot: u32) {
+        let stamp = self.connections.fresh_stamp();
+        if let Some(connection) = self.connections.get_mut(slot) {
+            connection.phase = Phase::Closing;
+            connection.stamp = stamp;
+            self.timers.start_close(self.time.now(), slot, stamp);
+            // While it had room behind other calls it was available.
+            self.connections.update_availability(slot);
+        }
+    }
+
+    /// Ends the oldest call, whose response is malformed. The calls behind it lose their connection.
+    fn drop_malformed(&mut self, slot: u32) {
+        self.drop_connection(slot, |nth, _| if nth == 0 { End::Malformed } else { RESET });
+    }
+}

@@ -1,0 +1,380 @@
+//! HTTP/2: sends requests on streams and receives the responses on them. A call under way is kept with its stream; a call
+//! that waits for a stream, in its connection's queue.
+//!
+//! - When a call is overdue, its stream is reset, and no other. If nothing at all has come on the connection since that
+//!   call was sent, the connection carries no further call: the server may be gone.
+//! - The output of the connections is collected and handed over before the shard waits ([`Shard::hand_over_output`]):
+//!   the requests of one turn leave in one write.
+//! - Until the server has announced how many streams it allows, one is opened, or as many as it allowed on an earlier
+//!   connection. Calls beyond that limit are moved to other connections, and so are those that it refuses.
+//! - A connection that has carried its last call says goodbye (GOAWAY) before it is closed.
+
+use crate::Requests;
+use crate::body_file::PIECE_BYTES;
+use crate::call::Call;
+use crate::connection::Phase;
+use crate::deadlines::TimerKey;
+use crate::expected::{Digest, end_of_response};
+use crate::io::Io;
+use crate::shard::Shard;
+use brimful_core::{End, Http2Frame, Nanos, Observer, ResponseSize, Retry, Workload};
+use brimful_http::{Carried, Ended, Listener, REFUSED_STREAM};
+
+/// Most bytes of replies to the server's frames that it may leave unread before the connection is dropped.
+const MAX_OWED_BYTES: usize = 256 * 1024;
+
+impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O, I> {
+    /// Sends the first requests on a connection that has just become usable.
+    pub(super) fn begin_streams(&mut self, slot: u32, now: Nanos) {
+        self.send_on_streams(slot, now);
+        let Some(connection) = self.connections.get(slot) else { return };
+        for call in &connection.calls {
+            self.timers.start_response(now, TimerKey { slot, stamp: call.stamp, stream: 0 });
+        }
+        self.sockets.note_output(slot, self.time.now());
+    }
+
+    /// Sends the request of the call that was queued last, or lets it wait for a stream.
+    pub(in crate::shard) fn send_newest_on_stream(&mut self, slot: u32, now: Nanos) {
+        self.send_on_streams(slot, now);
+        if let Some(call) = self.connections.get(slot).and_then(|connection| connection.calls.back()) {
+            self.timers.start_response(now, TimerKey { slot, stamp: call.stamp, stream: 0 });
+        }
+    }
+
+    /// Sends the requests of waiting calls while the server allows more streams.
+    fn send_on_streams(&mut self, slot: u32, now: Nanos) {
+        loop {
+            let Some(connection) = self.connections.get_mut(slot) else { return };
+            let Some(http2) = connection.protocol.http2_mut().filter(|http2| http2.has_room()) else { return };
+            let Some(mut call) = connection.calls.pop_front() else { return };
+            let request = self.requests.request(&call.spec, call.last);
+            let stamp = call.stamp;
+            call.sent_at = now.into();
+            call.is_head = request.is_head();
+            if let Some(expected) = self.requests.expected(call.spec.class) {
+                call.digest = expected.sha256.map(|_| Digest::new());
+            }
+            if self.observer.reads_messages() {
+                self.observer.on_request(&mut call.observed, &request.text());
+            }
+            let stream = http2.open(&request, call);
+            let key = TimerKey { slot, stamp, stream };
+            self.timers.start_response(now, key);
+            if request.expects_continue() {
+                self.bodies.start_continue(self.time.now(), key);
+            }
+            self.sockets.note_output(slot, self.time.now());
+        }
+    }
+
+    /// Hands the output of all connections to the sockets.
+    pub(in crate::shard) fn hand_over_output(&mut self) {
+        while let Some(slot) = self.sockets.pop_with_output() {
+            self.hand_over_output_of(slot);
+        }
+    }
+
+    fn hand_over_output_of(&mut self, slot: u32) {
+        let token = self.connections.token(slot);
+        if self.connections.get(slot).is_none_or(|connection| connection.phase != Phase::Open) {
+            return;
+        }
+        self.frame_bodies(slot);
+        let Some(connection) = self.connections.get_mut(slot) else { return };
+        let Some(http2) = connection.protocol.http2_mut() else { return };
+        let has_output = http2.has_output();
+        if has_output {
+            self.sockets.send_copied(token, http2.output());
+            http2.clear_output();
+        }
+        if http2.wanted().is_some() && (has_output || self.sockets.unsent(slot) > 0) {
+            self.sockets.notify_when_sent(token);
+        }
+        if !has_output {
+            return;
+        }
+        if self.sockets.unsent(slot) == 0 {
+            http2.paid();
+        } else if http2.owed() > MAX_OWED_BYTES {
+            self.drop_connection(slot, |_, _| End::Malformed);
+        }
+    }
+
+    /// Frames more of the bodies that come from files, while the server accepts more and little of this connection's
+    /// output is unsent.
+    fn frame_bodies(&mut self, slot: u32) {
+        while let Some(http2) = self.connections.get_mut(slot).and_then(|connection| connection.protocol.http2_mut())
+            && let Some(wanted) = http2.wanted()
+            && http2.output().len() < PIECE_BYTES
+            && self.sockets.unsent(slot) < PIECE_BYTES
+            && let Some(call) = http2.get_mut(wanted.stream)
+        {
+            let Some(file) = self.requests.body(&call.spec) else { return };
+            match file.read_piece(wanted.from, wanted.bytes) {
+                Ok(piece) => {
+                    if self.observer.reads_messages() {
+                        self.observer.on_body_piece(&mut call.observed, &piece);
+                    }
+                    http2.supply(wanted.stream, &piece);
+                }
+                Err(error) => {
+                    let stamp = call.stamp;
+                    self.bodies.fail(TimerKey { slot, stamp, stream: wanted.stream }, error);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Handles received bytes. With `end_follows` the server has closed its side.
+    pub(super) fn received_on_streams(&mut self, slot: u32, end_follows: bool) {
+        let now = self.time.now();
+        let mut from = 0;
+        loop {
+            let bytes = self.sockets.received().get(from..).unwrap_or_default();
+            let Some(connection) = self.connections.get_mut(slot) else { return };
+            connection.heard_at = now;
+            connection.spent |= end_follows;
+            let Some(http2) = connection.protocol.http2_mut() else { return };
+            let reads_messages = self.observer.reads_messages();
+            let observer = &mut self.observer;
+            let mut reader = Reader { now, requests: &mut self.requests, observer, reads_messages };
+            match http2.feed(&mut self.recent.http2, bytes, &mut reader) {
+                Ok(heard) => match heard.over {
+                    Some((carried, ended)) => {
+                        from += heard.consumed;
+                        self.end_stream(slot, carried, ended);
+                    }
+                    None => break,
+                },
+                Err(_) => {
+                    // The output says why.
+                    self.hand_over_and_flush(slot);
+                    return self.drop_connection(slot, |_, _| End::Malformed);
+                }
+            }
+        }
+        self.connections.note_streams_allowed(slot);
+        self.send_waiting_or_close(slot);
+    }
+
+    /// Ends a call, or sends it again, after the server has ended its stream.
+    fn end_stream(&mut self, slot: u32, mut carried: Carried<Call<O::PerCall>>, ended: Ended) {
+        let bytes_sent = self.bytes_sent_on(slot, &carried);
+        let call = &mut carried.value;
+        match ended {
+            Ended::Whole(response) => {
+                if let Some(connection) = self.connections.get_mut(slot) {
+                    connection.responses = connection.responses.saturating_add(1);
+                }
+                let size = ResponseSize { head: response.head_bytes, body: response.body_bytes };
+                self.observer.on_response(&mut call.observed, &size);
+                let expected = self.requests.expected(call.spec.class);
+                let end = end_of_response(expected, &response, call.digest.take(), call.is_head);
+                self.end(call, end, bytes_sent);
+            }
+            Ended::Reset { code, begun } => {
+                self.observer.on_http2_error(Http2Frame::RstStream, code, b"");
+                if code == REFUSED_STREAM && !begun {
+                    self.retry_refused(carried.value, End::StreamReset, bytes_sent);
+                } else {
+                    self.end(call, End::StreamReset, bytes_sent);
+                }
+            }
+            Ended::GoneAway => self.retry_refused(carried.value, End::GoneAway, bytes_sent),
+            Ended::Malformed(_) => self.end(call, End::Malformed, bytes_sent),
+        }
+    }
+
+    /// Sends a call again whose stream was refused, or ends it.
+    fn retry_refused(&mut self, mut call: Call<O::PerCall>, end: End, bytes_sent: u64) {
+        if self.may_send_elsewhere(&call) {
+            self.send_again(call, Retry::RefusedStream, bytes_sent);
+        } else {
+            self.end(&mut call, end, bytes_sent);
+        }
+    }
+
+    /// Moves a call that was not sent from a connection that is going away to another one, or ends it.
+    fn move_or_end(&mut self, mut call: Call<O::PerCall>) {
+        if self.may_send_elsewhere(&call) {
+            call.earlier.tries += 1;
+            self.due_calls.push_retry(call);
+        } else {
+            self.end(&mut call, End::GoneAway, 0);
+        }
+    }
+
+    /// Whether a call that the server did not process may be sent on another connection.
+    fn may_send_elsewhere(&self, call: &Call<O::PerCall>) -> bool {
+        call.may_retry_unprocessed(&self.config.connections) && self.may_have_new_connection(call.spec)
+    }
+
+    /// Moves calls that wait for more streams than the server allows to other connections, if more may be opened.
+    fn move_surplus(&mut self, slot: u32) {
+        if !self.due_calls.may_open(self.connections.open()) {
+            return;
+        }
+        let mut surplus = Vec::new();
+        let Some(connection) = self.connections.get_mut(slot) else { return };
+        let Some(limit) = connection.protocol.http2().and_then(|http2| http2.max_streams()) else { return };
+        // One call may wait, so that a server that allows no streams does not have connections opened without end.
+        while connection.under_way() > (limit as usize).max(1)
+            && connection.calls.back().is_some_and(|call| !call.earlier.moved)
+            && let Some(call) = connection.calls.pop_back()
+        {
+            connection.begun -= 1;
+            surplus.push(call);
+        }
+        for mut call in surplus.into_iter().rev() {
+            call.earlier.moved = true;
+            self.due_calls.push_retry(call);
+        }
+    }
+
+    /// How many bytes of a request the kernel has taken.
+    fn bytes_sent_on(&self, slot: u32, carried: &Carried<Call<O::PerCall>>) -> u64 {
+        let unsent = self.sockets.unsent(slot) as u64;
+        let http2 = self.connections.get(slot).and_then(|connection| connection.protocol.http2());
+        bytes_within(carried, http2.map_or(0, |http2| http2.handed_over().saturating_sub(unsent)))
+    }
+
+    /// Sends what waits on a connection after an event, or closes the connection if it has carried its last call.
+    fn send_waiting_or_close(&mut self, slot: u32) {
+        self.send_on_streams(slot, self.time.now());
+        let Some(connection) = self.connections.get_mut(slot) else { return };
+        let Some(http2) = connection.protocol.http2() else { return };
+        let has_output = http2.has_output() || http2.wanted().is_some();
+        if http2.is_spent() {
+            let stranded: Vec<_> = connection.calls.drain(..).collect();
+            stranded.into_iter().for_each(|call| self.move_or_end(call));
+        }
+        self.move_surplus(slot);
+        if has_output {
+            self.sockets.note_output(slot, self.time.now());
+        }
+        if self.connections.is_over(slot) {
+            self.say_goodbye_and_close(slot);
+        } else {
+            self.connections.update_availability(slot);
+        }
+    }
+
+    /// Resets the stream of a call, or removes the call from those that wait for a stream.
+    pub(in crate::shard) fn give_up_stream(&mut self, call: TimerKey, end: End) {
+        let TimerKey { slot, stamp, stream } = call;
+        let Some(connection) = self.connections.get_mut(slot) else { return };
+        let heard_at = connection.heard_at;
+        let Some(http2) = connection.protocol.http2_mut() else { return };
+        if let Some(mut carried) = http2.cancel(stream) {
+            connection.spent |= carried.value.sent_at.get().is_some_and(|at| heard_at < at);
+            let bytes_sent = self.bytes_sent_on(slot, &carried);
+            self.end(&mut carried.value, end, bytes_sent);
+        } else if let Some(nth) = connection.calls.iter().position(|call| call.stamp == stamp)
+            && let Some(mut call) = connection.calls.remove(nth)
+        {
+            self.end(&mut call, end, 0);
+        }
+        self.send_waiting_or_close(slot);
+    }
+
+    /// Closes a connection without calls; an HTTP/2 connection says goodbye first.
+    pub(in crate::shard) fn say_goodbye_and_close(&mut self, slot: u32) {
+        if self.say_goodbye(slot) {
+            self.hand_over_and_flush(slot);
+        }
+        self.close(slot);
+    }
+
+    /// Says goodbye on all connections that have no call under way.
+    pub(in crate::shard) fn say_goodbyes(&mut self) {
+        let mut must_flush = false;
+        for slot in self.connections.slots() {
+            let is_idle = self.connections.get(slot).is_some_and(|connection| connection.under_way() == 0);
+            if is_idle && self.say_goodbye(slot) {
+                self.hand_over_output_of(slot);
+                must_flush = true;
+            }
+        }
+        if must_flush {
+            self.sockets.flush_before_close();
+        }
+    }
+
+    /// Adds a goodbye to the output of an HTTP/2 connection. Returns whether it is one.
+    fn say_goodbye(&mut self, slot: u32) -> bool {
+        let connection = self.connections.get_mut(slot).filter(|connection| connection.phase == Phase::Open);
+        let Some(http2) = connection.and_then(|connection| connection.protocol.http2_mut()) else { return false };
+        http2.say_goodbye();
+        true
+    }
+
+    /// Sends the output of a connection at once, as it is about to be closed.
+    fn hand_over_and_flush(&mut self, slot: u32) {
+        self.hand_over_output_of(slot);
+        self.sockets.flush_before_close();
+    }
+
+    /// Closes a connection and ends its calls: those on streams first, from the oldest on, then those that wait.
+    pub(super) fn drop_streams(&mut self, slot: u32, end_of: impl Fn(usize, &Call<O::PerCall>) -> End) {
+        let unsent = self.sockets.unsent(slot) as u64;
+        let Some(mut connection) = self.remove(slot) else { return };
+        let Some(http2) = connection.protocol.http2_mut() else { return };
+        let taken = http2.handed_over().saturating_sub(unsent);
+        for (nth, carried) in http2.take_all().enumerate() {
+            let bytes_sent = bytes_within(&carried, taken);
+            let end = end_of(nth, &carried.value);
+            self.end_or_retry(carried.value, end, bytes_sent);
+        }
+        for call in connection.calls.drain(..) {
+            let end = end_of(usize::MAX, &call);
+            self.end_or_retry(call, end, 0);
+        }
+    }
+}
+
+/// How many bytes of a request are among the first `taken` bytes of its connection.
+fn bytes_within<T>(carried: &Carried<T>, taken: u64) -> u64 {
+    taken.saturating_sub(carried.position).min(carried.written)
+}
+
+/// Records what arrives for each call.
+struct Reader<'r, R, O> {
+    now: Nanos,
+    requests: &'r mut R,
+    observer: &'r mut O,
+    /// Whether the observer reads the responses.
+    reads_messages: bool,
+}
+
+impl<'a, R: Requests<'a>, O: Observer> Listener<Call<O::PerCall>> for Reader<'_, R, O> {
+    fn received(&mut self, call: &mut Call<O::PerCall>, bytes: u64) {
+        call.received += bytes;
+        call.first_byte_at.get_or_set(self.now);
+    }
+
+    fn wants_heads(&self) -> bool {
+        self.reads_messages || self.requests.reads_heads()
+    }
+
+    fn head(&mut self, call: &mut Call<O::PerCall>, head: &[u8]) {
+        if let Some(redirect) = self.requests.read_head(&call.spec, head) {
+            call.redirect = Some(Box::new(redirect));
+        }
+        if self.reads_messages {
+            self.observer.on_bytes(&mut call.observed, head);
+        }
+    }
+
+    fn goaway(&mut self, code: u32, text: &[u8]) {
+        self.observer.on_http2_error(Http2Frame::Goaway, code, text);
+    }
+
+    fn body(&mut self, call: &mut Call<O::PerCall>, piece: &[u8]) {
+        call.digest.iter_mut().for_each(|digest| digest.add(piece));
+        if self.reads_messages {
+            self.observer.on_bytes(&mut call.observed, piece);
+        }
+    }
+}

@@ -1,0 +1,366 @@
+//! A shard's turns: each asks the workload what is due, begins it, and waits for events.
+//!
+//! Due times come first: the schedule is looked at again after every event, so that no batch of responses can delay a call
+//! that has come due. A generator that is behind reads responses before it begins calls, and uses the connections that the
+//! responses left idle; if it began calls first, each would need a new connection and it would fall further behind.
+
+use super::Shard;
+use crate::call::Call;
+use crate::connection::{Connection, Phase};
+use crate::due_calls::RedirectedCall;
+use crate::host::{self, CpuTime};
+use crate::io::Io;
+use crate::pacing::Waited;
+use crate::timers::Overdue;
+use crate::{ConnectionPolicy, EngineError, Requests};
+use brimful_core::panics;
+use brimful_core::{CallSpec, End, Event, Nanos, Next, Observer, TlsFault, Workload};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Calls begun in a row before the sockets are looked at.
+const BURST: usize = 8;
+/// The same at a tick, unless the generator is behind.
+const TICK_BURST: usize = 32;
+/// A call that has not begun this long after the window's end is not begun: the load stays bounded in time.
+const MAX_OVERRUN: Nanos = Nanos::from_secs(1);
+/// How often the live figures are refreshed.
+const PUBLISH_INTERVAL: Nanos = Nanos::from_millis(100);
+/// Initial capacity of a session's call queue; it grows on demand.
+const INITIAL_CALLS: usize = 16;
+
+/// Resources that a shard has used, and how its run went.
+#[derive(Debug)]
+pub struct ShardUse {
+    pub duration: Nanos,
+    pub interrupted: bool,
+    pub cpu: CpuTime,
+    pub busy: f64,
+    pub longest_gap: Nanos,
+    pub max_open: u64,
+    /// Time for which the thread was ready to run and something else had the CPU.
+    pub cpu_wait: Option<Nanos>,
+    /// The message of the panic that ended the shard early, if one did.
+    pub panic: Option<String>,
+    /// The first request body that could not be read from its file, and why.
+    pub body_error: Option<String>,
+}
+
+/// How a shard's turns ended.
+struct TurnsEnd {
+    interrupted: bool,
+    /// Share of the time with work to do; 0 for a shard that had no work at all, as with fewer clients than shards.
+    busy: f64,
+}
+
+impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O, I> {
+    /// Runs to the end. The observer has then seen every scheduled call end. If a panic ended the shard early, the
+    /// observer has seen everything before the panic.
+    pub fn run(mut self, stop: &AtomicBool) -> Result<(O, ShardUse), EngineError> {
+        let ended = panics::caught(|| self.take_turns(stop).and_then(|ended| self.finish().map(|()| ended)));
+        let (TurnsEnd { interrupted, busy }, panic) = match ended {
+            Ok(ended) => (ended?, None),
+            Err(message) => {
+                // The calls under way end as unfinished. If that panics too, the account shows that it is incomplete.
+                let _ = panics::caught(|| self.end_all());
+                (TurnsEnd { interrupted: false, busy: self.time.busy() }, Some(message))
+            }
+        };
+        let used = ShardUse {
+            duration: self.time.now(),
+            interrupted,
+            cpu: host::thread_cpu(),
+            longest_gap: self.time.longest_gap(),
+            busy,
+            max_open: self.connections.max_open(),
+            cpu_wait: self.time.cpu_wait(),
+            panic,
+            body_error: self.bodies.take_error().map(|error| error.to_string()),
+        };
+        Ok((self.observer, used))
+    }
+
+    /// Takes turns until every call has ended or `stop` is set.
+    fn take_turns(&mut self, stop: &AtomicBool) -> Result<TurnsEnd, EngineError> {
+        self.time.wait_for_start();
+        let mut published = Nanos::ZERO;
+        let mut busy = None;
+        let mut has_waited = false;
+        let interrupted = loop {
+            let is_behind = self.begin_due(self.burst());
+            self.due_calls.set_behind(is_behind);
+            self.end_overdue();
+            if self.due_calls.is_exhausted() && (self.due_calls.in_flight() == 0 || self.may_stop_waiting()) {
+                break false;
+            }
+            if stop.load(Ordering::Relaxed) {
+                break true;
+            }
+            if self.time.now() >= published + PUBLISH_INTERVAL {
+                published = self.time.now();
+                self.observer.publish(published);
+                self.refresh_addresses();
+            }
+            // Measured before the wait for the last responses, which would dilute it.
+            let has_begun_all = self.due_calls.is_exhausted() && self.time.now() >= PUBLISH_INTERVAL;
+            if busy.is_none() && (has_begun_all || self.time.now() >= self.config.window) {
+                busy = Some(self.time.busy());
+            }
+            self.wait()?;
+            has_waited = true;
+        };
+        Ok(TurnsEnd { interrupted, busy: if has_waited { busy.unwrap_or_else(|| self.time.busy()) } else { 0.0 } })
+    }
+
+    /// Ends everything that is still under way, and reports the last figures.
+    fn finish(&mut self) -> Result<(), EngineError> {
+        self.end_all();
+        self.observer.on_sessions_in_progress(self.workload.sessions_in_progress());
+        self.end_turn(Waited::default());
+        self.sockets.flush()?;
+        self.observer.publish(self.time.now());
+        Ok(())
+    }
+
+    /// How many calls to begin before the sockets are looked at; a whole pipeline leaves in one write.
+    fn burst(&self) -> usize {
+        let burst = if self.config.tick.is_some() && !self.due_calls.is_behind() { TICK_BURST } else { BURST };
+        burst.max(self.config.connections.pipeline)
+    }
+
+    /// Whether the run may end although calls are in flight. Connection attempts that only the kernel gives up, after
+    /// minutes, do not delay the end.
+    fn may_stop_waiting(&self) -> bool {
+        let longest = MAX_OVERRUN.max(self.config.connections.response_timeout);
+        self.config.connections.connect_timeout.is_none() && self.time.now() > self.config.window + longest
+    }
+
+    /// Begins at most `limit` of the calls that are due, and learns when to ask again. Returns whether more may be due.
+    fn begin_due(&mut self, limit: usize) -> bool {
+        if self.config.tick.is_none() {
+            return self.begin_all_due(limit);
+        }
+        let now = self.time.update();
+        if self.due_calls.is_between_ticks(now) {
+            return false;
+        }
+        let more_due = self.begin_all_due(limit);
+        if !more_due {
+            self.due_calls.end_tick(self.time.now());
+        }
+        more_due
+    }
+
+    fn begin_all_due(&mut self, limit: usize) -> bool {
+        self.due_calls.ask_now();
+        for nth in 0..limit {
+            // Pipelined calls begin within a fraction of a microsecond; reading the clock for each would be much of that.
+            let reads_clock = nth == 0 || self.config.connections.pipeline == 1;
+            let now = if reads_clock { self.time.update() } else { self.time.now() };
+            if self.due_calls.must_wait_for_connection(now, &self.connections) {
+                return false;
+            }
+            if self.begin_retry(now) {
+                continue;
+            }
+            if let Some(RedirectedCall { spec, due, ready }) = self.due_calls.pop_redirected() {
+                self.begin(spec, due, ready, now);
+                continue;
+            }
+            match self.workload.next(now, self.due_calls.in_flight()) {
+                Next::Due { due, call } => self.begin(call, due, self.due_calls.ready_to_begin(due), now),
+                Next::Waited { due, ready, call } => {
+                    self.begin(call, due, self.due_calls.ready_to_begin(ready), now);
+                }
+                Next::NotBefore(due) => {
+                    self.due_calls.ask_again(due);
+                    return false;
+                }
+                Next::WaitForOutcome => {
+                    self.due_calls.ask_again(Nanos::MAX);
+                    return false;
+                }
+                Next::Done => {
+                    self.due_calls.exhaust();
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    /// How long after the window's end a call may begin. A call that waits for a connection waits for responses.
+    fn max_overrun(&self) -> Nanos {
+        let policy = &self.config.connections;
+        if policy.max_per_shard.is_some() { MAX_OVERRUN.max(policy.response_timeout) } else { MAX_OVERRUN }
+    }
+
+    fn begin(&mut self, spec: CallSpec, due: Nanos, ready: Nanos, now: Nanos) {
+        let mut observed = O::PerCall::default();
+        let stamp = self.connections.fresh_stamp();
+        self.observer.on(&mut observed, &Event::Scheduled { class: spec.class, due });
+        self.due_calls.note_begun(due);
+        if now > self.config.window + self.max_overrun() {
+            return self.end(&mut Call::new(spec, due, stamp, observed), End::Unfinished { sent: false }, 0);
+        }
+        if ready > due {
+            self.observer.on(&mut observed, &Event::Ready { at: ready });
+        }
+        self.observer.on(&mut observed, &Event::Begun { at: now });
+        // A call is large: it is constructed as the argument, where it need not be moved.
+        self.place(Call::new(spec, due, stamp, observed), false, now);
+    }
+
+    /// Begins the call that has waited longest to be sent again. Returns whether there was one.
+    fn begin_retry(&mut self, now: Nanos) -> bool {
+        let Some(mut call) = self.due_calls.pop_retry() else { return false };
+        call.stamp = self.connections.fresh_stamp();
+        let may_open = self.due_calls.may_open(self.connections.open()) && self.may_have_new_connection(call.spec);
+        let fresh = call.earlier.wants_fresh && may_open;
+        self.place(call, fresh, now);
+        true
+    }
+
+    /// Assigns the call to a connection that has room, or to a new one; with `fresh` always to a new one.
+    #[inline]
+    fn place(&mut self, mut call: Call<O::PerCall>, fresh: bool, now: Nanos) {
+        let spec = call.spec;
+        let available = match spec.session {
+            _ if fresh => None,
+            None if self.config.connections.holds => None,
+            None if self.addresses.are_several() => self.available_in_turn(),
+            None => self.connections.available(),
+            Some(session) => self.connections.available_to(session),
+        };
+        match available {
+            Some(slot) => self.assign(slot, call, now),
+            None if !self.may_have_new_connection(spec) => self.end(&mut call, End::Reset { sent: false }, 0),
+            None => {
+                let policy = &self.config.connections;
+                let mut connection =
+                    Connection::new(Phase::Connecting, policy.pipeline, spec.session).speaking(policy.http2);
+                if spec.session.is_some() {
+                    connection.calls = self.connections.session_queue(session_queue_capacity(policy));
+                }
+                enqueue(&mut connection, call, policy);
+                self.attempt(connection, now);
+            }
+        }
+    }
+
+    /// A connection for a call to a server with several addresses; none while one more may be opened to an address that
+    /// this shard has not connected to.
+    fn available_in_turn(&mut self) -> Option<u32> {
+        if self.addresses.are_unvisited() && self.due_calls.may_open(self.connections.open()) {
+            return None;
+        }
+        self.connections.available_in_turn()
+    }
+
+    /// Assigns the call to an existing connection.
+    fn assign(&mut self, slot: u32, mut call: Call<O::PerCall>, now: Nanos) {
+        let policy = &self.config.connections;
+        let Some(connection) = self.connections.get_with_queue(slot, session_queue_capacity(policy)) else { return };
+        if self.addresses.are_counted() {
+            self.observer.on(&mut call.observed, &Event::Routed { address: connection.address });
+        }
+        enqueue(connection, call, policy);
+        let is_open = connection.phase == Phase::Open;
+        let is_first = connection.calls.len() == 1;
+        self.connections.update_availability(slot);
+        if is_open && self.config.connections.http2 {
+            self.send_newest_on_stream(slot, now);
+        } else if is_open {
+            self.send(slot, None, now);
+            if is_first {
+                self.expect_response(slot);
+            }
+        }
+    }
+
+    /// Waits for events, and handles them.
+    fn wait(&mut self) -> Result<(), EngineError> {
+        self.hand_over_output();
+        let next_deadline = self.timers.next().min(self.bodies.next().unwrap_or(Nanos::MAX));
+        let until = self.due_calls.wake_at().min(next_deadline);
+        let waited = self.sockets.wait(self.time.clock(), until, self.due_calls.wants_exact_waits())?;
+        self.end_turn(waited);
+        let open_before = self.connections.open();
+        let attempts_have_begun = self.sockets.attempts_have_begun();
+        while let Some((token, event)) = self.sockets.next_event() {
+            self.handle(token, event);
+            let may_begin = !self.due_calls.is_behind() || self.connections.may_have_room();
+            if self.due_calls.must_ask(self.time.now()) && may_begin {
+                // As many as one read may have made room for.
+                self.begin_due(self.config.connections.pipeline);
+            }
+            if self.sockets.must_flush(self.time.now()) {
+                self.hand_over_output();
+                self.sockets.flush()?;
+            }
+        }
+        self.end_unreadable();
+        self.sockets.take_failure()?;
+        self.connections.count_open(open_before, attempts_have_begun);
+        self.sockets.end_look(waited.looked, open_before);
+        Ok(())
+    }
+
+    /// Ends the turn. After a stall, what was to be sent in it gets its whole time from then.
+    fn end_turn(&mut self, waited: Waited) {
+        if let Some(stall) = self.time.end_turn(waited) {
+            self.timers.postpone(stall.since, stall.until);
+        }
+    }
+
+    /// Ends attempts and calls that are overdue. Data that came in time may still be in the sockets after the generator was
+    /// kept from reading: a deadline has passed once everything has been read that was there at that time.
+    fn end_overdue(&mut self) {
+        self.send_overdue_bodies();
+        let read_until = self.sockets.read_until();
+        while let Some(overdue) = self.timers.pop_overdue(read_until, &self.connections) {
+            match overdue {
+                Overdue::Attempt(slot) => self.drop_attempt(slot, End::Abandoned),
+                Overdue::Handshake(slot) => {
+                    let why = TlsFault::TimedOut;
+                    self.drop_connection(slot, |_, _| End::TlsFailed { sent: false, why });
+                }
+                Overdue::Close(slot) => self.close(slot),
+                Overdue::Response(call) if self.config.connections.http2 => self.give_up_stream(call, End::TimedOut),
+                Overdue::Response(call) => {
+                    let sent_by = read_until - self.config.connections.response_timeout;
+                    self.drop_overdue(call.slot, sent_by);
+                }
+            }
+        }
+    }
+
+    /// Ends all calls that are still under way.
+    fn end_all(&mut self) {
+        self.time.update();
+        while let Some(mut call) = self.due_calls.pop_retry() {
+            self.end(&mut call, End::Unfinished { sent: false }, 0);
+        }
+        // Attempts that were begun since the last wait have not been counted.
+        self.connections.count_open(self.connections.open(), true);
+        self.say_goodbyes();
+        for slot in self.connections.slots() {
+            match self.connections.get(slot).map(|connection| connection.phase) {
+                Some(Phase::Connecting) => self.drop_attempt(slot, End::Unfinished { sent: false }),
+                _ => self.drop_connection(slot, |_, _| End::Unfinished { sent: true }),
+            }
+        }
+    }
+}
+
+/// Number of calls that a session's connection has room for when it carries its first call.
+fn session_queue_capacity(policy: &ConnectionPolicy) -> usize {
+    if policy.http2 { 1 } else { policy.pipeline.min(INITIAL_CALLS) }
+}
+
+/// Adds a call to a connection's queue.
+#[inline]
+fn enqueue<P>(connection: &mut Connection<P>, mut call: Call<P>, policy: &ConnectionPolicy) {
+    connection.begun += 1;
+    call.last = policy.calls_per_connection.is_some_and(|lifetime| connection.begun >= lifetime);
+    connection.calls.push_back(call);
+}

@@ -1,0 +1,110 @@
+//! A shard's time: the instant at which it acts, and how it spent the time so far.
+
+use crate::clock::Clock;
+use crate::contention;
+use crate::pacing::Waited;
+use brimful_core::Nanos;
+use brimful_os::clock;
+
+/// A gap in a turn that is longer than this has delayed what was to be sent in that turn.
+const STALL: Nanos = Nanos::from_millis(1);
+
+/// The clock as last read, and how the time up to then was spent.
+#[derive(Debug)]
+pub struct ShardTime {
+    clock: Clock,
+    now: Nanos,
+    /// When the current turn began, which is when the latest wait ended.
+    turn_began: Nanos,
+    /// Time in all waits so far.
+    waited: Nanos,
+    /// Part of the waits that was spent spinning.
+    spun: Nanos,
+    longest_gap: Nanos,
+    /// CPU time of the thread when the run began.
+    cpu_before: Nanos,
+    /// Time for which the thread had waited for a CPU when the run began.
+    cpu_wait_before: Option<Nanos>,
+}
+
+/// A turn that took much longer than planned.
+#[derive(Clone, Copy, Debug)]
+pub struct Stall {
+    /// When the turn began.
+    pub since: Nanos,
+    /// The latest instant at which what was to be sent in the turn can have left.
+    pub until: Nanos,
+}
+
+impl ShardTime {
+    pub fn new(clock: Clock) -> ShardTime {
+        ShardTime {
+            clock,
+            now: Nanos::ZERO,
+            turn_began: Nanos::ZERO,
+            waited: Nanos::ZERO,
+            spun: Nanos::ZERO,
+            longest_gap: Nanos::ZERO,
+            cpu_before: Nanos::ZERO,
+            cpu_wait_before: None,
+        }
+    }
+
+    /// Waits for the start of the run.
+    pub fn wait_for_start(&mut self) {
+        // Reading this takes longer than the first call may be late, so it is read before the start.
+        self.cpu_wait_before = contention::thread_cpu_wait();
+        self.clock.wait_for_start();
+        self.cpu_before = clock::thread_cpu();
+    }
+
+    pub fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// The time at which the clock was last read.
+    #[inline]
+    pub fn now(&self) -> Nanos {
+        self.now
+    }
+
+    /// Reads the clock.
+    #[inline]
+    pub fn update(&mut self) -> Nanos {
+        self.now = self.clock.now();
+        self.now
+    }
+
+    /// Ends a turn after its wait, and begins the next. A thread that was stopped or kept from its CPU does not notice,
+    /// except that the turn took longer than it slept deliberately; returns the stall if that was long.
+    pub fn end_turn(&mut self, waited: Waited) -> Option<Stall> {
+        self.waited += waited.total;
+        self.spun += waited.spun;
+        let began = self.turn_began;
+        self.turn_began = self.update();
+        let gap = self.turn_began - began - waited.total + waited.overslept;
+        self.longest_gap = self.longest_gap.max(gap);
+        // Nothing left later than that: a turn sends everything before it sleeps.
+        (gap > STALL).then(|| Stall { since: began, until: began + gap })
+    }
+
+    /// Share of the time so far with work to do: the time outside waits, or the CPU time used without spinning,
+    /// whichever is more. The former sees a thread that is kept from its CPU; the latter, work that the kernel does
+    /// during a wait.
+    pub fn busy(&self) -> f64 {
+        let working = clock::thread_cpu().0.saturating_sub(self.cpu_before.0 + self.spun.0);
+        let outside_waits = self.now.0.saturating_sub(self.waited.0);
+        working.max(outside_waits).min(self.now.0) as f64 / self.now.0.max(1) as f64
+    }
+
+    /// The longest time for which the shard was kept from its work.
+    pub fn longest_gap(&self) -> Nanos {
+        self.longest_gap
+    }
+
+    /// Time during the run for which the thread was ready to run and something else had the CPU.
+    pub fn cpu_wait(&self) -> Option<Nanos> {
+        let after = contention::thread_cpu_wait()?;
+        Some(Nanos(after.0.saturating_sub(self.cpu_wait_before?.0)))
+    }
+}

@@ -1,0 +1,157 @@
+//! A shard's sockets: its means of I/O, and the output that the kernel has not been given yet.
+
+use crate::clock::Clock;
+use crate::io::{Io, IoEvent, Route, Token, Warm};
+use crate::pacing::Waited;
+use crate::sweep::Sweep;
+use crate::{Address, EngineError};
+use brimful_core::Nanos;
+use rustix::io::Errno;
+use std::borrow::Cow;
+
+/// Longest time for which an operation requested while events are handled is kept from the kernel.
+const MAX_HOLD: Nanos = Nanos::from_micros(10);
+
+/// The sockets of one shard.
+#[derive(Debug)]
+pub struct Sockets<I> {
+    io: I,
+    /// When the oldest operation was requested that the kernel may not have been given yet.
+    held_since: Option<Nanos>,
+    /// Slots of HTTP/2 connections with output that has not been handed to `io`.
+    with_output: Vec<u32>,
+    /// Whether waits end exactly on time, at the cost of spinning.
+    is_exact: bool,
+    /// Up to when everything received has been read.
+    sweep: Sweep,
+    /// Error of a flush, after which nothing can be sent.
+    failure: Option<EngineError>,
+}
+
+impl<'a, I: Io<'a>> Sockets<I> {
+    pub fn new(io: I) -> Sockets<I> {
+        let sweep = Sweep::default();
+        Sockets { io, held_since: None, with_output: Vec::new(), is_exact: true, sweep, failure: None }
+    }
+
+    /// Takes over a connection that was established before the run.
+    pub fn adopt(&mut self, token: Token, warm: Warm) -> Result<(), Errno> {
+        self.io.adopt(token, warm)
+    }
+
+    pub fn add_address(&mut self, address: Address) {
+        self.io.add_address(address);
+    }
+
+    /// Starts a connection attempt.
+    pub fn connect(&mut self, token: Token, route: Route, now: Nanos) -> Result<(), Errno> {
+        self.io.connect(token, route)?;
+        self.hold(now);
+        Ok(())
+    }
+
+    /// Sends bytes on a connection, after everything that was sent on it before.
+    pub fn send(&mut self, token: Token, bytes: Cow<'a, [u8]>, now: Nanos) {
+        self.io.send(token, bytes);
+        self.hold(now);
+    }
+
+    /// Sends a copy of the bytes. The caller flushes, or waits.
+    pub fn send_copied(&mut self, token: Token, bytes: &[u8]) {
+        self.io.send_copied(token, bytes);
+    }
+
+    /// Requests one [`IoEvent::Sent`] once the kernel has taken everything that was sent on this connection.
+    pub fn notify_when_sent(&mut self, token: Token) {
+        self.io.notify_when_sent(token);
+    }
+
+    /// Closes a connection.
+    pub fn close(&mut self, token: Token, now: Nanos) {
+        self.io.close(token);
+        self.hold(now);
+    }
+
+    /// Bytes sent on the connection in this slot that the kernel has not taken.
+    pub fn unsent(&self, slot: u32) -> usize {
+        self.io.unsent(slot)
+    }
+
+    /// Notes that an HTTP/2 connection has output.
+    pub fn note_output(&mut self, slot: u32, now: Nanos) {
+        if self.with_output.last() != Some(&slot) {
+            self.with_output.push(slot);
+        }
+        self.hold(now);
+    }
+
+    /// Removes and returns the slot of an HTTP/2 connection that has output.
+    pub fn pop_with_output(&mut self) -> Option<u32> {
+        self.with_output.pop()
+    }
+
+    #[inline]
+    fn hold(&mut self, now: Nanos) {
+        self.held_since = self.held_since.or(Some(now));
+    }
+
+    /// Whether an operation has been kept from the kernel for too long.
+    pub fn must_flush(&self, now: Nanos) -> bool {
+        self.held_since.is_some_and(|since| now > since + MAX_HOLD)
+    }
+
+    /// Hands all requested operations to the kernel.
+    pub fn flush(&mut self) -> Result<(), EngineError> {
+        self.io.flush()?;
+        self.held_since = None;
+        Ok(())
+    }
+
+    /// Flushes before a connection is closed. Other connections may have output left, so that they are still held. An
+    /// error is kept for [`Sockets::take_failure`].
+    pub fn flush_before_close(&mut self) {
+        if let Err(error) = self.io.flush() {
+            self.failure = Some(error);
+        }
+    }
+
+    /// The error of an earlier flush.
+    pub fn take_failure(&mut self) -> Result<(), EngineError> {
+        self.failure.take().map_or(Ok(()), Err)
+    }
+
+    /// Flushes, then waits for an event, but not beyond `until`: exactly on time, or with as little CPU time as possible.
+    pub fn wait(&mut self, clock: Clock, until: Nanos, exactly: bool) -> Result<Waited, EngineError> {
+        if exactly != self.is_exact {
+            self.io.set_exact(exactly);
+            self.is_exact = exactly;
+        }
+        self.held_since = None;
+        self.io.wait(clock, until)
+    }
+
+    /// The next event.
+    pub fn next_event(&mut self) -> Option<(Token, IoEvent)> {
+        self.io.next()
+    }
+
+    /// The bytes of the latest [`IoEvent::Received`].
+    pub fn received(&self) -> &[u8] {
+        self.io.received()
+    }
+
+    /// Whether every attempt requested before the latest wait has either a socket or failed.
+    pub fn attempts_have_begun(&self) -> bool {
+        self.io.attempts_have_begun()
+    }
+
+    /// Notes that all events of a look at the sockets of `open` connections were handled; it began at `looked`.
+    pub fn end_look(&mut self, looked: Nanos, open: u64) {
+        self.sweep.note_look(looked, self.io.left_unread(), open);
+    }
+
+    /// Everything that was in the sockets at this time has been read.
+    pub fn read_until(&self) -> Nanos {
+        self.sweep.read_until()
+    }
+}

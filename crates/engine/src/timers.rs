@@ -1,0 +1,104 @@
+//! The deadlines of a shard's connections and calls.
+
+use crate::ConnectionPolicy;
+use crate::connection::{Connections, Phase};
+use crate::deadlines::{Deadlines, TimerKey};
+use brimful_core::Nanos;
+
+/// How long the server may take to close a connection after the last response. Connections that wait for it hold
+/// descriptors: a server that answers 1,000 calls per second and never closes has 1,000 of them.
+const SERVER_CLOSES_WITHIN: Nanos = Nanos::from_secs(1);
+
+/// One queue of deadlines for each phase of a connection.
+#[derive(Debug)]
+pub struct Timers {
+    /// `None` leaves it to the kernel to give up connection attempts.
+    attempts: Option<Deadlines>,
+    handshakes: Deadlines,
+    /// For each call, until its response must be complete.
+    responses: Deadlines,
+    /// Until when the server must have closed a connection after the last response.
+    closes: Deadlines,
+}
+
+/// A deadline that has passed.
+#[derive(Clone, Copy, Debug)]
+pub enum Overdue {
+    /// The connection in this slot was not established in time.
+    Attempt(u32),
+    /// The TLS handshake of the connection in this slot was not complete in time.
+    Handshake(u32),
+    /// The server did not close the connection in this slot in time.
+    Close(u32),
+    /// The response to this call was not complete in time.
+    Response(TimerKey),
+}
+
+impl Timers {
+    pub fn new(policy: &ConnectionPolicy) -> Timers {
+        Timers {
+            attempts: policy.connect_timeout.map(Deadlines::new),
+            handshakes: Deadlines::new(policy.response_timeout),
+            responses: Deadlines::new(policy.response_timeout),
+            closes: Deadlines::new(SERVER_CLOSES_WITHIN.min(policy.response_timeout)),
+        }
+    }
+
+    /// Starts the timer of a connection attempt, if attempts are timed.
+    pub fn start_attempt(&mut self, now: Nanos, slot: u32, stamp: u32) {
+        if let Some(attempts) = &mut self.attempts {
+            attempts.arm(now, TimerKey { slot, stamp, stream: 0 });
+        }
+    }
+
+    /// Starts the timer of a TLS handshake.
+    pub fn start_handshake(&mut self, now: Nanos, slot: u32, stamp: u32) {
+        self.handshakes.arm(now, TimerKey { slot, stamp, stream: 0 });
+    }
+
+    /// Starts the timer of a call's response.
+    #[inline]
+    pub fn start_response(&mut self, now: Nanos, call: TimerKey) {
+        self.responses.arm(now, call);
+    }
+
+    /// Starts the timer of a connection that the server is expected to close.
+    pub fn start_close(&mut self, now: Nanos, slot: u32, stamp: u32) {
+        self.closes.arm(now, TimerKey { slot, stamp, stream: 0 });
+    }
+
+    /// The next deadline, [`Nanos::MAX`] if there is none.
+    pub fn next(&self) -> Nanos {
+        let attempts = self.attempts.as_ref().and_then(Deadlines::next);
+        let all = [attempts, self.handshakes.next(), self.responses.next(), self.closes.next()];
+        all.into_iter().flatten().fold(Nanos::MAX, Nanos::min)
+    }
+
+    /// Postpones the deadlines of everything that began at or after `since`, as it may really have begun just before
+    /// `until`.
+    pub fn postpone(&mut self, since: Nanos, until: Nanos) {
+        let all = [&mut self.handshakes, &mut self.responses, &mut self.closes];
+        self.attempts.iter_mut().chain(all).for_each(|deadlines| deadlines.postpone(since, until));
+    }
+
+    /// Removes and returns a deadline that had passed at `now` and whose connection is still in the phase that it was
+    /// set for.
+    pub fn pop_overdue<P>(&mut self, now: Nanos, connections: &Connections<P>) -> Option<Overdue> {
+        let in_phase = |phase: Phase| {
+            move |key: TimerKey| connections.get(key.slot).is_some_and(|c| c.phase == phase && c.stamp == key.stamp)
+        };
+        let awaits_response =
+            |key: TimerKey| connections.get(key.slot).is_some_and(|c| c.phase == Phase::Open && c.carries(key));
+        if let Some(attempts) = &mut self.attempts
+            && let Some(key) = attempts.pop_expired(now, in_phase(Phase::Connecting))
+        {
+            Some(Overdue::Attempt(key.slot))
+        } else if let Some(key) = self.handshakes.pop_expired(now, in_phase(Phase::Securing)) {
+            Some(Overdue::Handshake(key.slot))
+        } else if let Some(key) = self.closes.pop_expired(now, in_phase(Phase::Closing)) {
+            Some(Overdue::Close(key.slot))
+        } else {
+            self.responses.pop_expired(now, awaits_response).map(Overdue::Response)
+        }
+    }
+}

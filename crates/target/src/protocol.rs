@@ -1,0 +1,55 @@
+//! The protocol of a connection: HTTP/2 if it begins with the preface of that, otherwise HTTP/1. A client sends the preface
+//! with prior knowledge, or after a TLS handshake has negotiated HTTP/2.
+
+use crate::pages::{Page, Pages};
+use crate::request::{Reader, Request, Step};
+use brimful_http::{Asked, Http2Server, begins_http2};
+
+/// The state of one connection's protocol.
+#[derive(Debug)]
+pub(crate) enum Protocol {
+    /// Too little was read to know.
+    Unknown,
+    Http1(Reader),
+    Http2(Box<Http2Server<Request>>),
+}
+
+impl Protocol {
+    /// Processes received bytes, like [`Reader::feed`].
+    pub(crate) fn feed(&mut self, bytes: &[u8], pages: &Pages) -> (usize, Step) {
+        if matches!(self, Protocol::Unknown) {
+            match begins_http2(bytes) {
+                None => return (0, Step::More),
+                Some(true) => *self = Protocol::Http2(Box::default()),
+                Some(false) => *self = Protocol::Http1(Reader::default()),
+            }
+        }
+        match self {
+            Protocol::Http1(reader) => reader.feed(bytes, pages),
+            Protocol::Http2(http2) => feed_http2(http2, bytes, pages),
+            Protocol::Unknown => (0, Step::More),
+        }
+    }
+
+    /// The state of HTTP/2, if the connection uses that.
+    pub(crate) fn http2(&mut self) -> Option<&mut Http2Server<Request>> {
+        if let Protocol::Http2(http2) = self { Some(http2) } else { None }
+    }
+}
+
+fn feed_http2(http2: &mut Http2Server<Request>, bytes: &[u8], pages: &Pages) -> (usize, Step) {
+    let find_page = |method: &[u8], path: &[u8]| {
+        let page = match (std::str::from_utf8(method), std::str::from_utf8(path)) {
+            (Ok(method), Ok(path)) => pages.find(method, path),
+            _ => Page::BadRequest,
+        };
+        Request { page, close: false, head_only: method == b"HEAD", stream: 0 }
+    };
+    let (used, asked) = http2.feed(bytes, find_page);
+    let step = match asked {
+        Asked::Nothing => Step::More,
+        Asked::Request(stream, request) => Step::Whole(Request { stream, ..request }),
+        Asked::Broken(_) => Step::Broken,
+    };
+    (used, step)
+}

@@ -1,0 +1,135 @@
+//! The state of the server and of each worker that connections use in their turns.
+
+use crate::burn::{Sampler, Spinner};
+use crate::disk::{Buffer, Disk};
+use crate::limiter::Limiter;
+use crate::pages::Pages;
+use crate::pool::Pool;
+use crate::service::{Distribution, ServiceClass, Step};
+use crate::truth::{Ledger, Truth};
+use crate::work::Walker;
+use brimful_core::Nanos;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Size of a worker's receive buffer, in bytes.
+const RECEIVE_BYTES: usize = 64 << 10;
+/// How often a sleeping request checks whether the server has stopped.
+const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(200);
+
+/// The classes that a server serves, and the resources and accounts that its workers share.
+#[derive(Debug)]
+pub(crate) struct ServerState {
+    pub(crate) classes: Vec<ServiceClass>,
+    pub(crate) distribution: Distribution,
+    pub(crate) pages: Pages,
+    pub(crate) pool: Option<Pool>,
+    pub(crate) limiter: Option<Limiter>,
+    /// The lock of lock steps.
+    pub(crate) lock: Mutex<()>,
+    /// The file of read steps; `None` if no class has any.
+    pub(crate) disk: Option<Disk>,
+    /// The calibrated work of work steps; `None` if no class has any.
+    pub(crate) walker: Option<Walker>,
+    /// The workers' accounts. Each is locked once per turn by its worker, and when the truth is requested.
+    pub(crate) ledgers: Vec<Mutex<Ledger>>,
+    /// When the workers end at the latest; set when the server stops.
+    pub(crate) stop_by: OnceLock<Instant>,
+}
+
+/// The resources of one worker.
+#[derive(Debug)]
+pub(crate) struct WorkerState {
+    pub(crate) server: Arc<ServerState>,
+    pub(crate) scratch: Box<[u8]>,
+    spinner: Spinner,
+    walker: Option<Walker>,
+    sampler: Sampler,
+    buffer: Buffer,
+}
+
+impl ServerState {
+    pub(crate) fn truth(&self) -> Truth {
+        let ledgers: Vec<Ledger> = self.ledgers.iter().map(|l| lock(l).clone()).collect();
+        let pool = self.pool.as_ref().map(Pool::truth);
+        Truth { pool, ..Ledger::truth(&ledgers, &self.classes, self.distribution) }
+    }
+
+    /// Whether the server has stopped, and no longer responds to requests that have arrived.
+    pub(crate) fn is_over(&self) -> bool {
+        self.stop_by.get().is_some_and(|&by| Instant::now() > by)
+    }
+}
+
+impl WorkerState {
+    /// Creates the state of a worker; must be called on the thread and the CPU that it runs on.
+    pub(crate) fn new(server: Arc<ServerState>, mut sampler: Sampler) -> WorkerState {
+        let walker = server.walker.as_ref().map(|walker| walker.starting_at(sampler.position()));
+        let scratch = vec![0; RECEIVE_BYTES].into_boxed_slice();
+        WorkerState { server, scratch, spinner: Spinner::measure(), walker, sampler, buffer: Buffer::default() }
+    }
+
+    /// Whether the rate limit allows a request to be served now.
+    pub(crate) fn admits(&self) -> bool {
+        self.server.limiter.as_ref().is_none_or(|limiter| limiter.admits(Instant::now()))
+    }
+
+    /// Runs the steps of a request of this class. Returns whether the request gets a response: not if the disk failed or the
+    /// server has stopped.
+    pub(crate) fn serve(&mut self, class: usize) -> bool {
+        let server = Arc::clone(&self.server);
+        let _place = server.pool.as_ref().map(Pool::enter);
+        server.classes[class].steps.iter().all(|step| !server.is_over() && self.step(*step, &server))
+    }
+
+    fn step(&mut self, step: Step, server: &ServerState) -> bool {
+        match step {
+            Step::Cpu(mean) => self.burn(mean),
+            Step::Work(mean) => {
+                let amount = self.sampler.draw(mean);
+                if let Some(walker) = &mut self.walker {
+                    walker.work(amount);
+                }
+            }
+            Step::Lock(mean) => {
+                let _held = lock(&server.lock);
+                self.burn(mean);
+            }
+            Step::Sleep(mean) => return self.sleep(mean, server),
+            Step::Read(size) => {
+                let position = self.sampler.position();
+                return server.disk.as_ref().is_some_and(|disk| disk.read(size, position, &mut self.buffer).is_ok());
+            }
+        }
+        true
+    }
+
+    /// Sleeps. Returns false if the server stopped in the meantime.
+    fn sleep(&mut self, mean: Nanos, server: &ServerState) -> bool {
+        let duration = Duration::from(self.sampler.draw(mean));
+        let begun = Instant::now();
+        let mut left = duration;
+        while !left.is_zero() && !server.is_over() {
+            thread::sleep(left.min(STOP_CHECK_INTERVAL));
+            left = duration.saturating_sub(begun.elapsed());
+        }
+        left.is_zero()
+    }
+
+    fn burn(&mut self, mean: Nanos) {
+        if mean > Nanos::ZERO {
+            self.spinner.burn(self.sampler.draw(mean));
+        }
+    }
+
+    /// Whether the server is stopping.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.server.stop_by.get().is_some()
+    }
+}
+
+/// Locks a mutex, even if a thread panicked while it held it: that is a bug, but no reason for the other workers to fail.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
