@@ -10,7 +10,6 @@
 //! that last to the end may be a new level: neither are spikes.
 
 use crate::outliers::{MAD, median};
-use brimful_core::moments::mean;
 
 /// Maximum number of neighbours on each side.
 const NEIGHBOURS: usize = 14;
@@ -45,9 +44,9 @@ pub(crate) fn replace(rates: &mut [f64], periods: &[usize]) -> Vec<usize> {
     let log = positive.then(|| Expected::new(&logarithms, period));
     let mut signs: Vec<i8> = (0..rates.len())
         .map(|i| {
-            let far = linear.distance(i, rates[i], LEAST_SPREAD * mean(rates).unwrap_or(0.0));
-            let far_in_proportion = log.as_ref().map_or(far, |log| log.distance(i, logarithms[i], LEAST_SPREAD));
-            if far.abs().min(far_in_proportion.abs()) > FAR { far.signum() as i8 } else { 0 }
+            let far = linear.distance(i, rates[i], MIN_SPREAD * level(rates));
+            let far_in_proportion = log.as_ref().map_or(far, |log| log.distance(i, logarithms[i], MIN_SPREAD));
+            if far.abs().min(far_in_proportion.abs()) > MAX_DEVIATIONS { far.signum() as i8 } else { 0 }
         })
         .collect();
     keep_recurring(&mut signs, period);
@@ -124,7 +123,12 @@ fn median_season(values: &[f64], period: usize) -> Vec<f64> {
     (0..period).map(|place| median((place..whole * period).step_by(period).map(above).collect())).collect()
 }
 
-/// Leaves out those that come again in each of several periods.
+/// The mean of all values, on which single values have little influence.
+fn level(rates: &[f64]) -> f64 {
+    rates.iter().sum::<f64>() / rates.len() as f64
+}
+
+/// Excludes outliers that recur in several consecutive periods.
 fn keep_recurring(signs: &mut [i8], period: Option<usize>) {
     let Some(period) = period else { return };
     let recurring = |i: usize| {

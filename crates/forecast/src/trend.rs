@@ -8,7 +8,6 @@
 mod recursion;
 
 use crate::options::ForecastMethod;
-use brimful_core::moments::Moments;
 use recursion::{Pass, Smoothing, State};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -122,10 +121,10 @@ impl Trend {
 
     /// Fits values that are normalized to mean 0 and standard deviation 1; a constant if they do not vary.
     fn normalized(values: &[f64], fit: impl FnOnce(&[f64]) -> Self) -> Self {
-        let moments = Moments::from_values(values);
-        let mean = moments.map_or(0.0, |moments| moments.mean());
-        let unit = moments.map_or(0.0, |moments| moments.population_variance().sqrt());
-        // A constant whose mean is rounded varies by that.
+        let n = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / n;
+        let unit = (values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n).sqrt();
+        // A constant series varies by the rounding error of its mean.
         let unit = if unit > mean.abs() * 1e-14 { unit } else { 0.0 };
         let y: Vec<f64> = values.iter().map(|v| if unit > 0.0 { (v - mean) / unit } else { 0.0 }).collect();
         let fitted = if unit == 0.0 { Self::fit_form(&y, TrendKind::Constant) } else { fit(&y) };

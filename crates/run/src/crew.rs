@@ -152,7 +152,7 @@ impl Order {
             format!("--interval={}ns", plan.interval.0),
             format!("--warm-connections={}", plan.connections.warm_connections),
         ];
-        let most = plan.engine_config().connections.max_per_shard;
+        let most = plan.most_connections_per_shard();
         let most = most.map(|most| format!("--max-connections={}", most.saturating_mul(plan.threads)));
         flags.extend(most);
         Ok(Order { workload, seed: plan.seed, flags, calibrate: false })

@@ -4,8 +4,8 @@
 use crate::observer::Observers;
 use crate::shard::{ShardLoad, ShardRequests};
 use crate::{RunError, RunPlan};
-use brimful_core::{CallSpec, ClassId, Nanos, Observer, RequestId, panics};
-use brimful_engine::{Config, RequestSettings, Requests, Run, run};
+use brimful_core::{CallSpec, ClassId, Nanos, RequestId, panics};
+use brimful_engine::{Config, Requests, Run, Wire};
 use brimful_http::Request;
 use brimful_workload::{DueCall, Streamed};
 use std::borrow::Cow;
@@ -82,17 +82,7 @@ pub(crate) fn drive(
     })
 }
 
-/// All shards, in turn.
-struct Lot {
-    feeders: Vec<Feeder>,
-    wire: RequestSettings,
-    /// Number of the next call.
-    next: u64,
-    /// Told when the first batch is there.
-    first: Option<SyncSender<()>>,
-}
-
-/// What is on its way to one shard.
+/// Distributes the calls to all shards in turn.
 struct Feeder {
     shards: Vec<ShardFeeder>,
     wire: Wire,

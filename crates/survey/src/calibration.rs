@@ -4,11 +4,15 @@
 //! differences between blocks show how far the whole can be trusted. Between loads the server rests, such that its mean
 //! load stays below the permitted one.
 
-use crate::found::Halt;
-use crate::level::{self, About, Trial};
-use crate::method::{Method, Step, with_load};
-use crate::predictions::times;
-use brimful_core::moments::{Moments, mean};
+use crate::anchor::Anchor;
+use crate::baseline::IdleServer;
+use crate::connections::ConnectionUse;
+use crate::design::{BlockDesign, MAX_BLOCKS, MIN_BLOCKS, Visit, next_clients, warm_up};
+use crate::impact::ImpactTotals;
+use crate::level::{LevelContext, pool_by_place};
+use crate::runner::{Halt, Runner, Step};
+use crate::trial::{FAILED_SHARE, Trial};
+use brimful_core::Nanos;
 use brimful_core::quantity::{self, signed_percent};
 use brimful_core::record::{Reason, ReasonCode};
 use brimful_core::survey::{Inflicted, Level};
@@ -362,10 +366,16 @@ fn change_of_server(rates: &[f64], processes: &[u64]) -> Option<Reason> {
     Some(Reason { code: ReasonCode::ServerChanged, message })
 }
 
-/// Whether the mean of these is known well enough.
-fn is_known(values: &[f64]) -> bool {
-    let Some(moments) = Moments::from_values(values).filter(|_| values.len() > 2) else { return false };
-    moments.standard_error().is_some_and(|error| 2.0 * error < KNOWN * moments.mean())
+fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// Whether the mean of these values is known well enough.
+fn is_precise(values: &[f64]) -> bool {
+    let Some(mean) = mean(values).filter(|_| values.len() > 2) else { return false };
+    let n = values.len() as f64;
+    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    2.0 * (variance / n).sqrt() < PRECISION * mean
 }
 
 fn keeps_cpus_busy(levels: &[Level], name: &str) -> bool {

@@ -1,18 +1,11 @@
 //! A level as the document shows it: what was measured, beside what was predicted.
 
-use crate::SurveyError;
-use brimful_core::Nanos;
-use brimful_core::moments::Moments;
-use brimful_core::quantity;
-use brimful_core::record::{ClassRecord, Reason, ReasonCode, Record, Verdict};
-use brimful_core::server::{CpuShares, OTHER_WORK};
-use brimful_core::survey::{Comparison, Level, LevelClass, ResponsePercentiles, Role};
-use brimful_core::workload::{Load, RequestClass, Workload};
-use brimful_estimate::inside::threads;
-use brimful_estimate::{
-    Answered, Expected, Inside, Observed, Piece, Place, Prediction, ProgramSeen, Spread, Unmatched, Workers, stretches,
-};
-use std::collections::BTreeMap;
+use crate::trial::Trial;
+use brimful_core::record::Verdict;
+use brimful_core::server::CpuShares;
+use brimful_core::survey::{Comparison, Level, LevelClass, Percentiles, Role};
+use brimful_core::workload::{Load, Workload};
+use brimful_estimate::{ExpectedLevel, PredictedFigure, Prediction, ResponseSummary};
 
 /// Fewer samples of a throughput do not make a useful confidence interval.
 const MIN_SAMPLES: u64 = 3;
@@ -224,8 +217,41 @@ fn pool(runs: &[&Level]) -> Level {
     whole
 }
 
-/// Of the 95 % interval of a mean, by how the values differ (as of normally distributed ones).
-fn half_width(values: &[f64]) -> Option<f64> {
-    let moments = Moments::from_values(values).filter(|_| values.len() > 2)?;
-    moments.standard_error().map(|error| 2.0 * error)
+fn completed_calls(run: &Level) -> f64 {
+    run.throughput.measured.unwrap_or(0.0) * run.window_s
+}
+
+fn weighted_mean(
+    runs: &[&Level],
+    weight: &dyn Fn(&Level) -> f64,
+    figure: &dyn Fn(&Level) -> Option<f64>,
+) -> Option<f64> {
+    let mut sum = 0.0;
+    let mut weights = 0.0;
+    for run in runs {
+        if let Some(value) = figure(run) {
+            sum += value * weight(run);
+            weights += weight(run);
+        }
+    }
+    (weights > 0.0).then(|| sum / weights)
+}
+
+/// In doubt only where most of the runs are.
+fn verdict_of_most(runs: &[&Level]) -> Verdict {
+    let mut doubtful = runs.iter().filter(|run| !run.verdict.valid);
+    let first = doubtful.next();
+    match first {
+        Some(first) if 2 * (1 + doubtful.count()) > runs.len() => first.verdict.clone(),
+        _ => Verdict { valid: true, reasons: Vec::new(), ..runs[0].verdict },
+    }
+}
+
+/// Half width of the 95 % interval of a mean, taking the values as normally distributed.
+fn ci95_half_width(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let values: Vec<f64> = values.collect();
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    (values.len() > 2).then(|| 2.0 * (variance / n).sqrt())
 }

@@ -98,9 +98,11 @@ impl Bench for ServerBench<'_> {
         let window = Nanos::from_secs_f64(seconds) + hold.timeout + SPARE;
         let mut plan = self.simple_run(load, hold.connections, window);
         let policy = &mut plan.connections;
-        (policy.holds, policy.max_per_shard, policy.warm_connections) = (true, None, hold.idle);
-        policy.response_timeout = hold.patience.min(policy.response_timeout);
-        policy.connect_timeout = Some(hold.patience);
+        policy.holds = true;
+        policy.max_per_shard = None;
+        policy.warm_connections = hold.idle;
+        policy.response_timeout = hold.timeout.min(policy.response_timeout);
+        policy.connect_timeout = Some(hold.timeout);
         let counts = run(&plan, self.stop)?.counts;
         Ok(counts.completed + counts.unexpected)
     }
@@ -113,10 +115,10 @@ impl Bench for ServerBench<'_> {
                 if size == 1 { "one connection".to_owned() } else { format!("{size} connections") },
             )));
         }
-        let like = &mut self.like;
-        like.threads = pool.most.map_or(self.threads, |most| self.threads.min(most / shards));
-        like.connections.max_per_shard = pool.most.map(|most| most / like.threads);
-        like.connections.warm_connections = pool.warm;
+        let template = &mut self.template;
+        template.threads = pool.size.map_or(self.max_threads, |size| self.max_threads.min(size / shards));
+        template.connections.max_per_shard = pool.size.map(|size| size / template.threads);
+        template.connections.warm_connections = pool.opened_ahead;
         Ok(())
     }
 

@@ -14,7 +14,6 @@
 //! Octaves below the scaling range are left out: the first octave is the smallest one from which the energies lie on a
 //! straight line within random variation (χ², 95 %; similar to Veitch, Abry & Taqqu 2003).
 
-use brimful_core::moments::mean;
 use brimful_core::profile::Hurst;
 use brimful_core::quantity::number;
 use statrs::distribution::{ChiSquared, ContinuousCDF};
@@ -39,8 +38,8 @@ pub(super) fn estimate(counts: &[u64], epoch_s: f64) -> Result<Hurst, String> {
         ));
     }
     let (mut counts, mut epoch_s) = (counts.iter().map(|count| *count as f64).collect::<Vec<f64>>(), epoch_s);
-    while mean(&counts).unwrap_or(0.0) < FEWEST_IN_EPOCH && counts.len() > 1 {
-        (counts, epoch_s) = (pairs(&counts, |a, b| a + b), 2.0 * epoch_s);
+    while mean(&counts) < MIN_MEAN_COUNT && counts.len() > 1 {
+        (counts, epoch_s) = (combine_pairs(&counts, |a, b| a + b), 2.0 * epoch_s);
     }
     let octaves = octaves(&counts);
     if octaves.len() < MIN_OCTAVES {
@@ -51,8 +50,8 @@ pub(super) fn estimate(counts: &[u64], epoch_s: f64) -> Result<Hurst, String> {
             octaves.len()
         ));
     }
-    let poisson = mean(&counts).unwrap_or(0.0);
-    let is_more_than_poisson = octaves.iter().filter(|octave| octave.exceeds(poisson)).count() >= FEWEST_OCTAVES;
+    let poisson = mean(&counts);
+    let is_more_than_poisson = octaves.iter().filter(|octave| octave.exceeds(poisson)).count() >= MIN_OCTAVES;
     let subtracted = if is_more_than_poisson { poisson } else { 0.0 };
     let points: Vec<Point> = octaves.iter().filter_map(|octave| octave.without(subtracted, poisson)).collect();
     let line = longest_good_line(&points)
@@ -105,8 +104,8 @@ fn octaves(counts: &[f64]) -> Vec<Octave> {
     while sums.len() >= 2 * MIN_DETAILS {
         let details = combine_pairs(&sums, |a, b| (a - b).powi(2) / (2.0 * n));
         let number = (octaves.len() + 1) as f64;
-        octaves.push(Octave { number, energy: mean(&details).unwrap_or(0.0), details: details.len() as f64 });
-        (sums, n) = (pairs(&sums, |a, b| a + b), 2.0 * n);
+        octaves.push(Octave { number, energy: mean(&details), details: details.len() as f64 });
+        (sums, n) = (combine_pairs(&sums, |a, b| a + b), 2.0 * n);
     }
     octaves
 }
@@ -157,7 +156,7 @@ fn line(points: &[Point]) -> Line {
 
 /// Subtracts the least-squares line from counts.
 fn without_line(counts: &[f64]) -> Vec<f64> {
-    let level = mean(counts).unwrap_or(0.0);
+    let level = mean(counts);
     let centre = (counts.len() as f64 - 1.0) / 2.0;
     let times = || (0..counts.len()).map(|i| i as f64 - centre);
     let spread: f64 = times().map(|t| t * t).sum();
@@ -169,6 +168,10 @@ fn without_line(counts: &[f64]) -> Vec<f64> {
 /// Combines each two consecutive values.
 fn combine_pairs(values: &[f64], of_two: impl Fn(f64, f64) -> f64) -> Vec<f64> {
     values.chunks_exact(2).map(|pair| of_two(pair[0], pair[1])).collect()
+}
+
+fn mean(values: &[f64]) -> f64 {
+    if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / values.len() as f64 }
 }
 
 #[cfg(test)]

@@ -17,6 +17,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use written::Written;
 
+/// Upper bound of means, coefficients of variation and values. Larger ones make draws overflow to infinity.
+const MAX_VALUE: f64 = 1e15;
+
 /// A distribution of non-negative numbers, in the unit of the field.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "Written", into = "Written")]
