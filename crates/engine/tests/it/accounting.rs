@@ -1,5 +1,5 @@
-//! Every call is counted, whatever happens to it. All tests check that the counts add up (`Seen::check`); these tests check
-//! their values.
+//! Every call is counted, whatever happens to it. All tests check that the counts add up (`Seen::check`); these tests
+//! check their values.
 
 use crate::case::{Case, on_each_engine};
 use crate::seen::{Seen, completed, connects, count, refused, reset};
@@ -52,8 +52,8 @@ fn a_server_that_dies_is_reset_then_refused(case: Case) {
     assert_eq!(count(&calls, |end| refused(end) || reset(end)), 30);
 }
 
-/// Calls made while it is away are refused, except those that meet a connection whose end has not been noticed. Before and
-/// after, all calls complete.
+/// Calls made while it is away are refused, except those that meet a connection whose end has not been noticed. Before
+/// and after, all calls complete.
 fn a_listener_that_comes_back_is_used_again(case: Case) {
     let answering = || script([Step::Request, Step::Send(with_length(b"hello"))]);
     let server = RawServer::start(answering());

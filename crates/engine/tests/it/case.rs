@@ -49,8 +49,8 @@ impl Case {
             .or_else(|| case.cannot_run("io_uring is forbidden: `sysctl kernel.io_uring_disabled=0`"))
     }
 
-    /// Runs the test again in its own process, after bash has run `setup`. That process inherits only the three standard
-    /// descriptors. There this returns `argument`; here it returns `None` after the test has passed there.
+    /// Runs the test again in its own process, after bash has run `setup`. That process inherits only the three
+    /// standard descriptors. There this returns `argument`; here it returns `None` after the test has passed there.
     pub fn in_own_process(self, setup: &str, argument: &str) -> Option<String> {
         self.again(Command::new("bash"), setup, argument)
     }

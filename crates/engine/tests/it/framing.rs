@@ -148,8 +148,8 @@ fn informational_responses_are_skipped(case: Case) {
 
 const BIG: usize = 8 << 20;
 
-/// The request is larger than all buffers on its way. The server responds when a part of it has arrived, and then reads the
-/// rest, or closes and so resets the connection.
+/// The request is larger than all buffers on its way. The server responds when a part of it has arrived, and then reads
+/// the rest, or closes and so resets the connection.
 fn a_response_may_come_before_the_request_is_sent(case: Case) {
     let answer = b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".to_vec();
     for end in [Step::Finish, Step::Close] {

@@ -1,8 +1,8 @@
 //! Conservation of calls with every misbehaving server of the test kit, on both engines, under open and closed load, on
 //! kept, pipelined and new connections.
 //!
-//! The outcome of a behaviour may depend on timing. But every call must be counted once, and malformed bytes must never pass
-//! for a response.
+//! The outcome of a behaviour may depend on timing. But every call must be counted once, and malformed bytes must never
+//! pass for a response.
 
 use crate::case::{Case, on_each_engine};
 use crate::seen::{Keeper, Seen};

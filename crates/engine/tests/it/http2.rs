@@ -259,8 +259,8 @@ fn answers_belong_to_their_streams(case: Case) {
 
 const SHORT: Nanos = Nanos::from_millis(60);
 
-/// On a busy machine the other responses may be late too, so that their calls are rightly overdue. The test is then repeated
-/// with a longer timeout.
+/// On a busy machine the other responses may be late too, so that their calls are rightly overdue. The test is then
+/// repeated with a longer timeout.
 fn an_overdue_call_gives_up_its_stream_alone(case: Case) {
     let mut timeout = SHORT;
     while !one_overdue_call_gives_up_its_stream_alone(case, timeout) {
@@ -399,8 +399,8 @@ fn a_body_waits_for_its_window_until_the_timeout(case: Case) {
     assert_eq!(count(&calls, |end| end == End::TimedOut), 10);
 }
 
-/// However fast it comes, and whether or not it respects the windows. More of it may come after its stream was reset than is
-/// tolerated, which ends the connection of the next call.
+/// However fast it comes, and whether or not it respects the windows. More of it may come after its stream was reset
+/// than is tolerated, which ends the connection of the next call.
 fn an_endless_response_times_out(case: Case) {
     let server = http2_server(settings(&[]), |peer, _| {
         let Some(stream) = peer.request() else { return };

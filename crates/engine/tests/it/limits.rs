@@ -26,8 +26,8 @@ fn ports(end: End) -> bool {
     end == End::ClientLimited(Limit::Ports)
 }
 
-/// 400 calls per second that take 300 ms need 120 connections. The server has its own descriptors, as it runs in this process
-/// and the calls are made in another.
+/// 400 calls per second that take 300 ms need 120 connections. The server has its own descriptors, as it runs in this
+/// process and the calls are made in another.
 fn a_lack_of_descriptors_fails_only_some_calls(case: Case) {
     let answer_late = [Step::Request, Step::Pause(Duration::from_millis(300)), Step::Send(with_length(b"hello"))];
     let server = RawServer::start(script(answer_late));
@@ -58,8 +58,8 @@ fn a_lack_of_descriptors_causes_no_busy_loop(case: Case) {
     assert!(calls.len() <= 200 * 10, "{} attempts: each has its turn once in {timeout}", calls.len());
 }
 
-/// 60 connections are held at once, for which the host has 20 ports on each address. None of them ends before all other calls
-/// have ended because there was no free port.
+/// 60 connections are held at once, for which the host has 20 ports on each address. None of them ends before all other
+/// calls have ended because there was no free port.
 fn a_lack_of_ports_is_client_limited(case: Case) {
     let Some(_) = case.in_own_network(TWENTY_PORTS) else { return };
     for (nth, (source, addresses)) in
@@ -103,7 +103,8 @@ fn outside_the_range(nth: u8) -> RawServer {
     RawServer::start_on(listener, script([Step::Drain]))
 }
 
-/// Holds connections from these addresses, or from any. They are closed by RST, so that their ports are free at the end.
+/// Holds connections from these addresses, or from any. They are closed by RST, so that their ports are free at the
+/// end.
 fn holding(case: Case, server: SocketAddr, source: Option<&str>) -> Plan {
     Plan::requesting(case, server, "GET", Close::Rst).configure(|c| {
         c.connections.source = source.map(|range| range.parse().unwrap());
@@ -137,8 +138,8 @@ fn where_io_uring_is_forbidden_epoll_takes_its_place() {
     .unwrap();
 }
 
-/// A seccomp filter of four instructions, with which `io_uring_setup` fails with EPERM. It does not check the architecture of
-/// a system call, as a sandbox would have to.
+/// A seccomp filter of four instructions, with which `io_uring_setup` fails with EPERM. It does not check the
+/// architecture of a system call, as a sandbox would have to.
 fn forbid_io_uring() {
     rustix::thread::set_no_new_privs(true).expect("give up new privileges");
     let instruction = |code: u32, jump_false, k| libc::sock_filter { code: code as u16, jt: 0, jf: jump_false, k };

@@ -1,5 +1,5 @@
-//! Several calls under way on one connection: responses belong to the calls in the order of the requests, however they are
-//! split, and calls without a response end with their connection.
+//! Several calls under way on one connection: responses belong to the calls in the order of the requests, however they
+//! are split, and calls without a response end with their connection.
 
 use crate::case::{Case, on_each_engine};
 use crate::seen::{Seen, completed, connects, count, reset};

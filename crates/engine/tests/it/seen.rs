@@ -62,9 +62,9 @@ impl Seen {
         self.outcome.expect("every call ends")
     }
 
-    /// Checks that the events are in order and agree with the outcome. Over all calls this is conservation: scheduled = sent +
-    /// client-limited + abandoned + refused + unsent, and sent = completed + unexpected + timed out + reset + malformed +
-    /// unfinished.
+    /// Checks that the events are in order and agree with the outcome. Over all calls this is conservation: scheduled =
+    /// sent + client-limited + abandoned + refused + unsent, and sent = completed + unexpected + timed out + reset +
+    /// malformed + unfinished.
     pub fn check(&self) {
         let outcome = self.outcome();
         let was_sent = match outcome.end {

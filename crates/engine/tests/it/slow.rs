@@ -1,5 +1,5 @@
-//! Servers whose responses never end: the call ends at its timeout, the received bytes are counted, and neither CPU time nor
-//! memory is wasted.
+//! Servers whose responses never end: the call ends at its timeout, the received bytes are counted, and neither CPU
+//! time nor memory is wasted.
 
 use crate::case::{Case, on_each_engine};
 use crate::seen::count;

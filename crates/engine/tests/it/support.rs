@@ -210,8 +210,8 @@ impl Plan {
     }
 }
 
-/// Upper bound of this run's own delay of anything timed: it wakes, acts, and looks at its sockets before it gives something
-/// up, and no turn was longer than the longest gap.
+/// Upper bound of this run's own delay of anything timed: it wakes, acts, and looks at its sockets before it gives
+/// something up, and no turn was longer than the longest gap.
 pub fn own_delay<O>(run: &Run<O>) -> Nanos {
     Nanos(4 * run.longest_gap.0)
 }

@@ -20,9 +20,9 @@ on_each_engine!(
     ticks_delay_calls_but_lose_none,
 );
 
-/// The most important test of the engine. 100 calls are due 10 ms apart, at a server that takes 1 ms for each and stalls once
-/// for 100 ms. The call that meets the stall takes 101 ms, those that come due during it 92, 83, 74 … ms. A generator that
-/// waits for responses before it sends would report a single slow call.
+/// The most important test of the engine. 100 calls are due 10 ms apart, at a server that takes 1 ms for each and
+/// stalls once for 100 ms. The call that meets the stall takes 101 ms, those that come due during it 92, 83, 74 … ms. A
+/// generator that waits for responses before it sends would report a single slow call.
 fn a_stall_of_the_server_shows_in_every_delayed_call(case: Case) {
     let server = serial_server(Duration::from_millis(1), Some((30, Duration::from_millis(100))));
     let run = Plan::new(case, server.addr()).calls(100).open_under(100.0, &Control::default());
@@ -42,8 +42,8 @@ fn a_stall_of_the_server_shows_in_every_delayed_call(case: Case) {
     assert!(late <= delay, "{late} late, though the generator itself was kept for {} at most", run.longest_gap);
 }
 
-/// A stall of the generator itself: calls keep their due times, so that response time and lateness show it, but service time
-/// does not.
+/// A stall of the generator itself: calls keep their due times, so that response time and lateness show it, but service
+/// time does not.
 fn a_stall_of_the_generator_is_lateness_and_never_service_time(case: Case) {
     let server = serial_server(Duration::from_millis(1), None);
     let keeper = || Keeper { stall: Some((30, Duration::from_millis(100))), ..Keeper::default() };

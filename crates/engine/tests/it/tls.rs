@@ -36,7 +36,8 @@ on_each_engine!(
     a_server_that_never_closes_does_not_keep_connections_open,
 );
 
-/// Certificates that all tests share, as making them takes longer than most tests. They are removed after the last test.
+/// Certificates that all tests share, as making them takes longer than most tests. They are removed after the last
+/// test.
 fn certificates() -> Arc<Certificates> {
     static MADE: OnceLock<std::sync::Mutex<std::sync::Weak<Certificates>>> = OnceLock::new();
     let mut made = MADE.get_or_init(Default::default).lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -303,8 +304,8 @@ fn a_truncated_stream_is_no_complete_response(case: Case) {
     }
 }
 
-/// After bytes behind the response, or behind close_notify, the connection is closed at once and not left to the server,
-/// which would not close it.
+/// After bytes behind the response, or behind close_notify, the connection is closed at once and not left to the
+/// server, which would not close it.
 fn bytes_after_close_notify_are_not_waited_for(case: Case) {
     let certificates = certificates();
     let identity = good(&certificates);

@@ -1,4 +1,5 @@
-//! Steps other than CPU time, and the pool. Times have lower bounds only, as a busy machine makes everything take longer.
+//! Steps other than CPU time, and the pool. Times have lower bounds only, as a busy machine makes everything take
+//! longer.
 
 use crate::client::{Client, request};
 use crate::{config, start, truth_of};
@@ -80,8 +81,8 @@ fn a_pool_limits_the_requests_served_at_once() {
     pool(|pool| pool.most_served_at_once == 2);
     clients[2].send(request("/b"));
     pool(|pool| pool.waited == 1);
-    // Both places are occupied for an hour, so the third request waits, although a worker has it. A fourth has no class, and
-    // needs no place.
+    // Both places are occupied for an hour, so the third request waits, although a worker has it. A fourth has no
+    // class, and needs no place.
     let told = clients[3].get("/__truth");
     assert!(told.text().contains("\"most_served_at_once\":2"), "{}", told.text());
     assert_eq!(clients[2].arrived(), 0);
