@@ -45,8 +45,8 @@ impl Address {
         }
     }
 
-    /// The error of a failed attempt. For a Unix socket with a full accept queue the kernel reports `EAGAIN`, but never when
-    /// there is room again: that counts as refused.
+    /// The error of a failed attempt. For a Unix socket with a full accept queue the kernel reports `EAGAIN`, but never
+    /// when there is room again: that counts as refused.
     pub(crate) fn failure(&self, errno: Errno) -> Errno {
         match self {
             Address::Unix(_) if errno == Errno::AGAIN => Errno::CONNREFUSED,

@@ -1,6 +1,6 @@
-//! One call under way: its specification, what was sent for it, and what was received. Decides whether it is sent again,
-//! with its due time kept, after the HTTP/2 server refused its stream, or after it met a connection that the server had
-//! closed while it was idle.
+//! One call under way: its specification, what was sent for it, and what was received. Decides whether it is sent
+//! again, with its due time kept, after the HTTP/2 server refused its stream, or after it met a connection that the
+//! server had closed while it was idle.
 //!
 //! - A refused stream (`REFUSED_STREAM`, or a GOAWAY that leaves it out) has not been processed, so any request may be
 //!   sent again (RFC 9113 §8.7).

@@ -178,8 +178,8 @@ struct OpenCount {
 }
 
 impl OpenCount {
-    /// Updates the maximum after a wait. `open` connections were there before its events were handled. For a while it may
-    /// not be `known` whether all attempts among them have a socket.
+    /// Updates the maximum after a wait. `open` connections were there before its events were handled. For a while it
+    /// may not be `known` whether all attempts among them have a socket.
     fn update_max(&mut self, open: u64, known: bool) {
         /// Turns within which the kernel completes everything that one turn can request.
         const MAX_UNKNOWN: u32 = 64;
@@ -301,9 +301,9 @@ impl<P> Connections<P> {
         self.slots.get_mut(slot as usize)?.connection.as_mut()
     }
 
-    /// A connection with room for a call of no session: an idle one, the latest first, as its caches are the warmest and
-    /// the others can time out; otherwise one with room behind other calls. A caller that gives it the call then calls
-    /// [`Connections::update_availability`].
+    /// A connection with room for a call of no session: an idle one, the latest first, as its caches are the warmest
+    /// and the others can time out; otherwise one with room behind other calls. A caller that gives it the call then
+    /// calls [`Connections::update_availability`].
     #[inline]
     pub fn available(&self) -> Option<u32> {
         self.available.iter().find_map(|list| list.last()).copied()
@@ -316,8 +316,8 @@ impl<P> Connections<P> {
         list.get(self.turn % list.len()).copied()
     }
 
-    /// A connection with room for a call of this session, if there is one: behind its other calls if possible, so that a
-    /// burst leaves in one write.
+    /// A connection with room for a call of this session, if there is one: behind its other calls if possible, so that
+    /// a burst leaves in one write.
     #[inline]
     pub fn available_to(&mut self, session: SessionId) -> Option<u32> {
         let Connections { slots, sessions, limits, .. } = self;
@@ -325,8 +325,8 @@ impl<P> Connections<P> {
         sessions.available(session, availability)
     }
 
-    /// Whether a further call may find a connection with room. Sessions have connections of their own, and it is unknown
-    /// which session calls next.
+    /// Whether a further call may find a connection with room. Sessions have connections of their own, and it is
+    /// unknown which session calls next.
     pub fn may_have_room(&self) -> bool {
         !self.sessions.is_empty() || self.available().is_some()
     }
@@ -420,7 +420,8 @@ impl<P> Connections<P> {
         self.sessions.end(session)
     }
 
-    /// Takes away the empty call queue of a session's connection: its user may think for long, as thousands of others do.
+    /// Takes away the empty call queue of a session's connection, as its user and thousands of others may think for
+    /// long.
     pub fn release_queue(&mut self, slot: u32) {
         if let Some(connection) = self.slots.get_mut(slot as usize).and_then(|slot| slot.connection.as_mut()) {
             self.sessions.keep_queue(std::mem::take(&mut connection.calls));

@@ -76,7 +76,8 @@ fn parse_ticks(stat: &str, cpus: &[usize]) -> Option<Ticks> {
     for line in stat.lines() {
         let mut fields = line.split_ascii_whitespace();
         if fields.next().is_some_and(is_counted) {
-            // user, nice, system, idle, iowait, irq, softirq, steal. The guest times after them are part of user and nice.
+            // user, nice, system, idle, iowait, irq, softirq, steal. The guest times after them are part of user and
+            // nice.
             let ticks: Vec<u64> = fields.take(8).map_while(|field| field.parse().ok()).collect();
             let stolen = *ticks.get(7)?;
             let Ticks { stolen: before, all } = sum.unwrap_or(Ticks { stolen: 0, all: 0 });

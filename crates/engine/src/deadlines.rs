@@ -1,9 +1,9 @@
 //! Deadlines that are all set the same time ahead, so that a queue keeps them in order. There is no heap and no kernel
 //! timer per connection; the latter costs a third of the rate of abandoned attempts.
 //!
-//! A call or connection that ends leaves its deadline behind, void. Void deadlines are dropped when they reach the front
-//! of the queue, and all of them whenever they may be more than half: one stuck call does not keep the deadlines of all
-//! later calls in memory.
+//! A call or connection that ends leaves its deadline behind, void. Void deadlines are dropped when they reach the
+//! front of the queue, and all of them whenever they may be more than half: one stuck call does not keep the deadlines
+//! of all later calls in memory.
 
 use brimful_core::Nanos;
 use std::collections::VecDeque;
@@ -53,8 +53,8 @@ impl Deadlines {
         }
     }
 
-    /// Removes and returns the next deadline that had passed at `now` and is live. Drops void deadlines that it meets, even
-    /// before their time, so that they do not stay in memory.
+    /// Removes and returns the next deadline that had passed at `now` and is live. Drops void deadlines that it meets,
+    /// even before their time, so that they do not stay in memory.
     pub fn pop_expired(&mut self, now: Nanos, is_live: impl Fn(TimerKey) -> bool) -> Option<TimerKey> {
         while let Some(&(deadline, key)) = self.queue.front() {
             let front_is_live = is_live(key);

@@ -1,10 +1,10 @@
 //! The addresses of a server, and which of them the next connection goes to.
 //!
 //! A name may have several addresses. New connections go to them in turn, but all connections of a session to the same
-//! one. Each shard opens a connection to every address before it reuses one, so that low rates are spread as well as high
-//! ones. After a failed attempt the name is looked up again, at most once a second and by a thread of its own, so that no
-//! shard waits for a resolver. An address that the name no longer has gets no new connections. Addresses keep their
-//! numbers.
+//! one. Each shard opens a connection to every address before it reuses one, so that low rates are spread as well as
+//! high ones. After a failed attempt the name is looked up again, at most once a second and by a thread of its own, so
+//! that no shard waits for a resolver. An address that the name no longer has gets no new connections. Addresses keep
+//! their numbers.
 
 use crate::{Address, Cidr};
 use brimful_core::{Nanos, SessionId};

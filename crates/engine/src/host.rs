@@ -15,8 +15,8 @@ pub fn raise_descriptor_limit() {
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }
 
-/// Checks that this process may have `needed` connections at once, over all shards. With io_uring, each ring has its own
-/// table of descriptors.
+/// Checks that this process may have `needed` connections at once, over all shards. With io_uring, each ring has its
+/// own table of descriptors.
 ///
 /// # Errors
 /// [`EngineError::Descriptors`] if the limit is too low for them.
@@ -42,8 +42,8 @@ fn descriptors_in_use() -> u64 {
     std::fs::read_dir("/proc/self/fd").map_or(3, |entries| entries.count().saturating_sub(1) as u64)
 }
 
-/// Lets the calling thread wake on time: pins it to a CPU if one is given, and sets its timer slack, which is 50 µs by default,
-/// to the minimum.
+/// Lets the calling thread wake on time: pins it to a CPU if one is given, and sets its timer slack, which is 50 µs by
+/// default, to the minimum.
 pub fn settle_thread(cpu: Option<usize>) -> Result<(), EngineError> {
     // If the kernel refuses, the default slack shows as lateness.
     let _ = set_current_timer_slack(NonZeroU64::new(1));
@@ -63,12 +63,13 @@ pub struct CpuTime {
 }
 
 impl CpuTime {
-    /// Time in user mode and in kernel mode; `None` if there were too few ticks to estimate it. Every thread spends some time
-    /// in either mode: if no tick was in one of them, there were too few.
+    /// Time in user mode and in kernel mode; `None` if there were too few ticks to estimate it. Every thread spends
+    /// some time in either mode: if no tick was in one of them, there were too few.
     pub fn split(self) -> Option<(Nanos, Nanos)> {
         /// The time of 10 ticks at the lowest rate, 100 per second.
         const MIN_TOTAL: Nanos = Nanos::from_millis(100);
-        let (user, system) = (self.user.0 as f64, self.system.0 as f64);
+        let user = self.user.0 as f64;
+        let system = self.system.0 as f64;
         if self.total < MIN_TOTAL || user == 0.0 || system == 0.0 {
             return None;
         }

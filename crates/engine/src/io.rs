@@ -1,12 +1,12 @@
 //! The interface between a shard and the kernel. Two engines implement it, epoll and io_uring; all the rest is shared.
 //!
-//! A shard identifies its connections by [`Token`]s. It opens a connection, sends requests and closes the connection. It
-//! gets the events of each connection in order: `Established` or `NotEstablished`; with TLS then `Secured`; then any
+//! A shard identifies its connections by [`Token`]s. It opens a connection, sends requests and closes the connection.
+//! It gets the events of each connection in order: `Established` or `NotEstablished`; with TLS then `Secured`; then any
 //! number of `Received`; then `EndOfStream` or `Reset`. With TLS, `Finished` may come before that, or `Truncated` or
 //! `Broken` instead. A closed connection has no further events.
 //!
-//! Requested operations reach the kernel with [`Io::flush`] or [`Io::wait`] at the latest. No engine waits for more than
-//! one event: batching would make every response look late.
+//! Requested operations reach the kernel with [`Io::flush`] or [`Io::wait`] at the latest. No engine waits for more
+//! than one event: batching would make every response look late.
 
 mod buffers;
 mod chain;
@@ -162,8 +162,8 @@ pub trait Io<'a>: Sized {
         self.send(token, Cow::Owned(bytes.to_vec()));
     }
 
-    /// Requests one [`IoEvent::Sent`] once the kernel has taken everything sent so far, the last of which must be bytes of
-    /// one call alone. There is no such event if the connection can send no more.
+    /// Requests one [`IoEvent::Sent`] once the kernel has taken everything sent so far, the last of which must be bytes
+    /// of one call alone. There is no such event if the connection can send no more.
     fn notify_when_sent(&mut self, token: Token);
 
     /// Number of bytes sent on this slot's connection that the kernel is known not to have taken.
@@ -254,8 +254,8 @@ mod tests {
         Some((io, clock, server))
     }
 
-    /// The bytes received, at least `enough` of them unless the connection ends or nothing comes for a long time; and its
-    /// end.
+    /// The bytes received, at least `enough` of them unless the connection ends or nothing comes for a long time; and
+    /// its end.
     fn received<'a, I: Io<'a>>(io: &mut I, clock: Clock, enough: usize) -> (Vec<u8>, Option<IoEvent>) {
         let mut bytes = Vec::new();
         for _ in 0..1000 {

@@ -91,14 +91,14 @@ pub struct Config {
 /// How a client uses connections.
 #[derive(Clone, Debug)]
 pub struct ConnectionPolicy {
-    /// Calls after which a connection is closed: `1` is a new connection per call; `None` keeps it open until the server
-    /// closes it.
+    /// Calls after which a connection is closed: `1` is a new connection per call; `None` keeps it open until the
+    /// server closes it.
     pub calls_per_connection: Option<u64>,
     /// Most connections that one session may open in all. A call that needs a further one is lost, as if its connection
     /// had been reset. `None` is no limit.
     pub connections_per_session: Option<u32>,
-    /// Most connections that a shard may have at once. A call of no session waits while all of them are busy, which does
-    /// not count as late. `None` is no limit: a connection is opened for each such call.
+    /// Most connections that a shard may have at once. A call of no session waits while all of them are busy, which
+    /// does not count as late. `None` is no limit: a connection is opened for each such call.
     pub max_per_shard: Option<u64>,
     /// Whether each call opens a connection of its own, which then stays open and idle until the end of the run. This
     /// shows how many connections a server supports at once.
@@ -119,8 +119,8 @@ pub struct ConnectionPolicy {
     pub retry_closed: bool,
     /// HTTP/2: whether a call whose stream the server refused is sent again.
     pub retry_refused: bool,
-    /// Time from the first byte of a request within which its response must be complete, or the call times out. Also the
-    /// time that a TLS handshake may take.
+    /// Time from the first byte of a request within which its response must be complete, or the call times out. Also
+    /// the time that a TLS handshake may take.
     pub response_timeout: Nanos,
     /// Addresses of this host to connect from by TCP, in turn; with `None` the kernel chooses.
     pub source: Option<Cidr>,
@@ -128,8 +128,8 @@ pub struct ConnectionPolicy {
     pub send_buffer: Option<u32>,
     /// `SO_RCVBUF`, bytes.
     pub receive_buffer: Option<u32>,
-    /// Number of connections that all shards together open before the start. Without them a high rate begins with a storm
-    /// of connection attempts, which long-running keep-alive clients would not cause.
+    /// Number of connections that all shards together open before the start. Without them a high rate begins with a
+    /// storm of connection attempts, which long-running keep-alive clients would not cause.
     pub warm_connections: u64,
     /// Number of connections that all shards together will certainly have at once, 0 if unknown. The run is refused if
     /// this host has too few descriptors for them.
@@ -197,7 +197,8 @@ pub struct Run<O> {
     pub interrupted: bool,
     /// CPU time of all shards.
     pub cpu: CpuTime,
-    /// The longest time for which a shard was kept from its work: how much longer a turn took than it slept deliberately.
+    /// The longest time for which a shard was kept from its work: how much longer a turn took than it slept
+    /// deliberately.
     pub longest_gap: Nanos,
     /// The busiest shard's share of time with work to do, waiting and spinning excluded.
     pub busy: f64,
@@ -218,7 +219,8 @@ pub struct Run<O> {
 pub enum EngineError {
     /// A thread could not be pinned to its CPU.
     #[error(
-        "cannot run on CPU {cpu}: {source}; `nproc --all` counts the CPUs of this host, and /sys/devices/system/cpu/online lists them"
+        "cannot run on CPU {cpu}: {source}; `nproc --all` counts the CPUs of this host, and \
+         /sys/devices/system/cpu/online lists them"
     )]
     Cpu {
         /// The requested CPU.
@@ -232,7 +234,8 @@ pub enum EngineError {
     /// There are not enough descriptors for the load.
     #[error(
         "this load has {needed} connections open at once, and the descriptor limit leaves room for {available}: raise it \
-         where brimful is started (`ulimit -n {raise_to}`; only root may exceed the hard limit), or lower the number of clients"
+         where brimful is started (`ulimit -n {raise_to}`; only root may exceed the hard limit), or lower the number of \
+         clients"
     )]
     Descriptors {
         /// Connections of the load.
@@ -258,7 +261,8 @@ pub enum EngineError {
     Thread(String),
     /// A file with the body of a request cannot be read.
     #[error(
-        "cannot send the body in {path}: {why}; check `body_file`, and that no program writes to that file during the run"
+        "cannot send the body in {path}: {why}; check `body_file`, and that no program writes to that file during the \
+         run"
     )]
     BodyFile {
         /// The file.
@@ -284,8 +288,8 @@ pub enum EngineError {
     },
 }
 
-/// Runs shards, each of its own workload, requests and observer, until every workload is done and every call has ended, or
-/// `stop` is set.
+/// Runs shards, each of its own workload, requests and observer, until every workload is done and every call has ended,
+/// or `stop` is set.
 ///
 /// # Errors
 /// [`EngineError`] if a shard cannot be set up. A failed call is never an error but an outcome.
@@ -302,8 +306,8 @@ where
     }
 }
 
-/// Like [`run`], but never with TLS, whatever the configuration says. A type of load that never uses TLS calls this, so that
-/// the engine is not compiled for it twice.
+/// Like [`run`], but never with TLS, whatever the configuration says. A type of load that never uses TLS calls this, so
+/// that the engine is not compiled for it twice.
 ///
 /// # Errors
 /// The same as [`run`].
@@ -372,8 +376,8 @@ where
 }
 
 impl Config {
-    /// The settings of all shards' sockets, and whether io_uring is used. Raises the descriptor limit, and checks that it
-    /// allows the connections that the load has open at once.
+    /// The settings of all shards' sockets, and whether io_uring is used. Raises the descriptor limit, and checks that
+    /// it allows the connections that the load has open at once.
     fn prepare<'a, W, R: Requests<'a>, O>(&self, shards: &[(W, R, O)]) -> Result<(Settings, bool), EngineError> {
         host::raise_descriptor_limit();
         let longest = shards.iter().map(|(_, requests, _)| requests.longest()).max();

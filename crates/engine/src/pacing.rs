@@ -1,10 +1,11 @@
 //! When to stop sleeping and spin.
 //!
-//! A thread that sleeps until an instant wakes late: by a few microseconds if its CPU stays awake, by tens of microseconds
-//! if a hypervisor must resume it. A thread that spins uses a whole core. So a wait sleeps until a margin before the
-//! instant, then spins, and learns the margin from how late the sleeps end. Margins are learnt for short and long waits
-//! separately, as a CPU enters deeper sleep states in longer waits. A margin that leaves no time to sleep shrinks until
-//! it does; otherwise waits at high rates would always spin. A caller may also choose to be a little late and not spin.
+//! A thread that sleeps until an instant wakes late: by a few microseconds if its CPU stays awake, by tens of
+//! microseconds if a hypervisor must resume it. A thread that spins uses a whole core. So a wait sleeps until a margin
+//! before the instant, then spins, and learns the margin from how late the sleeps end. Margins are learnt for short and
+//! long waits separately, as a CPU enters deeper sleep states in longer waits. A margin that leaves no time to sleep
+//! shrinks until it does; otherwise waits at high rates would always spin. A caller may also choose to be a little late
+//! and not spin.
 
 use crate::clock::Clock;
 use brimful_core::Nanos;
@@ -59,8 +60,8 @@ impl Pacer {
         self.exactly = exactly;
     }
 
-    /// Waits for an event, but not beyond `until` nor longer than [`MAX_WAIT`]. `look` returns whether there is an event;
-    /// it sleeps for one up to the given time, or not at all.
+    /// Waits for an event, but not beyond `until` nor longer than [`MAX_WAIT`]. `look` returns whether there is an
+    /// event; it sleeps for one up to the given time, or not at all.
     pub fn wait<E>(
         &mut self,
         clock: Clock,
@@ -118,8 +119,8 @@ impl Pacer {
     }
 
     /// Learns from an uninterrupted sleep that ended `late` by this much. The margin follows the quantile by stochastic
-    /// approximation (Robbins & Monro 1951): up by the quantile's share of a step if the sleep exceeded it, otherwise down
-    /// by the rest of the step.
+    /// approximation (Robbins & Monro 1951): up by the quantile's share of a step if the sleep exceeded it, otherwise
+    /// down by the rest of the step.
     fn woke(&mut self, late: Nanos) {
         let exceeded = late.0 as f64 > self.margins_ns[self.octave];
         self.step(if exceeded { STEP_NS * QUANTILE } else { -STEP_NS * (1.0 - QUANTILE) });

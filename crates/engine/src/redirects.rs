@@ -1,8 +1,8 @@
-//! Follows redirects. A redirected request is a call of its own, which begins as soon as the response with the redirect is
-//! complete.
+//! Follows redirects. A redirected request is a call of its own, which begins as soon as the response with the redirect
+//! is complete.
 //!
-//! The call belongs to the client or session of the redirected call, which waits for the last response. It has a class of
-//! its own, after those of the workload, and is not part of the schedule. A redirect is not followed if it leads to
+//! The call belongs to the client or session of the redirected call, which waits for the last response. It has a class
+//! of its own, after those of the workload, and is not part of the schedule. A redirect is not followed if it leads to
 //! another server, exceeds the limit, or would send content again; such redirects are counted.
 
 use crate::RequestSettings;
@@ -101,8 +101,8 @@ impl<'a> Redirects<'a> {
         Some(last.then(render_last).flatten().unwrap_or_else(|| hop.request.clone()))
     }
 
-    /// The redirect in the head of the response to this call, if there is one. `first` is the request of the call, if that is a
-    /// scheduled one.
+    /// The redirect in the head of the response to this call, if there is one. `first` is the request of the call, if
+    /// that is a scheduled one.
     pub fn redirect_in(&mut self, call: &CallSpec, head: &[u8], first: Option<&Request>) -> Option<Redirect> {
         let RedirectPolicy { max_redirects, origin, .. } = self.policy;
         let (method, target, class, nth) =

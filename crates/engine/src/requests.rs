@@ -15,14 +15,14 @@ use brimful_core::{CallSpec, ClassId, SessionId};
 use brimful_http::{Request, RequestError, Version};
 use std::borrow::Cow;
 
-/// Provides the request of each call. Each shard has its own, which may hold cookies or counters. Requests that many calls
-/// share are rendered once and borrowed; a request for one call is owned.
+/// Provides the request of each call. Each shard has its own, which may hold cookies or counters. Requests that many
+/// calls share are rendered once and borrowed; a request for one call is owned.
 pub trait Requests<'a> {
     /// The request of this call, which is sent next. Its connection ends after it if it is the `last`.
     fn request(&mut self, call: &CallSpec, last: bool) -> Cow<'a, Request>;
 
-    /// The file with the body of this call's request, if [`Request::streamed_bytes`] is not 0. With HTTP/1, such a request
-    /// is the only one under way on its connection: it is not pipelined.
+    /// The file with the body of this call's request, if [`Request::streamed_bytes`] is not 0. With HTTP/1, such a
+    /// request is the only one under way on its connection: it is not pipelined.
     fn body(&mut self, _call: &CallSpec) -> Option<&'a BodyFile> {
         None
     }
@@ -40,8 +40,8 @@ pub trait Requests<'a> {
         None
     }
 
-    /// Reads the head of a response to this call, informational ones included, for its cookies. Returns the redirect, if it is
-    /// one and redirects are followed.
+    /// Reads the head of a response to this call, informational ones included, for its cookies. Returns the redirect,
+    /// if it is one and redirects are followed.
     fn read_head(&mut self, _call: &CallSpec, _head: &[u8]) -> Option<Redirect> {
         None
     }
@@ -69,8 +69,8 @@ pub struct RequestSettings {
 }
 
 impl RequestSettings {
-    /// A request with these header fields in addition to the shared ones. Its connection ends after it if it is the `last`.
-    /// Characters of the path that are not ASCII are percent-encoded.
+    /// A request with these header fields in addition to the shared ones. Its connection ends after it if it is the
+    /// `last`. Characters of the path that are not ASCII are percent-encoded.
     ///
     /// # Errors
     /// [`RequestError`] if it cannot be sent as HTTP.

@@ -1,5 +1,5 @@
-//! Tests of a shard with scripted sockets, for behaviour that depends on when the generator reads, whatever the speed of the
-//! host.
+//! Tests of a shard with scripted sockets, for behaviour that depends on when the generator reads, whatever the speed
+//! of the host.
 
 use crate::clock::Clock;
 use crate::destination::AddressTurns;

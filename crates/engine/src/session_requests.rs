@@ -1,7 +1,7 @@
 //! Requests beyond those of classes: scripted requests of sessions, cookies, and calls that follow redirects.
 //!
-//! A session has a cookie jar from its first cookie until its end. A request with cookies is a copy of the request without
-//! them; without cookies, nothing is copied.
+//! A session has a cookie jar from its first cookie until its end. A request with cookies is a copy of the request
+//! without them; without cookies, nothing is copied.
 
 use crate::body_file::BodyFile;
 use crate::redirects::{Redirect, RedirectPolicy, Redirects};
@@ -174,8 +174,9 @@ impl<'a, R: Requests<'a>> SessionRequests<'a, R> {
 #[derive(Debug, Default)]
 struct Jars {
     by_session: HashMap<SessionId, Jar>,
-    /// Targets of the sessions' latest requests that were rendered for one call. With several calls under way at once, the
-    /// target may be that of another one. That matters only if they are in different directories and a cookie has no path.
+    /// Targets of the sessions' latest requests that were rendered for one call. With several calls under way at once,
+    /// the target may be that of another one. That matters only if they are in different directories and a cookie has
+    /// no path.
     targets: HashMap<SessionId, Vec<u8>>,
     /// Whether the requests use TLS.
     tls: bool,

@@ -1,5 +1,5 @@
-//! One shard: its parts, and how its calls and sessions end. `turns.rs` begins calls and waits; `exchange.rs` handles what
-//! happens on connections.
+//! One shard: its parts, and how its calls and sessions end. `turns.rs` begins calls and waits; `exchange.rs` handles
+//! what happens on connections.
 
 mod exchange;
 mod turns;
@@ -171,8 +171,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     }
 }
 
-/// How a call can have ended, given whether anything was `sent`: bytes that arrive without a request are not a response,
-/// and a request that was not sent cannot have timed out.
+/// How a call can have ended, given whether anything was `sent`: bytes that arrive without a request are not a
+/// response, and a request that was not sent cannot have timed out.
 fn possible_end(end: End, sent: bool) -> End {
     match end {
         End::Reset { .. } => End::Reset { sent },

@@ -120,7 +120,8 @@ impl<'a, I: Io<'a>> Sockets<I> {
         self.failure.take().map_or(Ok(()), Err)
     }
 
-    /// Flushes, then waits for an event, but not beyond `until`: exactly on time, or with as little CPU time as possible.
+    /// Flushes, then waits for an event, but not beyond `until`: exactly on time, or with as little CPU time as
+    /// possible.
     pub fn wait(&mut self, clock: Clock, until: Nanos, exactly: bool) -> Result<Waited, EngineError> {
         if exactly != self.is_exact {
             self.io.set_exact(exactly);

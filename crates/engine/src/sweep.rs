@@ -1,9 +1,9 @@
 //! Up to when everything received has been read.
 //!
-//! A generator that was stopped, or is behind, finds responses in its sockets that came long ago. Whether something came
-//! in time is certain only when everything has been read that was there at that time. One look at the sockets may not
-//! read it all. If more keeps arriving than is read, the sockets are never empty: then a number of looks is enough, as
-//! each reads what has waited longest.
+//! A generator that was stopped, or is behind, finds responses in its sockets that came long ago. Whether something
+//! came in time is certain only when everything has been read that was there at that time. One look at the sockets may
+//! not read it all. If more keeps arriving than is read, the sockets are never empty: then a number of looks is enough,
+//! as each reads what has waited longest.
 
 use brimful_core::Nanos;
 
@@ -27,8 +27,8 @@ impl Sweep {
         self.read_until
     }
 
-    /// Notes a look at the sockets of so many connections, which began `at` this time. Everything that it found was read;
-    /// more may be `left` in the sockets.
+    /// Notes a look at the sockets of so many connections, which began `at` this time. Everything that it found was
+    /// read; more may be `left` in the sockets.
     pub fn note_look(&mut self, at: Nanos, left: bool, connections: u64) {
         if self.looks == 0 {
             self.began = at;

@@ -6,7 +6,7 @@ use crate::deadlines::{Deadlines, TimerKey};
 use brimful_core::Nanos;
 
 /// How long the server may take to close a connection after the last response. Connections that wait for it hold
-/// descriptors: a server that answers 1,000 calls per second and never closes has 1,000 of them.
+/// descriptors: a server that completes 1,000 calls per second and never closes has 1,000 of them.
 const SERVER_CLOSES_WITHIN: Nanos = Nanos::from_secs(1);
 
 /// One queue of deadlines for each phase of a connection.

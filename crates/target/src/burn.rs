@@ -1,9 +1,9 @@
-//! Service demands, which are drawn from their distribution and burned as CPU time. A burn is measured by the thread's own
-//! CPU clock (`CLOCK_THREAD_CPUTIME_ID`), so that preemption does not shorten it.
+//! Service demands, which are drawn from their distribution and burned as CPU time. A burn is measured by the thread's
+//! own CPU clock (`CLOCK_THREAD_CPUTIME_ID`), so that preemption does not shorten it.
 //!
-//! Reading that clock needs a system call (0.5–1.5 µs), so a burn spins between readings for a number of rounds that follows
-//! from a calibration. It spins for at most three quarters of the remaining time, so that it does not overshoot when the
-//! CPU is slower than in the calibration. The readings themselves count as burned.
+//! Reading that clock needs a system call (0.5–1.5 µs), so a burn spins between readings for a number of rounds that
+//! follows from a calibration. It spins for at most three quarters of the remaining time, so that it does not overshoot
+//! when the CPU is slower than in the calibration. The readings themselves count as burned.
 
 use crate::service::Distribution;
 use brimful_core::Nanos;
@@ -108,8 +108,8 @@ mod tests {
     use super::*;
     use brimful_core::moments::Moments;
 
-    /// Other work on the host slows down burns and calibrations at times. In one of a hundred attempts the burns must take
-    /// their demands.
+    /// Other work on the host slows down burns and calibrations at times. In one of a hundred attempts the burns must
+    /// take their demands.
     #[test]
     fn a_burn_takes_its_demand() {
         for micros in [50, 200, 2_000] {
@@ -124,8 +124,8 @@ mod tests {
         }
     }
 
-    /// The shortest of 41 burns, their lower quartile, and the allowed deviation from the demand, all in ns: a reading of the
-    /// clock may cost more or less than in the calibration.
+    /// The shortest of 41 burns, their lower quartile, and the allowed deviation from the demand, all in ns: a reading
+    /// of the clock may cost more or less than in the calibration.
     fn burnt(demand: Nanos) -> (f64, f64, f64) {
         let spinner = Spinner::measure();
         let mut taken: Vec<f64> = (0..41)

@@ -1,5 +1,5 @@
-//! Makes a self-signed certificate and its key in memory. Clients that get the certificate can trust it; the key is never
-//! written anywhere. The certificate is DER (X.690) of version 3 (RFC 5280 §4.1), with an ECDSA key on P-256.
+//! Makes a self-signed certificate and its key in memory. Clients that get the certificate can trust it; the key is
+//! never written anywhere. The certificate is DER (X.690) of version 3 (RFC 5280 §4.1), with an ECDSA key on P-256.
 
 use ring::error::Unspecified;
 use ring::rand::SystemRandom;

@@ -1,8 +1,8 @@
 //! One connection: its unprocessed input, its unsent output, and its turns.
 //!
-//! A turn reads at most once, serves at most one request and writes as much as the socket has room for; then the connection
-//! queues up again. Nothing more is read before a response is written completely, so that a client that does not read
-//! cannot fill the server's memory.
+//! A turn reads at most once, serves at most one request and writes as much as the socket has room for; then the
+//! connection queues up again. Nothing more is read before a response is written completely, so that a client that does
+//! not read cannot fill the server's memory.
 
 use crate::pages::{self, Page, Response};
 use crate::protocol::Protocol;
@@ -28,7 +28,8 @@ pub(crate) struct Connection {
     pub(crate) carried: Nanos,
     transport: Transport,
     protocol: Protocol,
-    /// Received bytes, of which the first `taken` are processed. Empty unless the client pipelines or sends heads in pieces.
+    /// Received bytes, of which the first `taken` are processed. Empty unless the client pipelines or sends heads in
+    /// pieces.
     input: Vec<u8>,
     taken: usize,
     phase: Phase,
@@ -59,8 +60,8 @@ enum Phase {
     WritingFrames {
         then: Then,
     },
-    /// Rejected, and shut down for writing. Closing a socket with unread input would send a reset, which could make the client
-    /// lose the response before it reads it (RFC 9112 §9.6).
+    /// Rejected, and shut down for writing. Closing a socket with unread input would send a reset, which could make the
+    /// client lose the response before it reads it (RFC 9112 §9.6).
     Lingering {
         left: usize,
     },
@@ -240,8 +241,8 @@ impl Connection {
                 self.phase = Phase::Lingering { left: MAX_LINGER };
                 Next::Await(EventFlags::IN)
             }
-            // Input that was already read causes no event. Readiness for writing does, and queues behind all others that are
-            // ready.
+            // Input that was already read causes no event. Readiness for writing does, and queues behind all others
+            // that are ready.
             Then::Read if self.taken < self.input.len() => Next::Await(EventFlags::IN | EventFlags::OUT),
             Then::Read => Next::Await(EventFlags::IN),
         }

@@ -1,7 +1,7 @@
 //! A file that is read from the disk, not from the page cache.
 //!
-//! It is read with `O_DIRECT` if its file system supports that (open(2)). Otherwise the kernel is advised to drop the pages
-//! before they are read (posix_fadvise(2)). A file system in memory remains as fast as memory.
+//! It is read with `O_DIRECT` if its file system supports that (open(2)). Otherwise the kernel is advised to drop the
+//! pages before they are read (posix_fadvise(2)). A file system in memory remains as fast as memory.
 
 use crate::error::TargetError;
 use crate::service::MAX_READ;
@@ -60,8 +60,8 @@ impl Disk {
         disk.read(Bytes(1), 0.5, &mut Buffer::default()).is_ok().then_some(disk)
     }
 
-    /// Reads so many bytes at a position between 0 and 1, the start and the end of the file. With `O_DIRECT` it reads whole
-    /// blocks.
+    /// Reads so many bytes at a position between 0 and 1, the start and the end of the file. With `O_DIRECT` it reads
+    /// whole blocks.
     pub(crate) fn read(&self, size: Bytes, position: f64, buffer: &mut Buffer) -> io::Result<()> {
         let requested = (size.0.min(MAX_READ.0) as usize).max(1);
         let length = if self.direct { requested.next_multiple_of(BLOCK) } else { requested };
@@ -86,8 +86,8 @@ impl Buffer {
     }
 }
 
-/// Writes the whole file to the disk: blocks that were never written would be read without the disk, and pages that are not
-/// on the disk cannot be dropped.
+/// Writes the whole file to the disk: blocks that were never written would be read without the disk, and pages that are
+/// not on the disk cannot be dropped.
 fn fill(mut file: &File) -> io::Result<()> {
     let part = vec![b'x'; 1 << 20];
     for _ in 0..FILE_LENGTH.0 / part.len() as u64 {

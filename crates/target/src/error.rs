@@ -85,7 +85,8 @@ pub enum TargetError {
     },
     /// Another program listens there already.
     #[error(
-        "{addr} is in use: stop the program that listens there (`ss -ltnp` names it), or choose another port; port 0 chooses a free one"
+        "{addr} is in use: stop the program that listens there (`ss -ltnp` names it), or choose another port; port 0 \
+         chooses a free one"
     )]
     AddressInUse {
         /// The address.

@@ -1,20 +1,21 @@
 //! The reference server: a web server with known service demands, for demonstrations and for tests that compare a
 //! measurement with the truth.
 //!
-//! A request of a class uses CPU time on the worker thread that serves it, measured by the thread's own CPU clock: exactly
-//! the configured demand, or an exponential draw with that mean. All workers share one epoll instance and take one
-//! request from it at a time, in the kernel's ready order. So m workers are one FCFS queue with m servers, none of which
-//! is idle while a request waits: an M/G/m queue, if the arrivals are Poisson.
+//! A request of a class uses CPU time on the worker thread that serves it, measured by the thread's own CPU clock:
+//! exactly the configured demand, or an exponential draw with that mean. All workers share one epoll instance and take
+//! one request from it at a time, in the kernel's ready order. So m workers are one FCFS queue with m servers, none of
+//! which is idle while a request waits: an M/G/m queue, if the arrivals are Poisson.
 //!
-//! A class may have several [`Step`]s: a fixed amount of work, whose CPU time depends on the caches; CPU time under a lock
-//! that all requests share; a sleep; a read from a disk. A pool may limit how many requests are served at once. The
-//! worker is occupied during all steps, as a process of Apache's prefork MPM is, so a server that sleeps needs more
+//! A class may have several [`Step`]s: a fixed amount of work, whose CPU time depends on the caches; CPU time under a
+//! lock that all requests share; a sleep; a read from a disk. A pool may limit how many requests are served at once.
+//! The worker is occupied during all steps, as a process of Apache's prefork MPM is, so a server that sleeps needs more
 //! workers than CPUs.
 //!
 //! Invariants:
 //! - The CPU times in [`Target::truth`], of the classes and of "other", add up to the CPU time that the workers used.
 //! - Memory is bounded by the number of connections: no request body is kept, and no head longer than 16 KiB is read.
-//! - A connection takes one turn at a time, with one request per turn; pipelined requests do not overtake other clients.
+//! - A connection takes one turn at a time, with one request per turn; pipelined requests do not overtake other
+//!   clients.
 //!
 //! With a limit on the request rate, requests above it get a 429 response, as from a gateway in front of a server.
 //!

@@ -1,5 +1,5 @@
-//! A limit on the request rate, like nginx's limit_req or that of a gateway: a token bucket. Requests above it get a 429
-//! response at once.
+//! A limit on the request rate, like nginx's limit_req or that of a gateway: a token bucket. Requests above it get a
+//! 429 response at once.
 
 use crate::state::lock;
 use std::sync::Mutex;

@@ -20,7 +20,8 @@ pub(crate) enum Page {
     TooManyRequests,
 }
 
-/// A response: `bytes` contains the head for HTTP/1, which has `head` bytes, and the body; `block` is the head for HTTP/2.
+/// A response: `bytes` contains the head for HTTP/1, which has `head` bytes, and the body; `block` is the head for
+/// HTTP/2.
 #[derive(Clone, Debug)]
 pub(crate) struct Response {
     pub(crate) bytes: Arc<[u8]>,

@@ -1,5 +1,5 @@
-//! A pool limits how many requests are served at once. The others wait in order of arrival, and each occupies its worker.
-//! The processes of PHP-FPM or the connections of a JDBC pool limit a server with more threads in the same way.
+//! A pool limits how many requests are served at once. The others wait in order of arrival, and each occupies its
+//! worker. The processes of PHP-FPM or the connections of a JDBC pool limit a server with more threads in the same way.
 
 use crate::state::lock;
 use crate::truth::PoolTruth;

@@ -1,5 +1,5 @@
-//! The protocol of a connection: HTTP/2 if it begins with the preface of that, otherwise HTTP/1. A client sends the preface
-//! with prior knowledge, or after a TLS handshake has negotiated HTTP/2.
+//! The protocol of a connection: HTTP/2 if it begins with the preface of that, otherwise HTTP/1. A client sends the
+//! preface with prior knowledge, or after a TLS handshake has negotiated HTTP/2.
 
 use crate::pages::{Page, Pages};
 use crate::request::{Reader, Request, Step};

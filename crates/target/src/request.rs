@@ -1,5 +1,5 @@
-//! Parses HTTP/1 requests (RFC 9112): their framing, and what the server needs to know of each. There is no I/O, and bodies
-//! are discarded.
+//! Parses HTTP/1 requests (RFC 9112): their framing, and what the server needs to know of each. There is no I/O, and
+//! bodies are discarded.
 
 use crate::chunked::{BadBody, Chunked, MAX_BODY};
 use crate::pages::{Page, Pages};
@@ -61,8 +61,8 @@ struct Head {
 }
 
 impl Reader {
-    /// Parses more bytes. Returns how many of them were used. After [`Step::More`], the caller passes the unused bytes, which
-    /// begin a head, again together with more.
+    /// Parses more bytes. Returns how many of them were used. After [`Step::More`], the caller passes the unused bytes,
+    /// which begin a head, again together with more.
     pub(crate) fn feed(&mut self, bytes: &[u8], pages: &Pages) -> (usize, Step) {
         if self.body.is_some() {
             return self.feed_body(bytes);

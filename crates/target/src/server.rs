@@ -62,12 +62,12 @@ pub struct Target {
 }
 
 impl Target {
-    /// Starts a server. It accepts connections when this returns, after some milliseconds, or after a second if a class has
-    /// a read step, for which a file is written.
+    /// Starts a server. It accepts connections when this returns, after some milliseconds, or after a second if a class
+    /// has a read step, for which a file is written.
     ///
     /// # Errors
-    /// [`TargetError`] if the configuration is invalid, the address cannot be listened on, the directory has no room for the
-    /// file, or the host has no thread, descriptor or CPU for the server.
+    /// [`TargetError`] if the configuration is invalid, the address cannot be listened on, the directory has no room
+    /// for the file, or the host has no thread, descriptor or CPU for the server.
     pub fn start(config: TargetConfig) -> Result<Target, TargetError> {
         service::validate(&config.classes)?;
         if config.workers == 0 {
@@ -112,7 +112,8 @@ impl Target {
             let sampler = Sampler::new(config.distribution, config.seed, index);
             let cpu = (!config.cpus.is_empty()).then(|| config.cpus[index % config.cpus.len()]);
             let ready = ready.clone();
-            // By this name, `top -H` and the monitor know which server a thread belongs to; the kernel keeps 15 bytes of it.
+            // By this name, `top -H` and the monitor know which server a thread belongs to; the kernel keeps 15 bytes
+            // of it.
             let thread = thread::Builder::new().name(format!("target-{}-{index}", addr.port())).spawn(move || {
                 let pin = |cpu| pin_this_thread(cpu).map_err(|source| TargetError::Pin { cpu, source });
                 let pinned = cpu.map_or(Ok(()), pin);
@@ -144,14 +145,14 @@ impl Target {
         self.shared.security.as_ref().map(|security| security.certificate.as_slice())
     }
 
-    /// The CPU time used so far, as `GET /__truth` returns it, but without a request. A request is booked when its turn ends,
-    /// shortly after its response was sent.
+    /// The CPU time used so far, as `GET /__truth` returns it, but without a request. A request is booked when its turn
+    /// ends, shortly after its response was sent.
     pub fn truth(&self) -> Truth {
         self.shared.server.truth()
     }
 
-    /// Stops the server: refuses new connections, responds to requests that have arrived, for a second at most, and closes
-    /// the connections.
+    /// Stops the server: refuses new connections, responds to requests that have arrived, for a second at most, and
+    /// closes the connections.
     pub fn stop(self) {
         // Dropped here.
     }

@@ -33,9 +33,9 @@ pub struct ServiceClass {
 pub enum Step {
     /// CPU time, by the thread's own clock, whatever the speed of the CPU. Zero does nothing at all.
     Cpu(Nanos),
-    /// The amount of work that took this CPU time when the server started: visits to random cache lines of a buffer that is
-    /// longer than the second-level cache, arithmetic, and system calls. Like real work, it takes longer if the caches are
-    /// cold or other programs use them.
+    /// The amount of work that took this CPU time when the server started: visits to random cache lines of a buffer
+    /// that is longer than the second-level cache, arithmetic, and system calls. Like real work, it takes longer if the
+    /// caches are cold or other programs use them.
     Work(Nanos),
     /// CPU time under a lock that all requests share.
     Lock(Nanos),
@@ -77,8 +77,9 @@ impl ServiceClass {
         self.steps.iter().fold(Nanos::ZERO, |sum, step| sum + step.cpu())
     }
 
-    /// Parses a list of classes, each `name=steps` or `name=steps/size`. The size of the response is 1 KiB by default. Steps
-    /// are joined by `+`; each is a CPU time or one of `cpu:TIME`, `work:TIME`, `lock:TIME`, `sleep:TIME` and `read:SIZE`.
+    /// Parses a list of classes, each `name=steps` or `name=steps/size`. The size of the response is 1 KiB by default.
+    /// Steps are joined by `+`; each is a CPU time or one of `cpu:TIME`, `work:TIME`, `lock:TIME`, `sleep:TIME` and
+    /// `read:SIZE`.
     ///
     /// # Errors
     /// [`TargetError`] of the first error in the list.

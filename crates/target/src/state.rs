@@ -75,8 +75,8 @@ impl WorkerState {
         self.server.limiter.as_ref().is_none_or(|limiter| limiter.admits(Instant::now()))
     }
 
-    /// Runs the steps of a request of this class. Returns whether the request gets a response: not if the disk failed or the
-    /// server has stopped.
+    /// Runs the steps of a request of this class. Returns whether the request gets a response: not if the disk failed
+    /// or the server has stopped.
     pub(crate) fn serve(&mut self, class: usize) -> bool {
         let server = Arc::clone(&self.server);
         let _place = server.pool.as_ref().map(Pool::enter);
@@ -129,7 +129,8 @@ impl WorkerState {
     }
 }
 
-/// Locks a mutex, even if a thread panicked while it held it: that is a bug, but no reason for the other workers to fail.
+/// Locks a mutex, even if a thread panicked while it held it: that is a bug, but no reason for the other workers to
+/// fail.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

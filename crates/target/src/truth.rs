@@ -1,8 +1,8 @@
 //! The true cost of each class: CPU time by the clocks of the worker threads.
 //!
 //! A worker reads its thread's CPU clock once per turn, at its end. The share of the turn is the time since the reading
-//! before. So all CPU time of a worker is booked exactly once, under a class or under "other", and the accounts add up to
-//! the workers' CPU time by construction.
+//! before. So all CPU time of a worker is booked exactly once, under a class or under "other", and the accounts add up
+//! to the workers' CPU time by construction.
 
 use crate::service::{Distribution, ServiceClass};
 use brimful_core::Nanos;
@@ -84,8 +84,8 @@ impl Ledger {
         Ledger { classes: vec![Account::default(); classes], other: 0, total: 0 }
     }
 
-    /// Books a turn's CPU time. Pending time is booked under "other" and added to `carried`, from which the class of the
-    /// request claims it.
+    /// Books a turn's CPU time. Pending time is booked under "other" and added to `carried`, from which the class of
+    /// the request claims it.
     pub(crate) fn book(&mut self, charge: Charge, share: Nanos, carried: &mut Nanos) {
         let ns = share.0 as i64;
         self.total += ns;

@@ -3,8 +3,8 @@
 //! now and then.
 //!
 //! The amount of work for a time is measured once, before the server serves. All workers share one buffer, as the
-//! processes of a server share programs and caches. It is longer than a CPU's own caches: a worker that is moved to a CPU
-//! fetches lines from the cache that CPUs share, and from memory what other programs have evicted from that.
+//! processes of a server share programs and caches. It is longer than a CPU's own caches: a worker that is moved to a
+//! CPU fetches lines from the cache that CPUs share, and from memory what other programs have evicted from that.
 
 use crate::error::TargetError;
 use brimful_core::{Bytes, Nanos};
@@ -18,8 +18,8 @@ use std::thread;
 
 /// Cache lines visited between two system calls, of which there are some 50 in a millisecond.
 const LINES_PER_CALL: u64 = 128;
-/// Multiplications at each cache line. They take several times as long as fetching the line from a cache that CPUs share,
-/// and about as long as fetching it from memory: with cold caches, the work takes less than twice the time.
+/// Multiplications at each cache line. They take several times as long as fetching the line from a cache that CPUs
+/// share, and about as long as fetching it from memory: with cold caches, the work takes less than twice the time.
 const ROUNDS: usize = 100;
 /// Limits of the buffer's length. Within them it is twice as long as the second-level cache.
 const MIN_BUFFER: Bytes = Bytes(4 << 20);
@@ -36,16 +36,16 @@ pub(crate) struct Walker {
     /// Linked to one cycle.
     lines: Arc<[Line]>,
     at: u32,
-    /// The computed value. The next line depends on it through `mask`, so that computing and fetching cannot overlap. The
-    /// mask is zero, which the compiler does not know.
+    /// The computed value. The next line depends on it through `mask`, so that computing and fetching cannot overlap.
+    /// The mask is zero, which the compiler does not know.
     value: u32,
     mask: u32,
     lines_per_ns: f64,
 }
 
 impl Walker {
-    /// Measures how many lines are visited per nanosecond, by a thread of its own, which is pinned to a CPU if one is given.
-    /// Takes some 20 ms.
+    /// Measures how many lines are visited per nanosecond, by a thread of its own, which is pinned to a CPU if one is
+    /// given. Takes some 20 ms.
     pub(crate) fn calibrated(cpu: Option<usize>) -> Result<Walker, TargetError> {
         let measure = || {
             cpu.map_or(Ok(()), |cpu| pin_this_thread(cpu).map_err(|source| TargetError::Pin { cpu, source }))?;

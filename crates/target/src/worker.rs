@@ -1,8 +1,8 @@
 //! The workers, and the queue that they share.
 //!
-//! Every socket is in one epoll instance, armed for one event at a time (`EPOLLONESHOT`), so that at most one worker has a
-//! connection. If there are several workers, each takes one event at a time: a second one would wait although another
-//! worker may be idle. A single worker takes many at once, which are in the order in which they became ready.
+//! Every socket is in one epoll instance, armed for one event at a time (`EPOLLONESHOT`), so that at most one worker
+//! has a connection. If there are several workers, each takes one event at a time: a second one would wait although
+//! another worker may be idle. A single worker takes many at once, which are in the order in which they became ready.
 
 use crate::burn::Sampler;
 use crate::connection::{Connection, Next};
@@ -64,8 +64,8 @@ impl Shared {
     }
 }
 
-/// The connections by descriptor. The table grows by chunks that never move, so that looking up a connection needs no lock
-/// except its own.
+/// The connections by descriptor. The table grows by chunks that never move, so that looking up a connection needs no
+/// lock except its own.
 #[derive(Debug)]
 pub(crate) struct Table {
     chunks: Box<[OnceLock<Box<[Slot]>>]>,

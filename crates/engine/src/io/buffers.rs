@@ -53,16 +53,16 @@ impl Buffers {
     /// The first `length` bytes of a buffer that the kernel has filled.
     pub fn get(&self, id: u16, length: usize) -> &[u8] {
         let start = DATA + usize::from(id % COUNT) * STRIDE;
-        // SAFETY: the range lies within `memory`, all of which is initialized. The kernel does not write to a filled buffer
-        // before it is given back, which needs `&mut self`.
+        // SAFETY: the range lies within `memory`, all of which is initialized. The kernel does not write to a filled
+        // buffer before it is given back, which needs `&mut self`.
         unsafe { std::slice::from_raw_parts(self.memory.as_ptr().add(start), length.min(SIZE)) }
     }
 
     /// Lets the kernel fill this buffer again.
     pub fn give_back(&mut self, id: u16) {
         let ring = self.memory.as_ptr().cast::<BufRingEntry>();
-        // SAFETY: the index is below COUNT, so the entry lies within the descriptors. The kernel reads only entries before
-        // the tail, which were published by the store below.
+        // SAFETY: the index is below COUNT, so the entry lies within the descriptors. The kernel reads only entries
+        // before the tail, which were published by the store below.
         let entry = unsafe { &mut *ring.add(usize::from(self.tail % COUNT)) };
         entry.set_addr(self.address() + (DATA + usize::from(id % COUNT) * STRIDE) as u64);
         entry.set_len(SIZE as u32);

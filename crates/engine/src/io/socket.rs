@@ -41,7 +41,8 @@ pub fn open(address: &Address, options: &SocketOptions, source: Option<&SocketAd
 
 fn set_bind_address_no_port(socket: &OwnedFd) -> Result<(), Errno> {
     let on: libc::c_int = 1;
-    let (value, size) = ((&raw const on).cast(), size_of_val(&on) as libc::socklen_t);
+    let value = (&raw const on).cast();
+    let size = size_of_val(&on) as libc::socklen_t;
     // SAFETY: the descriptor is open, and `value` points to `size` bytes that outlive the call.
     let result =
         unsafe { libc::setsockopt(socket.as_raw_fd(), libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, value, size) };
@@ -64,7 +65,8 @@ pub fn open_established(settings: &Settings, timeout: Nanos, count: u64) -> Vec<
 
 /// Opens a connection; `None` if it is not established in time.
 pub fn open_one(settings: &Settings, route: Route, timeout: Nanos) -> Option<OwnedFd> {
-    let (address, source) = (settings.addresses.get(route.address)?, settings.sources.get(route.source));
+    let address = settings.addresses.get(route.address)?;
+    let source = settings.sources.get(route.source);
     let socket = open(address, &settings.options, source).ok()?;
     becomes_established(&socket, timeout).then_some(socket)
 }

@@ -1,12 +1,12 @@
 //! TLS as a layer of bytes: an [`Io`] around another one. The engines and the shard are the same with and without it.
 //!
-//! - An established connection begins its handshake. When that is complete, the shard gets `Secured`, and may send requests.
-//!   The last bytes of the client's handshake leave together with the first request.
-//! - A byte counts as received when it was decrypted; the content of all records of one read is one `Received`. Byte counts
-//!   are of plaintext.
-//! - After a server's close_notify, the shard gets `Finished`: the stream has ended, but the connection has not. Many servers
-//!   close only after the client's own close_notify, so closing such a connection sends one (RFC 8446 §6.1). If more
-//!   comes on it, it is `Broken`. A stream that ends without close_notify is `Truncated`.
+//! - An established connection begins its handshake. When that is complete, the shard gets `Secured`, and may send
+//!   requests. The last bytes of the client's handshake leave together with the first request.
+//! - A byte counts as received when it was decrypted; the content of all records of one read is one `Received`. Byte
+//!   counts are of plaintext.
+//! - After a server's close_notify, the shard gets `Finished`: the stream has ended, but the connection has not. Many
+//!   servers close only after the client's own close_notify, so closing such a connection sends one (RFC 8446 §6.1). If
+//!   more comes on it, it is `Broken`. A stream that ends without close_notify is `Truncated`.
 //! - A connection that violates TLS is `Broken`, once, and has no further events.
 //!
 //! The number of unsent bytes is of plaintext, and an upper bound.
@@ -307,8 +307,8 @@ impl<'a, I: Io<'a>> Tls<'a, I> {
         }
     }
 
-    /// Ends a session after an error: nothing more that comes on the connection can be trusted. Sends the alert, if there is
-    /// one.
+    /// Ends a session after an error: nothing more that comes on the connection can be trusted. Sends the alert, if
+    /// there is one.
     fn break_off(&mut self, token: Token, why: TlsFault) {
         if !self.scratch.outgoing.is_empty() {
             self.send_outgoing(token);
@@ -380,8 +380,8 @@ impl<'a, I: Io<'a>> Tls<'a, I> {
         self.send_held();
     }
 
-    /// Sends close_notify if this side closes in order, or if the server has sent its own and may wait for the reply. A server
-    /// whose connection has ended does not wait, and would reply with RST.
+    /// Sends close_notify if this side closes in order, or if the server has sent its own and may wait for the reply. A
+    /// server whose connection has ended does not wait, and would reply with RST.
     fn send_close_notify(&mut self, token: Token) {
         let Tls { inner, slots, scratch, sends_close_notify, resets, .. } = self;
         let slot = slots.get_mut(token.slot as usize).filter(|slot| slot.generation == token.generation);
@@ -429,8 +429,8 @@ impl Slot {
     }
 }
 
-/// Opens up to `count` secured connections, one after another, and stops at the first that is not secured in time. The run
-/// will show why.
+/// Opens up to `count` secured connections, one after another, and stops at the first that is not secured in time. The
+/// run will show why.
 pub fn open_secured(settings: &Settings, security: &Security, timeout: Nanos, count: u64) -> Vec<Warm> {
     let config = security.shard_config();
     let mut scratch = Scratch::default();

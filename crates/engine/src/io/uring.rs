@@ -1,7 +1,7 @@
 //! I/O by io_uring: all operations of a turn are submitted by one system call, which also waits.
 //!
-//! - Each shard has one ring, which only its thread uses (`SINGLE_ISSUER`, `DEFER_TASKRUN`; Linux 6.1). Operations complete
-//!   only while the ring is entered for events.
+//! - Each shard has one ring, which only its thread uses (`SINGLE_ISSUER`, `DEFER_TASKRUN`; Linux 6.1). Operations
+//!   complete only while the ring is entered for events.
 //! - Sockets are direct descriptors: their index is the connection's slot. The descriptor limit applies to each ring.
 //! - A TCP connection is opened by one chain of linked operations: socket, options, bind, connect. A Unix socket is
 //!   connected outside the ring first.
@@ -64,7 +64,8 @@ pub struct Uring<'a> {
     failed: Option<std::io::Error>,
     /// Number of the turn, from 1. A turn ends with a wait: the tried sends of the turn have then completed or failed.
     turn: u64,
-    /// Buffers of sends that were tried in this turn on connections that are closed now. The kernel may not have read them.
+    /// Buffers of sends that were tried in this turn on connections that are closed now. The kernel may not have read
+    /// them.
     parting: Vec<Vec<u8>>,
 }
 
@@ -165,7 +166,8 @@ impl<'a> Io<'a> for Uring<'a> {
     }
 
     fn send(&mut self, token: Token, request: Cow<'a, [u8]>) {
-        let (pipelined, turn) = (self.settings.pipelined, self.turn);
+        let pipelined = self.settings.pipelined;
+        let turn = self.turn;
         let Some(slot) = self.get_mut(token) else { return };
         let request = match request {
             Cow::Borrowed(request) if !pipelined && slot.is_free(turn) => request,
@@ -332,8 +334,8 @@ impl<'a> Uring<'a> {
         Ok(())
     }
 
-    /// Registers a Unix socket, whose connect has succeeded. A ring would use a kernel thread for each attempt that waits for
-    /// room in the server's accept queue.
+    /// Registers a Unix socket, whose connect has succeeded. A ring would use a kernel thread for each attempt that
+    /// waits for room in the server's accept queue.
     fn adopt_unix_socket(&mut self, token: Token, socket: &OwnedFd) -> Result<(), Errno> {
         self.register(token, socket, true)?;
         self.push(&opcode::Nop::new().build().user_data(user_data(token, Kind::Connect)));
@@ -402,9 +404,9 @@ impl<'a> Uring<'a> {
     }
 
     fn push(&mut self, entry: &Entry) {
-        // SAFETY: what the entry points to stays where it is until the kernel has read it: the chain and the buffers live as
-        // long as the ring, shared requests longer (`'a`). A slot's `outgoing` is unchanged while its send is under way, or
-        // until the end of the turn that submits the tried send.
+        // SAFETY: what the entry points to stays where it is until the kernel has read it: the chain and the buffers
+        // live as long as the ring, shared requests longer (`'a`). A slot's `outgoing` is unchanged while its send is
+        // under way, or until the end of the turn that submits the tried send.
         while unsafe { self.ring.submission().push(entry) }.is_err() {
             self.submit();
             if self.failed.is_some() {

@@ -1,10 +1,10 @@
 //! The requests of a workload. Those that many calls share are rendered before the run and borrowed; the others are
 //! rendered for one call, each in one buffer.
 //!
-//! Up to [`MAX_RENDERED`] requests of a class, or [`MAX_RENDERED_HTTP2`] with HTTP/2, are rendered before the run. Each has
-//! a second form that ends its connection, which is rendered before the run for the first [`MAX_EAGER`] requests, and for
-//! the others when it is first sent. Larger classes, and those with placeholders, have templates: fetching a request that
-//! is in no cache takes longer than rendering it.
+//! Up to [`MAX_RENDERED`] requests of a class, or [`MAX_RENDERED_HTTP2`] with HTTP/2, are rendered before the run. Each
+//! has a second form that ends its connection, which is rendered before the run for the first [`MAX_EAGER`] requests,
+//! and for the others when it is first sent. Larger classes, and those with placeholders, have templates: fetching a
+//! request that is in no cache takes longer than rendering it.
 
 use super::template::{Draws, Template};
 use super::{RequestSettings, Requests};
@@ -26,9 +26,9 @@ const MAX_RENDERED_HTTP2: usize = 1 << 17;
 /// Most requests of a class whose last form is rendered before the run.
 const MAX_EAGER: usize = 1 << 10;
 
-/// All requests of a workload, for all shards of a run. The [`RequestId`] of a call identifies its request: in a numbered
-/// class, it is the number of the call; otherwise it is the index among the targets of all classes that are not numbered,
-/// as `Mix` of `brimful-workload` counts them.
+/// All requests of a workload, for all shards of a run. The [`RequestId`] of a call identifies its request: in a
+/// numbered class, it is the number of the call; otherwise it is the index among the targets of all classes that are
+/// not numbered, as `Mix` of `brimful-workload` counts them.
 #[derive(Clone, Debug)]
 pub struct FixedRequests {
     classes: Vec<ClassRequests>,
@@ -83,8 +83,8 @@ impl FixedRequests {
     /// Renders all requests of a workload whose files have been read.
     ///
     /// # Errors
-    /// [`EngineError::Request`] if method, path or headers cannot be sent as HTTP, [`EngineError::Template`] if a placeholder
-    /// is invalid, [`EngineError::BodyFile`] if a file with a body cannot be read.
+    /// [`EngineError::Request`] if method, path or headers cannot be sent as HTTP, [`EngineError::Template`] if a
+    /// placeholder is invalid, [`EngineError::BodyFile`] if a file with a body cannot be read.
     pub fn render(workload: &Workload, settings: &RequestSettings) -> Result<FixedRequests, EngineError> {
         let is_http2 = settings.version == Version::Http2;
         let max_rendered = if is_http2 { MAX_RENDERED_HTTP2 } else { MAX_RENDERED };
@@ -224,7 +224,8 @@ impl ClassRequests {
     ) -> Result<Request, RequestError> {
         let target = self.class.target(place);
         let headers = owned(&target.headers);
-        let (method, path) = (target.method, path.unwrap_or(&target.path));
+        let method = target.method;
+        let path = path.unwrap_or(&target.path);
         // A listed target may have its own body.
         match self.body.as_ref().filter(|_| target.body.is_empty()) {
             None => settings.request(method, path, &headers, target.body.as_bytes(), last),

@@ -24,7 +24,8 @@ pub(super) struct Template {
     head: Head,
     body: Vec<Part>,
     rows: Option<Arc<Rows>>,
-    /// With HTTP/1, a request without bytes that has the same properties. With HTTP/2, the request with its placeholders.
+    /// With HTTP/1, a request without bytes that has the same properties. With HTTP/2, the request with its
+    /// placeholders.
     prototype: Request,
     /// Upper bound of the length without the path, in bytes.
     max_bytes: usize,
@@ -75,8 +76,8 @@ const UUID_BYTES: usize = 36;
 const MAX_DIGITS: usize = 20;
 
 impl Template {
-    /// Compiles an HTTP/1 request that was rendered with its placeholders and whose body has `body` bytes. With `any_path`, it
-    /// was rendered for `/`, which the path of the call's target replaces.
+    /// Compiles an HTTP/1 request that was rendered with its placeholders and whose body has `body` bytes. With
+    /// `any_path`, it was rendered for `/`, which the path of the call's target replaces.
     pub fn compile(
         rendered: &Request,
         body: usize,
@@ -297,8 +298,8 @@ impl Filled<'_> {
     }
 }
 
-/// The random numbers of one call, by SplitMix64 (Steele, Lea & Flood 2014): the n-th number can be computed without those
-/// before it.
+/// The random numbers of one call, by SplitMix64 (Steele, Lea & Flood 2014): the n-th number can be computed without
+/// those before it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Draws {
     /// Number of the call within its class.

@@ -45,8 +45,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             }
             (Phase::Securing, _) => self.close(slot),
             (Phase::Open, IoEvent::Received { last }) => self.received(slot, last),
-            // After close_notify the server may wait for this side's: it is answered at once, even if the server is to
-            // close first (`--close server`).
+            // A server that has sent close_notify may wait for this side's, which is sent at once, even if the server
+            // is to close first (`--close server`).
             (Phase::Open, IoEvent::EndOfStream | IoEvent::Finished) => self.end_of_stream(slot),
             (Phase::Open, IoEvent::Reset) => self.close(slot),
             (Phase::Open, IoEvent::Truncated) => self.truncated(slot),
@@ -63,8 +63,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Starts an attempt to establish a connection for the calls in its queue. All connections of a session come from one
-    /// source address, so that the server can tell sessions apart.
+    /// Starts an attempt to establish a connection for the calls in its queue. All connections of a session come from
+    /// one source address, so that the server can tell sessions apart.
     pub(super) fn attempt(&mut self, mut connection: Connection<O::PerCall>, now: Nanos) {
         connection.attempted_at = now;
         connection.source = match connection.session {
@@ -144,8 +144,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         calls
     }
 
-    /// Handles a failed attempt. If its source address had no free port, it is made again from the next address, until all
-    /// have been tried; the attempt of a session is not.
+    /// Handles a failed attempt. If its source address had no free port, it is made again from the next address, until
+    /// all have been tried; the attempt of a session is not.
     fn not_established(&mut self, slot: u32, errno: Errno) {
         let end = end_of_failed_attempt(errno);
         let Some(connection) = self.connections.get(slot) else { return };
@@ -165,15 +165,14 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
 
     /// Gives up an attempt, and ends the calls in its queue.
     pub(super) fn drop_attempt(&mut self, slot: u32, end: End) {
-        if let Some(connection) = self.connections.get_mut(slot)
-            && let (at, Some(call)) = (connection.attempted_at, connection.calls.front_mut())
+        let Some(connection) = self.connections.get_mut(slot) else { return };
+        if let Some(call) = connection.calls.front_mut()
             && !matches!(end, End::ClientLimited(_))
         {
-            self.observer.on(&mut call.observed, &Event::ConnectStarted { at });
+            self.observer.on(&mut call.observed, &Event::ConnectStarted { at: connection.attempted_at });
         }
         if matches!(end, End::Refused | End::Abandoned) {
-            let session = self.connections.get(slot).and_then(|connection| connection.session);
-            self.addresses.attempt_failed(session, self.time.now());
+            self.addresses.attempt_failed(connection.session, self.time.now());
         }
         self.sockets.close(self.connections.token(slot), self.time.now());
         for mut call in self.connections.remove(slot).into_iter().flat_map(|connection| connection.calls) {
@@ -204,8 +203,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         self.close(slot);
     }
 
-    /// Closes a connection whose oldest call is overdue, and ends its calls. Those that were sent later than `sent_by` are
-    /// not overdue, and lose their connection.
+    /// Closes a connection whose oldest call is overdue, and ends its calls. Those that were sent later than `sent_by`
+    /// are not overdue, and lose their connection.
     pub(super) fn drop_overdue(&mut self, slot: u32, sent_by: Nanos) {
         self.drop_connection(slot, |nth, call| {
             let is_overdue = nth == 0 || call.sent_at.get().is_some_and(|at| at <= sent_by);
@@ -235,8 +234,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Closes a connection's socket and removes the connection, whose calls are still to be ended. Reports its end, if it
-    /// was established.
+    /// Closes a connection's socket and removes the connection, whose calls are still to be ended. Reports its end, if
+    /// it was established.
     fn remove(&mut self, slot: u32) -> Option<Connection<O::PerCall>> {
         self.sockets.close(self.connections.token(slot), self.time.now());
         let connection = self.connections.remove(slot)?;
@@ -251,8 +250,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     pub(super) fn close(&mut self, slot: u32) {
         let Some(connection) = self.connections.get(slot) else { return };
         let is_reused = connection.is_reused();
-        // If the server has sent something after it could have received the call, on whichever stream, it had not closed
-        // the connection by then.
+        // If the server has sent something after it could have received the call, on whichever stream, it had not
+        // closed the connection by then.
         let heard_at = connection.protocol.http2().map_or(Nanos::ZERO, |_| connection.heard_at);
         self.drop_connection(slot, |_, call| {
             let is_silent = call.received == 0 && call.sent_at.get().is_none_or(|at| heard_at <= at);
@@ -285,8 +284,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         spec.session.zip(self.config.connections.connections_per_session).is_none_or(has_room)
     }
 
-    /// Ends the calls whose bodies could not be read. An HTTP/1 connection is closed too, as the server waits for the rest
-    /// of the body.
+    /// Ends the calls whose bodies could not be read. An HTTP/1 connection is closed too, as the server waits for the
+    /// rest of the body.
     pub(super) fn end_unreadable(&mut self) {
         while let Some(call) = self.bodies.pop_unreadable() {
             let is_under_way =

@@ -1,8 +1,9 @@
 //! A shard's turns: each asks the workload what is due, begins it, and waits for events.
 //!
-//! Due times come first: the schedule is looked at again after every event, so that no batch of responses can delay a call
-//! that has come due. A generator that is behind reads responses before it begins calls, and uses the connections that the
-//! responses left idle; if it began calls first, each would need a new connection and it would fall further behind.
+//! Due times come first: the schedule is looked at again after every event, so that no batch of responses can delay a
+//! call that has come due. A generator that is behind reads responses before it begins calls, and uses the connections
+//! that the responses left idle; if it began calls first, each would need a new connection and it would fall further
+//! behind.
 
 use super::Shard;
 use crate::call::Call;
@@ -153,7 +154,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     fn begin_all_due(&mut self, limit: usize) -> bool {
         self.due_calls.ask_now();
         for nth in 0..limit {
-            // Pipelined calls begin within a fraction of a microsecond; reading the clock for each would be much of that.
+            // Pipelined calls begin within a fraction of a microsecond; reading the clock for each would be much of
+            // that.
             let reads_clock = nth == 0 || self.config.connections.pipeline == 1;
             let now = if reads_clock { self.time.update() } else { self.time.now() };
             if self.due_calls.must_wait_for_connection(now, &self.connections) {
@@ -312,8 +314,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Ends attempts and calls that are overdue. Data that came in time may still be in the sockets after the generator was
-    /// kept from reading: a deadline has passed once everything has been read that was there at that time.
+    /// Ends attempts and calls that are overdue. Data that came in time may still be in the sockets after the generator
+    /// was kept from reading: a deadline has passed once everything has been read that was there at that time.
     fn end_overdue(&mut self) {
         self.send_overdue_bodies();
         let read_until = self.sockets.read_until();

@@ -1,5 +1,5 @@
-//! Every call is accounted for, whatever happens to it. That the counts add up is checked in every run of these tests
-//! (`Seen::check`); here they must be the right ones.
+//! Every call is counted, whatever happens to it. All tests check that the counts add up (`Seen::check`); these tests
+//! check their values.
 
 use crate::case::{Case, on_each_engine};
 use crate::seen::{Seen, completed, connects, count, refused, reset};
@@ -18,9 +18,9 @@ on_each_engine!(
     a_port_where_nothing_listens_refuses,
     a_stop_ends_every_call_in_flight,
     a_server_that_dies_is_reset_then_refused,
-    a_listener_that_comes_back_is_found_again,
+    a_listener_that_comes_back_is_used_again,
     shards_account_for_the_same_calls,
-    who_looks_on_sees_a_run_as_it_goes_and_its_end,
+    live_figures_are_published_during_the_run_and_at_its_end,
 );
 
 fn a_port_where_nothing_listens_refuses(case: Case) {
@@ -52,9 +52,9 @@ fn a_server_that_dies_is_reset_then_refused(case: Case) {
     assert_eq!(count(&calls, |end| refused(end) || reset(end)), 30);
 }
 
-/// Calls made while it is away are refused, but for those that meet a connection whose end has not been noticed; before and
-/// after, all complete.
-fn a_listener_that_comes_back_is_found_again(case: Case) {
+/// Calls made while it is away are refused, except those that meet a connection whose end has not been noticed. Before
+/// and after, all calls complete.
+fn a_listener_that_comes_back_is_used_again(case: Case) {
     let answering = || script([Step::Request, Step::Send(with_length(b"hello"))]);
     let server = RawServer::start(answering());
     let addr = server.addr();
@@ -93,7 +93,7 @@ fn a_listener_that_comes_back_is_found_again(case: Case) {
     }
 }
 
-fn who_looks_on_sees_a_run_as_it_goes_and_its_end(case: Case) {
+fn live_figures_are_published_during_the_run_and_at_its_end(case: Case) {
     let server = RawServer::start(script([Step::Request, Step::Send(with_length(b"hello"))]));
     let mut plan = Plan::new(case, server.addr()).calls(u64::MAX);
     plan.shards = 2;
@@ -117,7 +117,7 @@ fn shards_account_for_the_same_calls(case: Case) {
     assert_eq!(plan.closed(9).len(), 300);
 }
 
-/// The same seed and a server whose answers depend on the request alone: there is nothing for the engines to disagree on.
+/// With the same seed and a server whose responses depend on the request only, the engines must agree.
 #[test]
 fn both_engines_count_the_same() {
     let path = concat!(module_path!(), "::both_engines_count_the_same");

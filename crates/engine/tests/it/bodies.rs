@@ -1,4 +1,4 @@
-//! Bodies that do not leave with their heads: from files, and such as wait until the server wants them.
+//! Bodies that are sent after their heads: from files, or when the server requests them.
 
 use crate::case::{Case, on_each_engine};
 use crate::seen::{Seen, completed, connects, count};
@@ -18,22 +18,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 on_each_engine!(
     a_file_is_sent_whole_and_again_for_every_call,
     an_empty_file_is_an_empty_body,
-    whoever_answers_before_the_end_gets_no_more,
+    a_server_that_responds_early_gets_no_more_of_the_body,
     a_server_that_reads_slowly_gets_all_of_it,
     a_file_that_becomes_shorter_fails_its_calls,
-    a_body_is_sent_once_it_is_asked_for,
-    a_body_that_nobody_asks_for_is_sent_after_a_second,
-    a_body_that_nobody_wants_is_not_sent,
-    a_file_may_wait_to_be_asked_for_too,
-    streams_share_what_a_server_takes_of_files,
+    a_body_is_sent_when_it_is_requested,
+    a_body_that_is_not_requested_is_sent_after_a_second,
+    a_rejected_body_is_not_sent,
+    a_file_may_wait_for_a_request_too,
+    streams_share_the_flow_control_window,
     real_servers_take_files_on_streams,
-    a_stream_of_which_nothing_more_is_wanted_ends_alone,
+    a_stream_whose_body_is_rejected_ends_alone,
     a_file_that_becomes_shorter_fails_its_streams_too,
-    streams_wait_to_be_asked_for_their_bodies,
-    a_stream_that_nobody_asks_goes_on_after_a_second,
+    streams_wait_for_a_request_of_their_bodies,
+    a_stream_sends_its_body_after_a_second,
 );
 
-/// A file that is gone when the test has ended.
+/// A file that is removed when the test ends.
 struct TempFile(PathBuf);
 
 impl TempFile {
@@ -71,7 +71,7 @@ fn upload(case: Case, address: SocketAddr, file: &TempFile, expect: bool) -> Pla
     plan.configure(|config| config.connections.response_timeout = Nanos::from_secs(60))
 }
 
-/// The same on streams of HTTP/2.
+/// The same on HTTP/2 streams.
 fn upload_on_streams(case: Case, address: SocketAddr, file: &TempFile, expect: bool) -> Plan {
     let plan = Plan::new(case, address).by_http2(&[put(file, expect)], STREAMS);
     plan.configure(|c| (c.connections.response_timeout, c.window) = (Nanos::from_secs(60), Nanos::from_secs(600)))
@@ -97,7 +97,7 @@ fn unreadable(calls: &[Seen]) -> usize {
     count(calls, |end| end == End::ClientLimited(Limit::Body))
 }
 
-/// 200 if this came, else 400.
+/// A server that responds 200 to this body, and otherwise 400.
 fn wants(expected: Vec<u8>) -> RawServer {
     RawServer::answering(move |request| {
         let status = if request.body == expected { 200 } else { 400 };
@@ -105,7 +105,7 @@ fn wants(expected: Vec<u8>) -> RawServer {
     })
 }
 
-/// Shorter than a piece, exactly one and two, and some with a rest.
+/// Lengths of less than one piece, of exactly one and two, and in between.
 fn a_file_is_sent_whole_and_again_for_every_call(case: Case) {
     for length in [1, 65_536, 131_072, 3_000_000] {
         let expected = content(length);
@@ -126,7 +126,7 @@ fn an_empty_file_is_an_empty_body(case: Case) {
     assert_eq!(ok(&upload(case, server.addr(), &file, false).calls(3).closed(1)), 3);
 }
 
-fn whoever_answers_before_the_end_gets_no_more(case: Case) {
+fn a_server_that_responds_early_gets_no_more_of_the_body(case: Case) {
     const LENGTH: usize = 32 << 20;
     let answer = b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\n\r\n".to_vec();
     let file = TempFile::of(&vec![b'x'; LENGTH]);
@@ -137,7 +137,7 @@ fn whoever_answers_before_the_end_gets_no_more(case: Case) {
         assert!(call.outcome().bytes_sent < LENGTH as u64, "{call:?}");
     }
     assert_eq!(connects(&calls), 2);
-    // Whoever resets in the middle has reset the call.
+    // A server that resets the connection during the body has reset the call.
     let server = RawServer::start(script([Step::Read(100_000), Step::Reset]));
     let calls = upload(case, server.addr(), &file, false).calls(2).closed(1);
     assert_eq!(count(&calls, |end| end == End::Reset { sent: true }), 2, "{calls:?}");
@@ -147,7 +147,7 @@ fn a_server_that_reads_slowly_gets_all_of_it(case: Case) {
     let expected = content(400_000);
     let file = TempFile::of(&expected);
     let server = RawServer::start(move |conn, _| {
-        // Until the client has sent what it can: more than a head, and less than all.
+        // Until the client has filled the sockets: with more than a head, and less than the whole body.
         let mut waiting = vec![0; 8_000];
         while conn.peek(&mut waiting).is_ok_and(|n| (1..waiting.len()).contains(&n)) {
             std::thread::yield_now();
@@ -167,8 +167,8 @@ fn a_file_that_becomes_shorter_fails_its_calls(case: Case) {
     let plan = upload(case, server.addr(), &file, false).calls(3);
     std::fs::write(&file.0, b"short").unwrap();
     assert_eq!(unreadable(&plan.closed(1)), 3);
-    // One that is not there prevents the run.
-    let gone = RequestClass { body_file: "/nowhere".to_owned(), ..WorkloadDoc::single("PUT", "/").classes[0].clone() };
+    // A missing file prevents the run.
+    let gone = Class { body_file: "/nowhere".to_owned(), ..WorkloadDoc::single("PUT", "/").classes[0].clone() };
     let (authority, version, headers, close) = ("a".to_owned(), Version::Http11, Vec::new(), Close::Server);
     let wire = RequestSettings { authority, is_secure: false, version, headers, close };
     let mut workload = WorkloadDoc::single("PUT", "/");
@@ -176,7 +176,7 @@ fn a_file_that_becomes_shorter_fails_its_calls(case: Case) {
     assert!(matches!(FixedRequests::render(&workload, &wire), Err(EngineError::BodyFile { .. })));
 }
 
-/// Reads a head, sends this, and answers once it has read a body.
+/// A server that reads a head, sends this, and responds after it has read a body.
 fn asks(first: &'static str, body: usize) -> RawServer {
     RawServer::start(move |conn, _| {
         let mut reader = BufReader::new(&conn);
@@ -199,7 +199,7 @@ fn asks(first: &'static str, body: usize) -> RawServer {
     })
 }
 
-fn a_body_is_sent_once_it_is_asked_for(case: Case) {
+fn a_body_is_sent_when_it_is_requested(case: Case) {
     for first in ["HTTP/1.1 100 Continue\r\n\r\n", "HTTP/1.1 102 X\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n"] {
         let server = asks(first, 5);
         let calls = posting_expectantly(case, server.addr(), "hello").calls(4).closed(1);
@@ -210,14 +210,14 @@ fn a_body_is_sent_once_it_is_asked_for(case: Case) {
     }
 }
 
-fn a_body_that_nobody_asks_for_is_sent_after_a_second(case: Case) {
+fn a_body_that_is_not_requested_is_sent_after_a_second(case: Case) {
     let server = asks("", 5);
     let calls = posting_expectantly(case, server.addr(), "hello").calls(1).closed(1);
     assert_eq!(ok(&calls), 1);
     assert!(calls[0].service() >= Nanos::from_secs(1), "{calls:?}");
 }
 
-fn a_body_that_nobody_wants_is_not_sent(case: Case) {
+fn a_rejected_body_is_not_sent(case: Case) {
     let refusal = "HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\n\r\n";
     let server = asks(refusal, 5_000);
     let calls = posting_expectantly(case, server.addr(), &"x".repeat(5_000)).calls(3).closed(1);
@@ -226,7 +226,7 @@ fn a_body_that_nobody_wants_is_not_sent(case: Case) {
     assert!(calls.iter().all(|call| call.outcome().bytes_sent < 1_000), "{calls:?}");
 }
 
-fn a_file_may_wait_to_be_asked_for_too(case: Case) {
+fn a_file_may_wait_for_a_request_too(case: Case) {
     const LENGTH: usize = 200_000;
     let file = TempFile::of(&content(LENGTH));
     let server = asks("HTTP/1.1 100 Continue\r\n\r\n", LENGTH);
@@ -234,7 +234,7 @@ fn a_file_may_wait_to_be_asked_for_too(case: Case) {
     assert_eq!((ok(&calls), connects(&calls), count(&calls, completed)), (3, 1, 3));
 }
 
-/// Reads the bodies of all streams, gives back what they take of the windows, and answers 200 to each that is as expected.
+/// Reads the bodies of all streams, replenishes the windows, and responds 200 to each expected body.
 fn take_bodies(peer: &mut Http2Peer<'_>, expected: &[u8]) {
     let mut bodies: HashMap<u32, Vec<u8>> = HashMap::new();
     while let Some((kind, flags, stream, payload)) = peer.frame() {
@@ -255,7 +255,7 @@ fn take_bodies(peer: &mut Http2Peer<'_>, expected: &[u8]) {
     }
 }
 
-fn streams_share_what_a_server_takes_of_files(case: Case) {
+fn streams_share_the_flow_control_window(case: Case) {
     for (length, window) in [(1, 65_535), (65_536, 65_535), (300_000, 1_000), (300_000, 1 << 30)] {
         let expected = content(length);
         let file = TempFile::of(&expected);
@@ -273,7 +273,7 @@ fn real_servers_take_files_on_streams(case: Case) {
     let nginx = Nginx::start(NginxOptions {
         listen: "http2".to_owned(),
         http: "log_format plain '$status $content_length $request_length';".to_owned(),
-        // It has to read a body whole before it passes it on to a server that is not there.
+        // It must read a whole body before it passes it on to a missing server.
         extra: "access_log access.log plain; client_max_body_size 4m; location / { proxy_pass http://127.0.0.1:1/; \
                 error_page 502 =200 /index.html; } location = /index.html { }"
             .to_owned(),
@@ -287,13 +287,13 @@ fn real_servers_take_files_on_streams(case: Case) {
         let numbers: Vec<u64> = line.split(' ').map(|number| number.parse().unwrap()).collect();
         assert!(numbers[..2] == [200, 2_000_000] && numbers[2] > 2_000_000, "{line}");
     }
-    // It answers without reading them.
+    // The server responds without reading the bodies.
     let caddy = Caddy::start();
     let calls = upload_on_streams(case, caddy.addr(), &file, false).calls(20).closed(STREAMS as u64);
     assert_eq!(ok(&calls), 20, "{:?}", calls[0].end());
 }
 
-fn a_stream_of_which_nothing_more_is_wanted_ends_alone(case: Case) {
+fn a_stream_whose_body_is_rejected_ends_alone(case: Case) {
     const LENGTH: usize = 32 << 20;
     let file = TempFile::of(&vec![b'x'; LENGTH]);
     let server = http2_server(settings(&[(4, 1 << 30)]), |peer, _| {
@@ -314,12 +314,12 @@ fn a_file_that_becomes_shorter_fails_its_streams_too(case: Case) {
     assert_eq!(unreadable(&plan.closed(1)), 3);
 }
 
-/// A head that ends nothing, of this status.
+/// A head with this status that does not end its stream.
 fn head(status: &str) -> Vec<u8> {
     [&[0x08, 3][..], status.as_bytes()].concat()
 }
 
-fn streams_wait_to_be_asked_for_their_bodies(case: Case) {
+fn streams_wait_for_a_request_of_their_bodies(case: Case) {
     let expected = content(100_000);
     let file = TempFile::of(&expected);
     let server = http2_server(settings(&[(4, 1 << 20)]), move |peer, _| {
@@ -328,7 +328,7 @@ fn streams_wait_to_be_asked_for_their_bodies(case: Case) {
             if first != kind::HEADERS {
                 continue;
             }
-            // Nothing of the body comes before it is asked for.
+            // No part of the body comes before it is requested.
             peer.send(&frame(kind::PING, 0, 0, &[7; 8]));
             while !matches!(peer.frame(), Some((kind::PING, END, ..)) | None) {}
             assert_eq!(flags, WHOLE);
@@ -350,7 +350,7 @@ fn streams_wait_to_be_asked_for_their_bodies(case: Case) {
     });
     let calls = upload_on_streams(case, server.addr(), &file, true).calls(5).closed(1);
     assert_eq!((ok(&calls), connects(&calls)), (5, 1));
-    // Whoever does not want it does not get it.
+    // A server that rejects the body does not get it.
     let server = http2_server(settings(&[]), |peer, _| {
         while let Some((kind, _, stream, _)) = peer.frame() {
             assert_ne!(kind, kind::DATA);
@@ -364,7 +364,7 @@ fn streams_wait_to_be_asked_for_their_bodies(case: Case) {
     assert!(connects(&calls) == 1 && calls.iter().all(|call| call.outcome().bytes_sent < 1_000), "{calls:?}");
 }
 
-fn a_stream_that_nobody_asks_goes_on_after_a_second(case: Case) {
+fn a_stream_sends_its_body_after_a_second(case: Case) {
     let expected = content(10_000);
     let file = TempFile::of(&expected);
     let server = http2_server(settings(&[]), move |peer, _| take_bodies(peer, &expected));

@@ -1,18 +1,18 @@
-//! One test, two engines: which one a test runs on, and a process or a network of its own for those that need one.
+//! Runs each test on both engines, and in its own process or network if it needs one.
 
 use brimful_engine::Engine;
 use brimful_testkit::CLOSE_INHERITED;
 use std::io::Write;
 use std::process::Command;
 
-/// Set in a process that a test has to itself; the value is the test's own.
+/// Set in a process that was started for one test, with a value for that test.
 const ISOLATED: &str = "BRIMFUL_TEST_ISOLATED";
 
-/// What a test is told.
+/// The engine that a test runs on.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
     pub engine: Engine,
-    /// The test's name as the test program knows it.
+    /// The test's name in the test program.
     name: &'static str,
 }
 
@@ -39,7 +39,7 @@ macro_rules! on_engine {
 pub(crate) use {on_each_engine, on_engine};
 
 impl Case {
-    /// `None`, loudly, where the engine cannot run.
+    /// `None`, with a message, if the engine cannot run.
     pub fn new(engine: Engine, path: &'static str) -> Option<Case> {
         let (_program, name) = path.split_once("::").expect("a path of more than one part");
         let case = Case { engine, name };
@@ -49,13 +49,13 @@ impl Case {
             .or_else(|| case.cannot_run("io_uring is forbidden: `sysctl kernel.io_uring_disabled=0`"))
     }
 
-    /// Runs the test again in a process of its own, for which bash has run `setup`; it inherits the standard three
-    /// descriptors only. There it returns `argument`; here `None`, once the test has passed there.
+    /// Runs the test again in its own process, after bash has run `setup`. That process inherits only the three
+    /// standard descriptors. There this returns `argument`; here it returns `None` after the test has passed there.
     pub fn in_own_process(self, setup: &str, argument: &str) -> Option<String> {
         self.again(Command::new("bash"), setup, argument)
     }
 
-    /// The same in a network of its own, which has nothing but a loopback interface, as root there.
+    /// The same in its own network, which has only a loopback interface, and as root there.
     pub fn in_own_network(self, setup: &str) -> Option<String> {
         let unshare = || {
             let mut command = Command::new("unshare");
@@ -83,10 +83,10 @@ impl Case {
         None
     }
 
-    /// Says loudly that the test did not run; where everything must run, that is a failure.
+    /// Reports that the test did not run, which is a failure if all tests must run.
     fn cannot_run<T>(self, why: &str) -> Option<T> {
         assert!(std::env::var_os("CI").is_none(), "{} cannot run: {why}", self.name);
-        // Written past the capture of a test's output, which is shown for failures only.
+        // Not captured like a test's output, which is shown for failures only.
         let _ = writeln!(std::io::stderr(), "NOT RUN: {}: {why}", self.name);
         None
     }
@@ -94,7 +94,7 @@ impl Case {
 
 /// Whether the kernel lets this process have a ring.
 fn uring_is_allowed() -> bool {
-    // SAFETY: no parameters to write to, so that the call fails in any case: by EFAULT where it is allowed.
+    // SAFETY: without parameters to write to, the call fails in any case: with EFAULT if it is allowed.
     let result = unsafe { libc::syscall(libc::SYS_io_uring_setup, 1, std::ptr::null_mut::<libc::c_void>()) };
     result == -1 && std::io::Error::last_os_error().raw_os_error() == Some(libc::EFAULT)
 }

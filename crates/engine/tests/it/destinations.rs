@@ -12,8 +12,8 @@ on_each_engine!(
     connections_go_to_each_address_in_turn,
     kept_connections_are_spread_over_the_addresses_at_a_low_rate,
     shards_begin_at_different_addresses,
-    addresses_that_connections_cannot_come_to_from_their_source_are_left_out,
-    a_server_that_moved_is_found_by_looking_its_name_up_again,
+    addresses_of_another_family_than_the_source_are_left_out,
+    a_moved_server_is_found_by_another_look_up,
 );
 
 fn servers() -> [RawServer; 2] {
@@ -46,7 +46,7 @@ fn shards_begin_at_different_addresses(case: Case) {
     assert_eq!((count(&plan.closed(2), completed), connections(&servers)), (2, [1, 1]));
 }
 
-/// One connection would do, and go to one address.
+/// At this rate one connection, to one address, would suffice.
 fn kept_connections_are_spread_over_the_addresses_at_a_low_rate(case: Case) {
     let servers = servers();
     let plan = at_both(case, &servers).calls(20);
@@ -56,7 +56,7 @@ fn kept_connections_are_spread_over_the_addresses_at_a_low_rate(case: Case) {
     assert!((9..=11).contains(&to_first), "{to_first} of 20 calls");
 }
 
-fn addresses_that_connections_cannot_come_to_from_their_source_are_left_out(case: Case) {
+fn addresses_of_another_family_than_the_source_are_left_out(case: Case) {
     let server = RawServer::content_length("hello");
     let other_family: SocketAddr = "[::1]:9".parse().unwrap();
     let destination = Destination::new(other_family.into(), vec![server.addr().into()], None);
@@ -68,7 +68,7 @@ fn addresses_that_connections_cannot_come_to_from_their_source_are_left_out(case
     assert_eq!((count(&plan.closed(1), completed), server.connections()), (4, 4));
 }
 
-fn a_server_that_moved_is_found_by_looking_its_name_up_again(case: Case) {
+fn a_moved_server_is_found_by_another_look_up(case: Case) {
     let (old, new) = (RawServer::dies_after(5), RawServer::content_length("hello"));
     let moved = new.addr();
     let look_up = NameLookup(Arc::new(move |_: &[SocketAddr]| vec![moved]));

@@ -1,4 +1,4 @@
-//! Answers that are not what was expected of them, and whoever looks at what is sent and received: by HTTP/1 and HTTP/2.
+//! Responses that differ from what is expected, and observers of what is sent and received: with HTTP/1 and HTTP/2.
 
 use crate::case::{Case, on_each_engine};
 use crate::seen::{Seen, count};
@@ -10,10 +10,10 @@ use brimful_testkit::http2::{END, WHOLE, frame, http2_server, kind, settings};
 use brimful_testkit::{RawServer, with_length};
 use brimful_workload::Shard;
 
-on_each_engine!(answers_are_judged, whoever_looks_is_shown_requests_and_answers);
+on_each_engine!(responses_are_checked, observers_get_requests_and_responses);
 
-/// By HTTP/1 and HTTP/2, at servers that answer everything with `abc`.
-fn plans(case: Case, classes: &[RequestClass]) -> [(Plan, RawServer); 2] {
+/// Plans for HTTP/1 and HTTP/2, with servers that respond `abc` to every request.
+fn plans(case: Case, classes: &[Class]) -> [(Plan, RawServer); 2] {
     let http1 = RawServer::answering(|_| with_length(b"abc"));
     let http2 = http2_server(settings(&[]), |peer, _| {
         while let Some(stream) = peer.request() {
@@ -33,7 +33,7 @@ fn class(name: &str, expect: &str) -> RequestClass {
     toml::from_str::<WorkloadDoc>(&toml).unwrap().classes.remove(0)
 }
 
-fn answers_are_judged(case: Case) {
+fn responses_are_checked(case: Case) {
     let digest = |last: &str| {
         let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015a";
         format!("expect = {{ sha256 = '{abc}{last}', length = 3, status = '2xx' }}")
@@ -58,7 +58,7 @@ fn answers_are_judged(case: Case) {
     }
 }
 
-/// Keeps what it is shown.
+/// Keeps the requests and responses.
 #[derive(Default)]
 struct Looker(Vec<[String; 2]>);
 
@@ -93,7 +93,7 @@ impl Observer for Looker {
     }
 }
 
-fn whoever_looks_is_shown_requests_and_answers(case: Case) {
+fn observers_get_requests_and_responses(case: Case) {
     let answers = ["HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", "HTTP/2 200\r\n\r\nabc"];
     for ((plan, _server), answer) in plans(case, &[class("x", "")]).into_iter().zip(answers) {
         let plan = plan.calls(50);

@@ -1,4 +1,4 @@
-//! Every framing of a response, however it is cut, and everything a server can send instead of one.
+//! Every framing of a response, however it is split, and everything else that a server can send.
 
 use crate::case::{Case, on_each_engine};
 use crate::seen::{Seen, completed, connects, count};
@@ -10,16 +10,16 @@ use std::time::Duration;
 
 on_each_engine!(
     every_framing_is_understood,
-    a_response_in_single_bytes_is_whole_in_the_end,
+    a_response_in_single_bytes_is_complete,
     a_response_may_be_cut_anywhere,
     a_large_body_is_counted_to_the_byte,
-    what_is_not_http_is_malformed,
-    more_than_the_response_spoils_the_connection_but_not_the_call,
-    what_comes_after_the_response_spoils_the_connection_too,
-    a_stray_empty_line_spoils_nothing_and_is_counted,
-    a_switch_of_protocols_spends_the_connection,
-    informational_responses_are_passed_over,
-    an_answer_may_come_before_the_request_is_sent,
+    bytes_that_are_not_http_are_malformed,
+    excess_bytes_end_the_connection_but_not_the_call,
+    bytes_on_an_idle_connection_end_it,
+    a_stray_empty_line_is_skipped_and_counted,
+    a_switch_of_protocols_ends_the_connection,
+    informational_responses_are_skipped,
+    a_response_may_come_before_the_request_is_sent,
     a_large_request_is_sent_whole,
     small_buffers_lose_nothing,
 );
@@ -51,7 +51,7 @@ fn every_framing_is_understood(case: Case) {
     assert_eq!((count(&head, completed), connects(&head)), (3, 1), "HEAD");
 }
 
-fn a_response_in_single_bytes_is_whole_in_the_end(case: Case) {
+fn a_response_in_single_bytes_is_complete(case: Case) {
     let calls = three(case, &RawServer::one_byte_at_a_time(Duration::from_micros(200)));
     assert_eq!(count(&calls, completed), 3);
     assert!(calls.iter().all(|call| call.first_byte.unwrap() < call.outcome().at));
@@ -84,19 +84,19 @@ fn a_large_body_is_counted_to_the_byte(case: Case) {
     assert!(calls.iter().all(|call| call.outcome().bytes_received == expected), "{calls:?}");
 }
 
-fn what_is_not_http_is_malformed(case: Case) {
+fn bytes_that_are_not_http_are_malformed(case: Case) {
     let calls = three(case, &RawServer::garbage());
     assert!(calls.iter().all(|call| call.end() == End::Malformed), "{calls:?}");
 }
 
-fn more_than_the_response_spoils_the_connection_but_not_the_call(case: Case) {
+fn excess_bytes_end_the_connection_but_not_the_call(case: Case) {
     let excess = [&with_length(b"hi")[..], b", and more"].concat();
     let calls = three(case, &RawServer::start(script([Step::Request, Step::Send(excess)])));
     assert_eq!((count(&calls, completed), connects(&calls)), (3, 3));
 }
 
-/// The connection is idle when more comes; the next call is far off.
-fn what_comes_after_the_response_spoils_the_connection_too(case: Case) {
+/// The connection is idle when more bytes come, long before the next call.
+fn bytes_on_an_idle_connection_end_it(case: Case) {
     let late = [Step::Pause(Duration::from_millis(5)), Step::Send(b", and more".to_vec()), Step::Drain];
     let steps = [Step::Request, Step::Send(with_length(b"hi"))].into_iter().chain(late);
     let server = RawServer::start(script(steps));
@@ -104,8 +104,8 @@ fn what_comes_after_the_response_spoils_the_connection_too(case: Case) {
     assert_eq!((count(&calls, completed), connects(&calls)), (3, 3));
 }
 
-/// Behind an answer, some time after it, and before one.
-fn a_stray_empty_line_spoils_nothing_and_is_counted(case: Case) {
+/// Behind a response, some time after it, and before one.
+fn a_stray_empty_line_is_skipped_and_counted(case: Case) {
     let (answer, stray) = (with_length(b"hi"), || Step::Send(b"\r\n".to_vec()));
     let behind = vec![Step::Request, Step::Send([&answer[..], b"\r\n"].concat())];
     let pause = || Step::Pause(Duration::from_millis(2));
@@ -114,7 +114,7 @@ fn a_stray_empty_line_spoils_nothing_and_is_counted(case: Case) {
     let cut = vec![Step::Request, Step::Send([&answer[..], b"\r"].concat()), pause(), Step::Send(b"\n".to_vec())];
     for steps in [behind, later, before.clone(), cut] {
         let server = RawServer::start(script(steps.clone()));
-        // One call right after another, and with a pause between them: the line comes while nothing is owed, too.
+        // One call right after another, and with a pause, so that the line also comes while no response is expected.
         let plan = Plan::new(case, server.addr()).calls(4);
         for calls in [plan.closed(1), plan.open(10.0)] {
             assert_eq!((count(&calls, completed), connects(&calls)), (4, 1), "{steps:?}");
@@ -128,7 +128,7 @@ fn a_stray_empty_line_spoils_nothing_and_is_counted(case: Case) {
     assert_eq!((count(&calls, completed), connects(&calls)), (3, 3), "more than a few are no accident");
 }
 
-fn a_switch_of_protocols_spends_the_connection(case: Case) {
+fn a_switch_of_protocols_ends_the_connection(case: Case) {
     let switch = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n".to_vec();
     let server = RawServer::start(script([Step::Request, Step::Send(switch), Step::Drain]));
     let calls = three(case, &server);
@@ -136,7 +136,7 @@ fn a_switch_of_protocols_spends_the_connection(case: Case) {
     assert_eq!(connects(&calls), 3);
 }
 
-fn informational_responses_are_passed_over(case: Case) {
+fn informational_responses_are_skipped(case: Case) {
     let informational =
         [b"HTTP/1.1 100 Continue\r\n\r\n".to_vec(), b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n".to_vec()];
     let [first, second] = informational.map(Step::Send);
@@ -148,9 +148,9 @@ fn informational_responses_are_passed_over(case: Case) {
 
 const BIG: usize = 8 << 20;
 
-/// A request larger than all buffers on its way, answered when a part of it has arrived. The server then reads the rest, or
-/// closes and so resets the connection.
-fn an_answer_may_come_before_the_request_is_sent(case: Case) {
+/// The request is larger than all buffers on its way. The server responds when a part of it has arrived, and then reads
+/// the rest, or closes and so resets the connection.
+fn a_response_may_come_before_the_request_is_sent(case: Case) {
     let answer = b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".to_vec();
     for end in [Step::Finish, Step::Close] {
         let server = RawServer::start(script([Step::Read(1000), Step::Send(answer.clone()), end.clone()]));
@@ -169,7 +169,7 @@ fn a_large_request_is_sent_whole(case: Case) {
     }
 }
 
-/// Hardly anything fits into a buffer of the smallest size, on the way there or back.
+/// With the smallest buffers, requests and responses are sent in many parts.
 fn small_buffers_lose_nothing(case: Case) {
     let server = RawServer::answering(|request| with_length(&request.body));
     for length in [4000, 100_000] {

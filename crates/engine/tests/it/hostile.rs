@@ -1,8 +1,8 @@
-//! Conservation, whatever the server does: every behaviour of the test kit's table, on both engines, under open and closed load,
-//! on kept, pipelined and new connections.
+//! Conservation of calls with every misbehaving server of the test kit, on both engines, under open and closed load, on
+//! kept, pipelined and new connections.
 //!
-//! What a behaviour leads to may depend on who is faster. That every call is counted once, and that no wreckage passes for a
-//! response, does not.
+//! The outcome of a behaviour may depend on timing. But every call must be counted once, and malformed bytes must never
+//! pass for a response.
 
 use crate::case::{Case, on_each_engine};
 use crate::seen::{Keeper, Seen};
@@ -21,10 +21,10 @@ on_each_engine!(
     every_call_is_counted_once_on_new_connections,
 );
 
-/// Short, for many behaviours last as long; what is not answered in time is still accounted for.
+/// Short, as many behaviours last that long. Calls that time out are still counted.
 const TIMEOUT: Nanos = Nanos::from_millis(40);
 const CALLS: u64 = 6;
-/// Behaviours tried at a time: most of their time is spent waiting.
+/// Number of behaviours tested at a time, as they spend most of the time waiting.
 const AT_ONCE: usize = 6;
 
 fn every_call_is_counted_once_on_kept_connections(case: Case) {
@@ -42,12 +42,12 @@ fn every_call_is_counted_once_on_new_connections(case: Case) {
 fn plan(case: Case, addr: SocketAddr) -> Plan {
     Plan::new(case, addr).calls(CALLS).configure(|c| {
         (c.connections.connect_timeout, c.connections.response_timeout) = (Some(TIMEOUT), TIMEOUT);
-        // The calls end the run: on a slow host, to give up a flood takes as long as it takes.
+        // The run ends with its calls, as giving up a flood may take long on a slow host.
         c.window = Nanos::from_secs(600);
     })
 }
 
-/// Tries all behaviours and then says which of them broke a law.
+/// Tests all behaviours, and then reports which of them violated a law.
 fn every_behaviour(plan: impl Fn(SocketAddr) -> Plan + Sync) {
     let (queue, broken) = (Mutex::new(hostile_behaviours()), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! Calls on the streams of HTTP/2, at real servers and at one that does what a test writes down.
+//! Calls on HTTP/2 streams, with real servers and with scripted ones.
 
 use crate::case::{Case, on_each_engine};
 use crate::seen::{Seen, completed, connects, count, reset};
@@ -21,22 +21,22 @@ on_each_engine!(
     caddy_answers_every_call,
     bodies_arrive_whole_at_real_servers,
     streams_share_connections,
-    a_server_that_allows_few_streams_is_not_asked_for_more,
+    no_more_streams_are_opened_than_the_server_allows,
     a_connection_ends_after_its_last_call_with_a_goodbye,
     answers_belong_to_their_streams,
     an_overdue_call_gives_up_its_stream_alone,
-    a_connection_on_which_nothing_comes_bears_no_more,
+    a_silent_connection_gets_no_further_call,
     a_call_that_a_server_going_away_leaves_out_is_sent_again,
     a_server_of_one_stream_answers_every_call,
     a_lowered_limit_of_streams_fails_no_call,
     a_refused_stream_is_sent_again_a_bounded_number_of_times,
     streams_that_are_reset_end_alone,
-    a_body_waits_for_its_window_and_not_for_ever,
-    an_answer_that_never_ends_is_not_waited_for,
+    a_body_waits_for_its_window_until_the_timeout,
+    an_endless_response_times_out,
     a_storm_of_resets_ends_its_connection,
-    what_is_no_http2_is_malformed,
-    what_a_call_waits_for_counts_from_when_it_was_due,
-    a_run_that_is_stopped_ends_what_is_under_way,
+    bytes_that_are_not_http2_are_malformed,
+    waiting_for_a_stream_counts_as_response_time,
+    a_stopped_run_ends_the_calls_under_way,
 );
 
 const STREAMS: usize = 8;
@@ -103,7 +103,7 @@ fn apache_answers_every_call(case: Case) {
         "LoadModule http2_module {modules}/mod_http2.so\nProtocols h2c\nH2Direct on\nLoadModule log_config_module \
          {modules}/mod_log_config.so\nLogFormat \"%>s %B %H\" plain\nCustomLog access.log plain"
     );
-    // mod_log_config is built in where there is no such file.
+    // If there is no such file, mod_log_config is built in.
     let extra = if Path::new(&format!("{modules}/mod_log_config.so")).exists() {
         extra
     } else {
@@ -132,7 +132,7 @@ fn caddy_answers_every_call(case: Case) {
     assert_eq!(lines.matches("\"size\":6,\"status\":200").count() as u64, CALLS);
 }
 
-/// Bodies of a quarter of a megabyte, which wait for windows again and again.
+/// Bodies of a quarter of a megabyte, which wait for flow-control windows several times.
 fn bodies_arrive_whole_at_real_servers(case: Case) {
     let body = "0123456789abcdef".repeat(16 * 1024);
     let nginx = Nginx::start(NginxOptions {
@@ -151,7 +151,7 @@ fn bodies_arrive_whole_at_real_servers(case: Case) {
     assert!(sent(&calls) > 200 * body.len() as u64, "frames and heads as well");
 }
 
-/// Answers whatever comes, for ever.
+/// A server that responds to every request.
 fn answering() -> RawServer {
     http2_server(settings(&[]), |peer, _| answer_all(peer))
 }
@@ -173,11 +173,11 @@ fn streams_share_connections(case: Case) {
     }
 }
 
-fn a_server_that_allows_few_streams_is_not_asked_for_more(case: Case) {
+fn no_more_streams_are_opened_than_the_server_allows(case: Case) {
     let most = Arc::new(AtomicUsize::new(0));
     let seen = Arc::clone(&most);
     let server = http2_server(settings(&[(3, 2)]), move |peer, _| {
-        // What was sent before it could be known is answered alone.
+        // The call that was sent before the limit was known is answered first.
         let mut open = Vec::new();
         while let Some((kind, flags, stream, _)) = peer.frame() {
             match kind {
@@ -203,7 +203,7 @@ fn a_server_that_allows_few_streams_is_not_asked_for_more(case: Case) {
     });
     let plan = plan(case, server.addr()).calls(401);
     let calls = plan.configure(|c| c.connections.warm_connections = 2).closed(4);
-    // The last one waits for another that does not come.
+    // The last call waits for another that does not come.
     let done = count(&calls, completed);
     assert!(done >= 396, "{done}");
     assert_eq!(most.load(Ordering::SeqCst), 2);
@@ -231,7 +231,7 @@ fn a_connection_ends_after_its_last_call_with_a_goodbye(case: Case) {
     until(|| goodbyes.load(Ordering::SeqCst) == connects(&calls));
 }
 
-/// Each answer is as long as its stream's number says, and they come the wrong way round.
+/// The length of each response depends on its stream's number, and the responses come in reverse order.
 fn answers_belong_to_their_streams(case: Case) {
     let server = http2_server(settings(&[]), |peer, _| {
         loop {
@@ -259,8 +259,8 @@ fn answers_belong_to_their_streams(case: Case) {
 
 const SHORT: Nanos = Nanos::from_millis(60);
 
-/// Where the others' answers take long too, as on a busy machine, some of them may rightly be overdue: then all calls
-/// are given more time.
+/// On a busy machine the other responses may be late too, so that their calls are rightly overdue. The test is then
+/// repeated with a longer timeout.
 fn an_overdue_call_gives_up_its_stream_alone(case: Case) {
     let mut timeout = SHORT;
     while !one_overdue_call_gives_up_its_stream_alone(case, timeout) {
@@ -269,14 +269,14 @@ fn an_overdue_call_gives_up_its_stream_alone(case: Case) {
     }
 }
 
-/// Returns whether all answers came so soon that it can be told.
+/// Returns whether all other responses came soon enough for a verdict.
 fn one_overdue_call_gives_up_its_stream_alone(case: Case, timeout: Nanos) -> bool {
     let given_up = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&given_up);
     let server = http2_server(settings(&[]), move |peer, _| {
         while let Some((kind, _, stream, payload)) = peer.frame() {
             match kind {
-                // The first is answered when nobody wants it any more.
+                // The response to the first comes after its call was given up.
                 kind::HEADERS if stream > 1 && !peer.send(&answer(stream, b"x")) => return,
                 kind::RST_STREAM => {
                     seen.lock().unwrap().push((stream, payload));
@@ -306,7 +306,7 @@ fn one_overdue_call_gives_up_its_stream_alone(case: Case, timeout: Nanos) -> boo
     true
 }
 
-fn a_connection_on_which_nothing_comes_bears_no_more(case: Case) {
+fn a_silent_connection_gets_no_further_call(case: Case) {
     let server = http2_server(settings(&[]), |peer, number| match number {
         0 => peer.drain(),
         _ => answer_all(peer),
@@ -328,7 +328,7 @@ fn a_server_of_one_stream_answers_every_call(case: Case) {
     assert!(connects(&calls) <= STREAMS + 1, "{} connections", connects(&calls));
 }
 
-/// What was open beyond the new limit is refused.
+/// Streams beyond the new limit are refused.
 fn a_lowered_limit_of_streams_fails_no_call(case: Case) {
     let server = http2_server(settings(&[(3, 4)]), |peer, number| {
         if number == 0 {
@@ -357,7 +357,7 @@ fn a_refused_stream_is_sent_again_a_bounded_number_of_times(case: Case) {
     assert!(plain.closed(2).iter().all(|call| call.end() == End::StreamReset && call.retries == 0));
 }
 
-/// RFC 9113 §8.7: it has not looked at them.
+/// RFC 9113 §8.7: the server has not processed them.
 fn a_call_that_a_server_going_away_leaves_out_is_sent_again(case: Case) {
     let server = http2_server(settings(&[]), |peer, number| {
         if number > 0 {
@@ -380,7 +380,7 @@ fn streams_that_are_reset_end_alone(case: Case) {
     let server = http2_server(settings(&[]), |peer, _| {
         while let Some(stream) = peer.request() {
             let reset = frame(kind::RST_STREAM, 0, stream, &[0, 0, 0, 2]);
-            // Half of them after a part of the answer.
+            // Half of them after a part of the response.
             let begun =
                 [frame(kind::HEADERS, WHOLE, stream, &[0x88]), frame(kind::DATA, 0, stream, b"x"), reset.clone()];
             if !peer.send(&if stream % 4 == 1 { begun.concat() } else { reset }) {
@@ -392,16 +392,16 @@ fn streams_that_are_reset_end_alone(case: Case) {
     assert_eq!((count(&calls, |end| end == End::StreamReset), connects(&calls)), (2_000, 2));
 }
 
-fn a_body_waits_for_its_window_and_not_for_ever(case: Case) {
+fn a_body_waits_for_its_window_until_the_timeout(case: Case) {
     let server = http2_server(settings(&[(4, 0)]), |peer, _| peer.drain());
     let plan = Plan::new(case, server.addr()).by_http2(&post(&"x".repeat(100_000)), STREAMS).calls(10);
     let calls = plan.configure(|c| c.connections.response_timeout = SHORT).closed(2);
     assert_eq!(count(&calls, |end| end == End::TimedOut), 10);
 }
 
-/// However fast it comes, and whatever it takes of the windows. What comes of it after its stream was reset may be more
-/// than is let pass, which ends the connection of the next call.
-fn an_answer_that_never_ends_is_not_waited_for(case: Case) {
+/// However fast it comes, and whether or not it respects the windows. More of it may come after its stream was reset
+/// than is tolerated, which ends the connection of the next call.
+fn an_endless_response_times_out(case: Case) {
     let server = http2_server(settings(&[]), |peer, _| {
         let Some(stream) = peer.request() else { return };
         peer.send(&frame(kind::HEADERS, WHOLE, stream, &[0x88]));
@@ -414,7 +414,7 @@ fn an_answer_that_never_ends_is_not_waited_for(case: Case) {
     assert_eq!(count(&calls, |end| matches!(end, End::TimedOut | End::Malformed)), 2, "{calls:?}");
 }
 
-/// The first reset is of a call. How many of the others it takes is counted, and the next call may be in their way.
+/// The first reset is of a call. The others are counted, and may affect the next call.
 fn a_storm_of_resets_ends_its_connection(case: Case) {
     let server = http2_server(settings(&[]), |peer, _| {
         let Some(stream) = peer.request() else { return };
@@ -427,9 +427,9 @@ fn a_storm_of_resets_ends_its_connection(case: Case) {
     assert!(count(&calls, |end| end == End::StreamReset) >= 3 && server.connections() >= 3, "{calls:?}");
 }
 
-/// What a server sends, and what a call ends by: never by an answer.
-fn what_is_no_http2_is_malformed(case: Case) {
-    /// As long as anybody listens.
+/// What a server sends, and how a call ends: never with a response.
+fn bytes_that_are_not_http2_are_malformed(case: Case) {
+    /// Sends as long as the client reads.
     fn without_end(what: Vec<u8>) -> impl Fn(&mut Http2Peer<'_>, usize) + Send + Sync + 'static {
         behind(Vec::new(), what)
     }
@@ -485,7 +485,7 @@ fn what_is_no_http2_is_malformed(case: Case) {
         let ends: Vec<End> = calls.iter().map(Seen::end).collect();
         assert_eq!((ends, server.connections()), (vec![End::Malformed; 3], 3), "{name}");
     }
-    // A malformed answer ends its own call.
+    // A malformed response ends only its own call.
     let server = http2_server(settings(&[]), |peer, _| {
         while let Some(stream) = peer.request() {
             let wrong = frame(kind::HEADERS, WHOLE | END, stream, &[0, 1, b'a', 1, b'b']);
@@ -498,7 +498,7 @@ fn what_is_no_http2_is_malformed(case: Case) {
     let malformed = count(&calls, |end| end == End::Malformed);
     assert_eq!((count(&calls, completed), connects(&calls)), (200 - malformed, 1));
     assert!(malformed >= 50, "{malformed}");
-    // One that breaks off.
+    // A response that is cut off.
     let server = http2_server(settings(&[]), |peer, _| {
         if let Some(stream) = peer.request() {
             peer.send(&frame(kind::HEADERS, WHOLE, stream, &[0x88]));
@@ -508,8 +508,8 @@ fn what_is_no_http2_is_malformed(case: Case) {
     assert_eq!(count(&calls, reset), 5);
 }
 
-/// One connection, answered only when all the calls are there: the later ones have waited less.
-fn what_a_call_waits_for_counts_from_when_it_was_due(case: Case) {
+/// The server responds on the only connection after all calls have arrived: later calls have waited less.
+fn waiting_for_a_stream_counts_as_response_time(case: Case) {
     let server = http2_server(settings(&[]), |peer, _| {
         let streams = peer.requests(STREAMS);
         let answers: Vec<u8> = streams.iter().flat_map(|stream| answer(*stream, b"x")).collect();
@@ -525,7 +525,7 @@ fn what_a_call_waits_for_counts_from_when_it_was_due(case: Case) {
     }
 }
 
-fn a_run_that_is_stopped_ends_what_is_under_way(case: Case) {
+fn a_stopped_run_ends_the_calls_under_way(case: Case) {
     let heard = Arc::new(AtomicUsize::new(0));
     let seen = Arc::clone(&heard);
     let server = http2_server(settings(&[]), move |peer, _| {

@@ -1,4 +1,4 @@
-//! What this host lacks is its own failure: it is told apart from the server's, and the run goes on.
+//! A lack of resources on this host is distinguished from failures of the server, and does not end the run.
 
 use crate::case::{Case, on_each_engine};
 use crate::seen::{completed, count};
@@ -11,11 +11,11 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 on_each_engine!(
-    a_lack_of_descriptors_stops_only_what_needs_more,
-    more_attempts_than_descriptors_are_no_busy_loop,
-    a_lack_of_ports_is_no_failure_of_the_server,
-    an_address_without_ports_leaves_the_calls_to_the_others,
-    a_cpu_that_is_not_there_is_an_error,
+    a_lack_of_descriptors_fails_only_some_calls,
+    a_lack_of_descriptors_causes_no_busy_loop,
+    a_lack_of_ports_is_client_limited,
+    calls_use_the_addresses_that_have_free_ports,
+    a_missing_cpu_is_an_error,
 );
 
 fn descriptors(end: End) -> bool {
@@ -26,9 +26,9 @@ fn ports(end: End) -> bool {
     end == End::ClientLimited(Limit::Ports)
 }
 
-/// 400 calls a second that take 300 ms need 120 connections. The server has descriptors of its own: it is in this process,
-/// the calls are made in the other.
-fn a_lack_of_descriptors_stops_only_what_needs_more(case: Case) {
+/// 400 calls per second that take 300 ms need 120 connections. The server has its own descriptors, as it runs in this
+/// process and the calls are made in another.
+fn a_lack_of_descriptors_fails_only_some_calls(case: Case) {
     let answer_late = [Step::Request, Step::Pause(Duration::from_millis(300)), Step::Send(with_length(b"hello"))];
     let server = RawServer::start(script(answer_late));
     let Some(addr) = case.in_own_process("ulimit -n 64", &server.addr().to_string()) else { return };
@@ -42,7 +42,7 @@ fn a_lack_of_descriptors_stops_only_what_needs_more(case: Case) {
     assert!((20..=64).contains(&run.max_open_connections), "{} open", run.max_open_connections);
 }
 
-fn more_attempts_than_descriptors_are_no_busy_loop(case: Case) {
+fn a_lack_of_descriptors_causes_no_busy_loop(case: Case) {
     let server = full_backlog_listener();
     let Some(addr) = case.in_own_process("ulimit -n 64", &server.addr().to_string()) else { return };
     let (timeout, window) = (Nanos::from_millis(50), Nanos::from_millis(500));
@@ -58,14 +58,14 @@ fn more_attempts_than_descriptors_are_no_busy_loop(case: Case) {
     assert!(calls.len() <= 200 * 10, "{} attempts: each has its turn once in {timeout}", calls.len());
 }
 
-/// 60 connections to be held at once, for which the host has 20 ports on each address. None of them ends before all the others
-/// have ended for want of a port.
-fn a_lack_of_ports_is_no_failure_of_the_server(case: Case) {
+/// 60 connections are held at once, for which the host has 20 ports on each address. None of them ends before all other
+/// calls have ended because there was no free port.
+fn a_lack_of_ports_is_client_limited(case: Case) {
     let Some(_) = case.in_own_network(TWENTY_PORTS) else { return };
     for (nth, (source, addresses)) in
         [(None, 1), (Some("127.0.0.1"), 1), (Some("127.0.0.0/30"), 2)].into_iter().enumerate()
     {
-        // A port is free for another server at once, even if the kernel is slow to free it for the same.
+        // The port is free for another server at once, even if the kernel is slow to free it for the same one.
         let server = outside_the_range(nth as u8);
         let expected = 20 * addresses;
         let plan = holding(case, server.addr(), source).calls(60);
@@ -78,7 +78,7 @@ fn a_lack_of_ports_is_no_failure_of_the_server(case: Case) {
     }
 }
 
-fn an_address_without_ports_leaves_the_calls_to_the_others(case: Case) {
+fn calls_use_the_addresses_that_have_free_ports(case: Case) {
     let Some(_) = case.in_own_network(TWENTY_PORTS) else { return };
     let server = outside_the_range(0);
     let _held: Vec<TcpStream> = (0..20).map(|_| TcpStream::connect(server.addr()).unwrap()).collect();
@@ -90,20 +90,21 @@ fn an_address_without_ports_leaves_the_calls_to_the_others(case: Case) {
     assert!(run.observer.calls.iter().all(|call| call.lateness() <= delay), "a port is found without a pause: {delay}");
 }
 
-/// To the end, which may come before the generator has noticed that it was accepted.
+/// Held until the end of the run, which may come before the generator noticed that the connection was accepted.
 fn held(end: End) -> bool {
     matches!(end, End::Unfinished { .. })
 }
 
 const TWENTY_PORTS: &str = "echo '40000 40019' > /proc/sys/net/ipv4/ip_local_port_range";
 
-/// Takes connections and keeps them, on a port that no client is given.
+/// A server that accepts and keeps connections, on a port outside the clients' range.
 fn outside_the_range(nth: u8) -> RawServer {
     let listener = TcpListener::bind(("127.0.0.1", 8080 + u16::from(nth))).unwrap();
     RawServer::start_on(listener, script([Step::Drain]))
 }
 
-/// Holds connections from these addresses, or from none in particular. Closed by RST, their ports are free at the end.
+/// Holds connections from these addresses, or from any. They are closed by RST, so that their ports are free at the
+/// end.
 fn holding(case: Case, server: SocketAddr, source: Option<&str>) -> Plan {
     Plan::requesting(case, server, "GET", Close::Rst).configure(|c| {
         c.connections.source = source.map(|range| range.parse().unwrap());
@@ -111,7 +112,7 @@ fn holding(case: Case, server: SocketAddr, source: Option<&str>) -> Plan {
     })
 }
 
-fn a_cpu_that_is_not_there_is_an_error(case: Case) {
+fn a_missing_cpu_is_an_error(case: Case) {
     let server = RawServer::content_length("hello");
     let plan = |cpu| Plan::new(case, server.addr()).calls(1).configure(|c| c.cpus = vec![cpu]);
     for absent in [1000, 1 << 20] {
@@ -121,7 +122,7 @@ fn a_cpu_that_is_not_there_is_an_error(case: Case) {
     }
 }
 
-/// As in many containers. The filter holds for one thread and those that it starts.
+/// As in many containers. The filter applies to one thread and the threads that it starts.
 #[test]
 fn where_io_uring_is_forbidden_epoll_takes_its_place() {
     std::thread::spawn(|| {
@@ -137,8 +138,8 @@ fn where_io_uring_is_forbidden_epoll_takes_its_place() {
     .unwrap();
 }
 
-/// A seccomp filter of four instructions, under which `io_uring_setup` fails by EPERM. (It takes any architecture's system
-/// calls for this one's, which would not do for a sandbox.)
+/// A seccomp filter of four instructions, with which `io_uring_setup` fails with EPERM. It does not check the
+/// architecture of a system call, as a sandbox would have to.
 fn forbid_io_uring() {
     rustix::thread::set_no_new_privs(true).expect("give up new privileges");
     let instruction = |code: u32, jump_false, k| libc::sock_filter { code: code as u16, jt: 0, jf: jump_false, k };

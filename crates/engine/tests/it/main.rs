@@ -1,4 +1,4 @@
-//! The engine against real sockets: one suite that both engines must pass alike.
+//! Tests of the engine with real sockets: both engines must pass the same tests.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod accounting;

@@ -1,4 +1,4 @@
-//! Connection attempts at a server that cannot take them: the load does not depend on it (Banga & Druschel 1997, §4.2).
+//! Connection attempts at an overloaded server: the load does not depend on it (Banga & Druschel 1997, §4.2).
 
 use crate::case::{Case, on_each_engine};
 use crate::seen::{Keeper, completed, connects, count};
@@ -34,7 +34,7 @@ fn an_attempt_is_abandoned_after_t(case: Case) {
     abandoned_on_time(&run, timeout);
 }
 
-/// As far as the generator itself was not kept from it.
+/// Checks that attempts were abandoned on time, with allowance for the generator's own delay.
 fn abandoned_on_time(run: &Run<Keeper>, timeout: Nanos) {
     let delay = own_delay(run);
     for call in run.observer.calls.iter().filter(|call| call.end() == End::Abandoned) {
@@ -43,7 +43,7 @@ fn abandoned_on_time(run: &Run<Keeper>, timeout: Nanos) {
     }
 }
 
-/// 48 attempts at a time have 64 ports between them.
+/// 48 attempts at a time share 64 ports.
 fn an_abandoned_attempt_costs_one_syn_and_frees_its_port(case: Case) {
     let Some(_) = case.in_own_network("echo '40000 40063' > /proc/sys/net/ipv4/ip_local_port_range") else { return };
     let server = full_backlog_listener();
@@ -88,10 +88,10 @@ fn s_clients_keep_their_rate_whatever_the_server_does(case: Case) {
     for run in [&at_dead, &at_slow] {
         let calls = &run.observer.calls;
         let (attempts, established) = (connects(calls), calls.iter().filter(|call| call.established.is_some()).count());
-        // An attempt that succeeds makes room for another before its T is over.
+        // A successful attempt makes room for another before its T has passed.
         assert!((2 * D..=D * 6 + established).contains(&attempts), "{attempts} attempts, {established} established");
         abandoned_on_time(run, timeout);
-        // Each of the D has an attempt under way or due, up to the last that came due in the window.
+        // Each of the D clients has an attempt under way or due, up to the last one due in the window.
         let last = calls.iter().map(|call| call.due).max().unwrap();
         for at in (4..24).map(|quarter| Nanos(timeout.0 * quarter / 4)).filter(|at| *at < last) {
             let wanted = calls.iter().filter(|call| call.due <= at && at < call.attempt_ended()).count();
@@ -100,7 +100,7 @@ fn s_clients_keep_their_rate_whatever_the_server_does(case: Case) {
     }
 }
 
-/// Accepts and answers at the rate of the paper's server, for as long as the load lasts. Returns how many it answered.
+/// Accepts and responds at the rate of the paper's server while the load lasts. Returns the number of responses.
 fn serve_130_a_second(server: &FullBacklog) -> usize {
     let mut answered = 0;
     server.listener().set_nonblocking(true).unwrap();

@@ -1,4 +1,4 @@
-//! Requests that are rendered for one call alone, beside such as are shared, and calls that belong to sessions.
+//! Requests rendered for one call, mixed with shared ones, and calls of sessions.
 
 use crate::case::{Case, on_each_engine};
 use crate::seen::{Keeper, Seen, completed, connects, count};
@@ -16,12 +16,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 on_each_engine!(
-    each_call_sends_its_own,
-    own_and_shared_ones_keep_their_order,
-    an_own_one_outlives_its_connection,
-    an_answer_is_shown_to_whoever_renders_requests,
-    a_sessions_calls_share_connections_with_nobody,
-    a_session_that_is_over_leaves_no_connection,
+    each_call_sends_its_own_request,
+    own_and_shared_requests_keep_their_order,
+    an_own_request_outlives_its_connection,
+    requests_get_the_heads_of_responses,
+    sessions_do_not_share_connections,
+    an_ended_session_leaves_no_connection,
 );
 
 /// The `n`-th call sends the `n`-th request.
@@ -39,7 +39,7 @@ impl Iterator for Numbered {
 
 impl Chooser for Numbered {}
 
-/// Requests `n` is a POST to `/n` of this many bytes, which depend on `n`.
+/// Request `n` is a POST to `/n` with so many bytes, which depend on `n`.
 #[derive(Clone)]
 struct Own<'a> {
     body: usize,
@@ -83,7 +83,7 @@ fn body_of(n: u64, length: usize) -> Vec<u8> {
     (0..length as u64).map(|i| (i ^ i >> 8 ^ n) as u8).collect()
 }
 
-/// Answers with what it was asked for in the head, provided that the body is that request's.
+/// A server that responds with the target of the request, if the body belongs to it.
 fn checking() -> RawServer {
     RawServer::answering(|request: &Received| {
         let n = request.target[1..].parse().unwrap();
@@ -92,7 +92,7 @@ fn checking() -> RawServer {
     })
 }
 
-/// Plain, pipelined, and a connection for each call.
+/// Plans without and with pipelining, and with a connection for each call.
 fn ways(case: Case, address: SocketAddr, calls: u64) -> [Plan; 3] {
     let plan = Plan::new(case, address).calls(calls);
     [
@@ -102,7 +102,7 @@ fn ways(case: Case, address: SocketAddr, calls: u64) -> [Plan; 3] {
     ]
 }
 
-/// Four clients, who send these.
+/// Four clients that send these requests.
 fn four(plan: &Plan, requests: &Own<'_>) -> Vec<Seen> {
     let extent = Extent { window: plan.config.window, calls: plan.calls };
     let workload = |shard| Closed::new(4, Nanos::ZERO, Numbered(0), extent, shard);
@@ -115,7 +115,7 @@ fn ok(calls: &[Seen]) -> usize {
     count(calls, |end| end == brimful_core::End::Completed { status: 200 })
 }
 
-fn each_call_sends_its_own(case: Case) {
+fn each_call_sends_its_own_request(case: Case) {
     let server = checking();
     for (calls, body) in [(200, 0), (200, 50), (40, 5_000), (8, 300_000)] {
         for plan in ways(case, server.addr(), calls) {
@@ -128,7 +128,7 @@ fn each_call_sends_its_own(case: Case) {
     }
 }
 
-fn own_and_shared_ones_keep_their_order(case: Case) {
+fn own_and_shared_requests_keep_their_order(case: Case) {
     let server = checking();
     for body in [0, 100, 20_000] {
         let shared = post(0, body);
@@ -139,8 +139,8 @@ fn own_and_shared_ones_keep_their_order(case: Case) {
     }
 }
 
-/// The server answers the beginning of a request and closes while the rest is still on its way.
-fn an_own_one_outlives_its_connection(case: Case) {
+/// The server responds to the beginning of a request, and closes while the rest is being sent.
+fn an_own_request_outlives_its_connection(case: Case) {
     let server = RawServer::start(script([Step::Send(with_length(b"")), Step::Reset]));
     for plan in ways(case, server.addr(), 20) {
         assert_eq!(four(&plan, &Own::of(1 << 20)).len(), 20);
@@ -153,7 +153,7 @@ fn an_own_one_outlives_its_connection(case: Case) {
     }
 }
 
-fn an_answer_is_shown_to_whoever_renders_requests(case: Case) {
+fn requests_get_the_heads_of_responses(case: Case) {
     let server = checking();
     for plan in ways(case, server.addr(), 40) {
         let requests = Own::of(10);
@@ -167,7 +167,7 @@ fn an_answer_is_shown_to_whoever_renders_requests(case: Case) {
     }
 }
 
-/// Visits one after another or side by side, each of so many calls, `at_once` of which are under way.
+/// Sessions one after another or at the same time, each of so many calls, `at_once` of which are under way.
 struct Visits {
     at_once: u32,
     /// For each session that has begun: calls still to come, and under way.
@@ -232,7 +232,7 @@ fn visit(plan: &Plan, visits: impl Fn() -> Visits) -> Run<Keeper> {
     run
 }
 
-fn a_sessions_calls_share_connections_with_nobody(case: Case) {
+fn sessions_do_not_share_connections(case: Case) {
     let targets: Arc<Mutex<Vec<Vec<String>>>> = Arc::default();
     let of_connections = Arc::clone(&targets);
     let server = RawServer::start(move |conn, _| {
@@ -245,7 +245,7 @@ fn a_sessions_calls_share_connections_with_nobody(case: Case) {
         }
         of_connections.lock().unwrap().push(asked);
     });
-    // With no more calls at once than one connection may bear, each session has one connection.
+    // If one connection can carry all calls that are under way, each session has one connection.
     for (pipeline, at_once) in [(1, 1), (3, 3)] {
         let plan = Plan::new(case, server.addr()).configure(|c| c.connections.pipeline = pipeline);
         let run = visit(&plan, || Visits::new(12, 5, at_once));
@@ -259,14 +259,14 @@ fn a_sessions_calls_share_connections_with_nobody(case: Case) {
     }
 }
 
-fn a_session_that_is_over_leaves_no_connection(case: Case) {
+fn an_ended_session_leaves_no_connection(case: Case) {
     let server = RawServer::content_length("x");
     for at_once in [1, 2] {
         let run = visit(&Plan::new(case, server.addr()), || Visits::new(20, 1, at_once));
         assert_eq!(count(&run.observer.calls, completed), 20 * Visits::CALLS as usize);
         assert_eq!(run.max_open_connections, u64::from(at_once));
     }
-    // Also where its calls fail.
+    // The same if the calls fail.
     let server = RawServer::closes_after(4);
     let run = visit(&Plan::new(case, server.addr()), || Visits::new(20, 1, 1));
     assert_eq!((run.observer.calls.len(), run.max_open_connections), (20 * Visits::CALLS as usize, 1));

@@ -1,5 +1,5 @@
-//! Several calls under way on one connection: responses belong to the calls in the order of the requests, whatever pieces
-//! they come in, and a connection that ends takes along what was not answered.
+//! Several calls under way on one connection: responses belong to the calls in the order of the requests, however they
+//! are split, and calls without a response end with their connection.
 
 use crate::case::{Case, on_each_engine};
 use crate::seen::{Seen, completed, connects, count, reset};
@@ -14,16 +14,16 @@ use std::time::Duration;
 on_each_engine!(
     responses_may_come_in_one_piece_or_many,
     each_call_gets_its_own_response,
-    what_is_not_answered_when_the_server_closes_is_reset,
-    what_is_behind_a_malformed_response_is_reset,
-    a_response_too_many_spoils_the_connection_but_no_call,
+    calls_without_a_response_are_reset_when_the_server_closes,
+    calls_behind_a_malformed_response_are_reset,
+    an_excess_response_ends_the_connection_but_no_call,
     a_connection_ends_after_its_calls,
     large_requests_are_sent_whole_and_in_order,
-    a_closing_connection_is_given_no_call,
+    a_closing_connection_gets_no_call,
     only_the_overdue_time_out,
-    a_burst_leaves_when_all_before_it_are_answered,
-    what_a_burst_loses_with_its_connection_is_made_up_for_by_none,
-    where_the_server_closes_after_each_answer_each_call_has_a_connection,
+    a_burst_is_sent_after_the_burst_before_it_ended,
+    calls_lost_with_a_connection_are_not_replaced,
+    each_call_gets_a_connection_if_the_server_closes_after_each_response,
 );
 
 /// Four clients on one connection.
@@ -33,7 +33,7 @@ fn four(case: Case, addr: SocketAddr, calls: u64) -> Vec<Seen> {
     Plan::new(case, addr).calls(calls).configure(|c| c.connections.pipeline = DEPTH).closed(DEPTH as u64)
 }
 
-/// Reads four requests, then does this.
+/// A server that reads four requests, then takes these steps.
 fn after_four(steps: impl IntoIterator<Item = Step>) -> RawServer {
     RawServer::start(script(vec![Step::Request; DEPTH].into_iter().chain(steps)))
 }
@@ -55,7 +55,7 @@ fn responses_may_come_in_one_piece_or_many(case: Case) {
     }
 }
 
-/// Lengths and methods differ, and the length of what was received says whose response it was.
+/// Lengths and methods differ, so that the length of a response shows which call it belongs to.
 fn each_call_gets_its_own_response(case: Case) {
     let class = |n: usize| RequestClass {
         path: format!("/{}", n * 1000),
@@ -81,13 +81,13 @@ fn each_call_gets_its_own_response(case: Case) {
     }
 }
 
-fn what_is_not_answered_when_the_server_closes_is_reset(case: Case) {
+fn calls_without_a_response_are_reset_when_the_server_closes(case: Case) {
     for end in [Step::Close, Step::Reset] {
         for answered in 0..DEPTH {
             let server = after_four([Step::Send(hello(answered)), end.clone()]);
             let calls = four(case, server.addr(), DEPTH as u64);
             for (i, call) in calls.iter().enumerate() {
-                // A connection that has answered before may have been closed before the others were sent.
+                // A connection that has answered before may have been closed before the other calls were sent.
                 let lost = if answered > 0 { End::ClosedOnReuse { sent: true } } else { End::Reset { sent: true } };
                 let expected = if i < answered { End::Completed { status: 200 } } else { lost };
                 assert_eq!(call.end(), expected, "call {i} of {DEPTH}, {answered} answered, then {end:?}");
@@ -96,14 +96,14 @@ fn what_is_not_answered_when_the_server_closes_is_reset(case: Case) {
     }
 }
 
-fn what_is_behind_a_malformed_response_is_reset(case: Case) {
+fn calls_behind_a_malformed_response_are_reset(case: Case) {
     let server = after_four([Step::Send([hello(1), b"nonsense\r\n\r\n".to_vec()].concat()), Step::Drain]);
     let ends: Vec<End> = four(case, server.addr(), DEPTH as u64).iter().map(Seen::end).collect();
     let reset = End::Reset { sent: true };
     assert_eq!(ends, [End::Completed { status: 200 }, End::Malformed, reset, reset]);
 }
 
-fn a_response_too_many_spoils_the_connection_but_no_call(case: Case) {
+fn an_excess_response_ends_the_connection_but_no_call(case: Case) {
     let server = after_four([Step::Send(hello(DEPTH + 1))]);
     let calls = four(case, server.addr(), 12);
     assert_eq!((count(&calls, completed), connects(&calls)), (12, 3));
@@ -125,7 +125,7 @@ fn a_connection_ends_after_its_calls(case: Case) {
             .closed(DEPTH as u64);
         assert_eq!(count(&calls, completed), 60, "{close:?}");
         assert_eq!(connects(&calls), server.connections(), "{close:?}");
-        // A connection that has begun its last call leaves the others' next ones to another.
+        // After a connection has begun its last call, further calls go to another connection.
         assert!((10..=20).contains(&connects(&calls)), "{close:?}: {} connections", connects(&calls));
     }
 }
@@ -143,8 +143,8 @@ fn large_requests_are_sent_whole_and_in_order(case: Case) {
     }
 }
 
-/// It announces that it closes, and takes its time.
-fn a_closing_connection_is_given_no_call(case: Case) {
+/// The server announces that it closes, and does so later.
+fn a_closing_connection_gets_no_call(case: Case) {
     let closing = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi".to_vec();
     let server = RawServer::start(script([Step::Request, Step::Send(closing), Step::Drain]));
     let plan = Plan::new(case, server.addr()).calls(10).configure(|c| c.connections.pipeline = DEPTH);
@@ -152,7 +152,7 @@ fn a_closing_connection_is_given_no_call(case: Case) {
     assert_eq!((count(&calls, completed), connects(&calls)), (10, 10), "{calls:?}");
 }
 
-/// Calls at intervals on one connection, of which none is answered. The first takes the others with it, before their time.
+/// Calls at intervals on one connection, without responses. When the first times out, the others are reset.
 fn only_the_overdue_time_out(case: Case) {
     let server = RawServer::never_answers();
     let timeout = Nanos::from_millis(300);
@@ -166,7 +166,7 @@ fn only_the_overdue_time_out(case: Case) {
     }
 }
 
-fn a_burst_leaves_when_all_before_it_are_answered(case: Case) {
+fn a_burst_is_sent_after_the_burst_before_it_ended(case: Case) {
     // One by one.
     let server = RawServer::answering(|_| with_length(b"hello"));
     let plan = Plan::new(case, server.addr()).calls(120).configure(|c| c.connections.pipeline = DEPTH);
@@ -184,18 +184,18 @@ fn a_burst_leaves_when_all_before_it_are_answered(case: Case) {
     }
 }
 
-fn what_a_burst_loses_with_its_connection_is_made_up_for_by_none(case: Case) {
+fn calls_lost_with_a_connection_are_not_replaced(case: Case) {
     let server = after_four([Step::Send(hello(2)), Step::Close]);
     let plan = Plan::new(case, server.addr()).calls(3 * DEPTH as u64).configure(|c| c.connections.pipeline = DEPTH);
     let calls = plan.closed_bursts(DEPTH as u64);
     assert_eq!((count(&calls, completed), count(&calls, reset), connects(&calls)), (6, 6, 3));
 }
 
-fn where_the_server_closes_after_each_answer_each_call_has_a_connection(case: Case) {
+fn each_call_gets_a_connection_if_the_server_closes_after_each_response(case: Case) {
     let closing = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi".to_vec();
     let server = RawServer::start(script([Step::Request, Step::Send(closing), Step::Drain]));
     let plan = Plan::new(case, server.addr()).calls(3 * DEPTH as u64).configure(|c| c.connections.pipeline = DEPTH);
     let calls = plan.closed_bursts(DEPTH as u64);
-    // What was sent behind the first call is lost: until then nobody could know.
+    // The calls sent behind the first one are lost, as it was not known yet that the server closes.
     assert_eq!((count(&calls, completed), connects(&calls)), (1 + 2 * DEPTH, 1 + 2 * DEPTH));
 }

@@ -8,14 +8,14 @@ use brimful_testkit::{RawServer, Step, script, with_length};
 use std::time::Duration;
 
 on_each_engine!(
-    a_connection_that_ends_early_is_reset_at_whatever_stage,
+    a_connection_that_ends_early_is_reset_at_every_stage,
     a_connection_that_ends_before_it_is_noticed_was_not_refused,
     a_connection_that_ends_within_a_large_request_is_reset,
     a_connection_that_ends_between_calls_is_replaced,
     a_reset_ends_no_body_that_a_close_would_have_ended,
 );
 
-fn a_connection_that_ends_early_is_reset_at_whatever_stage(case: Case) {
+fn a_connection_that_ends_early_is_reset_at_every_stage(case: Case) {
     let whole = with_length(b"hello");
     let (head, body) = (b"HTTP/1.1 200 OK\r\nConte".len(), whole.len() - 2);
     for end in [Step::Reset, Step::Close] {
@@ -51,7 +51,7 @@ fn a_connection_that_ends_before_it_is_noticed_was_not_refused(case: Case) {
     }
 }
 
-/// Larger than all buffers on its way: it is still being sent.
+/// The request is larger than all buffers on its way, and so is still being sent.
 fn a_connection_that_ends_within_a_large_request_is_reset(case: Case) {
     const BIG: usize = 8 << 20;
     for end in [Step::Reset, Step::Close] {
@@ -64,7 +64,7 @@ fn a_connection_that_ends_within_a_large_request_is_reset(case: Case) {
     }
 }
 
-/// The next call is far off, so that none meets the connection while it ends.
+/// The next call comes much later, so that none meets the connection while it ends.
 fn a_connection_that_ends_between_calls_is_replaced(case: Case) {
     for end in [Step::Reset, Step::Close] {
         let server = RawServer::start(script([Step::Request, Step::Send(with_length(b"hello")), end.clone()]));
@@ -73,12 +73,12 @@ fn a_connection_that_ends_between_calls_is_replaced(case: Case) {
     }
 }
 
-/// Often enough to meet a reset that comes before the bytes in front of it have been taken in.
+/// Repeated often enough that a reset comes before the bytes in front of it were read.
 fn a_reset_ends_no_body_that_a_close_would_have_ended(case: Case) {
     const CALLS: usize = 400;
     let cut = b"HTTP/1.1 200 OK\r\n\r\nhello".to_vec();
     let server = RawServer::start(script([Step::Request, Step::Send(cut), Step::Reset]));
-    // Clients of a closed loop would wait longer after each.
+    // An open load, as clients of a closed loop would wait longer after each failure.
     let calls = Plan::new(case, server.addr()).calls(CALLS as u64).open(1000.0);
     let other = calls.iter().find(|call| call.end() != End::Reset { sent: true });
     assert!(calls.len() == CALLS && other.is_none(), "{} calls, {other:?}", calls.len());

@@ -8,14 +8,14 @@ use brimful_testkit::http2::{answer, http2_server, settings};
 use brimful_testkit::{RawServer, Step, script, with_length};
 
 on_each_engine!(
-    a_close_of_a_reused_connection_is_no_plain_reset,
-    a_close_of_a_connection_that_was_opened_before_the_run_is_none_either,
-    a_call_that_met_a_closed_connection_is_sent_again_where_that_was_asked_for,
-    a_call_is_not_sent_again_for_ever,
-    a_close_of_a_reused_connection_of_http2_is_no_plain_reset,
+    a_close_of_a_reused_connection_is_a_close_on_reuse,
+    a_close_of_a_warm_connection_is_a_close_on_reuse,
+    a_call_on_a_closed_connection_is_sent_again_if_configured,
+    a_call_is_sent_again_a_bounded_number_of_times,
+    a_close_of_a_reused_http2_connection_is_a_close_on_reuse,
 );
 
-/// Answers one request of each connection, and closes as soon as the next has come.
+/// A server that responds to one request on each connection, and closes when the next arrives.
 fn closes_on_reuse(end: Step) -> RawServer {
     RawServer::start(script([Step::Request, Step::Send(with_length(b"hello")), Step::Request, end]))
 }
@@ -27,13 +27,13 @@ fn ends(calls: &[Seen]) -> Vec<End> {
 const OK: End = End::Completed { status: 200 };
 const CLOSED: End = End::ClosedOnReuse { sent: true };
 
-fn a_close_of_a_reused_connection_is_no_plain_reset(case: Case) {
+fn a_close_of_a_reused_connection_is_a_close_on_reuse(case: Case) {
     for end in [Step::Close, Step::Reset] {
         let server = closes_on_reuse(end.clone());
         let calls = Plan::new(case, server.addr()).calls(6).closed(1);
         assert_eq!((ends(&calls), connects(&calls)), (vec![OK, CLOSED, OK, CLOSED, OK, CLOSED], 3), "{end:?}");
     }
-    // Some of the answer had come.
+    // A part of the response had come.
     let part = Step::Send(b"HTTP/1.1 2".to_vec());
     let steps = [Step::Request, Step::Send(with_length(b"hello")), Step::Request, part, Step::Close];
     let server = RawServer::start(script(steps));
@@ -41,13 +41,13 @@ fn a_close_of_a_reused_connection_is_no_plain_reset(case: Case) {
     assert_eq!(ends(&calls), [OK, End::Reset { sent: true }]);
 }
 
-fn a_close_of_a_connection_that_was_opened_before_the_run_is_none_either(case: Case) {
+fn a_close_of_a_warm_connection_is_a_close_on_reuse(case: Case) {
     let server = RawServer::start(script([Step::Request, Step::Close]));
     let calls = Plan::new(case, server.addr()).calls(1).configure(|c| c.connections.warm_connections = 1).closed(1);
     assert_eq!(ends(&calls), [CLOSED]);
 }
 
-fn a_call_that_met_a_closed_connection_is_sent_again_where_that_was_asked_for(case: Case) {
+fn a_call_on_a_closed_connection_is_sent_again_if_configured(case: Case) {
     for end in [Step::Close, Step::Reset] {
         let server = closes_on_reuse(end.clone());
         for plan in [Plan::new(case, server.addr()), Plan::posting(case, server.addr(), "x".repeat(3000))] {
@@ -58,7 +58,7 @@ fn a_call_that_met_a_closed_connection_is_sent_again_where_that_was_asked_for(ca
             for pair in calls.windows(2) {
                 let again = &pair[1];
                 assert_eq!(again.retried, Some(Retry::ClosedOnReuse));
-                // It has waited since it was due, and was sent twice.
+                // Its response time runs from its due time, and it was sent twice.
                 assert!(again.response() > again.service() && again.due >= pair[0].outcome().at);
             }
             assert_eq!(calls[1].outcome().bytes_sent, 2 * calls[0].outcome().bytes_sent);
@@ -66,8 +66,8 @@ fn a_call_that_met_a_closed_connection_is_sent_again_where_that_was_asked_for(ca
     }
 }
 
-/// The second connection was never answered on: what ends it is a plain reset.
-fn a_call_is_not_sent_again_for_ever(case: Case) {
+/// There was no response on the second connection, so its end is a plain reset.
+fn a_call_is_sent_again_a_bounded_number_of_times(case: Case) {
     let answers = script([Step::Request, Step::Send(with_length(b"hello")), Step::Request, Step::Close]);
     let closes = script([Step::Request, Step::Close]);
     let server =
@@ -76,7 +76,7 @@ fn a_call_is_not_sent_again_for_ever(case: Case) {
     assert_eq!((ends(&calls), calls[1].retries), (vec![OK, End::Reset { sent: true }], 1));
 }
 
-fn a_close_of_a_reused_connection_of_http2_is_no_plain_reset(case: Case) {
+fn a_close_of_a_reused_http2_connection_is_a_close_on_reuse(case: Case) {
     let server = http2_server(settings(&[]), |peer, _| {
         if let Some(stream) = peer.request() {
             peer.send(&answer(stream, b"hello"));

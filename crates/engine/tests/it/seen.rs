@@ -1,11 +1,11 @@
-//! What the tests see of each call, and that it adds up.
+//! Records each call for the tests, and checks that its events are consistent.
 
 use brimful_core::{ConnectionEnded, End, Event, Limit, Nanos, Observer, Outcome, ResponseSize, Retry, SessionEnded};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// One call as it was seen from outside.
+/// One call as an observer sees it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Seen {
     pub due: Nanos,
@@ -17,12 +17,12 @@ pub struct Seen {
     pub sent: Option<Nanos>,
     pub first_byte: Option<Nanos>,
     pub empty_lines: u32,
-    /// Why it was sent again first, and how often it was.
+    /// The first reason for which it was sent again, and how often it was.
     pub retried: Option<Retry>,
     pub retries: u32,
-    /// Number of the address that it went to.
+    /// Number of the server's address.
     pub address: u16,
-    /// Length of its request, and bytes of its response as they were shown.
+    /// Length of its request, and bytes of its response, as the observer got them.
     pub request: usize,
     pub bytes: u64,
     pub size: Option<ResponseSize>,
@@ -30,12 +30,12 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// From due to the end.
+    /// Time from the due time to the end.
     pub fn response(&self) -> Nanos {
         self.outcome().at - self.due
     }
 
-    /// From the first byte sent to the end.
+    /// Time from the first byte sent to the end.
     pub fn service(&self) -> Nanos {
         self.outcome().at - self.sent.expect("was sent")
     }
@@ -44,12 +44,12 @@ impl Seen {
         self.begun.expect("was begun") - self.ready.unwrap_or(self.due)
     }
 
-    /// From the start of its connection attempt to whatever became of it.
+    /// Time from the start of its connection attempt to the end of that.
     pub fn took_to_connect(&self) -> Nanos {
         self.attempt_ended() - self.connect_started.expect("an attempt")
     }
 
-    /// When its connection attempt had succeeded or failed.
+    /// When its connection attempt succeeded or failed.
     pub fn attempt_ended(&self) -> Nanos {
         self.established.unwrap_or(self.outcome().at)
     }
@@ -62,9 +62,9 @@ impl Seen {
         self.outcome.expect("every call ends")
     }
 
-    /// That the events tell the same story as the outcome, in order. Over all calls this is conservation: scheduled = sent +
-    /// client-limited + abandoned + refused + unsent, and sent = completed + unexpected + timed out + reset + malformed +
-    /// unfinished.
+    /// Checks that the events are in order and agree with the outcome. Over all calls this is conservation: scheduled =
+    /// sent + client-limited + abandoned + refused + unsent, and sent = completed + unexpected + timed out + reset +
+    /// malformed + unfinished.
     pub fn check(&self) {
         let outcome = self.outcome();
         let was_sent = match outcome.end {
@@ -72,7 +72,7 @@ impl Seen {
             End::StreamReset | End::GoneAway => true,
             End::Reset { sent } | End::ClosedOnReuse { sent } | End::Unfinished { sent } => sent,
             End::TlsFailed { sent, .. } => sent,
-            // Its head may have been sent; it counts as not sent.
+            // Its head may have been sent, but the call counts as not sent.
             End::ClientLimited(Limit::Body) => false,
             End::Abandoned | End::Refused | End::ClientLimited(_) => {
                 assert!(self.established.is_none(), "not connected after all: {self:?}");
@@ -82,7 +82,7 @@ impl Seen {
         assert_eq!(self.sent.is_some(), was_sent, "{self:?}");
         assert_eq!(outcome.bytes_sent > 0, was_sent, "{self:?}");
         assert_eq!(self.first_byte.is_some(), outcome.bytes_received > 0, "{self:?}");
-        // What is sent and received in frames of HTTP/2 is not shown as it is.
+        // An observer does not get the frames of HTTP/2.
         if self.request > 0 {
             assert_eq!(self.bytes, outcome.bytes_received, "{self:?}");
             assert!(self.request as u64 >= outcome.bytes_sent, "{self:?}");
@@ -99,7 +99,7 @@ impl Seen {
     }
 }
 
-/// Keeps every call: for tests only, where runs are short.
+/// Keeps every call, as the runs of tests are short.
 #[derive(Debug, Default)]
 pub struct Keeper {
     pub calls: Vec<Seen>,
@@ -107,7 +107,7 @@ pub struct Keeper {
     pub connections: Vec<ConnectionEnded>,
     /// The server's addresses.
     pub addresses: Vec<String>,
-    /// Sessions that had not ended when the run did.
+    /// Number of sessions that had not ended when the run did.
     pub in_progress: u64,
     /// Counts calls as they end.
     pub ended: Arc<AtomicU64>,
@@ -203,12 +203,12 @@ impl Observer for Keeper {
     }
 }
 
-/// How many calls ended so.
+/// Number of calls that ended in this way.
 pub fn count(calls: &[Seen], end: impl Fn(End) -> bool) -> usize {
     calls.iter().filter(|call| end(call.end())).count()
 }
 
-/// How many connections were opened.
+/// Number of connections that were opened.
 pub fn connects(calls: &[Seen]) -> usize {
     calls.iter().filter(|call| call.connect_started.is_some()).count()
 }

@@ -1,4 +1,4 @@
-//! Sessions on real sockets: connections of their own, no more than they may have, from one address each.
+//! Sessions on real sockets: each has its own connections, no more than allowed, from one address.
 
 use crate::case::{Case, on_each_engine};
 use crate::seen::{Keeper, Seen, completed, count};
@@ -14,17 +14,17 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 
 on_each_engine!(
-    a_session_has_its_connections_and_no_more,
-    connections_are_closed_between_bursts_if_asked,
-    calls_of_a_burst_are_pipelined_if_asked,
+    a_session_opens_no_more_connections_than_allowed,
+    connections_are_closed_between_bursts_if_configured,
+    calls_of_a_burst_are_pipelined_if_configured,
     without_keep_alive_each_call_of_a_burst_has_a_connection,
     a_session_comes_from_one_address,
     a_call_that_waits_for_a_connection_is_not_late,
     a_failed_call_ends_its_session,
-    sessions_that_the_run_cuts_off_are_in_progress,
+    sessions_are_in_progress_if_the_run_ends_before_them,
 );
 
-/// So many sessions that begin within 50 ms, each of two bursts of five calls.
+/// A load of so many sessions that begin within 50 ms, each with two bursts of five calls.
 fn sessions(sessions: f64) -> Load {
     let comes = SessionArrivals::Open { rate: Rate(sessions / 5.0), arrivals: "onoff:100,1%,5s".to_owned() };
     Load {
@@ -37,7 +37,7 @@ fn sessions(sessions: f64) -> Load {
 }
 
 fn run(plan: &Plan, load: &Load) -> Run<Keeper> {
-    // Before the next period begins.
+    // The run ends before the next period begins.
     let extent = Extent { window: plan.config.window.min(Nanos::from_millis(4_900)), calls: u64::MAX };
     let sessions = |shard| Sessions::new(load, Mix::new(&[1.0], 1).unwrap(), extent, 1, shard).unwrap();
     let run = plan.drive(sessions, Keeper::default, &Control::default());
@@ -45,10 +45,10 @@ fn run(plan: &Plan, load: &Load) -> Run<Keeper> {
     run
 }
 
-/// What the server saw: for each address, how many requests came on each of its connections.
+/// For each client address, the number of requests on each of its connections.
 type Accepted = Arc<Mutex<BTreeMap<IpAddr, Vec<usize>>>>;
 
-/// A server that counts.
+/// A server that counts requests.
 fn counting() -> (RawServer, Accepted) {
     let accepted = Accepted::default();
     let counted = Arc::clone(&accepted);
@@ -70,8 +70,7 @@ fn ended(accepted: &Accepted, connections: u32) -> BTreeMap<IpAddr, Vec<usize>> 
     std::mem::take(&mut *accepted.lock().unwrap())
 }
 
-/// Runs six sessions, on one shard and on two, and checks what they have in common. Returns how many connections each
-/// had.
+/// Runs six sessions, on one shard and on two, and checks what always holds. Returns the number of connections of each.
 fn six(case: Case, load: &Load) -> Vec<u32> {
     let (server, accepted) = counting();
     let mut connections = Vec::new();
@@ -93,20 +92,20 @@ fn six(case: Case, load: &Load) -> Vec<u32> {
     connections
 }
 
-fn a_session_has_its_connections_and_no_more(case: Case) {
+fn a_session_opens_no_more_connections_than_allowed(case: Case) {
     let connections = six(case, &sessions(6.0));
     assert!(connections.iter().all(|n| (1..=2).contains(n)), "{connections:?}");
     let one = six(case, &Load { connections: 1, ..sessions(6.0) });
     assert_eq!(one, [1; 12]);
 }
 
-fn connections_are_closed_between_bursts_if_asked(case: Case) {
+fn connections_are_closed_between_bursts_if_configured(case: Case) {
     let load = Load { between_bursts: BetweenBursts::Close, connections: 1, ..sessions(6.0) };
     assert_eq!(six(case, &load), [2; 12]);
 }
 
-/// The server answers the first call of a burst, and then four at once, once it has them all.
-fn calls_of_a_burst_are_pipelined_if_asked(case: Case) {
+/// The server responds to the first call of a burst, and then to four at once, after it has received all of them.
+fn calls_of_a_burst_are_pipelined_if_configured(case: Case) {
     let server = RawServer::start(|conn, _| {
         let mut reader = BufReader::new(&conn);
         let mut answer = |requests: usize| {
@@ -127,7 +126,7 @@ fn without_keep_alive_each_call_of_a_burst_has_a_connection(case: Case) {
     assert_eq!(pipelined(case, &server), [10; 12]);
 }
 
-/// How many connections six sessions have, on one shard and on two, that pipeline their bursts.
+/// Number of connections of six sessions that pipeline their bursts, on one shard and on two.
 fn pipelined(case: Case, server: &RawServer) -> Vec<u32> {
     let load = Load { pipelined: true, connections: 1, ..sessions(6.0) };
     let of_shards = |shards| {
@@ -165,7 +164,7 @@ fn a_call_that_waits_for_a_connection_is_not_late(case: Case) {
     let (server, _) = counting();
     let load = Load { connections: 1, ..sessions(3.0) };
     let calls = run(&Plan::new(case, server.addr()), &load).observer.calls;
-    // Of each burst the first goes alone, the second at once after its answer, and three wait.
+    // Of each burst the first call is sent alone, the second directly after its response, and three wait.
     let waited: Vec<&Seen> = calls.iter().filter(|call| call.ready.is_some()).collect();
     assert_eq!((calls.len(), waited.len()), (30, 18));
     for call in waited {
@@ -187,7 +186,7 @@ fn a_failed_call_ends_its_session(case: Case) {
     }
 }
 
-fn sessions_that_the_run_cuts_off_are_in_progress(case: Case) {
+fn sessions_are_in_progress_if_the_run_ends_before_them(case: Case) {
     let (server, _) = counting();
     let comes = SessionArrivals::Open { rate: Rate(100.0), arrivals: "constant".to_owned() };
     let load = Load { comes, think_s: Spread::Constant(100.0), ..sessions(0.0) };

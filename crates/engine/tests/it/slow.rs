@@ -1,5 +1,5 @@
-//! Servers that take for ever: the call ends at its timeout, what came is counted, and neither time nor memory is wasted on
-//! it.
+//! Servers whose responses never end: the call ends at its timeout, the received bytes are counted, and neither CPU
+//! time nor memory is wasted.
 
 use crate::case::{Case, on_each_engine};
 use crate::seen::count;
@@ -13,8 +13,8 @@ use std::time::Duration;
 
 on_each_engine!(
     a_server_that_never_answers_times_out,
-    a_server_that_is_never_done_costs_no_time,
-    a_body_without_end_costs_no_memory,
+    waiting_for_an_endless_response_uses_no_cpu_time,
+    an_endless_body_uses_no_memory,
 );
 
 fn a_server_that_never_answers_times_out(case: Case) {
@@ -30,7 +30,7 @@ fn a_server_that_never_answers_times_out(case: Case) {
     }
 }
 
-fn a_server_that_is_never_done_costs_no_time(case: Case) {
+fn waiting_for_an_endless_response_uses_no_cpu_time(case: Case) {
     let server = RawServer::one_byte_at_a_time(Duration::from_millis(100));
     let plan = Plan::new(case, server.addr())
         .calls(10)
@@ -41,13 +41,13 @@ fn a_server_that_is_never_done_costs_no_time(case: Case) {
         let most = 1 + call.service().0 / Nanos::from_millis(100).0;
         assert!((1..=most).contains(&call.outcome().bytes_received), "{call:?}");
     }
-    // 100 bytes came: a generator that waits for them needs next to no CPU, one that asks for them all of it.
+    // 100 bytes came: a generator that waits for them uses hardly any CPU time, one that polls uses all of it.
     let cpu = run.cpu.total;
     assert!(cpu.0 < run.duration.0 / 8, "{cpu} of {}", run.duration);
 }
 
-/// In a process of its own, whose high-water mark of memory nobody else raises.
-fn a_body_without_end_costs_no_memory(case: Case) {
+/// In its own process, as other tests would raise the high-water mark of memory.
+fn an_endless_body_uses_no_memory(case: Case) {
     let Some(_) = case.in_own_process("true", "") else { return };
     const ENOUGH: u64 = 192 << 20;
     let sent = Arc::new(AtomicU64::new(0));
@@ -68,12 +68,12 @@ fn a_body_without_end_costs_no_memory(case: Case) {
     let grown = high_water_mark() - before;
     assert_eq!(count(&calls, |end| end == End::Unfinished { sent: true }), 2);
     let received: u64 = calls.iter().map(|call| call.outcome().bytes_received).sum();
-    // What was sent and not received is in the sockets' buffers, which no kernel makes that large.
+    // Bytes that were sent and not received are in the sockets' buffers, which are never that large.
     assert!(received > ENOUGH / 3, "{received} bytes of {ENOUGH}");
     assert!(grown < 8 << 20, "{grown} bytes of memory for {received} received");
 }
 
-/// The most memory this process has had, in bytes.
+/// The largest amount of memory that this process has used, in bytes.
 fn high_water_mark() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();

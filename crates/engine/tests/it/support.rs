@@ -1,4 +1,4 @@
-//! Runs of a few lines.
+//! Helpers to run a load in a few lines.
 
 use crate::case::Case;
 use crate::seen::{Keeper, Seen};
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// A run's settings, with those defaults that most tests want.
+/// The settings of a run, with defaults that suit most tests.
 #[derive(Clone)]
 pub struct Plan {
     pub config: Config,
@@ -23,11 +23,11 @@ pub struct Plan {
     pub shards: u64,
 }
 
-/// What a run can be watched and stopped by.
+/// Watches and stops a run.
 #[derive(Default)]
 pub struct Control {
     pub stop: AtomicBool,
-    /// Calls that have ended, however.
+    /// Number of calls that have ended in any way.
     pub ended: Arc<AtomicU64>,
 }
 
@@ -75,8 +75,8 @@ impl Plan {
         Plan { config, requests, classes: classes.len(), calls: 100, shards: 1 }
     }
 
-    /// The same by HTTP/2, with these requests, on so many streams of each connection.
-    pub fn by_http2(mut self, classes: &[RequestClass], streams: usize) -> Plan {
+    /// The same with HTTP/2, these requests, and so many streams on each connection.
+    pub fn by_http2(mut self, classes: &[Class], streams: usize) -> Plan {
         let (version, is_secure) = (brimful_http::Version::Http2, self.config.tls.is_some());
         let (authority, close) = (self.config.address.to_string(), self.config.connections.close);
         let wire = RequestSettings { authority, version, is_secure, headers: Vec::new(), close };
@@ -110,12 +110,12 @@ impl Plan {
         )
     }
 
-    /// The same, with an observer that gets in the way.
+    /// The same with another observer, which may block the shard.
     pub fn open_with(&self, rate: f64, keeper: impl Fn() -> Keeper) -> Run<Keeper> {
         self.go(|shard| self.constant(rate, shard), keeper, &Control::default())
     }
 
-    /// The same until this has come true: nothing is left to the clock.
+    /// The same until this condition holds, so that the test does not depend on time.
     pub fn open_until(&self, rate: f64, enough: impl Fn(&Control) -> bool + Send) -> Run<Keeper> {
         let control = &Control::default();
         std::thread::scope(|scope| {
@@ -127,12 +127,12 @@ impl Plan {
         })
     }
 
-    /// Closed workload without think time; one class as likely as another.
+    /// Closed workload without think time; all classes are equally likely.
     pub fn closed(&self, clients: u64) -> Vec<Seen> {
         self.go(|shard| self.clients(clients, shard), Keeper::default, &Control::default()).observer.calls
     }
 
-    /// The same of clients who share connections, as many as a pipeline is deep.
+    /// The same with clients that share connections, as many clients as a pipeline is deep.
     pub fn closed_bursts(&self, clients: u64) -> Vec<Seen> {
         let depth = self.config.connections.pipeline as u32;
         let bursts = |shard| ClosedBursts::new(clients, depth, Nanos::ZERO, self.mix(), self.extent(), shard);
@@ -146,7 +146,7 @@ impl Plan {
         self.go(workload, Keeper::default, &Control::default())
     }
 
-    /// Why it cannot even start.
+    /// The error with which the run cannot start.
     pub fn fails(&self) -> EngineError {
         let workload = self.clients(1, Shard::WHOLE);
         run(&self.config, vec![(workload, &self.requests, Keeper::default())], &AtomicBool::new(false)).unwrap_err()
@@ -210,16 +210,16 @@ impl Plan {
     }
 }
 
-/// The most by which this run can have been late with anything that it did by the clock: it wakes for it, acts, and looks at its
-/// sockets before it gives something up, and none of its turns was longer than the longest.
+/// Upper bound of this run's own delay of anything timed: it wakes, acts, and looks at its sockets before it gives
+/// something up, and no turn was longer than the longest gap.
 pub fn own_delay<O>(run: &Run<O>) -> Nanos {
     Nanos(4 * run.longest_gap.0)
 }
 
-/// Waits for what another thread brings about.
-pub fn until(happened: impl Fn() -> bool) {
+/// Waits until a condition holds that another thread fulfils.
+pub fn until(holds: impl Fn() -> bool) {
     let began = Instant::now();
-    while !happened() {
+    while !holds() {
         assert!(began.elapsed() < Duration::from_secs(300), "what the test waits for does not happen");
         std::thread::sleep(Duration::from_millis(1));
     }

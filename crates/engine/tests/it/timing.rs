@@ -1,4 +1,4 @@
-//! Due times, response times and lateness: the numbers must survive a stall, on either side.
+//! Due times, response times and lateness must be right even if the server or the generator stalls.
 
 use crate::case::{Case, on_each_engine};
 use crate::seen::{Keeper, Seen, completed, connects, count, median};
@@ -9,21 +9,21 @@ use brimful_testkit::serial_server;
 use std::time::Duration;
 
 on_each_engine!(
-    a_stall_of_the_server_shows_in_every_call_that_it_delayed,
+    a_stall_of_the_server_shows_in_every_delayed_call,
     a_stall_of_the_generator_is_lateness_and_never_service_time,
     an_open_workload_never_waits_for_a_free_connection,
-    calls_wait_for_one_of_as_many_connections_as_there_may_be,
-    connections_are_kept_or_renewed_as_asked,
-    warm_connections_are_there_for_the_first_calls,
+    calls_wait_for_a_connection_at_the_limit,
+    connections_are_kept_or_renewed_as_configured,
+    the_first_calls_use_warm_connections,
     events_of_a_call_come_in_order,
-    shards_together_make_the_same_calls,
-    ticks_delay_calls_and_lose_none,
+    several_shards_make_the_same_calls_as_one,
+    ticks_delay_calls_but_lose_none,
 );
 
-/// The first test of the engine. 100 calls due 10 ms apart at a server that takes 1 ms for each and stalls once for
-/// 100 ms. The call that met the stall takes 101 ms, those that came due meanwhile 92, 83, 74 … ms; a generator that
-/// waits for answers before it sends would report a single slow call.
-fn a_stall_of_the_server_shows_in_every_call_that_it_delayed(case: Case) {
+/// The most important test of the engine. 100 calls are due 10 ms apart, at a server that takes 1 ms for each and
+/// stalls once for 100 ms. The call that meets the stall takes 101 ms, those that come due during it 92, 83, 74 … ms. A
+/// generator that waits for responses before it sends would report a single slow call.
+fn a_stall_of_the_server_shows_in_every_delayed_call(case: Case) {
     let server = serial_server(Duration::from_millis(1), Some((30, Duration::from_millis(100))));
     let run = Plan::new(case, server.addr()).calls(100).open_under(100.0, &Control::default());
     let calls = &run.observer.calls;
@@ -35,14 +35,14 @@ fn a_stall_of_the_server_shows_in_every_call_that_it_delayed(case: Case) {
         let (took, at_least) = (calls[30 + k].response(), Nanos::from_millis(101 + k as u64 - 10 * k as u64));
         assert!(took >= at_least, "call {} took {took}, the stall alone held it for {at_least}", 30 + k);
     }
-    // What the stall did not touch does not have it in its time. Medians, for the machine has other things to do.
+    // The other calls are not affected by the stall. Medians, as the machine may be busy.
     let (response, met_the_stall) = (median(calls[..30].iter().map(Seen::response)), calls[30].response());
     assert!(response >= Nanos::from_millis(1) && response < met_the_stall, "median response {response}");
     let (late, delay) = (calls.iter().map(Seen::lateness).max().unwrap(), own_delay(&run));
     assert!(late <= delay, "{late} late, though the generator itself was kept for {} at most", run.longest_gap);
 }
 
-/// A stall of the generator itself: calls keep their due times, so that response time and lateness show it, and service
+/// A stall of the generator itself: calls keep their due times, so that response time and lateness show it, but service
 /// time does not.
 fn a_stall_of_the_generator_is_lateness_and_never_service_time(case: Case) {
     let server = serial_server(Duration::from_millis(1), None);
@@ -73,7 +73,7 @@ fn a_stall_of_the_generator_is_lateness_and_never_service_time(case: Case) {
 
 fn an_open_workload_never_waits_for_a_free_connection(case: Case) {
     let server = serial_server(Duration::from_millis(20), None);
-    // Ten times what the server can take.
+    // Ten times the capacity of the server.
     let run = Plan::new(case, server.addr()).calls(50).open_under(500.0, &Control::default());
     let calls = &run.observer.calls;
     assert_eq!(count(calls, completed), 50);
@@ -85,9 +85,9 @@ fn an_open_workload_never_waits_for_a_free_connection(case: Case) {
     assert!(slowest >= Nanos::from_millis(50 * 20 - 98), "the last waits for all before it, not {slowest}");
 }
 
-fn calls_wait_for_one_of_as_many_connections_as_there_may_be(case: Case) {
+fn calls_wait_for_a_connection_at_the_limit(case: Case) {
     let server = serial_server(Duration::from_millis(20), None);
-    // Ten times what the server can take.
+    // Ten times the capacity of the server.
     for calls_per_connection in [None, Some(3)] {
         let plan = Plan::requesting(case, server.addr(), "GET", Close::Fin).calls(50).configure(|config| {
             config.connections.max_per_shard = Some(4);
@@ -98,7 +98,7 @@ fn calls_wait_for_one_of_as_many_connections_as_there_may_be(case: Case) {
         let others: Vec<_> = calls.iter().filter(|call| !completed(call.end())).collect();
         assert!(others.is_empty() && calls.len() == 50, "{calls_per_connection:?}: {others:?}");
         assert_eq!(run.max_open_connections, 4);
-        // Waiting for a connection is in the response time, and is no lateness.
+        // Waiting for a connection is part of the response time, but not lateness.
         let slowest = calls.iter().map(Seen::response).max().unwrap();
         assert!(slowest >= Nanos::from_millis(50 * 20 - 98), "the last waits for all before it, not {slowest}");
         let (late, delay) = (calls.iter().map(Seen::lateness).max().unwrap(), own_delay(&run));
@@ -109,7 +109,7 @@ fn calls_wait_for_one_of_as_many_connections_as_there_may_be(case: Case) {
     }
 }
 
-fn connections_are_kept_or_renewed_as_asked(case: Case) {
+fn connections_are_kept_or_renewed_as_configured(case: Case) {
     let server = serial_server(Duration::from_micros(100), None);
     let connections = |limit, close| {
         let plan = Plan::requesting(case, server.addr(), "GET", close)
@@ -126,7 +126,7 @@ fn connections_are_kept_or_renewed_as_asked(case: Case) {
     }
 }
 
-fn warm_connections_are_there_for_the_first_calls(case: Case) {
+fn the_first_calls_use_warm_connections(case: Case) {
     let server = serial_server(Duration::from_micros(100), None);
     let connections = |warm, shards| {
         let mut plan = Plan::new(case, server.addr()).calls(60).configure(|c| c.connections.warm_connections = warm);
@@ -153,7 +153,7 @@ fn events_of_a_call_come_in_order(case: Case) {
     }
 }
 
-fn shards_together_make_the_same_calls(case: Case) {
+fn several_shards_make_the_same_calls_as_one(case: Case) {
     let server = serial_server(Duration::ZERO, None);
     let due = |shards| {
         let mut plan = Plan::new(case, server.addr()).calls(200);
@@ -165,8 +165,8 @@ fn shards_together_make_the_same_calls(case: Case) {
     assert_eq!(due(1), due(3));
 }
 
-/// Calls come due all through a tick, and begin at its end at the earliest: half a tick late on average.
-fn ticks_delay_calls_and_lose_none(case: Case) {
+/// Calls come due throughout a tick and begin at its end at the earliest: half a tick late on average.
+fn ticks_delay_calls_but_lose_none(case: Case) {
     let server = brimful_testkit::RawServer::content_length("x");
     let plan = Plan::new(case, server.addr()).calls(400).configure(|c| c.tick = Some(Nanos::from_millis(10)));
     let calls = plan.open(2_000.0);

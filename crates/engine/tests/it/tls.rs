@@ -1,4 +1,4 @@
-//! The engine at servers that speak TLS: real nginx, and servers that do with it what they should not.
+//! The engine with TLS servers: real nginx, and servers that violate the protocol.
 
 use crate::case::{Case, on_each_engine};
 use crate::seen::{Keeper, Seen, completed, connects, count, reset};
@@ -14,29 +14,30 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
 on_each_engine!(
-    nginx_is_spoken_to_in_both_versions,
-    sessions_are_resumed_where_that_is_asked_for,
+    nginx_responds_by_both_versions_of_tls,
+    sessions_are_resumed_if_configured,
     many_calls_at_once_share_a_secured_connection,
     connections_are_secured_before_the_run,
-    a_client_shows_its_certificate,
-    certificates_that_prove_nothing_fail_each_call,
-    an_authoritys_own_certificate_may_serve_where_it_was_named,
-    what_is_not_tls_is_no_response,
-    a_version_that_is_too_old_is_not_spoken,
+    a_client_sends_its_certificate,
+    invalid_certificates_fail_each_call,
+    a_server_may_use_an_authority_certificate_if_it_is_named,
+    bytes_that_are_not_tls_are_no_response,
+    a_version_that_is_too_old_is_rejected,
     another_protocol_is_refused,
-    a_stream_that_is_cut_is_no_whole_response,
-    what_comes_behind_the_end_is_not_waited_for,
-    every_byte_may_come_by_itself,
+    a_truncated_stream_is_no_complete_response,
+    bytes_after_close_notify_are_not_waited_for,
+    bytes_may_come_one_by_one,
     a_server_that_stops_in_the_handshake_is_not_waited_for,
     a_server_that_closes_in_the_handshake_resets_it,
-    what_is_not_encrypted_is_no_response,
+    unencrypted_bytes_are_no_response,
     a_large_request_is_sent_whole_by_tls,
     renegotiation_is_declined,
-    a_server_that_waits_for_close_notify_is_answered_at_once,
-    a_server_that_never_closes_does_not_hold_connections_for_long,
+    a_server_that_waits_for_close_notify_gets_it_at_once,
+    a_server_that_never_closes_does_not_keep_connections_open,
 );
 
-/// Making certificates takes longer than most tests; they are gone when the last one is.
+/// Certificates that all tests share, as making them takes longer than most tests. They are removed after the last
+/// test.
 fn certificates() -> Arc<Certificates> {
     static MADE: OnceLock<std::sync::Mutex<std::sync::Weak<Certificates>>> = OnceLock::new();
     let mut made = MADE.get_or_init(Default::default).lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -55,7 +56,7 @@ fn trusting(certificates: &Certificates) -> SecurityOptions {
     }
 }
 
-/// Calls by TLS.
+/// A plan with TLS.
 fn plan(case: Case, address: SocketAddr, options: &SecurityOptions, close: Close) -> Plan {
     let security = Arc::new(Security::new(options).unwrap());
     Plan::requesting(case, address, "GET", close).calls(12).configure(|config| config.tls = Some(security))
@@ -69,7 +70,7 @@ fn good(certificates: &Certificates) -> Identity {
     certificates.issue(&format!("DNS:localhost,DNS:{}", unique()), Flaw::None)
 }
 
-/// Certificates are told apart by their names.
+/// A unique name, by which certificates are distinguished.
 fn unique() -> String {
     static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
     format!("n{}.example", NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed))
@@ -85,8 +86,8 @@ fn nginx(identity: &Identity, extra: &str) -> Nginx {
     })
 }
 
-/// The so many requests that it has answered: protocol, whether the session was resumed, status and length. It writes them
-/// down a moment after.
+/// The log lines of so many requests: protocol, whether the session was resumed, status and length. nginx writes them a
+/// moment after its responses.
 fn log(nginx: &Nginx, requests: usize) -> Vec<String> {
     let path = nginx.directory().join("access.log");
     let lines =
@@ -107,7 +108,7 @@ fn failed_by(why: TlsFault) -> impl Fn(End) -> bool {
     move |end| matches!(end, End::TlsFailed { why: found, .. } if found == why)
 }
 
-fn nginx_is_spoken_to_in_both_versions(case: Case) {
+fn nginx_responds_by_both_versions_of_tls(case: Case) {
     let certificates = certificates();
     for version in ["TLSv1.2", "TLSv1.3"] {
         let nginx = nginx(&good(&certificates), &format!("ssl_protocols {version};"));
@@ -135,7 +136,7 @@ fn nginx_is_spoken_to_in_both_versions(case: Case) {
     }
 }
 
-fn sessions_are_resumed_where_that_is_asked_for(case: Case) {
+fn sessions_are_resumed_if_configured(case: Case) {
     let certificates = certificates();
     for version in ["TLSv1.2", "TLSv1.3"] {
         for tickets in ["on", "off"] {
@@ -168,7 +169,7 @@ fn connections_are_secured_before_the_run(case: Case) {
     assert_eq!((count(&calls, completed), connects(&calls), secured(&calls)), (12, 0, 0));
 }
 
-fn a_client_shows_its_certificate(case: Case) {
+fn a_client_sends_its_certificate(case: Case) {
     let certificates = certificates();
     let client = certificates.issue("DNS:client.example", Flaw::None);
     let verify = format!("ssl_client_certificate \"{}\"; ssl_verify_client on;", certificates.authority().display());
@@ -180,7 +181,7 @@ fn a_client_shows_its_certificate(case: Case) {
     }
 }
 
-fn certificates_that_prove_nothing_fail_each_call(case: Case) {
+fn invalid_certificates_fail_each_call(case: Case) {
     let certificates = certificates();
     for (names, flaw, why) in [
         ("DNS:localhost", Flaw::Expired, TlsFault::CertificateExpired),
@@ -215,7 +216,7 @@ fn certificates_that_prove_nothing_fail_each_call(case: Case) {
     assert_eq!(count(&calls, completed), 12, "the whole chain is shown");
 }
 
-fn an_authoritys_own_certificate_may_serve_where_it_was_named(case: Case) {
+fn a_server_may_use_an_authority_certificate_if_it_is_named(case: Case) {
     let certificates = certificates();
     let identity = certificates.issue(&format!("DNS:localhost,DNS:{}", unique()), Flaw::SelfSignedAuthority);
     let server = RawServer::by_tls(&identity, TlsBehaviour::answering(with_length(b"hello")));
@@ -231,7 +232,7 @@ fn an_authoritys_own_certificate_may_serve_where_it_was_named(case: Case) {
     assert_eq!(count(&named("other.example"), failed_by(TlsFault::CertificateName)), 12);
 }
 
-fn what_is_not_tls_is_no_response(case: Case) {
+fn bytes_that_are_not_tls_are_no_response(case: Case) {
     let certificates = certificates();
     let answers = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n".to_vec();
     let garbage = b"\x00\x01\xfe\xff this is not TLS either".to_vec();
@@ -251,7 +252,7 @@ fn what_is_not_tls_is_no_response(case: Case) {
     }
 }
 
-fn a_version_that_is_too_old_is_not_spoken(case: Case) {
+fn a_version_that_is_too_old_is_rejected(case: Case) {
     let certificates = certificates();
     let nginx = nginx(&good(&certificates), "ssl_protocols TLSv1.2;");
     let options = SecurityOptions { minimum: TlsVersion::V13, ..trusting(&certificates) };
@@ -274,7 +275,7 @@ fn another_protocol_is_refused(case: Case) {
     }
 }
 
-fn a_stream_that_is_cut_is_no_whole_response(case: Case) {
+fn a_truncated_stream_is_no_complete_response(case: Case) {
     let certificates = certificates();
     let identity = good(&certificates);
     let to_the_end = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello".to_vec();
@@ -292,9 +293,9 @@ fn a_stream_that_is_cut_is_no_whole_response(case: Case) {
         let server = RawServer::by_tls(&identity, behaviour);
         for close in [Close::Server, Close::Fin] {
             let plan = plan(case, server.addr(), &trusting(&certificates), close).calls(4);
-            // A server that keeps the connection to itself is waited for.
+            // A server that keeps the connection open is waited for.
             let plan = plan.configure(|config| config.connections.response_timeout = Nanos::from_millis(1500));
-            // A call on one that is kept might go out before its end has come.
+            // A call on a kept connection might be sent before the end of that arrives.
             let calls = new_connections(plan).open(1000.0);
             let (whole, cut) = (count(&calls, completed), count(&calls, &truncated));
             assert_eq!((whole, cut), if is_whole { (4, 0) } else { (0, 4) }, "{ending:?} {close:?} {:?}", calls[0]);
@@ -303,9 +304,9 @@ fn a_stream_that_is_cut_is_no_whole_response(case: Case) {
     }
 }
 
-/// More than the answer, and more after the server has said that there is no more: the connection is closed at once, and
-/// not left to the server, which would not close it.
-fn what_comes_behind_the_end_is_not_waited_for(case: Case) {
+/// After bytes behind the response, or behind close_notify, the connection is closed at once and not left to the
+/// server, which would not close it.
+fn bytes_after_close_notify_are_not_waited_for(case: Case) {
     let certificates = certificates();
     let identity = good(&certificates);
     let excess = [&with_length(b"hello")[..], b", and more"].concat();
@@ -325,7 +326,7 @@ fn what_comes_behind_the_end_is_not_waited_for(case: Case) {
     }
 }
 
-fn every_byte_may_come_by_itself(case: Case) {
+fn bytes_may_come_one_by_one(case: Case) {
     let certificates = certificates();
     let behaviour = TlsBehaviour { piece: 1, ..TlsBehaviour::answering(with_length(b"hello")) };
     let server = RawServer::by_tls(&good(&certificates), behaviour);
@@ -361,7 +362,7 @@ fn a_server_that_closes_in_the_handshake_resets_it(case: Case) {
     assert_eq!(found, Handshake::Fails { why: None, detail: None });
 }
 
-fn what_is_not_encrypted_is_no_response(case: Case) {
+fn unencrypted_bytes_are_no_response(case: Case) {
     let certificates = certificates();
     let identity = good(&certificates);
     let plain = with_length(b"hello");
@@ -382,7 +383,7 @@ fn what_is_not_encrypted_is_no_response(case: Case) {
 
 fn a_large_request_is_sent_whole_by_tls(case: Case) {
     let certificates = certificates();
-    // It reads a request whole before it answers.
+    // The server reads the whole request before it responds.
     let server = RawServer::by_tls(&good(&certificates), TlsBehaviour::answering(with_length(b"hello")));
     let security = Arc::new(Security::new(&trusting(&certificates)).unwrap());
     for pipeline in [1, 2] {
@@ -397,7 +398,7 @@ fn a_large_request_is_sent_whole_by_tls(case: Case) {
     }
 }
 
-/// A server of TLS 1.2 that wants to negotiate anew is told that this will not be, and may go on or not.
+/// A TLS 1.2 server that wants to renegotiate is told that the client does not, and may continue or not.
 fn renegotiation_is_declined(case: Case) {
     use std::io::{BufRead, BufReader, Write};
     use std::process::{Command, Stdio};
@@ -421,12 +422,12 @@ fn renegotiation_is_declined(case: Case) {
     let plan = plan(case, address, &trusting(&certificates), Close::Fin).calls(1);
     let calls = std::thread::scope(|scope| {
         scope.spawn(move || {
-            // Once the request is there, `R` in a line of its own asks the client to begin anew.
+            // After the request, a line with `R` requests renegotiation.
             let _ = lines.by_ref().map_while(Result::ok).find(|line| line.starts_with("Host:"));
             let _ = input.write_all(b"R\n");
             std::thread::sleep(std::time::Duration::from_millis(100));
             let _ = input.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
-            // Until the client has gone.
+            // Until the client has disconnected.
             lines.map_while(Result::ok).for_each(drop);
         });
         let calls = plan.closed(1);
@@ -439,12 +440,12 @@ fn renegotiation_is_declined(case: Case) {
     assert!(completed(end) || reset(end) || matches!(end, End::TlsFailed { sent: true, .. }), "{end:?}");
 }
 
-/// Far longer than any test takes: nothing is left to this time.
+/// Far longer than any test takes, so that no test depends on it.
 const NEVER: Nanos = Nanos::from_secs(3600);
 
-/// As Python's asyncio, and so aiohttp and uvicorn: each of their connections would stay open until the response
+/// As Python's asyncio does, and so aiohttp and uvicorn: otherwise their connections would stay open until the response
 /// timeout.
-fn a_server_that_waits_for_close_notify_is_answered_at_once(case: Case) {
+fn a_server_that_waits_for_close_notify_gets_it_at_once(case: Case) {
     let certificates = certificates();
     let identity = good(&certificates);
     let last = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello".to_vec();
@@ -464,8 +465,8 @@ fn a_server_that_waits_for_close_notify_is_answered_at_once(case: Case) {
     }
 }
 
-/// It says `Connection: close`, and leaves that to the client.
-fn a_server_that_never_closes_does_not_hold_connections_for_long(case: Case) {
+/// The server sends `Connection: close`, but does not close.
+fn a_server_that_never_closes_does_not_keep_connections_open(case: Case) {
     let last = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello".to_vec();
     let server = RawServer::start(script([Step::Request, Step::Send(last), Step::Drain]));
     let plan = Plan::new(case, server.addr()).calls(u64::MAX);

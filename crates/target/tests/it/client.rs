@@ -1,10 +1,10 @@
-//! A plain HTTP client that looks closely.
+//! A plain HTTP client that checks responses strictly.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// Longer than anything here takes, shorter than anyone waits for a hung test.
+/// Longer than any test takes, but shorter than one would wait for a hung test.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub struct Client {
@@ -51,7 +51,7 @@ impl Client {
         reply
     }
 
-    /// A reply of which nothing follows the head.
+    /// A reply that has only a head.
     pub fn head(&mut self) -> Reply {
         let mut head = String::new();
         while !head.ends_with("\r\n\r\n") {
@@ -68,7 +68,7 @@ impl Client {
         rest.is_empty()
     }
 
-    /// How much has arrived and not been read, without waiting.
+    /// Number of bytes that have arrived and were not read, without waiting.
     pub fn arrived(&self) -> usize {
         self.stream().set_nonblocking(true).unwrap();
         let mut buffer = vec![0; 1 << 20];

@@ -44,7 +44,7 @@ fn pipelined_requests_are_answered_in_order() {
 }
 
 #[test]
-fn request_bodies_are_read_and_thrown_away() {
+fn request_bodies_are_read_and_discarded() {
     let target = start("a=0", 1);
     let mut client = Client::new(target.addr());
     let body = "x".repeat(300_000);
@@ -60,7 +60,7 @@ fn request_bodies_are_read_and_thrown_away() {
 }
 
 #[test]
-fn a_client_that_waits_is_told_to_go_on() {
+fn a_waiting_client_gets_100_continue() {
     let target = start("a=0", 1);
     let mut client = Client::new(target.addr());
     client.send("POST /a HTTP/1.1\r\nHost: here\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n");
@@ -70,7 +70,7 @@ fn a_client_that_waits_is_told_to_go_on() {
 }
 
 #[test]
-fn connections_last_as_long_as_the_client_says() {
+fn connections_stay_open_as_the_client_requests() {
     let target = start("a=0", 1);
     for (head, lasts) in [
         ("GET /a HTTP/1.1\r\nHost: here", true),
@@ -92,7 +92,7 @@ fn connections_last_as_long_as_the_client_says() {
 }
 
 #[test]
-fn a_client_that_has_said_all_is_still_answered() {
+fn a_client_that_has_shut_down_its_side_gets_a_response() {
     let target = start("a=1ms", 1);
     let mut client = Client::new(target.addr());
     client.send(request("/a").repeat(3));
@@ -104,7 +104,7 @@ fn a_client_that_has_said_all_is_still_answered() {
 }
 
 #[test]
-fn what_is_wrong_is_refused_and_the_connection_closed() {
+fn invalid_requests_are_rejected_and_the_connection_closed() {
     let target = start("a=0", 1);
     let long = format!("GET /{} HTTP/1.1\r\n", "x".repeat(100_000));
     for (text, status) in [

@@ -11,7 +11,7 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Longer than anything here takes, shorter than anyone waits for a hung test.
+/// Longer than any test takes, but shorter than one would wait for a hung test.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 fn connect(target: &Target) -> TcpStream {
@@ -20,7 +20,7 @@ fn connect(target: &Target) -> TcpStream {
     stream
 }
 
-/// Trusts the certificate that the target says it has, and none else.
+/// Connects with TLS, and trusts only the target's certificate.
 fn secured(target: &Target, protocol: &[u8]) -> StreamOwned<ClientConnection, TcpStream> {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from(target.certificate().unwrap().to_vec())).unwrap();
@@ -32,14 +32,14 @@ fn secured(target: &Target, protocol: &[u8]) -> StreamOwned<ClientConnection, Tc
     StreamOwned::new(ClientConnection::new(Arc::new(config), name).unwrap(), connect(target))
 }
 
-/// Counts nothing.
-struct Deaf;
+/// Ignores all responses.
+struct Ignore;
 
-impl Listener<usize> for Deaf {
+impl Listener<usize> for Ignore {
     fn received(&mut self, _: &mut usize, _: u64) {}
 }
 
-/// Status and length of the answers to these requests, all under way at once: method, path and bytes of body.
+/// Status and length of the responses to these requests (method, path and length of the body), which are sent at once.
 fn by_http2(mut stream: impl Read + Write, requests: &[(&str, &str, usize)]) -> Vec<(u16, u64)> {
     let (mut http2, mut recent) = (Http2::new(), RecentBlock::default());
     for (nth, (method, path, body)) in requests.iter().enumerate() {
@@ -54,7 +54,7 @@ fn by_http2(mut stream: impl Read + Write, requests: &[(&str, &str, usize)]) -> 
         assert_ne!(n, 0, "the connection ended with {left} requests under way");
         let mut rest = &buffer[..n];
         loop {
-            let heard = http2.feed(&mut recent, rest, &mut Deaf).unwrap();
+            let heard = http2.feed(&mut recent, rest, &mut Ignore).unwrap();
             rest = &rest[heard.consumed..];
             let Some((carried, ended)) = heard.closed else { break };
             let StreamEnd::Whole(response) = ended else { panic!("{ended:?}") };
@@ -81,7 +81,7 @@ fn answered(answers: &[(u16, u64)]) {
 }
 
 #[test]
-fn http2_is_spoken_to_whoever_begins_with_it() {
+fn http2_is_used_with_prior_knowledge() {
     let target = start("a=0,b=0/3MiB", 2);
     answered(&by_http2(connect(&target), &REQUESTS));
     let truth = truth_of(&target, 4);
@@ -89,7 +89,7 @@ fn http2_is_spoken_to_whoever_begins_with_it() {
 }
 
 #[test]
-fn by_tls_the_same_is_spoken() {
+fn both_protocols_work_with_tls() {
     let target = Target::start(TargetConfig { tls: true, ..config("a=0,b=0/3MiB", 2) }).unwrap();
     answered(&by_http2(secured(&target, b"h2"), &REQUESTS));
     let mut stream = secured(&target, b"http/1.1");
@@ -106,18 +106,18 @@ fn by_tls_the_same_is_spoken() {
     }
     stream.write_all(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").unwrap();
     let mut last = Vec::new();
-    // An end that was not announced would be an error.
+    // An end without close_notify would be an error.
     stream.read_to_end(&mut last).unwrap();
     assert!(last.ends_with(b"brimful\n"));
 }
 
 #[test]
-fn who_speaks_no_tls_is_hung_up_on() {
+fn a_client_without_tls_is_disconnected() {
     let target = Target::start(TargetConfig { tls: true, ..config("a=0", 1) }).unwrap();
     let mut stream = connect(&target);
     stream.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
     let mut answer = Vec::new();
-    // A reset, where the server has not read all of it, says the same.
+    // There may be a reset instead, if the server has not read everything.
     let _ = stream.read_to_end(&mut answer);
     assert!(!answer.starts_with(b"HTTP"), "{answer:?}");
     assert_eq!(by_http2(secured(&target, b"h2"), &[("GET", "/", 0)]), [(200, 1024)], "and others are served");

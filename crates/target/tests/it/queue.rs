@@ -1,4 +1,4 @@
-//! The queue: first come, first served, by m servers that never idle while a request waits.
+//! The queue: first come, first served, by m servers, none of which is idle while a request waits.
 
 use crate::client::{Client, request};
 use crate::{config, start, truth_of};
@@ -47,7 +47,7 @@ fn two_workers_serve_two_at_a_time() {
 }
 
 #[test]
-fn workers_share_the_work_that_is_there() {
+fn idle_workers_serve_waiting_requests() {
     let target = start("a=5ms", 3);
     let mut clients: Vec<Client> = (0..12).map(|_| Client::new(target.addr())).collect();
     for _ in 0..3 {
@@ -72,12 +72,12 @@ fn pipelining_does_not_starve_others() {
 }
 
 #[test]
-fn the_backlog_is_as_long_as_asked() {
-    // On a slow host the worker may be done before all have come; then it is given more to do.
+fn the_backlog_has_the_requested_length() {
+    // On a slow host the worker may be idle again before all clients have connected; then it gets a longer request.
     assert!((0..5).any(|power| backlog_was_full(1 << power)), "no work lasts long enough on this host");
 }
 
-/// Fills the listen queue while the only worker is busy for so many seconds; false if it was not busy long enough.
+/// Fills the listen queue while the only worker is busy for so many seconds. Returns false if that was too short.
 fn backlog_was_full(seconds: u32) -> bool {
     const BACKLOG: u32 = 3;
     let mut config = config(&format!("none=0,heavy={seconds}s"), 1);
@@ -86,12 +86,12 @@ fn backlog_was_full(seconds: u32) -> bool {
     let mut busy = known(&target);
     let before = worker_cpu(&target);
     busy.send(request("/heavy"));
-    // The worker may still be arming its wait for this connection, and then a newcomer would be accepted first.
+    // The worker may still be re-arming this connection; otherwise a new connection would be accepted first.
     while worker_cpu(&target) < before + Duration::from_millis(20) {
         std::thread::sleep(Duration::from_millis(1));
     }
     let connect = || TcpStream::connect_timeout(&target.addr(), Duration::from_millis(300));
-    // Nobody accepts now; Linux lets one more than the backlog wait.
+    // Nothing is accepted now; Linux lets one connection more than the backlog wait.
     let waiting: Vec<_> = (0..=BACKLOG).map(|_| connect()).collect();
     let too_many = connect();
     let was_full = busy.arrived() == 0;
@@ -106,7 +106,7 @@ fn backlog_was_full(seconds: u32) -> bool {
 }
 
 #[test]
-fn what_cannot_be_is_said_at_the_start() {
+fn invalid_configurations_are_rejected_at_the_start() {
     let message = |change: &dyn Fn(&mut TargetConfig)| {
         let mut config = config("a=0", 1);
         change(&mut config);
@@ -142,7 +142,7 @@ fn workers_run_where_they_are_pinned() {
 }
 
 #[test]
-fn stopping_answers_what_is_there_and_ends() {
+fn a_stopping_server_responds_to_requests_that_have_arrived() {
     for workers in [1, 4] {
         let target = start("none=0,heavy=5ms", workers);
         let addr = target.addr();
@@ -164,7 +164,7 @@ fn stopping_does_not_wait_for_a_long_queue() {
     let clients: Vec<Client> = (0..40).map(|_| known(&target)).collect();
     clients.iter().for_each(|c| c.send(request("/heavy")));
     target.stop();
-    // All forty would take twelve seconds of CPU; those who are not answered are reset.
+    // All forty requests would take 12 s of CPU time; those without a response are reset.
     let answered = clients.iter().filter(|client| client.stream().peek(&mut [0]).is_ok_and(|n| n > 0)).count();
     assert!(answered < clients.len(), "all {answered} were answered");
 }

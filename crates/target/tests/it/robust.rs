@@ -1,4 +1,4 @@
-//! Clients that misbehave, and a host that runs out.
+//! Misbehaving clients, and a host without free descriptors.
 
 use crate::client::{Client, request};
 use crate::start;
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 static TARGET: LazyLock<brimful_target::Target> = LazyLock::new(|| start("a=0", 2));
 
-/// Pieces from which requests, and things like requests, come about more often than from random bytes.
+/// Pieces that form requests, or almost, more often than random bytes do.
 fn piece() -> impl Strategy<Value = Vec<u8>> {
     let words: [&[u8]; 14] = [
         b"GET / HTTP/1.1\r\n",
@@ -39,10 +39,10 @@ fn piece() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn no_bytes_stop_it(pieces in prop::collection::vec(piece(), 0..30), reset in any::<bool>()) {
+    fn no_input_stops_the_server(pieces in prop::collection::vec(piece(), 0..30), reset in any::<bool>()) {
         let mut stream = TcpStream::connect(TARGET.addr()).unwrap();
         for piece in &pieces {
-            // It may have hung up by now.
+            // The server may have closed the connection by now.
             if stream.write_all(piece).is_err() {
                 break;
             }
@@ -60,7 +60,7 @@ proptest! {
 }
 
 #[test]
-fn a_client_that_does_not_read_holds_nobody_up() {
+fn a_client_that_does_not_read_delays_no_other() {
     let target = start("big=0/32MiB,small=0/1", 1);
     let mut slow = Client::new(target.addr());
     slow.send(request("/big").repeat(2));
@@ -75,17 +75,17 @@ fn a_client_that_does_not_read_holds_nobody_up() {
 }
 
 #[test]
-fn clients_that_vanish_in_the_middle_leave_nothing_behind() {
+fn clients_that_disappear_leave_no_descriptors_behind() {
     let target = start("big=0/8MiB,small=0/1", 2);
     let descriptors = || std::fs::read_dir("/proc/self/fd").unwrap().count();
     for _ in 0..200 {
-        // Closing with input unread makes the kernel send a reset.
+        // Closing a socket with unread input sends a reset.
         let client = Client::new(target.addr());
         client.send(request("/big"));
     }
     assert_eq!(Client::new(target.addr()).get("/small").status, 200);
     let patience = Instant::now() + Duration::from_secs(20);
-    // Other tests of this process have descriptors of their own, but not hundreds for long.
+    // Other tests of this process have descriptors open, but not hundreds for long.
     while descriptors() > 200 {
         assert!(Instant::now() < patience, "{} descriptors are open", descriptors());
         std::thread::yield_now();
@@ -93,14 +93,14 @@ fn clients_that_vanish_in_the_middle_leave_nothing_behind() {
 }
 
 #[test]
-fn out_of_descriptors_it_waits_and_keeps_serving() {
+fn without_free_descriptors_the_server_keeps_serving() {
     const CHILD: &str = "BRIMFUL_TARGET_TEST_OF_DESCRIPTORS";
     if std::env::var_os(CHILD).is_some() {
         return without_descriptors();
     }
-    // The limit is the process's, so the test needs one of its own.
+    // The limit applies to the process, so the test needs its own.
     let output = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "robust::out_of_descriptors_it_waits_and_keeps_serving"])
+        .args(["--exact", "robust::without_free_descriptors_the_server_keeps_serving"])
         .env(CHILD, "1")
         .output()
         .unwrap();
@@ -118,7 +118,7 @@ fn without_descriptors() {
         setrlimit(Resource::Nofile, Rlimit { current, maximum }).unwrap();
     };
     let socket = net::socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
-    // Lower than what is open already: the server cannot accept.
+    // Lower than the number of open descriptors: the server cannot accept.
     limit(3);
     net::connect(&socket, &target.addr()).unwrap();
     let mut new = Client::on(TcpStream::from(socket));
@@ -132,6 +132,6 @@ fn without_descriptors() {
     assert!(spent < elapsed / 3.0, "it spun: {spent} s of CPU in {elapsed} s");
     assert_eq!(new.arrived(), 0);
     limit(1000);
-    // Nothing tells the server that there is room again; it tries by itself.
+    // There is no event when descriptors are free again; the server tries periodically.
     assert_eq!(new.reply().status, 200);
 }

@@ -1,5 +1,5 @@
-//! What a request does beside burning CPU, and the pool. Bounds on time are lower ones only: a busy machine makes all
-//! of it longer, none of it shorter.
+//! Steps other than CPU time, and the pool. Times have lower bounds only, as a busy machine makes everything take
+//! longer.
 
 use crate::client::{Client, request};
 use crate::{config, start, truth_of};
@@ -7,7 +7,7 @@ use brimful_target::{PoolTruth, Target, TargetConfig, TargetError};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// How long these many requests take, all asked for at once.
+/// How long so many requests take that are sent at once.
 fn together(target: &Target, requests: usize) -> Duration {
     let mut clients: Vec<Client> = (0..requests).map(|_| Client::new(target.addr())).collect();
     let began = Instant::now();
@@ -30,33 +30,33 @@ fn a_sleep_takes_time_and_no_cpu() {
     let target = start("a=sleep:150ms", 1);
     assert!(together(&target, 2) >= Duration::from_millis(300));
     let class = truth_of(&target, 2).classes["a"];
-    // By the thread's CPU clock: two sleeps of 150 ms, and the handling of two requests.
+    // CPU time of the thread during two sleeps of 150 ms, and for handling two requests.
     assert!(class.nominal_s == 0.0 && class.mean_cpu_s < 0.05, "{class:?}");
 }
 
 #[test]
-fn a_worker_that_sleeps_keeps_no_other_from_serving() {
-    // Longer than any stall of this machine: the first does not end before the second is answered.
+fn a_sleeping_worker_delays_no_other() {
+    // Longer than any stall of this machine: the first request does not end before the response to the second.
     let target = start("a=sleep:1h,b=sleep:1ms", 2);
     let [mut first, mut second] = [Client::new(target.addr()), Client::new(target.addr())];
     first.send(request("/a"));
     second.send(request("/b"));
     assert_eq!(second.reply().status, 200);
     assert_eq!(first.arrived(), 0);
-    // Nor does it keep the server from stopping, after a second's grace.
+    // It does not prevent the server from stopping either, after the grace period of one second.
     target.stop();
     assert!(first.ended(), "an answer to a request that was not served");
 }
 
 #[test]
-fn a_rate_limit_answers_what_is_above_it_at_once() {
+fn requests_above_the_rate_limit_get_a_response_at_once() {
     let target = Target::start(TargetConfig { rate_limit: Some(1), ..config("a=0", 1) }).unwrap();
     let mut client = Client::new(target.addr());
     let mut status = || {
         client.send(request("/a"));
         client.reply().status
     };
-    // However slow the host is: two in a row that are served are a second apart, so not all of a thousand are.
+    // However slow the host is, admitted requests are a second apart, so not all of a thousand are served.
     assert_eq!(status(), 200);
     assert!((0..1000).any(|_| status() == 429));
     let error = Target::start(TargetConfig { rate_limit: Some(0), ..config("a=0", 1) }).unwrap_err();
@@ -64,7 +64,7 @@ fn a_rate_limit_answers_what_is_above_it_at_once() {
 }
 
 #[test]
-fn a_pool_serves_so_many_at_once() {
+fn a_pool_limits_the_requests_served_at_once() {
     let target = Target::start(TargetConfig { pool: Some(1), ..config("a=sleep:20ms", 4) }).unwrap();
     assert!(together(&target, 8) >= Duration::from_millis(8 * 20));
     let truth = truth_of(&target, 8);
@@ -81,8 +81,8 @@ fn a_pool_serves_so_many_at_once() {
     pool(|pool| pool.most_served_at_once == 2);
     clients[2].send(request("/b"));
     pool(|pool| pool.waited == 1);
-    // Both places are taken for an hour, so the third waits for one, though a worker has it; a fourth has no class and
-    // needs no place.
+    // Both places are occupied for an hour, so the third request waits, although a worker has it. A fourth has no
+    // class, and needs no place.
     let told = clients[3].get("/__truth");
     assert!(told.text().contains("\"most_served_at_once\":2"), "{}", told.text());
     assert_eq!(clients[2].arrived(), 0);
@@ -90,7 +90,7 @@ fn a_pool_serves_so_many_at_once() {
 }
 
 #[test]
-fn who_holds_the_lock_keeps_the_others_waiting() {
+fn requests_wait_for_the_lock() {
     let target = start("a=lock:20ms,b=sleep:1ms", 4);
     // A burn takes a little less than its demand at the least.
     assert!(together(&target, 8) >= Duration::from_millis(8 * 19));
@@ -99,7 +99,7 @@ fn who_holds_the_lock_keeps_the_others_waiting() {
 }
 
 #[test]
-fn work_costs_cpu_and_the_truth_counts_it() {
+fn work_uses_cpu_time_that_the_truth_counts() {
     let target = start("none=0,a=work:4ms,b=work:16ms+1ms", 1);
     let mut client = Client::new(target.addr());
     for path in ["/a", "/b", "/none"].repeat(30) {
@@ -108,11 +108,11 @@ fn work_costs_cpu_and_the_truth_counts_it() {
     let truth = truth_of(&target, 90);
     let [none, a, b] = ["none", "a", "b"].map(|name| truth.classes[name]);
     assert_eq!((a.requests, a.nominal_s, b.nominal_s), (30, 0.004, 0.017));
-    // What others do to the caches, then or now, makes a difference; a factor of ten it does not.
+    // Other programs' use of the caches makes a difference, but not by a factor of ten.
     for class in [a, b] {
         assert!((0.1..10.0).contains(&(class.mean_cpu_s / class.nominal_s)), "{class:?}");
     }
-    // Four times the amount, side by side with it: more than twice the CPU time.
+    // Four times the work, done at the same time, takes more than twice the CPU time.
     assert!(b.cpu_s > 2.0 * a.cpu_s && a.cpu_s > 2.0 * none.cpu_s, "{truth:?}");
 }
 

@@ -1,4 +1,4 @@
-//! What it says it has spent is what it has spent.
+//! The truth agrees with the CPU time that the kernel counts.
 
 use crate::client::{Client, request};
 use crate::{config, start, truth_of};
@@ -63,7 +63,7 @@ fn every_nanosecond_is_booked_once() {
     for _ in 0..20 {
         keeping.iter().for_each(|c| c.send(request("/b")));
         keeping.iter_mut().for_each(|c| assert_eq!(c.reply().status, 200));
-        // Connections of their own, in pieces, and some that ask for nothing.
+        // Connections with one request in pieces, and some without a request.
         let mut once = Client::new(target.addr());
         once.send("GET /a HTTP/1.1\r\nHo");
         once.send("st: here\r\nConnection: close\r\n\r\n");

@@ -1,4 +1,5 @@
-//! Blocking handshakes: of connections that are opened before a run, and of the one that tests whether TLS works at all.
+//! Blocking handshakes: of connections that are opened before a run, and of the one that tests whether TLS works at
+//! all.
 
 use super::fault;
 use super::security::Security;

@@ -101,8 +101,8 @@ impl Security {
         Ok(Security { config, name, authorities, named, resume: options.resume, http2: options.http2 })
     }
 
-    /// The same configuration for another server, which has this certificate (DER) for this name. No other certificate is
-    /// accepted, unless this configuration accepts any.
+    /// The same configuration for another server, which has this certificate (DER) for this name. No other certificate
+    /// is accepted, unless this configuration accepts any.
     ///
     /// # Errors
     /// [`SecurityError`] if the certificate or the name cannot be used.

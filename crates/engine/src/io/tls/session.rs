@@ -1,8 +1,9 @@
 //! The TLS session of one connection, without I/O: received bytes in, plaintext and bytes to send out.
 //!
-//! - Received bytes are decrypted in place. A connection keeps only incomplete records and handshake messages, in a buffer
-//!   that it returns afterwards: idle connections have none.
-//! - At most [`MAX_INCOMPLETE`] bytes are incomplete. rustls itself rejects records and messages that are longer than allowed.
+//! - Received bytes are decrypted in place. A connection keeps only incomplete records and handshake messages, in a
+//!   buffer that it returns afterwards: idle connections have none.
+//! - At most [`MAX_INCOMPLETE`] bytes are incomplete. rustls itself rejects records and messages that are longer than
+//!   allowed.
 //! - rustls allocates once for each record in either direction; there are no other allocations for a call.
 //!
 //! It uses rustls' `unbuffered` API, which leaves all buffers to the caller.
@@ -64,8 +65,8 @@ impl Session {
         Ok(session)
     }
 
-    /// Processes received bytes: adds application data to `plaintext`, and replies to `outgoing`. After an error, the reply
-    /// is the alert for it.
+    /// Processes received bytes: adds application data to `plaintext`, and replies to `outgoing`. After an error, the
+    /// reply is the alert for it.
     pub fn receive(&mut self, received: &[u8], scratch: &mut Scratch) -> Result<Progress, Error> {
         if self.finished {
             return Ok(Progress { excess: !received.is_empty(), ..Progress::default() });

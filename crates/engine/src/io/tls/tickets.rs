@@ -23,8 +23,8 @@ pub struct Tickets {
 
 #[derive(Default)]
 struct Known {
-    /// The key exchange group that the server chose. Without it, each handshake with a server that does not accept the first
-    /// offer would take another round trip.
+    /// The key exchange group that the server chose. Without it, each handshake with a server that does not accept the
+    /// first offer would take another round trip.
     group: Option<NamedGroup>,
     tls12: Option<Tls12ClientSessionValue>,
     tls13: VecDeque<Tls13ClientSessionValue>,

@@ -1,8 +1,8 @@
 //! Verifies servers' certificates.
 //!
-//! - A verified chain is not verified again for a while, if the server sends it unchanged. Verifying a chain costs as much
-//!   as the rest of a handshake, and a load has thousands of handshakes with one server in a minute. Each handshake
-//!   still verifies that the server has the certificate's key.
+//! - A verified chain is not verified again for a while, if the server sends it unchanged. Verifying a chain costs as
+//!   much as the rest of a handshake, and a load has thousands of handshakes with one server in a minute. Each
+//!   handshake still verifies that the server has the certificate's key.
 //! - A server may use an authority's own certificate, if the user named that as trusted: `openssl req -x509` makes such
 //!   certificates by default, and other clients accept them. The name is checked.
 

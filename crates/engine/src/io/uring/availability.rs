@@ -16,7 +16,8 @@ pub fn unavailable(error: std::io::Error) -> String {
         }
         (Some(libc::EPERM | libc::EACCES | libc::ENOSYS), _) => {
             format!(
-                "it is forbidden here ({error}), as in many containers by seccomp: allow io_uring_setup, io_uring_enter and io_uring_register"
+                "it is forbidden here ({error}), as in many containers by seccomp: allow io_uring_setup, io_uring_enter \
+                 and io_uring_register"
             )
         }
         (Some(libc::EMFILE | libc::ENFILE), _) => {

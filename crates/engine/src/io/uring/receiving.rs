@@ -3,10 +3,10 @@
 //! One receive per connection stays armed (multishot). Pipelined connections are the exception: they gain by receiving
 //! everything that has come at once, when they are ready for it.
 //!
-//! The armed receive is a *read*: after each success, the kernel tries the socket once more. A multishot `recv` skips that
-//! when the socket reports that it is empty. It then misses what arrived in the meantime, and is not woken again
-//! (`io_recv_finish` in io_uring/net.c and `io_poll_check_events` in poll.c; seen on Linux 6.18). It missed a reset right
-//! behind a response, so that the next call timed out, and the last of many small segments.
+//! The armed receive is a *read*: after each success, the kernel tries the socket once more. A multishot `recv` skips
+//! that when the socket reports that it is empty. It then misses what arrived in the meantime, and is not woken again
+//! (`io_recv_finish` in io_uring/net.c and `io_poll_check_events` in poll.c; seen on Linux 6.18). It missed a reset
+//! right behind a response, so that the next call timed out, and the last of many small segments.
 
 use super::super::operation::{Kind, user_data};
 use super::super::{IoEvent, Token};
@@ -42,7 +42,8 @@ impl Uring<'_> {
 
     /// Handles a completion of the armed receive: received bytes, or its end.
     pub(super) fn receive_completed(&mut self, token: Token, entry: &cqueue::Entry) -> Option<(Token, IoEvent)> {
-        let (result, more) = (entry.result(), cqueue::more(entry.flags()));
+        let result = entry.result();
+        let more = cqueue::more(entry.flags());
         match result {
             1.. if !more => self.rearm = Some((token, cqueue::sock_nonempty(entry.flags()))),
             _ if result == -libc::ENOBUFS || result == -libc::EINTR => self.receive(token, true),

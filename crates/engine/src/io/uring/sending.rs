@@ -1,8 +1,8 @@
 //! Sends by a ring.
 //!
-//! A send that succeeds has no completion; nearly all do so at once. A send from a slot's own buffer is *tried* first: it
-//! completes or fails while it is submitted, so that the buffer can be reused after the turn that submits it. Only if it
-//! fails, because the socket has no room, the rest is sent by an operation that waits.
+//! A send that succeeds has no completion; nearly all do so at once. A send from a slot's own buffer is *tried* first:
+//! it completes or fails while it is submitted, so that the buffer can be reused after the turn that submits it. Only
+//! if it fails, because the socket has no room, the rest is sent by an operation that waits.
 
 use super::super::operation::{Kind, parse_user_data, user_data};
 use super::super::{IoEvent, Token};
@@ -79,10 +79,11 @@ impl Uring<'_> {
         self.push(&entry);
     }
 
-    /// Whether this is the completion of a tried send for which the socket did not have enough room. The rest is then sent
-    /// by an operation that waits.
+    /// Whether this is the completion of a tried send for which the socket did not have enough room. The rest is then
+    /// sent by an operation that waits.
     pub(super) fn is_failed_try(&mut self, entry: &cqueue::Entry) -> bool {
-        let ((token, kind), result) = (parse_user_data(entry.user_data()), entry.result());
+        let (token, kind) = parse_user_data(entry.user_data());
+        let result = entry.result();
         if kind != Kind::Send {
             return false;
         }
@@ -103,7 +104,8 @@ impl Uring<'_> {
         slot.sending = false;
         // EPIPE means that the server had ended its stream before the reset.
         slot.broken |= result < 0 && result != -libc::EPIPE;
-        let (sent, gathered) = (result.max(0) as usize, slot.outgoing.len());
+        let sent = result.max(0) as usize;
+        let gathered = slot.outgoing.len();
         slot.outgoing.clear();
         slot.short = if gathered > 0 {
             gathered.saturating_sub(sent)
@@ -125,7 +127,8 @@ impl Uring<'_> {
     }
 }
 
-/// A send operation. With MSG_WAITALL, it continues when the socket has room again; with MSG_DONTWAIT as well, it fails.
+/// A send operation. With MSG_WAITALL, it continues when the socket has room again; with MSG_DONTWAIT as well, it
+/// fails.
 pub(super) fn send(token: Token, bytes: *const u8, length: usize, flags: i32) -> Entry {
     let entry = opcode::Send::new(Fixed(token.slot), bytes, length as u32).flags(flags);
     entry.build().user_data(user_data(token, Kind::Send))

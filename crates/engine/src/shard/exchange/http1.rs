@@ -205,7 +205,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             self.observer.on(&mut call.observed, &Event::EmptyLines { lines: connection.protocol.empty_lines() });
         }
         if let Some(session) = connection.session {
-            // The first response shows this; a server that ends a connection after many calls does keep connections open.
+            // The first response shows this; a server that ends a connection after many calls does keep connections
+            // open.
             if self.config.connections.pipeline > 1 && connection.responses == 1 {
                 self.connections.note_keep_alive(session, response.keep_alive);
             }

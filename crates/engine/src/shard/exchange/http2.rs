@@ -1,5 +1,5 @@
-//! HTTP/2: sends requests on streams and receives the responses on them. A call under way is kept with its stream; a call
-//! that waits for a stream, in its connection's queue.
+//! HTTP/2: sends requests on streams and receives the responses on them. A call under way is kept with its stream; a
+//! call that waits for a stream, in its connection's queue.
 //!
 //! - When a call is overdue, its stream is reset, and no other. If nothing at all has come on the connection since that
 //!   call was sent, the connection carries no further call: the server may be gone.
