@@ -114,14 +114,14 @@ impl<'a> Redirects<'a> {
                 }
                 (None, None) => return None,
             };
-        let (method, target) = match Redirection::of(head, &method, &target, origin)? {
-            Redirection::Elsewhere => return Some(Redirect::NotFollowed(Unfollowed::Elsewhere)),
-            Redirection::Content => return Some(Redirect::NotFollowed(Unfollowed::Content)),
-            Redirection::Nowhere => return Some(Redirect::NotFollowed(Unfollowed::Nowhere)),
-            Redirection::Here { .. } if nth > *max_redirects => {
+        let (method, target) = match Redirection::parse(head, &method, &target, origin)? {
+            Redirection::OtherServer => return Some(Redirect::NotFollowed(Unfollowed::Elsewhere)),
+            Redirection::ResendBody => return Some(Redirect::NotFollowed(Unfollowed::Content)),
+            Redirection::InvalidLocation => return Some(Redirect::NotFollowed(Unfollowed::Nowhere)),
+            Redirection::SameServer { .. } if nth > *max_redirects => {
                 return Some(Redirect::NotFollowed(Unfollowed::TooMany));
             }
-            Redirection::Here { method, target } => (method.into_owned(), target),
+            Redirection::SameServer { method, target } => (method.into_owned(), target),
         };
         let Some(request) = self.render(&method, &target, class, false) else {
             return Some(Redirect::NotFollowed(Unfollowed::Nowhere));

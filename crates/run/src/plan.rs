@@ -4,7 +4,7 @@ use crate::{Endpoint, RunError};
 use brimful_core::Nanos;
 use brimful_core::tls::TlsSpoken;
 use brimful_core::workload::{Load, LoadKind, Workload};
-use brimful_engine::{ConnectionPolicy, Engine, Security, Wire};
+use brimful_engine::{ConnectionPolicy, Engine, RequestSettings, Security};
 use brimful_http::Version;
 use brimful_monitor::{Monitor, MonitorConfig, MonitorError, RemoteConfig};
 use brimful_stats::{Keeper, Live};
@@ -58,7 +58,7 @@ pub struct RunPlan {
     pub client_max: Option<f64>,
     /// Users of sessions wait before they try again after a failed connection attempt.
     pub back_off: bool,
-    /// Follow up to this many redirects in a row; `None` counts a redirect as the answer. Not for S-Clients and logs.
+    /// RedirectPolicy up to this many redirects in a row; `None` counts a redirect as the answer. Not for S-Clients and logs.
     pub follow: Option<u64>,
     /// The server that the monitor watches during the run.
     pub monitor: Option<MonitorTarget>,
@@ -147,8 +147,8 @@ impl RunPlan {
     }
 
     /// The parts of a request that all classes have in common.
-    pub(crate) fn wire(&self) -> Wire {
-        Wire {
+    pub(crate) fn wire(&self) -> RequestSettings {
+        RequestSettings {
             authority: self.endpoint.authority.clone(),
             version: self.version,
             is_secure: self.endpoint.is_secure,

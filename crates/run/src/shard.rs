@@ -8,7 +8,7 @@ use crate::stream::StreamedRequests;
 use crate::valid::{PlannedLoad, ValidPlan};
 use brimful_core::workload::Expect;
 use brimful_core::{CallSpec, ClassId, Nanos, Next, Outcome, SessionId, SessionOutcome, Workload};
-use brimful_engine::{BodyFile, FixedRequests, Follow, Redirect, Requests, ScriptedRequests, SessionRequests};
+use brimful_engine::{BodyFile, FixedRequests, Redirect, RedirectPolicy, Requests, ScriptedRequests, SessionRequests};
 use brimful_http::Request;
 use brimful_workload::{Closed, ClosedBursts, Mix, Open, SClients, Scripts, Sessions, Shard, Streamed};
 use std::borrow::Cow;
@@ -39,7 +39,7 @@ pub(crate) struct SharedLoad<'p> {
     scripts: Option<Arc<Scripts>>,
     requests: FixedRequests,
     scripted: ScriptedRequests,
-    follow: Option<Follow>,
+    follow: Option<RedirectPolicy>,
 }
 
 impl<'p> SharedLoad<'p> {
@@ -186,9 +186,9 @@ impl<'a> Requests<'a> for ShardRequests<'a> {
         }
     }
 
-    fn answered(&mut self, call: &CallSpec, head: &[u8]) -> Option<Redirect> {
+    fn read_head(&mut self, call: &CallSpec, head: &[u8]) -> Option<Redirect> {
         match self {
-            ShardRequests::Rendered(requests) => requests.answered(call, head),
+            ShardRequests::Rendered(requests) => requests.read_head(call, head),
             ShardRequests::Streamed(_) => None,
         }
     }

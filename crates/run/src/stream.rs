@@ -5,7 +5,7 @@ use crate::observer::Observers;
 use crate::shard::{ShardLoad, ShardRequests};
 use crate::{RunError, RunPlan};
 use brimful_core::{CallSpec, ClassId, Nanos, RequestId, panics};
-use brimful_engine::{Config, Requests, Run, Wire};
+use brimful_engine::{Config, RequestSettings, Requests, Run};
 use brimful_http::Request;
 use brimful_workload::{DueCall, Streamed};
 use std::borrow::Cow;
@@ -85,7 +85,7 @@ pub(crate) fn drive(
 /// Distributes the calls to all shards in turn.
 struct Feeder {
     shards: Vec<ShardFeeder>,
-    wire: Wire,
+    wire: RequestSettings,
     next_request: u64,
     /// Signals once that a shard has its first batch.
     first_batch_sent: Option<SyncSender<()>>,

@@ -4,7 +4,7 @@
 use crate::{RunError, RunPlan};
 use brimful_core::workload::{Load, LoadKind, RequestClass, SessionArrivals, Sessions, Spread};
 use brimful_core::{ClassId, Nanos};
-use brimful_engine::{Config, ConnectionPolicy, Follow};
+use brimful_engine::{Config, ConnectionPolicy, RedirectPolicy};
 use brimful_http::Version;
 use brimful_workload::{Arrivals, Extent, Mix, Process, Shard, Speed};
 use std::ops::RangeInclusive;
@@ -175,8 +175,8 @@ impl<'p> ValidPlan<'p> {
     }
 
     /// How redirects are followed; `None` if they are not.
-    pub fn follow(&self) -> Option<Follow> {
-        self.load.follow().map(|max_hops| Follow::new(max_hops, &self.plan.workload, &self.plan.wire()))
+    pub fn follow(&self) -> Option<RedirectPolicy> {
+        self.load.follow().map(|max_hops| RedirectPolicy::new(max_hops, &self.plan.workload, &self.plan.wire()))
     }
 }
 

@@ -3,7 +3,7 @@
 
 use crate::pages::{Page, Pages};
 use crate::request::{Reader, Request, Step};
-use brimful_http::{Asked, Http2Server, begins_http2};
+use brimful_http::{Http2Server, ServerEvent, begins_http2};
 
 /// The state of one connection's protocol.
 #[derive(Debug)]
@@ -47,9 +47,9 @@ fn feed_http2(http2: &mut Http2Server<Request>, bytes: &[u8], pages: &Pages) -> 
     };
     let (used, asked) = http2.feed(bytes, find_page);
     let step = match asked {
-        Asked::Nothing => Step::More,
-        Asked::Request(stream, request) => Step::Whole(Request { stream, ..request }),
-        Asked::Broken(_) => Step::Broken,
+        ServerEvent::Nothing => Step::More,
+        ServerEvent::Request(stream, request) => Step::Whole(Request { stream, ..request }),
+        ServerEvent::Broken(_) => Step::Broken,
     };
     (used, step)
 }

@@ -31,7 +31,7 @@ pub enum Flaw {
     /// Issued by an intermediate authority, which is shown with it: that is not wrong.
     Intermediate,
     /// Issued by an intermediate authority, which is not shown.
-    CutShort,
+    MissingIntermediate,
     /// It vouches for itself.
     SelfSigned,
     /// The same, and it is an authority's, as `openssl req -x509` makes them by default.
@@ -64,7 +64,7 @@ impl Certificates {
                 self.self_signed(&name, subject, &["basicConstraints=critical,CA:FALSE", &alternatives])
             }
             Flaw::SelfSignedAuthority => self.self_signed(&name, subject, &[&alternatives]),
-            Flaw::Intermediate | Flaw::CutShort => {
+            Flaw::Intermediate | Flaw::MissingIntermediate => {
                 let authority = "basicConstraints=critical,CA:TRUE";
                 let between = format!("{name}-between");
                 let between_them = self.issued("root", &between, "/CN=between", authority, "2");

@@ -41,7 +41,7 @@ pub struct FixedRequests {
 /// The requests of one class.
 #[derive(Clone, Debug)]
 struct ClassRequests {
-    class: Class,
+    class: RequestClass,
     /// The file with the body of the requests.
     body: Option<Arc<BodyFile>>,
     choice: TargetChoice,
@@ -105,7 +105,7 @@ impl FixedRequests {
     ) -> Result<FixedRequests, EngineError> {
         let settings = Arc::new(settings.clone());
         let mut first = 0;
-        let mut render_class = |class: &Class| {
+        let mut render_class = |class: &RequestClass| {
             let requests = ClassRequests::render(class, first, &settings, max_rendered);
             first += if class.is_numbered() { 1 } else { class.len() as u32 };
             requests
@@ -166,7 +166,7 @@ impl<'a> Requests<'a> for &'a FixedRequests {
 impl ClassRequests {
     /// Prepares the requests of a class. The index of its first target is `first`.
     fn render(
-        class: &Class,
+        class: &RequestClass,
         first: u32,
         settings: &Arc<RequestSettings>,
         max_rendered: usize,
@@ -265,7 +265,7 @@ impl ClassRequests {
             TargetChoice::Walk { ratio } => {
                 self.class.file_set.as_ref().map_or(0, |set| set.walk(*ratio, number as u64) as usize)
             }
-            TargetChoice::Random(shares) => shares.at(draws().unit()),
+            TargetChoice::Random(shares) => shares.index_at(draws().unit()),
         }
     }
 

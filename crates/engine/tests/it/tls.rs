@@ -188,7 +188,7 @@ fn invalid_certificates_fail_each_call(case: Case) {
         ("DNS:localhost", Flaw::NotYetValid, TlsFault::CertificateNotYetValid),
         ("DNS:other.example", Flaw::None, TlsFault::CertificateName),
         ("DNS:localhost", Flaw::SelfSigned, TlsFault::CertificateIssuer),
-        ("DNS:localhost", Flaw::CutShort, TlsFault::CertificateIssuer),
+        ("DNS:localhost", Flaw::MissingIntermediate, TlsFault::CertificateIssuer),
     ] {
         let identity = certificates.issue(&format!("{names},DNS:{}", unique()), flaw);
         let server = RawServer::by_tls(&identity, TlsBehaviour::answering(with_length(b"hello")));
@@ -202,7 +202,7 @@ fn invalid_certificates_fail_each_call(case: Case) {
         let expected = match flaw {
             Flaw::Expired | Flaw::NotYetValid => "",
             Flaw::SelfSigned => "self-signed",
-            Flaw::CutShort => "the chain is cut short",
+            Flaw::MissingIntermediate => "the chain is cut short",
             _ => "it is for other.example, n",
         };
         assert!(detail.contains(expected), "{detail}");

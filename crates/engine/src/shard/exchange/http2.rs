@@ -18,7 +18,7 @@ use crate::expected::{Digest, end_of_response};
 use crate::io::Io;
 use crate::shard::Shard;
 use brimful_core::{End, Http2Frame, Nanos, Observer, ResponseSize, Retry, Workload};
-use brimful_http::{Carried, Ended, Listener, REFUSED_STREAM};
+use brimful_http::{ClosedStream, Listener, REFUSED_STREAM, StreamEnd};
 
 /// Most bytes of replies to the server's frames that it may leave unread before the connection is dropped.
 const MAX_OWED_BYTES: usize = 256 * 1024;
@@ -141,7 +141,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             let observer = &mut self.observer;
             let mut reader = Reader { now, requests: &mut self.requests, observer, reads_messages };
             match http2.feed(&mut self.recent.http2, bytes, &mut reader) {
-                Ok(heard) => match heard.over {
+                Ok(heard) => match heard.closed {
                     Some((carried, ended)) => {
                         from += heard.consumed;
                         self.end_stream(slot, carried, ended);
@@ -160,11 +160,11 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     }
 
     /// Ends a call, or sends it again, after the server has ended its stream.
-    fn end_stream(&mut self, slot: u32, mut carried: Carried<Call<O::PerCall>>, ended: Ended) {
+    fn end_stream(&mut self, slot: u32, mut carried: ClosedStream<Call<O::PerCall>>, ended: StreamEnd) {
         let bytes_sent = self.bytes_sent_on(slot, &carried);
         let call = &mut carried.value;
         match ended {
-            Ended::Whole(response) => {
+            StreamEnd::Whole(response) => {
                 if let Some(connection) = self.connections.get_mut(slot) {
                     connection.responses = connection.responses.saturating_add(1);
                 }
@@ -174,7 +174,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
                 let end = end_of_response(expected, &response, call.digest.take(), call.is_head);
                 self.end(call, end, bytes_sent);
             }
-            Ended::Reset { code, begun } => {
+            StreamEnd::Reset { code, begun } => {
                 self.observer.on_http2_error(Http2Frame::RstStream, code, b"");
                 if code == REFUSED_STREAM && !begun {
                     self.retry_refused(carried.value, End::StreamReset, bytes_sent);
@@ -182,8 +182,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
                     self.end(call, End::StreamReset, bytes_sent);
                 }
             }
-            Ended::GoneAway => self.retry_refused(carried.value, End::GoneAway, bytes_sent),
-            Ended::Malformed(_) => self.end(call, End::Malformed, bytes_sent),
+            StreamEnd::GoneAway => self.retry_refused(carried.value, End::GoneAway, bytes_sent),
+            StreamEnd::Malformed(_) => self.end(call, End::Malformed, bytes_sent),
         }
     }
 
@@ -234,7 +234,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     }
 
     /// How many bytes of a request the kernel has taken.
-    fn bytes_sent_on(&self, slot: u32, carried: &Carried<Call<O::PerCall>>) -> u64 {
+    fn bytes_sent_on(&self, slot: u32, carried: &ClosedStream<Call<O::PerCall>>) -> u64 {
         let unsent = self.sockets.unsent(slot) as u64;
         let http2 = self.connections.get(slot).and_then(|connection| connection.protocol.http2());
         bytes_within(carried, http2.map_or(0, |http2| http2.handed_over().saturating_sub(unsent)))
@@ -281,7 +281,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
 
     /// Closes a connection without calls; an HTTP/2 connection says goodbye first.
     pub(in crate::shard) fn say_goodbye_and_close(&mut self, slot: u32) {
-        if self.say_goodbye(slot) {
+        if self.send_goaway(slot) {
             self.hand_over_and_flush(slot);
         }
         self.close(slot);
@@ -292,7 +292,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         let mut must_flush = false;
         for slot in self.connections.slots() {
             let is_idle = self.connections.get(slot).is_some_and(|connection| connection.under_way() == 0);
-            if is_idle && self.say_goodbye(slot) {
+            if is_idle && self.send_goaway(slot) {
                 self.hand_over_output_of(slot);
                 must_flush = true;
             }
@@ -303,10 +303,10 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     }
 
     /// Adds a goodbye to the output of an HTTP/2 connection. Returns whether it is one.
-    fn say_goodbye(&mut self, slot: u32) -> bool {
+    fn send_goaway(&mut self, slot: u32) -> bool {
         let connection = self.connections.get_mut(slot).filter(|connection| connection.phase == Phase::Open);
         let Some(http2) = connection.and_then(|connection| connection.protocol.http2_mut()) else { return false };
-        http2.say_goodbye();
+        http2.send_goaway();
         true
     }
 
@@ -335,7 +335,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
 }
 
 /// How many bytes of a request are among the first `taken` bytes of its connection.
-fn bytes_within<T>(carried: &Carried<T>, taken: u64) -> u64 {
+fn bytes_within<T>(carried: &ClosedStream<T>, taken: u64) -> u64 {
     taken.saturating_sub(carried.position).min(carried.written)
 }
 
