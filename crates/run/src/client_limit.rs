@@ -32,7 +32,7 @@ const SET_UP: Nanos = Nanos::from_millis(20);
 /// Pairs in a search that nothing disturbs: ten levels.
 const PAIRS: u64 = 30;
 /// How long a calibration takes, about; the search's budget bounds it a little above.
-pub const LASTS: Nanos = Nanos::from_millis((RUN.0 + SET_UP.0) / 1_000_000 * 2 * PAIRS);
+pub const TYPICAL_DURATION: Nanos = Nanos::from_millis((RUN.0 + SET_UP.0) / 1_000_000 * 2 * PAIRS);
 /// Connections that keep-alive runs find open, per worker of the server: it is not about the storm that begins a run.
 const WARM_CONNECTIONS: u64 = 32;
 /// How long S-Clients' attempts last here. To the client it is their rate that matters.

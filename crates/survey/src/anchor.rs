@@ -42,7 +42,7 @@ impl Anchor {
         let trial = runner.measure(&workload, duration)?;
         let trial = Trial::warmed_up(trial.record, &workload.classes, warm_up(setup));
         runner.check(&trial)?;
-        let piece = trial.piece(OfferedLoad::Clients(self.clients), setup.servers(), warm_up(setup));
+        let piece = trial.measurement(OfferedLoad::Clients(self.clients), setup.servers(), warm_up(setup));
         Ok(piece.filter(|_| trial.not_client_limited()).map(|piece| piece.rate() / calibrated_rate))
     }
 }

@@ -130,7 +130,7 @@ pub(crate) fn calibrate(
         filled: is_saturated,
         served_at_once: served_at_once.and_then(|served| u32::try_from(served).ok()),
     };
-    let has_module = measured.blocks.iter().flatten().any(|piece| piece.inside.iter().any(Option::is_some));
+    let has_module = measured.blocks.iter().flatten().any(|piece| piece.module.demands.iter().any(Option::is_some));
     let fit = ServerFit::new(facts, measured.blocks, setup.seed)?;
     if has_module && fit.inside().is_none() {
         runner.note(
@@ -286,10 +286,10 @@ impl Calibrator<'_, '_> {
         let processes = programs.map(|program| program.processes).sum();
         let name = self.design.name(place);
         let level = LevelContext::calibration(&name, capacity).level(&trial, &visit.workload, setup.servers());
-        let Some(mut piece) = trial.piece(place, setup.servers(), warm_up(setup)) else { return Ok(None) };
-        piece.rest = visit.rest.as_secs_f64();
+        let Some(mut piece) = trial.measurement(place, setup.servers(), warm_up(setup)) else { return Ok(None) };
+        piece.timeline.rest = visit.rest.as_secs_f64();
         if let OfferedLoad::Level(_) = place {
-            piece.arrivals = self.runner.bench.schedule(&visit.workload, visit.lasts, trial.record.seed)?;
+            piece.timeline.arrivals = self.runner.bench.schedule(&visit.workload, visit.lasts, trial.record.seed)?;
         }
         Ok(Some(Measured { piece, level, processes }))
     }

@@ -108,7 +108,7 @@ fn demands(setup: &Setup, findings: &Findings, fit: &ServerFit) -> Vec<Demand> {
             ci95_half_width: demand.ci95_half_width,
             truth: truth.and_then(|(before, after)| true_demand(before, after, &class.name)),
         }));
-        at_bottleneck.extend(fit.held(index).map(|demand| Demand {
+        at_bottleneck.extend(fit.holding_time(index).map(|demand| Demand {
             station: fit.bottleneck().to_owned(),
             class: class.name.clone(),
             seconds: demand.value,

@@ -8,7 +8,7 @@ use crate::setup::closed;
 use crate::trial::Trial;
 use brimful_core::counts::{Counts, StatusCounts};
 use brimful_core::quantity::count;
-use brimful_core::workload::Class;
+use brimful_core::workload::RequestClass;
 use brimful_core::{Bytes, Nanos};
 
 /// How long the first look lasts.
@@ -61,7 +61,7 @@ fn check_first_answers(runner: &mut Runner<'_>, first: &Trial) -> Result<(), Hal
         return Ok(());
     }
     let setup = runner.setup;
-    let expects_status = |class: &Class| class.expect.as_ref().is_some_and(|expect| expect.status.is_some());
+    let expects_status = |class: &RequestClass| class.expect.as_ref().is_some_and(|expect| expect.status.is_some());
     let has_pages = status.s1xx + status.s2xx > 0;
     if counts.completed > 0 && (has_pages || setup.workload.classes.iter().all(expects_status)) {
         return Ok(());

@@ -18,7 +18,7 @@ pub enum Undo {
     /// The server's threads were moved to other CPUs.
     Cpus(FormerAffinity),
     /// The server's processes were moved into a control group with a quota.
-    Quota(Moved),
+    Quota(FormerCgroups),
 }
 
 /// A running guardian process. Dropping this closes its stdin, so that it undoes the change, and waits for its end.

@@ -73,9 +73,9 @@ fn response_on_this_host(
     trial: &Trial,
 ) -> Result<Option<ResponseSummary>, Halt> {
     let mix = level.workload.mix();
-    let Some(course) = fit.course_of(&trial.record, level.rate, &mix) else { return Ok(None) };
+    let Some(course) = fit.host_course(&trial.record, level.rate, &mix) else { return Ok(None) };
     let arrivals = runner.bench.schedule(&level.workload, level.lasts, trial.record.seed)?;
-    Ok(fit.given(level.rate, &mix, &course, &arrivals)?)
+    Ok(fit.replay(level.rate, &mix, &course, &arrivals)?)
 }
 
 /// A remark on a level in which the server closed connections, so that TLS handshakes fell into the level. They come

@@ -202,7 +202,7 @@ fn figures(level: &Level) -> [Figure; 5] {
     let percentile_tolerance = Tolerance { least: RESPONSE, most: f64::INFINITY };
     let p99_tolerance = Tolerance { least: 2.0 * RESPONSE, most: f64::INFINITY };
     let time = |phrase, comparison, tolerance| Figure { phrase, kind: Kind::Time, comparison, tolerance };
-    let Percentiles { p50, p95, p99 } = level.response_percentiles_s;
+    let ResponsePercentiles { p50, p95, p99 } = level.response_percentiles_s;
     [
         time("calls take on average", level.response_time_s, mean_tolerance),
         time("half of the calls take less than", p50, percentile_tolerance),

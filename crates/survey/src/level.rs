@@ -3,7 +3,7 @@
 use crate::trial::Trial;
 use brimful_core::record::Verdict;
 use brimful_core::server::CpuShares;
-use brimful_core::survey::{Comparison, Level, LevelClass, Percentiles, Role};
+use brimful_core::survey::{Comparison, Level, LevelClass, ResponsePercentiles, Role};
 use brimful_core::workload::{Load, Workload};
 use brimful_estimate::{ExpectedLevel, PredictedFigure, Prediction, ResponseSummary};
 
@@ -106,14 +106,14 @@ impl<'a> LevelContext<'a> {
         }
     }
 
-    fn response_percentiles(&self, trial: &Trial) -> Percentiles {
+    fn response_percentiles(&self, trial: &Trial) -> ResponsePercentiles {
         let measured_us = trial.record.response_time_us;
         let comparison = |index: usize, measured_us: Option<f64>| {
             let expected = self.expected.map(|expected| expected.percentiles[index]);
             let on_this_host = self.host.response.map(|times| times.percentiles[index]);
             compare(expected, None, measured_us.map(|us| us / 1e6)).given_host(on_this_host)
         };
-        Percentiles {
+        ResponsePercentiles {
             p50: comparison(0, measured_us.map(|times| times.p50)),
             p95: comparison(1, measured_us.map(|times| times.p95)),
             p99: comparison(2, measured_us.map(|times| times.p99)),
@@ -190,7 +190,7 @@ fn pool(runs: &[&Level]) -> Level {
         ..measured(by_calls(&|run| run.response_time_s.measured))
     };
     // The percentiles of several runs have no exact mean; weighting by calls is close where the runs are alike.
-    whole.response_percentiles_s = Percentiles {
+    whole.response_percentiles_s = ResponsePercentiles {
         p50: measured(by_calls(&|run| run.response_percentiles_s.p50.measured)),
         p95: measured(by_calls(&|run| run.response_percentiles_s.p95.measured)),
         p99: measured(by_calls(&|run| run.response_percentiles_s.p99.measured)),

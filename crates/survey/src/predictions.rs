@@ -115,7 +115,7 @@ fn predict(
             Vec::new()
         })
     };
-    let expected = fit.expect(rate, &mix, lasts.as_secs_f64(), &mut arrivals);
+    let expected = fit.expect_level(rate, &mix, lasts.as_secs_f64(), &mut arrivals);
     if let Some(error) = failure {
         return Err(error);
     }

@@ -91,7 +91,7 @@ impl Server {
     }
 
     /// What the monitor observes during a load. The monitor's own thread stays on the CPU `pin`.
-    pub fn watched(&self, interval: Nanos, pin: Option<usize>) -> Option<Watched> {
+    pub fn watched(&self, interval: Nanos, pin: Option<usize>) -> Option<MonitorTarget> {
         let intervals = Intervals::every(interval);
         match &self.monitoring {
             Monitoring::Local(selectors) => Some(MonitorTarget::Local(MonitorConfig {

@@ -52,7 +52,7 @@ impl<'a> ServerBench<'a> {
     }
 
     /// What the monitor observes. Its thread stays on a CPU of the generator, away from the server's.
-    fn watched(&self) -> Option<Watched> {
+    fn watched(&self) -> Option<MonitorTarget> {
         self.server.watched(INTERVAL, self.template.cpus.first().copied())
     }
 }
@@ -86,7 +86,7 @@ impl Bench for ServerBench<'_> {
         });
         let load = Load::Closed { clients: 1, think: Nanos::ZERO };
         let window = self.template.connections.response_timeout + SPARE;
-        run_beheld(&self.simple_run(load, 1, window), &Looks { detail: false, tap: Some(tap) }, self.stop)?;
+        run(&self.simple_run(load, 1, window), &RunObserver { detail: false, tap: Some(tap) }, self.stop)?;
         Ok(last_answer.lock().unwrap_or_else(PoisonError::into_inner).take())
     }
 
@@ -103,7 +103,7 @@ impl Bench for ServerBench<'_> {
         policy.warm_connections = hold.idle;
         policy.response_timeout = hold.timeout.min(policy.response_timeout);
         policy.connect_timeout = Some(hold.timeout);
-        let counts = run(&plan, self.stop)?.counts;
+        let counts = run(&plan, &RunObserver::default(), self.stop)?.record.counts;
         Ok(counts.completed + counts.unexpected)
     }
 

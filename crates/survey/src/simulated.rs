@@ -21,7 +21,7 @@ use crate::predictions::ON_OFF;
 use crate::runner::Step;
 use crate::setup::{Change, ConnectionLimit, ConnectionPolicy, Gentleness, Header, PlannedChange, Setup};
 use crate::survey::{DEFAULT_MAX_DELAY, DEFAULT_MAX_LOAD};
-use brimful_core::model::{Class, ClassKind, Model, Scheduling, Station, StationKind};
+use brimful_core::model::{ClassKind, Model, ModelClass, Scheduling, Station, StationKind};
 use brimful_core::record::{ClientCalibration, Generator, Record};
 use brimful_core::server::{
     CpuQuota, CpuShares, Disk, Kernel, Module, ModuleClass, ModuleServer, Program, Sampled, Server, ServerInterval,

@@ -5,10 +5,11 @@ use brimful_core::Nanos;
 use brimful_core::quantity;
 use brimful_core::record::{ClassRecord, Reason, ReasonCode, Record, Verdict};
 use brimful_core::server::{CpuShares, OTHER_WORK};
-use brimful_core::workload::Class;
+use brimful_core::workload::RequestClass;
 use brimful_estimate::inside::threads;
 use brimful_estimate::{
-    Measurement, ModuleDemand, ModuleMismatch, Observed, OfferedLoad, ProgramSeen, Workers, stretches,
+    KernelFigures, Measurement, ModuleDemand, ModuleFigures, ModuleMismatch, Observed, OfferedLoad, ProgramSeen,
+    ResponseFigures, Timeline, Workers, stretches,
 };
 use std::collections::BTreeMap;
 
@@ -39,12 +40,12 @@ pub(crate) struct Throttled {
 
 impl Trial {
     /// Evaluates the Record of a workload of these classes.
-    pub fn new(record: Record, classes: &[Class]) -> Trial {
+    pub fn new(record: Record, classes: &[RequestClass]) -> Trial {
         Trial::warmed_up(record, classes, Nanos::ZERO)
     }
 
     /// Evaluates a Record without its first moments, for a load that found the server idle.
-    pub fn warmed_up(record: Record, classes: &[Class], warm_up: Nanos) -> Trial {
+    pub fn warmed_up(record: Record, classes: &[RequestClass], warm_up: Nanos) -> Trial {
         let class_names = classes.iter().map(|class| class.name.clone()).collect();
         let classes: Vec<Option<&ClassRecord>> = classes.iter().map(|class| record.classes.get(&class.name)).collect();
         let warm_up_s = warm_up.as_secs_f64();
@@ -84,8 +85,8 @@ impl Trial {
         Ok(observed.busy / rate)
     }
 
-    /// The measurement as a piece of calibration.
-    pub fn piece(&self, place: OfferedLoad, servers: u32, warm_up: Nanos) -> Option<Measurement> {
+    /// The trial as a measurement of calibration.
+    pub fn measurement(&self, load: OfferedLoad, servers: u32, warm_up: Nanos) -> Option<Measurement> {
         let busy = self.busy_cpus();
         let server = self.record.server.as_ref();
         let (seconds, throughput) = match &self.observed {
@@ -93,25 +94,32 @@ impl Trial {
             None => self.answers.clone()?,
         };
         Some(Measurement {
-            place,
+            load,
             seconds,
             throughput,
-            busy,
-            idle: self.cpu().map(|cpu| cpu.idle * f64::from(servers)),
-            disks: server.map_or(BTreeMap::new(), |server| {
-                server.kernel.disks.iter().map(|(name, disk)| (name.clone(), disk.utilization)).collect()
-            }),
-            programs: server.zip(busy).map_or(Vec::new(), |(server, busy)| ProgramSeen::from_server(server, busy)),
-            inside: self.inside().and_then(Result::ok).unwrap_or_default(),
-            workers: Workers::from_record(&self.record),
-            threads: threads(&self.record),
-            response: self.response(),
-            percentiles: self.record.response_time_us.map(|us| [us.p50, us.p95, us.p99].map(|us| us / 1e6)),
-            response_scv: self.response_scv(),
-            warm_up: warm_up.as_secs_f64(),
-            rest: 0.0,
-            course: stretches(&self.record, 0.0).unwrap_or_default(),
-            arrivals: Vec::new(),
+            kernel: KernelFigures {
+                busy,
+                idle: self.cpu().map(|cpu| cpu.idle * f64::from(servers)),
+                disks: server.map_or(BTreeMap::new(), |server| {
+                    server.kernel.disks.iter().map(|(name, disk)| (name.clone(), disk.utilization)).collect()
+                }),
+                programs: server.zip(busy).map_or(Vec::new(), |(server, busy)| ProgramSeen::from_server(server, busy)),
+            },
+            module: ModuleFigures {
+                demands: self.inside().and_then(Result::ok).unwrap_or_default(),
+                workers: Workers::from_record(&self.record),
+                threads: threads(&self.record),
+            },
+            responses: ResponseFigures {
+                mean: self.response(),
+                percentiles: self.record.response_time_us.map(|us| [us.p50, us.p95, us.p99].map(|us| us / 1e6)),
+                scv: self.response_scv(),
+            },
+            timeline: Timeline {
+                warm_up: warm_up.as_secs_f64(),
+                course: stretches(&self.record, 0.0).unwrap_or_default(),
+                ..Timeline::default()
+            },
         })
     }
 

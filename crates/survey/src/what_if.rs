@@ -43,9 +43,9 @@ pub(crate) fn measure_change(
     let setup = runner.setup;
     let quota = quota(setup, change);
     let duration = times(LENGTH, setup.level);
-    let predicted = calibration.fit.limited(quota, duration.as_secs_f64());
+    let predicted = calibration.fit.with_quota(quota, duration.as_secs_f64());
     let rate = OPEN_LOAD * predicted.saturation;
-    let predicted_response = calibration.fit.response_limited(quota, rate, setup.seed)?;
+    let predicted_response = calibration.fit.response_with_quota(quota, rate, setup.seed)?;
     runner.note(format!(
         "predicted, what if {change}: the capacity is {}, and a call takes {} on average at half of that",
         quantity::rate(predicted.saturation),

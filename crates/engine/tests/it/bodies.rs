@@ -168,7 +168,7 @@ fn a_file_that_becomes_shorter_fails_its_calls(case: Case) {
     std::fs::write(&file.0, b"short").unwrap();
     assert_eq!(unreadable(&plan.closed(1)), 3);
     // A missing file prevents the run.
-    let gone = Class { body_file: "/nowhere".to_owned(), ..WorkloadDoc::single("PUT", "/").classes[0].clone() };
+    let gone = RequestClass { body_file: "/nowhere".to_owned(), ..WorkloadDoc::single("PUT", "/").classes[0].clone() };
     let (authority, version, headers, close) = ("a".to_owned(), Version::Http11, Vec::new(), Close::Server);
     let wire = RequestSettings { authority, is_secure: false, version, headers, close };
     let mut workload = WorkloadDoc::single("PUT", "/");

@@ -13,7 +13,7 @@ use brimful_workload::Shard;
 on_each_engine!(responses_are_checked, observers_get_requests_and_responses);
 
 /// Plans for HTTP/1 and HTTP/2, with servers that respond `abc` to every request.
-fn plans(case: Case, classes: &[Class]) -> [(Plan, RawServer); 2] {
+fn plans(case: Case, classes: &[RequestClass]) -> [(Plan, RawServer); 2] {
     let http1 = RawServer::answering(|_| with_length(b"abc"));
     let http2 = http2_server(settings(&[]), |peer, _| {
         while let Some(stream) = peer.request() {

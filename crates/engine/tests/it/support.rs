@@ -76,7 +76,7 @@ impl Plan {
     }
 
     /// The same with HTTP/2, these requests, and so many streams on each connection.
-    pub fn by_http2(mut self, classes: &[Class], streams: usize) -> Plan {
+    pub fn by_http2(mut self, classes: &[RequestClass], streams: usize) -> Plan {
         let (version, is_secure) = (brimful_http::Version::Http2, self.config.tls.is_some());
         let (authority, close) = (self.config.address.to_string(), self.config.connections.close);
         let wire = RequestSettings { authority, version, is_secure, headers: Vec::new(), close };
