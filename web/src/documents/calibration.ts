@@ -4,7 +4,7 @@
 export interface Calibration {
   /** Busy CPUs without requests, of the server's own. */
   background: Estimate;
-  /** How bursty arrivals were, and what that cost. */
+  /** How bursty arrivals were, and the cost of bursts. */
   bursts: Bursts;
   /** Of the regression at the CPU; above some 30 the intervals are wide. */
   condition_number: number;
@@ -16,7 +16,7 @@ export interface Calibration {
   idle: number[];
   /** What the server itself measured of its requests, if it has the Server Module with the classes of the load, beside what the runs say without that. */
   inside?: InsideDemands | null;
-  /** Where the throughput was seen to bend, without any model of why. */
+  /** Where the measured throughput bends, without a queueing model. */
   knee: KneeCheck;
   /** The others, and why. */
   left_out: LeftOut[];
@@ -32,7 +32,7 @@ export interface Calibration {
   odd?: OddRun | null;
   /** The Records' names, in the order of their indices elsewhere. */
   records: string[];
-  /** What response times told. */
+  /** Delay and variability, from response times. */
   response?: ResponseFit | null;
   /** What each run that the demands stand on says of the mean request, and what they say of it. */
   runs: RunDemand[];
@@ -46,7 +46,7 @@ export interface Calibration {
   uncertainty: Uncertainty[][];
   /** Records that the demands stand on, by their place in the input, from 0. */
   used: number[];
-  /** What whoever uses the model should know. */
+  /** Warnings for users of the model. */
   warnings: string[];
 }
 
@@ -92,7 +92,7 @@ export interface BurstRun {
   record: number;
 }
 
-/** Burstiness, by run and in what it costs. */
+/** Burstiness of the runs, and the cost of bursts. */
 export interface Bursts {
   /** D = D_f + α·b of the mean request of the model's mix, from at least two levels of b. */
   demand?: BurstDemand | null;
@@ -151,7 +151,7 @@ export interface Estimate {
   value: number;
 }
 
-/** An unknown that a fit would have made negative. */
+/** An unknown that is held at zero because the fit would make it negative. */
 export type Held = "per_request" | "per_byte";
 
 /** How the demands of a queue depend on its load: on average a request of each class that visits needs `seconds`·I^`power` more than its demand, with I the share (0 to 1) of the station's capacity that nobody uses, neither requests nor other work. Above 0 it is paid by those who find servers idle: at one server and power 1, all of it by each of them, and nothing by who waits (Welch 1964). Below 0 all requests pay alike. */
@@ -226,7 +226,7 @@ export interface Knee {
   throughput: number;
 }
 
-/** Where the throughput was seen to bend. */
+/** Where the measured throughput bends. */
 export interface KneeCheck {
   /** Kneedle's knee of the throughput over the load offered, of the runs whose calls did not wait for answers. */
   knee?: Knee | null;
@@ -328,7 +328,7 @@ export interface Outlier {
 
 /** The highest throughput. */
 export interface Peak {
-  /** How far to believe it. */
+  /** How reliable it is. */
   basis: PeakBasis;
   /** N*: √((1 − α)/β). */
   load: Estimate;
@@ -336,7 +336,7 @@ export interface Peak {
   throughput: Estimate;
 }
 
-/** How far to believe a peak. */
+/** How reliable a peak is. */
 export type PeakBasis = "measured" | "extrapolated" | "doubtful";
 
 /** What response times tell beyond demands. */
@@ -365,7 +365,7 @@ export interface RunDemand {
   utilization: number;
 }
 
-/** The highest rate that a model bears. */
+/** Where a model saturates. */
 export interface Saturation {
   /** The station that saturates. */
   bottleneck: string;
@@ -443,7 +443,7 @@ export interface Station {
 /** Whether requests queue at a station. */
 export type StationKind = "queue" | "delay";
 
-/** A station and what it can take. */
+/** A station and the load at which it saturates. */
 export interface StationLimit {
   /** The rate of all classes together, at their present mix, at which it saturates. */
   saturation_rate: number;
@@ -453,7 +453,7 @@ export interface StationLimit {
   utilization: number;
 }
 
-/** How well a demand is known. */
+/** Uncertainty of a demand. */
 export interface Uncertainty {
   /** Interval by the bootstrap within the runs. */
   bootstrap_ci95?: Interval | null;
@@ -461,7 +461,7 @@ export interface Uncertainty {
   ci95?: Interval | null;
   /** Interval by the regression over the runs. */
   fit_ci95?: Interval | null;
-  /** What it stands on. */
+  /** What it was derived from. */
   source: Source;
 }
 

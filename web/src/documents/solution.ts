@@ -87,13 +87,13 @@ export interface Class {
 /** Whether a class is fed from outside. */
 export type ClassKind = "open" | "closed";
 
-/** What becomes of a model along one range, or over the grid of two. */
+/** A model along one range, or over the grid of two. */
 export interface Curve {
   /** The ranges. */
   axes: Axis[];
   /** The classes, in the order of the points' figures. */
   classes: string[];
-  /** The points; with two ranges the second runs quicker. */
+  /** The points; with two ranges, the second one changes fastest. */
   points: CurvePoint[];
   /** The stations, likewise. */
   stations: string[];
@@ -136,15 +136,15 @@ export interface IdleCost {
 
 /** From the 5 % to the 95 % quantile. */
 export interface Interval90 {
-  /** Its lower end; `None` without end. */
+  /** Its lower end; `None` if unbounded. */
   lower?: number | null;
-  /** Its upper end; `None` without end. */
+  /** Its upper end; `None` if unbounded. */
   upper?: number | null;
 }
 
 /** 90 % intervals of a model's results. */
 export interface Intervals {
-  /** How often the demands were drawn. */
+  /** Number of draws of the demands. */
   draws: number;
   /** Of the load up to which each objective is met. */
   headroom: Interval90[];
@@ -221,7 +221,7 @@ export interface ResponseTime {
 export interface Run {
   /** Length of each. */
   batch_s: number;
-  /** Into how many batches the rest was cut. */
+  /** Number of batches of the rest. */
   batches: number;
   /** What to know before relying on the figures, and what to do about it. Empty if there is nothing. */
   caveats: string[];
@@ -233,7 +233,7 @@ export interface Run {
   lag1_correlation: number;
   /** The widest interval, as a share of its figure, among the classes' throughputs and mean response times; `None` if one of them has none. */
   precision?: number | null;
-  /** What chance was made of. */
+  /** Seed of the random numbers. */
   seed: number;
   /** Whether warm-up was over before half the run. */
   settled: boolean;
@@ -246,7 +246,7 @@ export interface Run {
 /** The order of service at a queueing station. */
 export type Scheduling = "ps" | "fcfs" | "priority" | "preemptive";
 
-/** What a simulation found. Every figure comes with its 95 % confidence interval. */
+/** Result of a simulation. Every figure has a 95 % confidence interval. */
 export interface Simulation {
   /** N, stations × classes. */
   queue_length: Estimate[][];
@@ -287,7 +287,7 @@ export interface Station {
 /** Whether requests queue at a station. */
 export type StationKind = "queue" | "delay";
 
-/** A station and what it can take. */
+/** A station and the load at which it saturates. */
 export interface StationLimit {
   /** The rate of all classes together, at their present mix, at which it saturates. */
   saturation_rate: number;

@@ -8,7 +8,7 @@ export interface Changed {
   before: Outlook;
   /** What to know before relying on the figures. */
   caveats: string[];
-  /** What is different, as it is written. */
+  /** The changes, as they are written. */
   changes: string[];
   /** The model along the ranges, if there are any. */
   curve?: Curve | null;
@@ -49,13 +49,13 @@ export interface Class {
 /** Whether a class is fed from outside. */
 export type ClassKind = "open" | "closed";
 
-/** What becomes of a model along one range, or over the grid of two. */
+/** A model along one range, or over the grid of two. */
 export interface Curve {
   /** The ranges. */
   axes: Axis[];
   /** The classes, in the order of the points' figures. */
   classes: string[];
-  /** The points; with two ranges the second runs quicker. */
+  /** The points; with two ranges, the second one changes fastest. */
   points: CurvePoint[];
   /** The stations, likewise. */
   stations: string[];
@@ -77,7 +77,7 @@ export interface CurvePoint {
   x: number[];
 }
 
-/** What a change does: after over before. */
+/** Effect of a change: ratio of after to before. */
 export interface Effect {
   /** On R, by class of the model before; without the draws that keep up neither before nor after. */
   response_time: Interval90[];
@@ -85,7 +85,7 @@ export interface Effect {
   saturation_rate: Interval90;
 }
 
-/** How an objective stands. */
+/** An objective, and the headroom until it is missed. */
 export interface Headroom {
   /** Whether it is met at the present load. */
   met: boolean;
@@ -93,7 +93,7 @@ export interface Headroom {
   now?: number | null;
   /** The objective. */
   slo: Slo;
-  /** Up to which load it is met. */
+  /** The greatest load at which it is met. */
   until: Until;
 }
 
@@ -107,15 +107,15 @@ export interface IdleCost {
 
 /** From the 5 % to the 95 % quantile. */
 export interface Interval90 {
-  /** Its lower end; `None` without end. */
+  /** Its lower end; `None` if unbounded. */
   lower?: number | null;
-  /** Its upper end; `None` without end. */
+  /** Its upper end; `None` if unbounded. */
   upper?: number | null;
 }
 
 /** 90 % intervals of a model's results. */
 export interface Intervals {
-  /** How often the demands were drawn. */
+  /** Number of draws of the demands. */
   draws: number;
   /** Of the load up to which each objective is met. */
   headroom: Interval90[];
@@ -164,7 +164,7 @@ export interface Model {
   stations: Station[];
 }
 
-/** What a model says of the server it describes. */
+/** A solved model. */
 export interface Outlook {
   /** How far the load can grow, by objective. */
   headroom: Headroom[];
@@ -174,7 +174,7 @@ export interface Outlook {
   model: Model;
   /** Its solution; `None` if some station cannot keep up. */
   solution?: Solution | null;
-  /** What gives out first, and what after it. */
+  /** The stations, in the order in which they saturate. */
   stations: StationLimit[];
   /** Why there is none. */
   unsolved?: string | null;
@@ -235,7 +235,7 @@ export interface Station {
 /** Whether requests queue at a station. */
 export type StationKind = "queue" | "delay";
 
-/** A station and what it can take. */
+/** A station and the load at which it saturates. */
 export interface StationLimit {
   /** The rate of all classes together, at their present mix, at which it saturates. */
   saturation_rate: number;
