@@ -25,7 +25,7 @@ const MIN_COMPLETED: f64 = 0.95;
 const MIN_ARRIVALS: f64 = 30.0;
 
 /// Solves by simulation. Closed classes for which that is impossible are solved by the Linearizer, with a caveat.
-pub(crate) fn of_network(network: &Network<'_>, why: &str) -> Result<Solution, ModelError> {
+pub(crate) fn solve_network(network: &Network<'_>, why: &str) -> Result<Solution, ModelError> {
     let options = SimulationOptions { precision: Some(PRECISION), events: EVENTS, ..SimulationOptions::default() };
     let unfit = |error: &ModelError| {
         matches!(error, ModelError::TooShort { .. } | ModelError::Number { .. } | ModelError::Shape(_))

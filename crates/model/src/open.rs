@@ -11,7 +11,7 @@
 
 use crate::ModelError;
 use crate::network::{Network, check_open, max_speed, mix, products};
-use crate::residence::{Found, MustWait, residence};
+use crate::residence::{MustWait, StateAtArrival, residence};
 use crate::solution::{Method, Solution};
 use brimful_core::model::{Model, StationKind};
 
@@ -23,11 +23,11 @@ use brimful_core::model::{Model, StationKind};
 /// `exact`.
 pub fn solve_open(model: &Model, method: Method) -> Result<Solution, ModelError> {
     check_open(model)?;
-    of_network(&Network::new(model)?, method)
+    solve_network(&Network::new(model)?, method)
 }
 
 /// Solves a network without closed classes.
-pub(crate) fn of_network(network: &Network<'_>, method: Method) -> Result<Solution, ModelError> {
+pub(crate) fn solve_network(network: &Network<'_>, method: Method) -> Result<Solution, ModelError> {
     let (method, must_wait) = match method {
         Method::Seidmann => (method, MustWait::Seidmann),
         Method::Exact => (method, MustWait::Erlang),
@@ -87,7 +87,9 @@ pub fn saturation_rate(model: &Model) -> Result<(f64, String), ModelError> {
 fn station(network: &Network<'_>, k: usize, must_wait: MustWait) -> Vec<f64> {
     let busy: Vec<f64> = products(&network.demands[k], &network.rates).collect();
     let waiting = vec![0.0; busy.len()];
-    (0..busy.len()).map(|c| residence(network, k, c, must_wait, &Found { busy: &busy, waiting: &waiting })).collect()
+    (0..busy.len())
+        .map(|c| residence(network, k, c, must_wait, &StateAtArrival { busy: &busy, waiting: &waiting }))
+        .collect()
 }
 
 #[cfg(test)]

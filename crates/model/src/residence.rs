@@ -36,7 +36,7 @@ pub(crate) enum MustWait {
 }
 
 /// What an arrival finds at a station, by class.
-pub(crate) struct Found<'a> {
+pub(crate) struct StateAtArrival<'a> {
     /// Busy servers, of open and closed classes.
     pub(crate) busy: &'a [f64],
     /// Waiting customers of closed classes.
@@ -44,7 +44,13 @@ pub(crate) struct Found<'a> {
 }
 
 /// R of class `c` at station `k`.
-pub(crate) fn residence(network: &Network<'_>, k: usize, c: usize, must_wait: MustWait, found: &Found<'_>) -> f64 {
+pub(crate) fn residence(
+    network: &Network<'_>,
+    k: usize,
+    c: usize,
+    must_wait: MustWait,
+    found: &StateAtArrival<'_>,
+) -> f64 {
     let (station, demand) = (&network.model.stations[k], network.demands[k][c]);
     if station.kind == StationKind::Delay || demand == 0.0 {
         return demand;
@@ -117,7 +123,7 @@ struct Arrival<'a> {
     network: &'a Network<'a>,
     k: usize,
     must_wait: MustWait,
-    found: &'a Found<'a>,
+    found: &'a StateAtArrival<'a>,
 }
 
 impl Arrival<'_> {

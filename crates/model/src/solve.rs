@@ -46,10 +46,10 @@ pub fn solve(model: &Model, method: Method) -> Result<Solution, ModelError> {
         chosen => (chosen, "it was asked for".into()),
     };
     if method == Method::Simulation {
-        return by_simulation::of_network(&network, &why);
+        return by_simulation::solve_network(&network, &why);
     }
     if network.closed().next().is_none() {
-        return open::of_network(&network, method);
+        return open::solve_network(&network, method);
     }
     let (throughput, residence) = match method {
         Method::Erlang => return open::solve_open(model, method),

@@ -13,7 +13,7 @@
 use super::fixed_point::fixed_point;
 use crate::ModelError;
 use crate::network::{Network, products};
-use crate::residence::{Found, MustWait, check_served, residence, sharing};
+use crate::residence::{MustWait, StateAtArrival, check_served, residence, sharing};
 use brimful_core::model::{Scheduling, StationKind};
 
 /// Tolerance of a fixed point: the largest change of a share of a class's time.
@@ -243,7 +243,7 @@ impl<'a> Iteration<'a> {
             all_busy[*c] = busy.min(*present) * fit;
             waiting[*c] = present - all_busy[*c];
         }
-        residence(network, k, class, MustWait::Erlang, &Found { busy: &all_busy, waiting: &waiting })
+        residence(network, k, class, MustWait::Erlang, &StateAtArrival { busy: &all_busy, waiting: &waiting })
     }
 
     /// X and R of all classes of the network. Open requests find the mean state.

@@ -16,7 +16,7 @@ pub(super) struct Edit {
     /// Its target, as it was written.
     pub(super) target: String,
     pub(super) property: Property,
-    pub(super) given: Given,
+    pub(super) given: ChangeValue,
     pub(super) cells: Vec<Cell>,
     /// Whether it applies to the sum of the figures.
     pub(super) total: bool,
@@ -35,13 +35,13 @@ pub(super) enum Cell {
 
 /// A value; if it is a range, the axis that has its number.
 #[derive(Clone, Copy)]
-pub(super) struct Given {
+pub(super) struct ChangeValue {
     pub(super) value: Value,
     pub(super) axis: Option<usize>,
 }
 
 /// Clients with their line, resolved against a model.
-pub(super) struct Joining {
+pub(super) struct ClientEdit {
     /// As they were written.
     pub(super) text: String,
     /// The class whose demands they have.
@@ -50,11 +50,11 @@ pub(super) struct Joining {
     pub(super) link: usize,
     /// If there is a round trip.
     pub(super) internet: Option<usize>,
-    pub(super) speed: Given,
-    pub(super) size: Given,
-    pub(super) rtt: Option<Given>,
-    pub(super) clients: Option<Given>,
-    pub(super) think: Option<Given>,
+    pub(super) speed: ChangeValue,
+    pub(super) size: ChangeValue,
+    pub(super) rtt: Option<ChangeValue>,
+    pub(super) clients: Option<ChangeValue>,
+    pub(super) think: Option<ChangeValue>,
 }
 
 impl Edit {
@@ -238,7 +238,7 @@ impl Cell {
     }
 }
 
-impl Given {
+impl ChangeValue {
     /// Its number at one point of all ranges.
     fn number(&self, x: &[f64]) -> f64 {
         match (self.axis, self.value) {
@@ -249,14 +249,14 @@ impl Given {
     }
 }
 
-impl Joining {
+impl ClientEdit {
     /// Puts the clients into the model, after everything else has changed.
-    pub(super) fn join(&self, model: &mut Model, x: &[f64]) -> Result<(), ModelError> {
+    pub(super) fn apply(&self, model: &mut Model, x: &[f64]) -> Result<(), ModelError> {
         let fits = |what: &str, value: f64, fits: bool| {
             let problem = || format!("makes {what} {value}, which cannot be: choose another number");
             if fits { Ok(value) } else { Err(ModelError::WhatIf { text: self.text.clone(), problem: problem() }) }
         };
-        let number = |given: &Option<Given>, default| given.as_ref().map_or(default, |given| given.number(x));
+        let number = |given: &Option<ChangeValue>, default| given.as_ref().map_or(default, |given| given.number(x));
         for row in model.demands.iter_mut().chain(&mut model.demand_ci95_half_width) {
             row[self.class] = row[self.like];
         }

@@ -80,11 +80,11 @@ const MAX_CUSTOMERS: f64 = 1e9;
 
 /// An objective, resolved against a model.
 pub(super) struct Objective {
-    what: What,
+    measure: ObjectiveMeasure,
     limit: f64,
 }
 
-enum What {
+enum ObjectiveMeasure {
     Mean(Option<usize>),
     Percentile(Option<usize>, f64),
     /// Of these stations.
@@ -96,30 +96,30 @@ impl Objective {
         let error = |problem: String| ModelError::WhatIf { text: slo.to_string(), problem };
         let class = |name: &Option<String>| name.as_deref().map(|n| class_named(n, model)).transpose().map_err(error);
         let queue = |k: &usize| model.stations[*k].kind == StationKind::Queue;
-        let what = match &slo.measure {
-            Measure::Mean { class: name } => What::Mean(class(name)?),
-            Measure::Percentile { class: name, percent } => What::Percentile(class(name)?, *percent),
+        let measure = match &slo.measure {
+            Measure::Mean { class: name } => ObjectiveMeasure::Mean(class(name)?),
+            Measure::Percentile { class: name, percent } => ObjectiveMeasure::Percentile(class(name)?, *percent),
             Measure::Utilization { station: None } => {
-                What::Utilization((0..model.stations.len()).filter(queue).collect())
+                ObjectiveMeasure::Utilization((0..model.stations.len()).filter(queue).collect())
             }
             Measure::Utilization { station: Some(name) } => {
                 let k = station_named(name, model).map_err(error)?;
                 if !queue(&k) {
                     return Err(error("is about a delay, which has no capacity to use".into()));
                 }
-                What::Utilization(vec![k])
+                ObjectiveMeasure::Utilization(vec![k])
             }
         };
-        Ok(Objective { what, limit: slo.limit })
+        Ok(Objective { measure, limit: slo.limit })
     }
 
     /// Its measure in a solved network.
     fn measure(&self, network: &Network<'_>, solution: &Solution) -> f64 {
-        match &self.what {
-            What::Mean(None) => solution.mean_response_time,
-            What::Mean(Some(c)) => solution.response_time[*c],
-            What::Percentile(class, percent) => percentile(network, solution, *class, *percent),
-            What::Utilization(stations) => {
+        match &self.measure {
+            ObjectiveMeasure::Mean(None) => solution.mean_response_time,
+            ObjectiveMeasure::Mean(Some(c)) => solution.response_time[*c],
+            ObjectiveMeasure::Percentile(class, percent) => percentile(network, solution, *class, *percent),
+            ObjectiveMeasure::Utilization(stations) => {
                 stations.iter().map(|k| utilization(network.model, solution, *k)).fold(0.0, f64::max)
             }
         }
@@ -128,8 +128,10 @@ impl Objective {
     /// Whether it is met; this is cheaper than computing the measure.
     fn is_met(&self, model: &Model, solution: &Solution) -> Result<bool, ModelError> {
         let network = under_load::network(model)?;
-        Ok(match self.what {
-            What::Percentile(class, percent) => share_within(&network, solution, class, self.limit) > percent / 100.0,
+        Ok(match self.measure {
+            ObjectiveMeasure::Percentile(class, percent) => {
+                share_within(&network, solution, class, self.limit) > percent / 100.0
+            }
             _ => self.measure(&network, solution) < self.limit,
         })
     }

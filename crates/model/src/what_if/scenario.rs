@@ -3,7 +3,7 @@
 use super::amount::{Amount, Step};
 use super::change::{Change, Property, Value};
 use super::client::Client;
-use super::edit::{Cell, Edit, Given, Joining};
+use super::edit::{Cell, ChangeValue, ClientEdit, Edit};
 use super::names::{class_named, resolve, station_named};
 use super::new_class::{KEYS, NewClass};
 use super::suggestions::listed;
@@ -36,7 +36,7 @@ pub(super) struct Variants {
     /// The model with all additions, before any change.
     base: Model,
     edits: Vec<Edit>,
-    clients: Vec<Joining>,
+    clients: Vec<ClientEdit>,
     pub(super) axes: Vec<AxisPoints>,
 }
 
@@ -79,7 +79,7 @@ impl Variants {
         for change in &scenario.changes {
             let (cells, total) = resolve(change, model)?;
             let axis = change.amount().and_then(|amount| variants.axis(&change.subject(), amount));
-            let given = Given { value: change.value, axis };
+            let given = ChangeValue { value: change.value, axis };
             variants.edits.push(Edit {
                 text: change.to_string(),
                 target: change.target.clone(),
@@ -132,7 +132,7 @@ impl Variants {
 
     fn change(&self, model: &mut Model, x: &[f64]) -> Result<(), ModelError> {
         self.edits.iter().try_for_each(|edit| edit.apply(model, x))?;
-        self.clients.iter().try_for_each(|client| client.join(model, x))
+        self.clients.iter().try_for_each(|client| client.apply(model, x))
     }
 
     /// Index of a new axis, if the amount is a range.
@@ -143,8 +143,8 @@ impl Variants {
         })
     }
 
-    fn given(&mut self, subject: &str, amount: &Amount) -> Given {
-        Given { value: Value::Amount(*amount), axis: self.axis(subject, amount) }
+    fn given(&mut self, subject: &str, amount: &Amount) -> ChangeValue {
+        ChangeValue { value: Value::Amount(*amount), axis: self.axis(subject, amount) }
     }
 
     fn check_axes(&self) -> Result<(), ModelError> {
@@ -270,7 +270,7 @@ impl Variants {
         let (rtt, clients, think) =
             (give("rtt", &client.rtt), give("clients", &client.clients), give("think", &client.think));
         let (speed, size) = (self.given(&subject("speed"), &client.speed), self.given(&subject("size"), &client.size));
-        self.clients.push(Joining { text, like, class, link, internet, speed, size, rtt, clients, think });
+        self.clients.push(ClientEdit { text, like, class, link, internet, speed, size, rtt, clients, think });
         Ok(())
     }
 
