@@ -1,10 +1,10 @@
-//! Bursty arrivals: how bursty they are, and what they do to demands.
+//! Bursty arrivals: how bursty they are, and how they raise demands.
 //!
-//! Menascé & Almeida, *Capacity Planning for Web Performance*, 1998: the time is cut into epochs; `b` is the share of
-//! epochs in which more arrived than on average, and `a` is the mean rate of those over the mean of all. Both depend on
-//! the length of the epoch and neither is 0 for Poisson arrivals, so they compare like with like only; the index of
-//! dispersion ([`Dispersion`]) is 1 for Poisson arrivals at every epoch. Counts are arrivals per epoch, in the order of
-//! time; epochs without any count too.
+//! Menascé & Almeida, *Capacity Planning for Web Performance*, 1998: the time is divided into epochs. `b` is the share of
+//! epochs with more arrivals than the mean, and `a` is the mean rate of those over that of all epochs. Both depend on the
+//! length of an epoch, and neither is 0 for Poisson arrivals, so only values of equal epochs can be compared. The index of
+//! dispersion ([`Dispersion`]) of Poisson arrivals is 1 for every epoch. Counts are arrivals per epoch, in order of time;
+//! they include epochs without arrivals.
 
 mod dispersion;
 mod inflation;
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_bursty_is_refused() {
+    fn counts_without_bursts_are_rejected() {
         assert!(burst_factors(&[0, 0, 0], 1.0).unwrap_err().to_string().contains("no arrivals"));
         assert_eq!(burst_factors(&[3], 1.0), Err(EstimateError::TooFewObservations { needed: 2, given: 1 }));
         assert!(burst_factors(&[3, 4], 0.0).is_err() && burst_factors(&[3, 4], f64::NAN).is_err());

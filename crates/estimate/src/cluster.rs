@@ -1,29 +1,29 @@
 //! Clusters of sizes: single linkage by the minimum spanning tree.
 //!
-//! In one dimension the minimum spanning tree is the sorted sequence itself; without its k − 1 longest edges it falls
-//! into k clusters (Menascé, Almeida & Dowdy, *Capacity Planning and Performance Modeling*, 1994; used for the request
-//! classes of Menascé et al., CMG 1999, §3.3). n values cost a sort. Sizes span orders of magnitude, so the longest
-//! edges lie among the largest values: ask for many clusters, then join what is small, as that paper did with 150.
+//! In one dimension, the minimum spanning tree is the sorted sequence. Removing its k − 1 longest edges leaves k clusters (Menascé, Almeida & Dowdy, *Capacity Planning and Performance Modeling*, 1994; used for the request
+//! classes of Menascé et al., CMG 1999, §3.3). The cost is that of sorting n values. Sizes span
+//! orders of magnitude, so the longest edges are between the largest values: request many clusters and then merge the small
+//! ones, as that paper did with 150.
 
 use crate::EstimateError;
 use brimful_core::number::non_negative;
 use serde::Serialize;
 
-/// Values that belong together.
+/// A cluster of values.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Cluster {
-    /// The smallest.
+    /// The smallest value.
     pub min: f64,
-    /// The largest.
+    /// The largest value.
     pub max: f64,
-    /// How many there are.
+    /// Number of values.
     pub count: usize,
-    /// All of them together.
+    /// Sum of the values.
     pub sum: f64,
 }
 
-/// `k` clusters of the values, ascending; fewer if there are fewer distinct values, none of no values. Of edges of the
-/// same length that between the smaller values goes first.
+/// Divides the values into `k` clusters, ascending, or fewer if there are fewer distinct values. Of equally long edges, the
+/// one between the smaller values is removed first.
 pub fn cluster_sizes(values: &[f64], k: usize) -> Result<Vec<Cluster>, EstimateError> {
     if k == 0 {
         return Err(EstimateError::Shape("no clusters were asked for: ask for one or more".into()));

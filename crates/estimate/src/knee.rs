@@ -1,9 +1,9 @@
 //! The knee of a throughput curve, found in the points alone: Kneedle.
 //!
 //! Satopää, Albrecht, Irwin & Raghavan, *Finding a "Kneedle" in a Haystack* (ICDCS Workshops 2011), for curves that
-//! rise and bend over: both axes are brought to 0..1, and a knee is where the curve stands highest above the diagonal,
-//! once it has fallen by sensitivity × the mean distance between points since. Their smoothing is left out: a sweep has
-//! few levels, each of them a mean. It knows no queueing, which is what makes it a cross-check.
+//! rise and flatten. Both axes are scaled to 0..1. A knee is the highest point of the curve above the diagonal, if the curve
+//! then falls by sensitivity × the mean distance between points. Their smoothing is left out, because a sweep has few
+//! levels, each of which is a mean. The method does not use queueing theory, so it is an independent check.
 
 use crate::EstimateError;
 use crate::usl::LoadPoint;
@@ -22,10 +22,10 @@ pub struct Knee {
     pub height: f64,
 }
 
-/// The first knee of the curve; `None` if it has none: it is straight, bends up, or was not measured far enough beyond.
+/// The first knee of the curve. `None` if the curve is straight, bends up, or was not measured far enough beyond a knee.
 ///
-/// The sensitivity S of the paper is 1 as a rule; the smaller, the sooner a knee is called one. Points of the same load
-/// count as their mean.
+/// The sensitivity S of the paper is usually 1; with a smaller one, a smaller fall is enough. Points of the same load are
+/// averaged.
 pub fn find_knee(points: &[LoadPoint], sensitivity: f64) -> Result<Option<Knee>, EstimateError> {
     let sensitivity = non_negative(sensitivity, || "the sensitivity".into())?;
     let curve = means(points)?;
@@ -56,7 +56,7 @@ pub fn find_knee(points: &[LoadPoint], sensitivity: f64) -> Result<Option<Knee>,
     Ok(None)
 }
 
-/// In the order of load, each load once.
+/// Mean throughput at each load, in order of load.
 fn means(points: &[LoadPoint]) -> Result<Vec<LoadPoint>, EstimateError> {
     for (i, p) in points.iter().enumerate() {
         non_negative(p.load, || format!("the load of point {i}"))?;

@@ -1,4 +1,4 @@
-//! What utilizations cannot show: time spent outside the station, and how variable its service is.
+//! Delay elsewhere and variability of service, which utilizations do not show.
 //!
 //! At a first-come-first-served station R = Z0 + D + W·(1 + scv)/2, with W the mean wait at the same level were the service of
 //! each class exponential ([`exponential_wait`](brimful_model::exponential_wait)) and D known from the utilizations. The relation is linear in Z0 and scv, so the mean
@@ -10,11 +10,11 @@ use brimful_core::number::non_negative;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// The factor (1 + scv)/2 must be known to within this share of itself (one standard error), or exponential is assumed.
-const WORTHWHILE: f64 = 0.25;
+/// Largest relative standard error of the factor (1 + scv)/2; with a larger one, exponential service is assumed.
+const MAX_STANDARD_ERROR: f64 = 0.25;
 
-/// No confidence interval of a mean response time is believed to be narrower than this share of it.
-pub(crate) const FLOOR: f64 = 0.01;
+/// Smallest half width of the confidence interval of a mean response time, as a share of it.
+pub(crate) const MIN_HALF_WIDTH: f64 = 0.01;
 
 /// Mean response time at one level.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,7 +25,7 @@ pub struct ResponsePoint {
     pub demand: f64,
     /// R: measured mean response time, in seconds.
     pub response: f64,
-    /// How much it counts, such as the inverse variance of the mean. Only ratios matter; 0 leaves it out.
+    /// Weight, such as the inverse variance of the mean. Only ratios matter; 0 leaves it out.
     pub weight: f64,
 }
 
@@ -56,7 +56,7 @@ pub enum ScvBasis {
     Indistinct,
 }
 
-/// Fits Z0 ≥ 0 and scv ≥ 0; where the points do not determine both, scv = 1 and Z0 alone. Needs one point.
+/// Fits Z0 ≥ 0 and scv ≥ 0 to at least one point. If the points do not determine both, scv is 1 and only Z0 is fitted.
 pub fn fit_response(points: &[ResponsePoint]) -> Result<ResponseFit, EstimateError> {
     check(points)?;
     let counted: Vec<&ResponsePoint> = points.iter().filter(|p| p.weight > 0.0).collect();
@@ -71,19 +71,19 @@ pub fn fit_response(points: &[ResponsePoint]) -> Result<ResponseFit, EstimateErr
         other => other?,
     };
     let (delay, scv) = (fit.values[0], fit.values[1]);
-    // Judged by the noise alone: less wait than even constant service would cause is a misfit, not a lack of knowledge.
+    // Consider the noise alone: a wait below that of constant service is a misfit, not an uncertainty of scv.
     match fit.uncertainty.map(|u| u.noise_stddev * u.spread(1)) {
-        Some(error) if error <= WORTHWHILE * (1.0 + scv) => {
+        Some(error) if error <= MAX_STANDARD_ERROR * (1.0 + scv) => {
             Ok(ResponseFit { delay, scv, basis: ScvBasis::Fitted, scv_standard_error: Some(error) })
         }
         _ => exponential(&counted, ScvBasis::Indistinct),
     }
 }
 
-/// Fits Z0 ≥ 0 where scv is known, with this standard error. Needs one point that counts.
+/// Fits Z0 ≥ 0 when scv is known, with this standard error.
 ///
 /// # Errors
-/// Without such a point, or where a figure makes no sense.
+/// When there is no point of positive weight, or a figure is invalid.
 pub fn fit_delay(points: &[ResponsePoint], scv: f64, standard_error: f64) -> Result<ResponseFit, EstimateError> {
     check(points)?;
     let counted: Vec<ResponsePoint> = points.iter().filter(|p| p.weight > 0.0).copied().collect();
@@ -104,21 +104,21 @@ fn check(points: &[ResponsePoint]) -> Result<(), EstimateError> {
     Ok(())
 }
 
-/// Z0 alone where the variability is known.
+/// Fits Z0 with a known scv.
 pub(crate) fn delay(points: &[ResponsePoint], scv: f64) -> f64 {
     let weight: f64 = points.iter().map(|p| p.weight).sum();
-    let over = |p: &ResponsePoint| p.weight / weight * (p.response - p.demand - p.wait_unit * (1.0 + scv) / 2.0);
-    points.iter().map(over).sum::<f64>().max(0.0)
+    let excess = |p: &ResponsePoint| p.weight / weight * (p.response - p.demand - p.wait_unit * (1.0 + scv) / 2.0);
+    points.iter().map(excess).sum::<f64>().max(0.0)
 }
 
-/// Z0 alone: the mean of what demand and an exponential wait leave over.
+/// Fits Z0 for exponential service: the mean of the response times beyond demand and wait.
 fn exponential(points: &[&ResponsePoint], basis: ScvBasis) -> Result<ResponseFit, EstimateError> {
     if points.is_empty() {
         return Err(EstimateError::TooFewObservations { needed: 1, given: 0 });
     }
     let weight: f64 = points.iter().map(|p| p.weight).sum();
-    let over: f64 = points.iter().map(|p| p.weight / weight * (p.response - p.demand - p.wait_unit)).sum();
-    Ok(ResponseFit { delay: over.max(0.0), scv: 1.0, basis, scv_standard_error: None })
+    let delay: f64 = points.iter().map(|p| p.weight / weight * (p.response - p.demand - p.wait_unit)).sum();
+    Ok(ResponseFit { delay: delay.max(0.0), scv: 1.0, basis, scv_standard_error: None })
 }
 
 #[cfg(test)]
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn recovers_what_was_planted() {
+    fn the_simulated_delay_and_variability_are_recovered() {
         for (delay, scv) in [(0.0, 0.0), (0.001, 0.0), (0.0003, 1.0), (0.0, 6.0)] {
             let fit = fit_response(&points(delay, scv, [0.0; 3])).unwrap();
             assert_eq!(fit.basis, ScvBasis::Fitted);
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_known_variability_leaves_the_delay() {
+    fn with_a_known_variability_the_delay_is_fitted() {
         let fit = fit_delay(&points(0.0003, 0.4, [0.0; 3])[..1], 0.4, 0.01).unwrap();
         assert!((fit.delay - 0.0003).abs() < 1e-12, "one level is enough: {fit:?}");
         assert_eq!((fit.scv, fit.basis, fit.scv_standard_error), (0.4, ScvBasis::Measured, Some(0.01)));
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_saturated_level_is_refused() {
+    fn a_saturated_level_is_rejected() {
         let mut points = points(0.0, 1.0, [0.0; 3]);
         points[2].wait_unit = mmm_wait(2000.0, DEMAND, 2, 0.0);
         assert!(fit_response(&points).unwrap_err().to_string().contains("saturated"));

@@ -1,24 +1,24 @@
-//! Demands from what operators have: how many requests of each class came in each step of time, as the access log says,
-//! and how busy each resource was meanwhile, as `sar`, `iostat` or `vmstat` say. Menascé et al. (CMG 1999) end to end.
+//! Demands from data of a running site: requests of each class in steps of time, from the access log, and the utilization of
+//! each resource in the same steps, from `sar`, `iostat` or `vmstat` (Menascé et al., CMG 1999).
 //!
-//! Two ways stand side by side. *Regression*: over all steps, busy = background + Σ X_r·D_r. *Attribution*, their Eq. 2
-//! and 4, of the busy time of all steps together: by the bytes sent, and alike for each request. The paper had only the
-//! second, as it had a single step.
+//! Two methods are compared. *Regression* over all steps: busy = background + Σ X_r·D_r. *Attribution* of the busy time of
+//! all steps together, their Eq. 2 and 4: in proportion to the bytes sent, and equally to each request. The paper used only
+//! the second, because it had a single step.
 //!
-//! What the log knows nothing of uses resources as well; theirs was a job that ran every hour and took 37 % of the CPU.
-//! Steps that are far above the law of the others are left out, named, and looked at for a period.
+//! Work that is not in the log uses resources too; theirs was a job that ran every hour and used 37 % of the CPU. Steps far
+//! above the law of the others are left out and listed, and a period of them is searched for.
 
 use crate::EstimateError;
 use crate::demand::{Background, DemandFit, Observation, attribute_by_share, attribute_equally, fit_demands};
 
-/// A step this many times the scatter of the others above their law is not made by requests alone.
-const OUTLYING: f64 = 4.0;
-/// No scatter is taken to be smaller than this share of a server: what tools print is rounded.
-const ROUNDED: f64 = 0.005;
-/// From this share of the steps on, what is outlying is the rule.
-const MOST_OUTLYING: f64 = 0.4;
-/// Outlying steps, at least, that make a period.
-const PERIODIC: usize = 3;
+/// A step is an outlier if it exceeds the law of the others by this many times their scatter.
+const OUTLIER_DISTANCE: f64 = 4.0;
+/// Smallest scatter, in servers: tools print rounded figures.
+const MIN_SCATTER: f64 = 0.005;
+/// Largest share of the steps that are left out as outliers.
+const MAX_OUTLIERS: f64 = 0.4;
+/// Smallest number of outliers that can show a period.
+const MIN_PERIODIC: usize = 3;
 
 /// One step of time.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,20 +35,20 @@ pub struct SiteStep {
     pub busy: f64,
 }
 
-/// What was found of one resource.
+/// The demands at one resource.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SiteDemands {
-    /// By regression over the steps that the log explains; `None` with the reason where that is not possible.
+    /// By regression over the steps without outliers, or why that is impossible.
     pub regression: Result<DemandFit, EstimateError>,
-    /// In seconds by class: the busy time without the background, in proportion to the bytes sent (Eq. 2).
+    /// Seconds by class: the busy time without the background, attributed in proportion to the bytes sent (Eq. 2).
     pub by_bytes: Vec<f64>,
-    /// The same, every request alike (Eq. 4).
+    /// Seconds by class: the same busy time, attributed equally to each request (Eq. 4).
     pub by_requests: Vec<f64>,
-    /// Busy servers that no request explains, in all steps that count.
+    /// Busy servers without requests.
     pub background: f64,
-    /// Steps with work that the log knows nothing of.
+    /// Steps with work that is not in the log.
     pub outliers: Vec<Outlying>,
-    /// The period of these, in seconds, if they have one.
+    /// Period of the outliers in seconds, if they have one.
     pub period_s: Option<i64>,
 }
 
@@ -64,14 +64,14 @@ pub struct Outlying {
 /// Fits the demands of `classes` classes at one resource.
 ///
 /// # Errors
-/// [`EstimateError`] where there is no step with requests, or a number makes no sense.
+/// When no step has requests, or a number is invalid.
 pub fn site_demands(classes: usize, steps: &[SiteStep]) -> Result<SiteDemands, EstimateError> {
     let mut kept: Vec<usize> = (0..steps.len()).collect();
     let mut outliers: Vec<Outlying> = Vec::new();
-    // Each step that goes out makes the law of the others clearer.
+    // Without an outlier, the law of the other steps is more accurate, so find them one by one.
     while let Ok(fit) = fit(classes, steps, &kept) {
         let Some((position, beyond)) = furthest(&fit, steps, &kept) else { break };
-        if (outliers.len() + 1) as f64 > MOST_OUTLYING * steps.len() as f64 {
+        if (outliers.len() + 1) as f64 > MAX_OUTLIERS * steps.len() as f64 {
             break;
         }
         outliers.push(Outlying { from_s: steps[kept[position]].from_s, beyond });
@@ -82,18 +82,18 @@ pub fn site_demands(classes: usize, steps: &[SiteStep]) -> Result<SiteDemands, E
     let background = regression.as_ref().map_or(0.0, |fit| fit.background.value);
     let seconds: f64 = kept.iter().map(|index| steps[*index].seconds).sum();
     let busy: f64 = kept.iter().map(|index| steps[*index].busy * steps[*index].seconds).sum();
-    let of_requests = (busy - background * seconds).max(0.0);
-    let sum = |of: &dyn Fn(&SiteStep) -> &Vec<f64>| -> Vec<f64> {
+    let busy_with_requests = (busy - background * seconds).max(0.0);
+    let sum = |figure: &dyn Fn(&SiteStep) -> &Vec<f64>| -> Vec<f64> {
         (0..classes)
-            .map(|class| kept.iter().map(|index| of(&steps[*index]).get(class).copied().unwrap_or(0.0)).sum())
+            .map(|class| kept.iter().map(|index| figure(&steps[*index]).get(class).copied().unwrap_or(0.0)).sum())
             .collect()
     };
     let (requests, bytes) = (sum(&|step| &step.requests), sum(&|step| &step.bytes));
     let all_bytes: f64 = bytes.iter().sum();
     let shares: Vec<f64> = bytes.iter().map(|own| if all_bytes > 0.0 { own / all_bytes } else { 0.0 }).collect();
     Ok(SiteDemands {
-        by_bytes: attribute_by_share(of_requests, &requests, &shares, &vec![None; classes])?,
-        by_requests: attribute_equally(of_requests, &requests)?,
+        by_bytes: attribute_by_share(busy_with_requests, &requests, &shares, &vec![None; classes])?,
+        by_requests: attribute_equally(busy_with_requests, &requests)?,
         regression,
         background,
         period_s: period(&outliers),
@@ -105,28 +105,27 @@ fn fit(classes: usize, steps: &[SiteStep], kept: &[usize]) -> Result<DemandFit, 
     let observe = |index: &usize| {
         let step = &steps[*index];
         let rates = step.requests.iter().map(|requests| requests / step.seconds).collect();
-        // All steps scatter alike: what they are rounded to, and what else runs, does not grow with the load.
+        // All steps have the same variance: rounding and other work do not depend on the load.
         Observation { throughput: rates, busy: step.busy, weight: step.seconds }
     };
     let observations: Vec<Observation> = kept.iter().map(observe).collect();
     fit_demands(classes, &observations, Background::Fitted)
 }
 
-/// The step that is furthest above the law, if it is beyond the scatter of the others: its place among those kept, and
-/// by how much.
+/// The outlier that is furthest above the law, if there is one: its index among the kept steps, and the distance.
 fn furthest(fit: &DemandFit, steps: &[SiteStep], kept: &[usize]) -> Option<(usize, f64)> {
     let beyond = |index: &usize| {
         let step = &steps[*index];
         let law: f64 = fit.demands.iter().zip(&step.requests).map(|(demand, n)| demand.value * n / step.seconds).sum();
         step.busy - law - fit.background.value
     };
-    let off: Vec<f64> = kept.iter().map(beyond).collect();
-    // What many outliers do to the law is to lift it, for all steps alike: distances are from the usual one. By
-    // medians, which outliers do not move; 1.4826 times that of the distances is a standard deviation.
-    let usual = median(off.iter().copied())?;
-    let scatter = (1.4826 * median(off.iter().map(|x| (x - usual).abs()))?).max(ROUNDED);
-    let (position, most) = off.iter().map(|x| x - usual).enumerate().max_by(|a, b| a.1.total_cmp(&b.1))?;
-    (most > OUTLYING * scatter).then_some((position, most))
+    let distances: Vec<f64> = kept.iter().map(beyond).collect();
+    // Many outliers raise the law for all steps, so distances are relative to their median. Medians are robust against
+    // outliers; 1.4826 times the median absolute deviation estimates the standard deviation.
+    let usual = median(distances.iter().copied())?;
+    let scatter = (1.4826 * median(distances.iter().map(|x| (x - usual).abs()))?).max(MIN_SCATTER);
+    let (position, most) = distances.iter().map(|x| x - usual).enumerate().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    (most > OUTLIER_DISTANCE * scatter).then_some((position, most))
 }
 
 fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
@@ -135,16 +134,16 @@ fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
     values.get(values.len() / 2).copied()
 }
 
-/// The distance that most of them lie at whole multiples of, if there is one.
+/// The interval of which most gaps between outliers are multiples, if there is one.
 fn period(outliers: &[Outlying]) -> Option<i64> {
-    if outliers.len() < PERIODIC {
+    if outliers.len() < MIN_PERIODIC {
         return None;
     }
     let gaps: Vec<i64> = outliers.windows(2).map(|pair| pair[1].from_s - pair[0].from_s).collect();
     let fits = |period: &i64| gaps.iter().filter(|gap| **gap % period == 0).count() * 4 >= gaps.len() * 3;
     let mut sorted = gaps.clone();
     sorted.sort_unstable();
-    // One that is met by chance is shorter than the usual gap.
+    // A gap that occurs by chance is shorter than the median gap.
     let usual = sorted[sorted.len() / 2];
     Some(usual).filter(|period| *period > 0 && fits(period))
 }

@@ -1,12 +1,12 @@
 //! Gunther's universal scalability law, X(N) = γN/(1 + α(N − 1) + βN(N − 1)), fitted to throughputs.
 //!
-//! Gunther, *Guerrilla Capacity Planning*, 2007, ch. 4–6. γ is the throughput at load 1, α contention (what is done in
-//! turns), β coherency (what everyone must agree on with everyone). Nonlinear least squares: N/X is linear in 1/γ, α/γ
-//! and β/γ, which gives the start; Gauss–Newton steps that keep all three from becoming negative (non-negative least
-//! squares), halved until they improve, give the rest. Intervals are asymptotic, by the delta method, with Student's t.
+//! Gunther, *Guerrilla Capacity Planning*, 2007, ch. 4–6. γ is the throughput at load 1, α contention (serialized work), β
+//! coherency (work to keep all participants consistent). Nonlinear least squares: N/X is linear in 1/γ, α/γ and β/γ, which
+//! yields the starting point. Gauss–Newton steps follow, by non-negative least squares, each halved until it improves the
+//! fit. Intervals are asymptotic, by the delta method, with Student's t.
 //!
-//! A law of three parameters fits most curves, so it is a cross-check of a model's saturation and never the model: with
-//! β = 0 there is no peak at all, and a peak beyond the loads measured is an extrapolation. [`Peak::basis`] says which.
+//! A law with three parameters fits most curves. So it only checks a model's saturation and does not replace the model: with
+//! β = 0 there is no peak, and a peak beyond the loads measured is an extrapolation. [`Peak::basis`] says which.
 
 use crate::EstimateError;
 use crate::least_squares::{Uncertainty, fit_non_negative};
@@ -15,8 +15,8 @@ use brimful_model::Estimate;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Steps; what converges at all does so in some 20.
-const STEPS: usize = 300;
+/// Limit of Gauss–Newton steps; convergence takes about 20.
+const MAX_STEPS: usize = 300;
 
 /// One measured load.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
@@ -49,11 +49,11 @@ pub struct Peak {
     pub load: Estimate,
     /// X(N*).
     pub throughput: Estimate,
-    /// How far to believe it.
+    /// How reliable it is.
     pub basis: PeakBasis,
 }
 
-/// How far to believe a peak.
+/// How reliable a peak is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PeakBasis {
@@ -73,7 +73,7 @@ impl UslFit {
     }
 }
 
-/// Fits the law to at least three loads; four give intervals.
+/// Fits the law to at least three loads; four are needed for intervals.
 pub fn fit_usl(points: &[LoadPoint]) -> Result<UslFit, EstimateError> {
     for (i, p) in points.iter().enumerate() {
         non_negative(p.load - 1.0, || format!("the load of point {i}, less 1,"))?;
@@ -112,18 +112,18 @@ pub fn fit_usl(points: &[LoadPoint]) -> Result<UslFit, EstimateError> {
         alpha: estimate(c1 / c0, [-c1 / (c0 * c0), 1.0 / c0, 0.0]),
         beta,
         gamma: estimate(1.0 / c0, [-1.0 / (c0 * c0), 0.0, 0.0]),
-        r2: if total > 0.0 { 1.0 - left(points, c) / total } else { 1.0 },
+        r2: if total > 0.0 { 1.0 - residual_sum(points, c) / total } else { 1.0 },
         peak,
     })
 }
 
-/// N/X: what is linear in c = (1/γ, α/γ, β/γ).
+/// N/X, which is linear in c = (1/γ, α/γ, β/γ).
 fn residence(c: [f64; 3], load: f64) -> f64 {
     c[0] + c[1] * (load - 1.0) + c[2] * load * (load - 1.0)
 }
 
-/// Sum of squares of the throughputs.
-fn left(points: &[LoadPoint], c: [f64; 3]) -> f64 {
+/// Sum of squared residuals of the throughputs.
+fn residual_sum(points: &[LoadPoint], c: [f64; 3]) -> f64 {
     points.iter().map(|p| (p.throughput - p.load / residence(c, p.load)).powi(2)).sum()
 }
 
@@ -135,7 +135,7 @@ fn start(points: &[LoadPoint]) -> Result<[f64; 3], EstimateError> {
     let fit = fit_non_negative(&columns, &linear, &weights)?;
     let mut c = [fit.values[0], fit.values[1], fit.values[2]];
     if c[0] == 0.0 {
-        // No law at all; a hundredth of the quickest leaves the steps somewhere to go.
+        // Start the steps from a small positive value, because 1/γ = 0 has no law.
         c[0] = 0.01 * linear.iter().copied().fold(f64::INFINITY, f64::min);
     }
     Ok(c)
@@ -145,7 +145,7 @@ fn column(j: usize, load: f64) -> f64 {
     [1.0, load - 1.0, load * (load - 1.0)][j]
 }
 
-/// The least squares reached from `c`, and the uncertainty there.
+/// The least-squares solution from the starting point `c`, and its uncertainty.
 fn gauss_newton(points: &[LoadPoint], mut c: [f64; 3]) -> Result<([f64; 3], Option<Uncertainty>), EstimateError> {
     let even = vec![1.0; points.len()];
     for turn in 1.. {
@@ -155,12 +155,13 @@ fn gauss_newton(points: &[LoadPoint], mut c: [f64; 3]) -> Result<([f64; 3], Opti
         let over = |p: &LoadPoint| p.load / residence(c, p.load) - p.throughput;
         let y: Vec<f64> = points.iter().map(|p| over(p) + sensitivity(p) * residence(c, p.load)).collect();
         let fit = fit_non_negative(&columns, &y, &even)?;
-        let now = left(points, c);
+        let now = residual_sum(points, c);
         let towards = |share: f64| [0, 1, 2].map(|j| c[j] + share * (fit.values[j] - c[j]));
-        let better = (0..40).map(|k| towards(0.5f64.powi(k))).find(|next| next[0] > 0.0 && left(points, *next) < now);
+        let better =
+            (0..40).map(|k| towards(0.5f64.powi(k))).find(|next| next[0] > 0.0 && residual_sum(points, *next) < now);
         let moved = |next: &[f64; 3]| (0..3).any(|j| (next[j] - c[j]).abs() > 1e-14 * c[j].abs());
         match better.filter(moved) {
-            Some(next) if turn < STEPS => c = next,
+            Some(next) if turn < MAX_STEPS => c = next,
             _ => return Ok((c, fit.uncertainty)),
         }
     }

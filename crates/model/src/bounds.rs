@@ -1,11 +1,11 @@
-//! Bounds on closed networks: cheap, and safe.
+//! Bounds on the throughput and response time of closed networks.
 //!
-//! Asymptotic bounds (Muntz & Wong 1974; Denning & Buzen 1978): no station gives more than m/D, no customer is served
-//! faster than alone: true of any order of service. None waits for all others at every station more than once: true of
-//! one class, as some server is busy whenever anyone is there; of several in product form. Elsewhere the least throughput
-//! is 0, for a class may wait for ever behind those of higher priority. Balanced-job bounds (Zahorjan, Sevcik, Eager & Galler,
-//! 1982; Lazowska et al. 1984, ch. 5, terminal workloads): a network is no faster than one of the same total demand spread
-//! evenly, no slower than one of stations as slow as the slowest; product form, one class, single servers.
+//! Asymptotic bounds (Muntz & Wong 1974; Denning & Buzen 1978): the throughput of a station is at most m/D, and no customer
+//! is served faster than a lone one, for any order of service. A customer waits at most for all others at every station;
+//! this is valid for one class, and for several in product form. Elsewhere the lower bound of the throughput is 0, because
+//! classes of higher priority may prevent service. Balanced-job bounds (Zahorjan, Sevcik, Eager & Galler, 1982; Lazowska
+//! et al. 1984, ch. 5, terminal workloads): a network is no faster than one with the same total demand spread evenly, and
+//! no slower than one whose stations are all as slow as the slowest; product form, one class, single servers.
 //!
 //! D is the total demand of a class at queues, Dmax the largest D/m, Z its think time and delays. Cost: stations × classes.
 
@@ -82,7 +82,7 @@ pub fn balanced_job_bounds(model: &Model) -> Result<Bounds, ModelError> {
     Ok(class.bounds(bound(class.largest, n), bound(d / visited as f64, 1.0)))
 }
 
-/// A closed network whose classes all visit something.
+/// A network of closed classes with demands.
 fn closed(model: &Model) -> Result<Network<'_>, ModelError> {
     let network = under_load::network(model)?;
     network.check_visits()?;
@@ -96,7 +96,7 @@ fn closed(model: &Model) -> Result<Network<'_>, ModelError> {
     }
 }
 
-/// What the bounds of one class are made of.
+/// Figures of one class from which its bounds follow.
 struct Class {
     /// N.
     customers: f64,
@@ -104,9 +104,9 @@ struct Class {
     think: f64,
     /// Z: think time and delay stations.
     delay: f64,
-    /// Σ R at the queues when no one is in the way.
+    /// Σ R at the queues of a lone customer.
     quickest: f64,
-    /// Σ R at the queues when everyone is.
+    /// Σ R at the queues of a customer that waits for all others.
     slowest: f64,
     /// The largest D/m.
     largest: f64,
@@ -133,7 +133,7 @@ impl Class {
         class
     }
 
-    /// From bounds on X that do not know of the slowest station.
+    /// Bounds from those on X that ignore the slowest station.
     fn bounds(&self, least: f64, most: f64) -> Bounds {
         let most = if self.largest > 0.0 { most.min(1.0 / self.largest) } else { most };
         let response = |x: f64| self.customers / x - self.think;
@@ -144,12 +144,12 @@ impl Class {
     }
 }
 
-/// How fast a queue can be with 1 to N customers.
+/// Range of the speed of a queue with 1 to N customers.
 struct Speeds {
-    /// The least and the most of n/α(n): R/D among n customers.
+    /// Minimum and maximum of n/α(n), which is R/D with n customers.
     quickest: f64,
     slowest: f64,
-    /// The most of α(n).
+    /// Maximum of α(n).
     most: f64,
 }
 
@@ -157,24 +157,24 @@ impl Speeds {
     fn new(station: &Station, customers: u64) -> Self {
         let customers = customers as f64;
         let mut speeds = Self { quickest: f64::INFINITY, slowest: 0.0, most: 0.0 };
-        let mut see = |n: f64, alpha: f64| {
+        let mut include = |n: f64, alpha: f64| {
             speeds.quickest = speeds.quickest.min(n / alpha);
             speeds.slowest = speeds.slowest.max(n / alpha);
             speeds.most = speeds.most.max(alpha);
         };
         let servers = f64::from(station.servers);
         if station.rate_multipliers.is_empty() {
-            see(1.0, 1.0);
-            see(customers, servers.min(customers));
+            include(1.0, 1.0);
+            include(customers, servers.min(customers));
         }
         for (n, alpha) in station.rate_multipliers.iter().enumerate().map(|(i, alpha)| (i as f64 + 1.0, *alpha)) {
             if n <= customers {
-                see(n, alpha);
+                include(n, alpha);
             }
         }
         let levels = station.rate_multipliers.len() as f64;
         if let (Some(last), true) = (station.rate_multipliers.last(), customers > levels) {
-            see(customers, *last);
+            include(customers, *last);
         }
         speeds
     }

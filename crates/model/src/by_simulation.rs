@@ -1,8 +1,9 @@
-//! Networks that no formula is known to hold for, solved by [`mod@crate::simulate`].
+//! Solves networks for which no formula is valid by [`mod@crate::simulate`].
 //!
-//! Closed classes at stations out of product form: the rules of [`crate::residence`] have been off by several times
-//! there. Run until throughputs and response times are known to within [`PRECISION`], or for so many [`EVENTS`]: a
-//! fraction of a second. One seed, so that a model before and after a change meets the same chance.
+//! These are networks with closed classes at stations out of product form, where the rules of [`crate::residence`] were
+//! wrong by a factor of several. A run ends when throughputs and response times are known to within [`PRECISION`], or after
+//! [`EVENTS`], within a fraction of a second. The seed is fixed, so a model before and after a change has the same random
+//! numbers.
 
 use crate::ModelError;
 use crate::closed::approximate;
@@ -11,20 +12,20 @@ use crate::simulate::{Simulation, SimulationOptions, simulate};
 use crate::solution::{Method, Solution};
 use brimful_core::quantity::percent;
 
-/// Share of itself to which every class's throughput and mean response time is to be known.
+/// Relative precision of every class's throughput and mean response time.
 const PRECISION: f64 = 0.02;
 
-/// The most events.
+/// Limit of events.
 const EVENTS: u64 = 1_000_000;
 
-/// An open class that completes less than this share of its requests does not keep up.
-const KEPT_UP: f64 = 0.95;
+/// An open class that completes less than this share of its requests is taken to be saturated.
+const MIN_COMPLETED: f64 = 0.95;
 
-/// Fewer arrivals than these tell nothing of a class.
-const RARE: f64 = 30.0;
+/// Fewest arrivals of a class from which saturation is concluded.
+const MIN_ARRIVALS: f64 = 30.0;
 
-/// By simulation; closed classes for which that cannot be done, by the Linearizer with a caveat.
-pub(crate) fn of_network(network: &Network<'_>, why: &str) -> Result<Solution, ModelError> {
+/// Solves by simulation. Closed classes for which that is impossible are solved by the Linearizer, with a caveat.
+pub(crate) fn solve_network(network: &Network<'_>, why: &str) -> Result<Solution, ModelError> {
     let options = SimulationOptions { precision: Some(PRECISION), events: EVENTS, ..SimulationOptions::default() };
     let unfit = |error: &ModelError| {
         matches!(error, ModelError::TooShort { .. } | ModelError::Number { .. } | ModelError::Shape(_))
@@ -39,7 +40,7 @@ pub(crate) fn of_network(network: &Network<'_>, why: &str) -> Result<Solution, M
 fn simulated(network: &Network<'_>, why: &str, found: &Simulation) -> Result<Solution, ModelError> {
     (0..network.rates.len()).try_for_each(|class| check_served(network, found, class))?;
     let seen = |row: &Vec<Option<_>>| row.iter().all(Option::is_some);
-    // What no request was seen of: of a class that hardly comes.
+    // For a class with hardly any requests, some stations were not visited.
     let unseen = if found.residence.iter().all(seen) { None } else { Some(approximate::linearizer(network)?.1) };
     let residence = |(k, row): (usize, &Vec<Option<crate::Estimate>>)| -> Vec<f64> {
         let figure = |(c, figure): (usize, &Option<crate::Estimate>)| match (figure, &unseen) {
@@ -63,7 +64,7 @@ fn simulated(network: &Network<'_>, why: &str, found: &Simulation) -> Result<Sol
         format!("; throughputs and mean response times are known to within {} (95 % confidence)", percent(precision))
     });
     let mut solution = Solution::new(network, Method::Simulation, why.clone(), throughput, residence)?;
-    // Closed customers find idle servers more or less often than the law has it.
+    // Closed customers find idle servers with another probability than the law assumes.
     for k in (0..network.waking.len()).filter(|k| network.waking[*k] > 0.0) {
         solution.utilization[k] = found.utilization[k].iter().map(|figure| figure.value).collect();
     }
@@ -79,8 +80,8 @@ fn simulated(network: &Network<'_>, why: &str, found: &Simulation) -> Result<Sol
 fn check_served(network: &Network<'_>, found: &Simulation, class: usize) -> Result<(), ModelError> {
     let (rate, throughput) = (network.rates[class], found.throughput[class]);
     let served = match network.population[class] {
-        0 if rate * found.run.time_s < RARE => true,
-        0 => throughput.value + throughput.ci95_half_width.unwrap_or(0.0) >= KEPT_UP * rate,
+        0 if rate * found.run.time_s < MIN_ARRIVALS => true,
+        0 => throughput.value + throughput.ci95_half_width.unwrap_or(0.0) >= MIN_COMPLETED * rate,
         _ => throughput.value > 0.0,
     };
     if served {

@@ -1,8 +1,7 @@
-//! Closed classes: a fixed number of customers, each of whom thinks, asks and waits.
+//! Closed classes: a fixed number of customers, each of which thinks, sends a request and waits for the answer.
 //!
 //! - [`mva`]: exactly, at single servers and delays.
-//! - [`convolution`]: exactly, at stations whose speed depends on how many are there: several servers, rate
-//!   multipliers.
+//! - [`convolution`]: exactly, at stations whose speed depends on the number of customers: several servers, rate multipliers.
 //! - [`approximate`]: Bard & Schweitzer's fixed point and the Linearizer, for any population and any order of service.
 
 pub(crate) mod approximate;
@@ -14,13 +13,13 @@ mod wide;
 
 pub(crate) use effort::effort;
 
-/// Closed classes in product form: centres where they queue, and all other time.
+/// Closed classes in product form: queueing centres, and the time elsewhere.
 pub(crate) struct Closed {
     /// N by class, at least 1.
     pub(crate) population: Vec<u32>,
     /// Z by class: think time and delay stations.
     pub(crate) delay: Vec<f64>,
-    /// Where they queue.
+    /// The queueing centres.
     pub(crate) centres: Vec<Centre>,
 }
 
@@ -28,11 +27,11 @@ pub(crate) struct Closed {
 pub(crate) struct Centre {
     /// D by class.
     pub(crate) demands: Vec<f64>,
-    /// α for 1, 2, … customers present; the last holds for any more. `[1.0]` is a single server.
+    /// α for 1, 2, … customers present; the last applies to any more. `[1.0]` is a single server.
     pub(crate) multipliers: Vec<f64>,
 }
 
-/// Closed classes, solved.
+/// The solution of closed classes.
 pub(crate) struct Steady {
     /// X by class.
     pub(crate) throughput: Vec<f64>,
@@ -57,8 +56,8 @@ impl Closed {
         steady
     }
 
-    /// Puts constant rates into the demands, and takes for each class its largest time as the unit: the populations'
-    /// weights stay far from the ends of arithmetic.
+    /// Divides demands by constant rates, and uses the largest time of each class as its unit. The weights of populations then
+    /// remain within the range of `f64`.
     fn normalize(&mut self) -> Vec<f64> {
         for centre in self.centres.iter_mut().filter(|centre| centre.multipliers.len() == 1) {
             centre.demands.iter_mut().for_each(|d| *d /= centre.multipliers[0]);

@@ -1,26 +1,26 @@
-//! Waits where those who find a server idle pay for it ([`IdleCost`] above 0).
+//! Waiting times at servers that must be woken up: requests that find a server idle take longer ([`IdleCost`] above 0).
 //!
-//! A request that finds the share J of a station's m servers idle takes S + w·Iᵖ⁻¹·J instead of S, in seconds of time,
-//! times the same chance, so that scv is that of all. Poisson arrivals find J = I/(1 − b) on average, whence the law
-//! ([`crate::station_demands`]). At one server that is "found idle, pays w·Iᵖ⁻¹", with p = 1 all of w: M/G/1 with
-//! exceptional first service (Welch 1964). Who waits pays nothing, so a busy period is drained as if no one did.
+//! A request that finds the share J of a station's m servers idle takes S + w·Iᵖ⁻¹·J seconds instead of S, times a random
+//! factor with the same scv. Poisson arrivals find J = I/(1 − b) on average, which implies the law of
+//! [`crate::station_demands`]. For one server and p = 1 this is M/G/1 with exceptional first service (Welch 1964). A request
+//! that waits has no additional time, so a busy period is worked off as without w.
 //!
-//! - First come, first served: a request that takes s and waits v adds s·v + s²/2 to the integral of the work in
-//!   front, where s is S wherever v > 0. So v = λ·E\[s²\]/(2·(1 − λ·S)): exact for M/G/1. For several servers v =
-//!   P·r/(m − λ·S), with P Erlang's C at the busy servers a, extra included, and r = E\[s²\]/(2·E\[s\]) (as Lee &
-//!   Longton 1959). There E\[J²\] = (1 − a/m)² + a·(1 − P)/m², from the balance equations of M/M/m.
-//! - Processor sharing, as if service were exponential, which it feels but little. The mean work is that of first come,
-//!   first served, v at scv = 1, and there are S seconds of it for each request present, but S0 = S + w·Iᵖ⁻¹ for one
-//!   that came first. Such a one stays R0 = S0·(S + S0)/(S + (1 − λ·S)·S0), from the response of M/M/1 found empty
-//!   (Coffman, Muntz & Trotter, 1970). So N = v/S − (S0/S − 1)·λ·(1 − U)·R0 are present, and R = N/λ (Little): exact
-//!   for one exponential server. With S0 of 2·S (4·S), constant service is up to 4 % (6 %) slower, and scv = 4 up to
-//!   3 % faster. For m servers the residence beyond service is the wait in order of arrival times the m-th root of what
-//!   the two are to one another at one server: within 3 % (6 %) for exponential service. Of what classes stay longer
-//!   than without w, they have their own extra alike, the rest in proportion to their demands.
+//! - First come, first served: a request with the service s and the wait v adds s·v + s²/2 to the integral of unfinished
+//!   work, where s is S if v > 0. So v = λ·E\[s²\]/(2·(1 − λ·S)), which is exact for M/G/1. For several servers
+//!   v = P·r/(m − λ·S), with P Erlang's C at the busy servers a, additional times included, and r = E\[s²\]/(2·E\[s\])
+//!   (as Lee & Longton 1959). There E\[J²\] = (1 − a/m)² + a·(1 − P)/m², from the balance equations of M/M/m.
+//! - Processor sharing, for exponential service; other distributions make little difference. The mean work is that of first
+//!   come, first served, v at scv = 1. Each request present contributes S seconds of it, or S0 = S + w·Iᵖ⁻¹ if it found
+//!   the server idle. Such a request stays R0 = S0·(S + S0)/(S + (1 − λ·S)·S0), from the response of M/M/1 found empty
+//!   (Coffman, Muntz & Trotter, 1970). So N = v/S − (S0/S − 1)·λ·(1 − U)·R0, and R = N/λ (Little): exact for one
+//!   exponential server. With S0 of 2·S (4·S), constant service is up to 4 % (6 %) slower, and scv = 4 up to 3 % faster.
+//!   For m servers, the residence beyond service is the wait in order of arrival, times the m-th root of their ratio at one
+//!   server: within 3 % (6 %) for exponential service. Of the additional residence caused by w, each class has the same
+//!   own part, and a share of the rest in proportion to its demand.
 //!
-//! Under priorities, and beside closed classes, whose arrivals do not find what is there on average, no such formula is
-//! known to us: there all pay the mean as part of their demands. The simulator has those pay who find servers idle
-//! everywhere.
+//! No such formula is known to us for priorities or for closed classes, whose arrivals do not find the mean state. There,
+//! the mean of the additional time is part of every demand. The simulator always adds it to the requests that find servers
+//! idle.
 //!
 //! Times are seconds, rates per second; both by class.
 
@@ -29,16 +29,17 @@ use crate::idle_law::{station_demands, wakeup_time};
 use crate::network::Network;
 use brimful_core::model::{IdleCost, Scheduling, Station, StationKind};
 
-/// Mean wait in seconds at a first-come-first-served station when the service of each class is exponential: wait(scv) =
-/// `exceptional_wait`·(1 + scv)/2. `demands` are those of the Model, at saturation; both in seconds and per second, by
-/// class. [`exponential_wait`] at a station without an [`IdleCost`] above 0, where demands are as [`station_demands`]
-/// says. Infinite at saturation, 0 at a delay.
+/// Mean wait in seconds at a first-come-first-served station when the service of each class is exponential. For another scv,
+/// multiply it by (1 + scv)/2.
+///
+/// `demands` are those of the model, at saturation, in seconds by class; `rates` are per second. At a station without an
+/// [`IdleCost`] above 0, this is the [`exponential_wait`] with the [`station_demands`]. Infinite at saturation, 0 at a delay.
 pub fn exceptional_wait(station: &Station, demands: &[f64], rates: &[f64]) -> f64 {
     if station.kind == StationKind::Delay {
         return 0.0;
     }
     let under_load = station_demands(station, demands, rates);
-    if !pays(station) {
+    if !must_be_woken(station) {
         return exponential_wait(rates, &under_load, station.servers, station.background);
     }
     let slowed = |demands: &[f64]| demands.iter().map(|d| d / (1.0 - station.background)).collect::<Vec<f64>>();
@@ -48,20 +49,20 @@ pub fn exceptional_wait(station: &Station, demands: &[f64], rates: &[f64]) -> f6
     queue.wait(erlang_c(station.servers, queue.busy))
 }
 
-/// Whether those who find a server idle pay for it.
-fn pays(station: &Station) -> bool {
+/// Whether requests that find idle servers take longer.
+fn must_be_woken(station: &Station) -> bool {
     station.idle_cost.is_some_and(|cost: IdleCost| cost.seconds > 0.0)
 }
 
 impl Network<'_> {
-    /// Whether they do at a station, and something is known of it: not under priorities, nor beside closed classes.
+    /// Whether servers of a station must be woken up and a formula is known: not with priorities or closed classes.
     pub(crate) fn is_exceptional(&self, k: usize) -> bool {
         let station = &self.model.stations[k];
         let known = matches!(station.scheduling, Scheduling::Ps | Scheduling::Fcfs) && self.customers() == 0;
-        known && pays(station)
+        known && must_be_woken(station)
     }
 
-    /// Such a station.
+    /// The queue at such a station.
     pub(crate) fn exceptional(&self, k: usize) -> Option<Exceptional> {
         let servers = self.model.stations[k].servers;
         self.is_exceptional(k)
@@ -69,23 +70,23 @@ impl Network<'_> {
     }
 }
 
-/// All that come to such a station.
+/// The queue at a station whose servers must be woken up.
 pub(crate) struct Exceptional {
     /// m.
     count: u32,
     servers: f64,
-    /// w·Iᵖ⁻¹: what one pays who finds all servers idle.
+    /// w·Iᵖ⁻¹: additional service time of a request that finds all servers idle.
     pub(crate) most: f64,
-    /// Σ λ·Sᵏ of those who visit, k = 0, 1, 2, without anything extra.
+    /// Σ λ·Sᵏ of the classes that visit, k = 0, 1, 2, without additional times.
     moments: [f64; 3],
-    /// Busy servers, with what is extra.
+    /// Busy servers, with additional times.
     pub(crate) busy: f64,
     /// E\[J\] and E\[J²\] of the share of servers found idle.
     idle: [f64; 2],
 }
 
 impl Exceptional {
-    /// Demands at saturation and under the load, slowed down by other work.
+    /// From demands at saturation and under the load, both over 1 − b.
     pub(crate) fn new(servers: u32, most: f64, saturated: &[f64], under_load: &[f64], rates: &[f64]) -> Self {
         let visits = || saturated.iter().zip(rates).filter(|(demand, _)| **demand > 0.0);
         let moment = |k: i32| visits().map(|(demand, rate)| rate * demand.powi(k)).sum::<f64>();
@@ -103,11 +104,11 @@ impl Exceptional {
         }
     }
 
-    /// The shares of servers that arrivals find idle, with their probabilities: those of M/M/m, busiest first, none
-    /// idle left out. Of many servers, the mean alone.
+    /// The shares of servers that arrivals find idle, above 0, with their probabilities in M/M/m, the smallest first. For
+    /// many servers, the mean share alone.
     pub(crate) fn found_idle(&self) -> Vec<(f64, f64)> {
         let some = 1.0 - erlang_c(self.count, self.busy);
-        if self.count > FEW {
+        if self.count > MAX_DISTINGUISHED {
             return vec![(if some > 0.0 { self.idle[0] / some } else { 0.0 }, some)];
         }
         // P(n) ∝ aⁿ/n!, from n = m − 1 down, as multiples of that of the fullest.
@@ -121,11 +122,11 @@ impl Exceptional {
         if all.is_finite() {
             found.iter().map(|(share, weight)| (*share, some * weight / all)).collect()
         } else {
-            vec![(1.0, 1.0)] // No one else ever comes.
+            vec![(1.0, 1.0)] // The load is practically 0.
         }
     }
 
-    /// Mean wait, first come, first served, of exponential services, where an arrival must wait so often.
+    /// Mean wait with exponential service, first come, first served, when an arrival must wait with this probability.
     pub(crate) fn wait(&self, must_wait: f64) -> f64 {
         let [visits, work, squares] = self.moments;
         let drained = self.servers - work;
@@ -141,8 +142,8 @@ impl Exceptional {
         must_wait * left / drained
     }
 
-    /// Where servers are shared, by how much one is stretched that finds an idle server and then needs so much: beyond
-    /// 1, and as a share of what others are stretched that come at any time, were no one to wake up.
+    /// Processor sharing: the stretch beyond 1 of a request that finds an idle server and needs `takes` seconds, and its ratio
+    /// to the stretch of an arbitrary request if no servers had to be woken up.
     pub(crate) fn alone_stretch(&self, takes: f64) -> (f64, f64) {
         let [visits, work, _] = self.moments;
         let left = 1.0 - work / self.servers;
@@ -150,15 +151,15 @@ impl Exceptional {
         if share.is_finite() { (share * erlang_c(self.count, work) / (self.servers * left), share) } else { (0.0, 0.0) }
     }
 
-    /// Mean residence of one that needs so much, where servers are shared. An arrival must wait so often, and so often
-    /// if no one had to wake up.
+    /// Processor sharing: mean residence of a request with this demand. An arrival must wait with the probability `must_wait`,
+    /// or `plain_must_wait` if no servers had to be woken up.
     pub(crate) fn shared_residence(&self, demand: f64, must_wait: f64, plain_must_wait: f64) -> f64 {
         let [visits, work, _] = self.moments;
         if visits <= 0.0 {
             return demand + self.most * self.idle[0];
         }
         let mean = work / visits;
-        // As if all were alike.
+        // The queue with equal demands.
         let alike = Self { moments: [visits, work, visits * mean * mean], ..*self };
         let shared = Shared::new(mean, self.most, work / self.servers, self.idle[0]);
         let all = mean + self.most * self.idle[0] + alike.wait(must_wait) * shared.wait.powf(1.0 / self.servers);
@@ -168,14 +169,14 @@ impl Exceptional {
     }
 }
 
-/// Servers of which it is told apart how many are found idle.
-const FEW: u32 = 16;
+/// Largest number of servers for which each number of idle servers is considered separately.
+const MAX_DISTINGUISHED: u32 = 16;
 
-/// One shared server.
+/// One server with processor sharing.
 struct Shared {
     /// Residence beyond service, over the wait in order of arrival.
     wait: f64,
-    /// Of what residence is longer than without anything extra, the part that comes from the request's own.
+    /// Part of the additional residence that is due to the request's own additional time.
     own: f64,
 }
 

@@ -1,9 +1,9 @@
-//! Networks with closed classes, exactly: open classes are a slower server to the closed ones.
+//! Exact solution of networks with closed classes. Open classes make the servers slower for the closed ones.
 //!
-//! A single server of which open classes keep ρ busy is to the others one of demands D/(1 − ρ) (Reiser & Kobayashi
-//! 1975; Zahorjan & Wong 1981; Lazowska et al. 1984, ch. 7); several servers and rate multipliers become other
-//! multipliers ([`crate::open_load`]). An open request then stays as long as the closed customers it meets let it.
-//! Without open classes nothing is left to reduce. Valid in product form, for stable open classes.
+//! If open classes keep a single server busy for ρ of the time, closed classes see demands of D/(1 − ρ) (Reiser & Kobayashi
+//! 1975; Zahorjan & Wong 1981; Lazowska et al. 1984, ch. 7). Several servers and rate multipliers become other multipliers
+//! ([`crate::open_load`]). The residence of an open request then follows from the number of closed customers. Valid in
+//! product form, for stable open classes.
 
 use crate::ModelError;
 use crate::closed::{Centre, Closed, Steady, effort};
@@ -37,11 +37,11 @@ pub(crate) fn seidmann(network: &Network<'_>) -> Result<(Vec<f64>, Vec<Vec<f64>>
     Ok((throughput, parts.chunks_exact(2).map(whole).collect()))
 }
 
-/// How the open classes look to the closed ones.
+/// The network as the closed classes see it.
 struct Reduction {
     /// The closed classes.
     classes: Vec<usize>,
-    /// The queueing stations, with what the open classes leave of them.
+    /// The queueing stations, with the effect of the open classes.
     queues: Vec<(usize, OpenLoad)>,
 }
 
@@ -58,10 +58,10 @@ impl Reduction {
     }
 
     fn closed(&self, network: &Network<'_>) -> Closed {
-        let of = |row: &[f64]| self.classes.iter().map(|c| row[*c]).collect();
+        let closed_entries = |row: &[f64]| self.classes.iter().map(|c| row[*c]).collect();
         let delay = |c: &usize| network.delay(*c);
         let centre = |(k, load): &(usize, OpenLoad)| Centre {
-            demands: of(&network.demands[*k]),
+            demands: closed_entries(&network.demands[*k]),
             multipliers: load.multipliers.clone(),
         };
         Closed {
@@ -90,13 +90,13 @@ impl Reduction {
 }
 
 impl Network<'_> {
-    /// Time that a closed customer spends where no one queues: thinking, and at delay stations.
+    /// Z: time that a closed customer spends thinking and at delay stations.
     pub(crate) fn delay(&self, class: usize) -> f64 {
         let delays = self.model.stations.iter().zip(&self.demands).filter(|(s, _)| s.kind == StationKind::Delay);
         self.model.classes[class].think + delays.map(|(_, row)| row[class]).sum::<f64>()
     }
 
-    /// An error that names a station where no exact solution is known.
+    /// Returns an error that names a station out of product form, if there is one.
     pub(crate) fn check_product_form(&self) -> Result<(), ModelError> {
         let (station, reason) = match (0..self.demands.len()).find_map(|k| Some((k, self.no_product_form(k)?))) {
             Some((k, reason)) => (self.model.stations[k].name.clone(), reason),
@@ -128,7 +128,7 @@ impl Network<'_> {
         }
     }
 
-    /// An error that names a class without any demand.
+    /// Returns an error that names a class without any demand, if there is one.
     pub(crate) fn check_visits(&self) -> Result<(), ModelError> {
         let idle = |c: &usize| self.demands.iter().all(|row| row[*c] == 0.0);
         let class = (0..self.model.classes.len()).find(idle);

@@ -1,8 +1,8 @@
-//! Open multiclass networks: requests arrive at given rates, whatever the servers do.
+//! Open multiclass networks: requests arrive at given rates.
 //!
-//! Each station is on its own (Jackson 1957; Baskett, Chandy, Muntz & Palacios, 1975): exact under processor sharing
-//! whatever the distribution of service times, and for exponential FCFS stations that serve all classes alike.
-//! Elsewhere it takes the arrivals at each station for Poisson, which they are at the first one. `residence.rs` has the
+//! Each station is solved separately (Jackson 1957; Baskett, Chandy, Muntz & Palacios, 1975). This is exact for processor
+//! sharing with any distribution of service times, and for exponential FCFS stations with equal demands of all classes.
+//! Elsewhere, arrivals at each station are assumed to be Poisson, as they are at the first one. `residence.rs` has the
 //! rules: Erlang's C or Seidmann's approximation for several servers, first come first served with any variability of
 //! service, priorities. Cost: stations × classes (× classes where the order of service matters).
 //!
@@ -11,22 +11,23 @@
 
 use crate::ModelError;
 use crate::network::{Network, check_open, max_speed, mix, products};
-use crate::residence::{Found, MustWait, residence};
+use crate::residence::{MustWait, StateAtArrival, residence};
 use crate::solution::{Method, Solution};
 use brimful_core::model::{Model, StationKind};
 
-/// Solves an open network: by Erlang's C unless the method is Seidmann's.
+/// Solves an open network, by Erlang's C unless the method is Seidmann's. The mix is that of the rates, or of equal rates if
+/// all are 0.
 ///
-/// The mix is that of the rates; if all are zero, that of equal rates. Errors: what does not fit together, a number
-/// that cannot be, a closed class, a station that cannot keep up, or one out of product form where `exact` was asked
-/// for.
+/// # Errors
+/// When the model is invalid, a class is closed, a station is saturated, or one is out of product form with the method
+/// `exact`.
 pub fn solve_open(model: &Model, method: Method) -> Result<Solution, ModelError> {
     check_open(model)?;
-    of_network(&Network::new(model)?, method)
+    solve_network(&Network::new(model)?, method)
 }
 
-/// The same, of a network without closed classes.
-pub(crate) fn of_network(network: &Network<'_>, method: Method) -> Result<Solution, ModelError> {
+/// Solves a network without closed classes.
+pub(crate) fn solve_network(network: &Network<'_>, method: Method) -> Result<Solution, ModelError> {
     let (method, must_wait) = match method {
         Method::Seidmann => (method, MustWait::Seidmann),
         Method::Exact => (method, MustWait::Erlang),
@@ -46,8 +47,8 @@ pub(crate) fn of_network(network: &Network<'_>, method: Method) -> Result<Soluti
     Ok(solution)
 }
 
-/// Where the formulas are approximations, if they are: several servers out of product form, and arrivals that another
-/// station out of product form has bunched.
+/// A caveat if the formulas are approximations: at several servers out of product form, and where arrivals are not Poisson
+/// because of another station out of product form.
 fn approximate(network: &Network<'_>) -> Option<String> {
     let stations = || (0..network.demands.len()).filter(|k| network.model.stations[*k].kind == StationKind::Queue);
     let name = |k: usize| &network.model.stations[k].name;
@@ -86,7 +87,9 @@ pub fn saturation_rate(model: &Model) -> Result<(f64, String), ModelError> {
 fn station(network: &Network<'_>, k: usize, must_wait: MustWait) -> Vec<f64> {
     let busy: Vec<f64> = products(&network.demands[k], &network.rates).collect();
     let waiting = vec![0.0; busy.len()];
-    (0..busy.len()).map(|c| residence(network, k, c, must_wait, &Found { busy: &busy, waiting: &waiting })).collect()
+    (0..busy.len())
+        .map(|c| residence(network, k, c, must_wait, &StateAtArrival { busy: &busy, waiting: &waiting }))
+        .collect()
 }
 
 #[cfg(test)]

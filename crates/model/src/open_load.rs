@@ -1,23 +1,22 @@
-//! What open classes do to a station whose speed depends on how many are there, several servers included.
+//! Effect of open classes on a station whose speed depends on the number of requests present, including several servers.
 //!
-//! With n closed customers at a station of multipliers α, the number k of open ones has weight C(n + k, k)·ρᵏ/Π
-//! α(n+1..n+k). The sums E(n) of these weights leave to the closed classes a station of multipliers α(n)·E(n − 1)/E(n),
-//! and give an open request the residence D·(n + 1)·E(n + 1)/(α(n + 1)·E(n)) (Bruell, Balbo & Afshari, 1984). All terms
-//! are positive, so nothing cancels. Valid for ρ below the last multiplier, which holds for any n beyond. Cost: (last
-//! level)².
+//! With n closed customers at a station of multipliers α, the number k of open requests has the weight
+//! C(n + k, k)·ρᵏ/Π α(n+1..n+k). Let E(n) be the sum of these weights. For the closed classes, the station then has the
+//! multipliers α(n)·E(n − 1)/E(n); an open request has the residence D·(n + 1)·E(n + 1)/(α(n + 1)·E(n)) (Bruell, Balbo &
+//! Afshari, 1984). All terms are positive, so nothing cancels. Valid for ρ below the last multiplier, which applies to any
+//! larger n. Cost: (last level)².
 
-/// A station as its closed classes and its open ones feel it.
+/// A station as seen by its closed classes and by its open classes.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct OpenLoad {
-    /// Service rate for 1, 2, … closed customers present, over that of a lone request; the last holds for any more.
+    /// Service rate for 1, 2, … closed customers present, over that of a lone request; the last applies to any more.
     pub(crate) multipliers: Vec<f64>,
-    /// R/(D·(n + 1)) of an open request for n = 0, 1, … closed customers present; the last holds for any more.
+    /// R/(D·(n + 1)) of an open request for n = 0, 1, … closed customers present; the last applies to any more.
     open: Vec<f64>,
 }
 
 impl OpenLoad {
-    /// At ρ = `load`, with α(n) = `rate(n)` that is constant from n = `levels`, and never more than so many
-    /// `customers`.
+    /// At ρ = `load`, with α(n) = `rate(n)`, which is constant from n = `levels` on, and at most `customers` closed customers.
     pub(crate) fn new(rate: impl Fn(usize) -> f64, levels: usize, load: f64, customers: usize) -> Self {
         let wanted = levels.min(customers.saturating_add(1)).max(1);
         let sums = if load > 0.0 { log_sums(&rate, levels, load, wanted) } else { vec![0.0; wanted + 1] };
@@ -27,12 +26,12 @@ impl OpenLoad {
         }
     }
 
-    /// R/D of a closed customer that finds `others` (closed ones), were they always as many as on average.
+    /// R/D of a closed customer that finds `others` closed customers; approximate, because only their mean number counts.
     pub(crate) fn closed_residence(&self, others: f64) -> f64 {
         (1.0 + others) / between(&self.multipliers, others)
     }
 
-    /// R/D of an open request, were there always as many closed customers as on average; exact if there are none.
+    /// R/D of an open request, from the mean number of closed customers; exact if there are none.
     pub(crate) fn open_residence(&self, closed: f64) -> f64 {
         (1.0 + closed) * between(&self.open, closed)
     }
@@ -76,14 +75,14 @@ struct Scaled {
 impl Scaled {
     /// 1 + factor × self.
     fn one_plus(self, factor: f64) -> Self {
-        Self { value: self.one + factor * self.value, ..self }.settled()
+        Self { value: self.one + factor * self.value, ..self }.normalized()
     }
 
     fn times(self, factor: f64) -> Self {
-        Self { value: self.value * factor, ..self }.settled()
+        Self { value: self.value * factor, ..self }.normalized()
     }
 
-    fn settled(self) -> Self {
+    fn normalized(self) -> Self {
         if self.value < 1e100 {
             return self;
         }
@@ -91,7 +90,7 @@ impl Scaled {
     }
 }
 
-/// The value at `n`, between those at whole numbers.
+/// Linear interpolation of the values at whole numbers.
 fn between(values: &[f64], n: f64) -> f64 {
     let at = |i: usize| values[i.min(values.len() - 1)];
     let (i, part) = (n.floor() as usize, n - n.floor());

@@ -1,15 +1,14 @@
-//! How response times are distributed: percentiles from a solved network.
+//! Distribution of response times: percentiles from a solved network.
 //!
-//! A response time is taken for a sum of independent times, one for each station. Each is known by its
-//! Laplace–Stieltjes transform (`percentile/place.rs` says which, from where, and what is exact of it); the transform
-//! of the sum is their product, and is inverted numerically (`percentile/inversion.rs`). One visit per station, as the
-//! simulator has it.
+//! A response time is modelled as a sum of independent times, one for each station. Each has a known Laplace–Stieltjes
+//! transform (`percentile/station.rs` has the formulas, their sources, and when they are exact). The transform of the sum
+//! is their product, and is inverted numerically (`percentile/inversion.rs`). Each station is visited once, as in the
+//! simulator.
 //!
-//! How far that is from simulations of 3 million events, in random networks of 1 to 5 stations and 1 to 3 classes at 30
-//! to 90 % of saturation; the error of some 240 response times of each kind, of which the simulations know p99 to about
-//! 2 %:
+//! Errors in comparison with simulations of 3 million events, for about 240 response times of each kind, in random networks
+//! of 1 to 5 stations and 1 to 3 classes at 30 to 90 % of saturation. The simulated p99 has an error of about 2 % itself.
 //!
-//! | network | p95: median, most | p99: median, most |
+//! | network | p95: median, largest | p99: median, largest |
 //! |---|---|---|
 //! | open, product form | 1.2 %, 7 % | 1.0 %, 10 % |
 //! | closed, product form, 1 to 18 customers | 0.6 %, 8 % | 0.9 %, 11 % |
@@ -19,14 +18,14 @@
 //! | open, first come first served, scv 0 to 4 | 1.1 %, 16 % | 1.2 %, 13 % |
 //! | open, priorities | 0.6 %, 15 % | 0.9 %, 20 % |
 //!
-//! In the last two the mean response time, on which this stands, is itself an approximation, off by as much at worst.
-//! What service times look like beyond their scv is assumed: gamma below 1, hyperexponential above, as
+//! In the last two, the mean response time is itself an approximation, with an error of the same size at worst. Service
+//! times are assumed to be of a standard family: gamma for an scv below 1, hyperexponential above, as in
 //! [`crate::Service::Standard`].
 
 mod inversion;
-mod place;
 mod service;
 mod sojourn;
+mod station;
 
 use crate::ModelError;
 use crate::network::{Network, mix};
@@ -35,8 +34,8 @@ use crate::under_load;
 use brimful_core::model::Model;
 use inversion::tail;
 use nalgebra::Complex;
-use place::{Place, places};
-use sojourn::{Sojourn, Way};
+use sojourn::{Alternative, Sojourn};
+use station::{StationView, station_views};
 
 /// The response times of a solved network.
 pub struct ResponseDistributions<'a> {
@@ -44,7 +43,7 @@ pub struct ResponseDistributions<'a> {
     solution: &'a Solution,
 }
 
-/// How the response times of a network are distributed whose solution this is.
+/// The response time distributions of a network with this solution.
 pub fn response_distributions<'a>(
     model: &'a Model,
     solution: &'a Solution,
@@ -57,14 +56,13 @@ pub fn response_distributions<'a>(
 }
 
 impl ResponseDistributions<'_> {
-    /// The share of a class's requests that take no longer than this; of all requests if no class is given. NaN of a
-    /// class that is not there.
+    /// Share of a class's requests, or of all requests, with a response time of at most `seconds`. NaN for an unknown class.
     pub fn share_within(&self, class: Option<usize>, seconds: f64) -> f64 {
         if self.has(class) { share_within(&self.network, self.solution, class, seconds) } else { f64::NAN }
     }
 
-    /// What so many percent of them do not exceed, in seconds. NaN for a class that is not there, and outside of 0 to
-    /// 100.
+    /// Percentile of the response time of a class, or of all requests, in seconds. NaN for an unknown class, and unless
+    /// `percent` is between 0 and 100.
     pub fn percentile(&self, class: Option<usize>, percent: f64) -> f64 {
         let asked = self.has(class) && percent > 0.0 && percent < 100.0;
         if asked { percentile(&self.network, self.solution, class, percent) } else { f64::NAN }
@@ -75,60 +73,61 @@ impl ResponseDistributions<'_> {
     }
 }
 
-/// The share of requests that take no longer than this.
+/// Share of requests with a response time of at most `seconds`.
 pub(crate) fn share_within(network: &Network<'_>, solution: &Solution, class: Option<usize>, seconds: f64) -> f64 {
-    let places = places(network, solution);
-    of_all(&times(&places, solution, class), seconds)
+    let stations = station_views(network, solution);
+    combined_share(&times(&stations, solution, class), seconds)
 }
 
-/// What so many percent of requests do not exceed.
+/// Percentile of the response time.
 pub(crate) fn percentile(network: &Network<'_>, solution: &Solution, class: Option<usize>, percent: f64) -> f64 {
-    let places = places(network, solution);
-    let times = times(&places, solution, class);
+    let stations = station_views(network, solution);
+    let times = times(&stations, solution, class);
     let wanted = percent / 100.0;
-    let (mut low, mut high) = (0.0, times.iter().map(|(time, _)| time.mean).fold(0.0, f64::max));
-    for _ in 0..MOST_STEPS {
-        if of_all(&times, high) >= wanted || !high.is_finite() {
+    let mut low = 0.0;
+    let mut high = times.iter().map(|(time, _)| time.mean).fold(0.0, f64::max);
+    for _ in 0..MAX_STEPS {
+        if combined_share(&times, high) >= wanted || !high.is_finite() {
             break;
         }
         (low, high) = (high, high * 2.0);
     }
-    for _ in 0..MOST_STEPS {
-        if high - low <= PRECISE * high || !high.is_finite() {
+    for _ in 0..MAX_STEPS {
+        if high - low <= PRECISION * high || !high.is_finite() {
             break;
         }
         let middle = f64::midpoint(low, high);
-        if of_all(&times, middle) < wanted { low = middle } else { high = middle }
+        if combined_share(&times, middle) < wanted { low = middle } else { high = middle }
     }
     high
 }
 
-/// The share of itself to which a percentile is found.
-const PRECISE: f64 = 1e-7;
+/// Relative precision of a percentile.
+const PRECISION: f64 = 1e-7;
 
-/// Numbers at the end of arithmetic can be halved or doubled without coming nearer.
-const MOST_STEPS: usize = 200;
+/// Limit of bisection steps, for numbers at the end of the range of `f64`.
+const MAX_STEPS: usize = 200;
 
-/// Ways to make up the time of a class that are told apart.
-const MOST_TIMES: usize = 64;
+/// Largest number of alternatives of a class's response time.
+const MAX_ALTERNATIVES: usize = 64;
 
-/// The share of all that take no longer, from the shares of each.
-fn of_all(times: &[(Time<'_>, f64)], seconds: f64) -> f64 {
+/// Share of all requests with a response time of at most `seconds`. Each alternative has its share of the requests.
+fn combined_share(times: &[(Time<'_>, f64)], seconds: f64) -> f64 {
     times.iter().map(|(time, share)| share * time.share_within(seconds)).sum()
 }
 
-/// Of the classes that are meant, with their shares.
-fn times<'a>(places: &'a [Place<'a>], solution: &Solution, class: Option<usize>) -> Vec<(Time<'a>, f64)> {
+/// The alternative response times of a class, or of all classes, with their shares.
+fn times<'a>(stations: &'a [StationView<'a>], solution: &Solution, class: Option<usize>) -> Vec<(Time<'a>, f64)> {
     if let Some(c) = class {
-        return Time::all(places, c, 1.0);
+        return Time::alternatives(stations, c, 1.0);
     }
     let mix = mix(&solution.throughput);
     let total: f64 = mix.iter().sum();
     let visible = mix.iter().enumerate().filter(|(_, share)| **share > 0.0);
-    visible.flat_map(|(c, share)| Time::all(places, c, share / total)).collect()
+    visible.flat_map(|(c, share)| Time::alternatives(stations, c, share / total)).collect()
 }
 
-/// A response time.
+/// A response time, as the sum of the times at the stations.
 #[derive(Clone)]
 struct Time<'a> {
     mean: f64,
@@ -137,21 +136,26 @@ struct Time<'a> {
 }
 
 impl<'a> Time<'a> {
-    /// Those of one class that make up this share, with theirs.
-    fn all(places: &'a [Place<'a>], c: usize, share: f64) -> Vec<(Time<'a>, f64)> {
+    /// The alternatives of one class, which together have this share.
+    fn alternatives(stations: &'a [StationView<'a>], c: usize, share: f64) -> Vec<(Time<'a>, f64)> {
         let mut all = vec![(Time { mean: 0.0, constant: 0.0, parts: Vec::new() }, share)];
-        for ways in places.iter().map(|place| place.ways(c)).filter(|ways| !ways.is_empty()) {
-            if all.len() * ways.len() > MOST_TIMES {
-                let mean = ways.iter().map(|way| way.probability * way.mean).sum();
-                all.iter_mut().for_each(|(time, _)| time.add(mean, Sojourn::OneOf(ways.clone())));
+        for alternatives in
+            stations.iter().map(|station| station.alternatives(c)).filter(|alternatives| !alternatives.is_empty())
+        {
+            if all.len() * alternatives.len() > MAX_ALTERNATIVES {
+                let mean = alternatives.iter().map(|alternative| alternative.probability * alternative.mean).sum();
+                all.iter_mut().for_each(|(time, _)| time.add(mean, Sojourn::OneOf(alternatives.clone())));
                 continue;
             }
-            let with = |(time, share): &(Time<'a>, f64), way: &Way<'a>| {
+            let with = |(time, share): &(Time<'a>, f64), alternative: &Alternative<'a>| {
                 let mut time = time.clone();
-                time.add(way.mean, way.sojourn.clone());
-                (time, share * way.probability)
+                time.add(alternative.mean, alternative.sojourn.clone());
+                (time, share * alternative.probability)
             };
-            all = all.iter().flat_map(|time| ways.iter().map(move |way| with(time, way))).collect();
+            all = all
+                .iter()
+                .flat_map(|time| alternatives.iter().map(move |alternative| with(time, alternative)))
+                .collect();
         }
         all
     }
@@ -163,7 +167,7 @@ impl<'a> Time<'a> {
     }
 
     fn share_within(&self, seconds: f64) -> f64 {
-        // Rounding makes no one wait.
+        // A constant time, except for rounding errors.
         if self.mean - self.constant <= 1e-9 * self.mean {
             return f64::from(u8::from(seconds >= self.constant));
         }

@@ -1,6 +1,6 @@
-//! A queue whose servers have a quota: together they may work for so long in each period, and once they have, they stop
-//! until the next (sched-bwc.rst of Linux's documentation). On average that is a slower server; a call that comes while
-//! there is quota left is served at full speed nonetheless.
+//! A queue with a CPU quota: its servers together may work for a limited time in each period, and then stop until the next
+//! (sched-bwc.rst of Linux's documentation). The mean speed is lower, but a call is served at full speed while quota
+//! remains.
 
 use crate::ModelError;
 use crate::idle_law::station_demands;
@@ -10,33 +10,32 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::collections::VecDeque;
 
-/// Seconds that are nothing but rounding.
+/// Times below this are rounding errors, in seconds.
 const ROUNDING: f64 = 1e-9;
 
-/// So much work in each period.
+/// A limit of CPU time in each period.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quota {
-    /// Servers at work on average, at most.
+    /// Highest mean number of busy servers.
     pub servers: f64,
-    /// Seconds.
+    /// Length of a period in seconds.
     pub period_s: f64,
 }
 
-/// How long calls last that come at random, in seconds on average: without a quota, and with it.
+/// Mean response times of the same random calls with and without a quota, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sojourns {
-    /// Without.
+    /// Without a quota.
     pub free: f64,
-    /// With.
+    /// With the quota.
     pub limited: f64,
 }
 
-/// Passes the same calls through a station with and without a quota; what else its servers do (`background`) is left
-/// out, for it uses up nothing of the quota. `demands` are the seconds of each class when calls of
-/// it come at these `rates` per second.
+/// Simulates a station with and without a quota, with the same calls. Background work is ignored, because it does not use the
+/// quota. `demands` are in seconds by class, `rates` per second.
 ///
 /// # Errors
-/// [`ModelError`] when the station makes no sense.
+/// When the station is invalid.
 pub fn under_quota(
     station: &Station,
     demands: &[f64],
@@ -65,22 +64,22 @@ pub fn under_quota(
     Ok(Sojourns { free: mean_sojourn(servers, None, &calls), limited: mean_sojourn(servers, Some(quota), &calls) })
 }
 
-/// Of calls (instant, work) that are served first come, first served.
+/// Mean response time of calls (time of arrival, work), first come, first served.
 fn mean_sojourn(servers: usize, quota: Option<Quota>, calls: &[(f64, f64)]) -> f64 {
     let (work, period) = quota.map_or((f64::INFINITY, f64::INFINITY), |q| (q.servers * q.period_s, q.period_s));
-    // (instant, work left); those at the front are served.
+    // Time of arrival and remaining work; the calls at the front are in service.
     let mut present: VecDeque<(f64, f64)> = VecDeque::new();
     let (mut now, mut left, mut refill, mut sum) = (0.0, work, period, 0.0);
-    let mut coming = calls.iter().copied().peekable();
+    let mut arrivals = calls.iter().copied().peekable();
     loop {
         let served = present.len().min(servers);
-        let next_call = coming.peek().map_or(f64::INFINITY, |call| call.0);
+        let next_call = arrivals.peek().map_or(f64::INFINITY, |call| call.0);
         if present.is_empty() {
             if next_call.is_infinite() {
                 break;
             }
             if next_call >= refill {
-                // Nothing was asked for meanwhile.
+                // The station was idle meanwhile.
                 refill += ((next_call - refill) / period).floor() * period + period;
                 left = work;
             }
@@ -94,7 +93,7 @@ fn mean_sojourn(servers: usize, quota: Option<Quota>, calls: &[(f64, f64)]) -> f
                 let done = then - now;
                 present.iter_mut().take(served).for_each(|call| call.1 -= done);
                 left -= done * served as f64;
-                // What rounding leaves of it is nothing.
+                // The rest is a rounding error.
                 if left < ROUNDING {
                     left = 0.0;
                 }
@@ -115,7 +114,7 @@ fn mean_sojourn(servers: usize, quota: Option<Quota>, calls: &[(f64, f64)]) -> f
                 continue;
             }
         }
-        while let Some(call) = coming.next_if(|call| call.0 <= now) {
+        while let Some(call) = arrivals.next_if(|call| call.0 <= now) {
             present.push_back(call);
         }
     }

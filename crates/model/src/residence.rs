@@ -1,58 +1,64 @@
-//! How long a request stays at a station, from what it finds there on arrival.
+//! Residence time of a request at a station, from what it finds on arrival.
 //!
-//! The one rule behind open networks and the approximate closed ones. A request arrives at m servers of which B are
-//! busy with each class, and where W customers of each closed class wait. It must wait with probability P, which is
-//! Erlang's C at the utilization it finds, and then for a departure (the remaining service r shared by m servers) and
-//! for the service of those ahead. How many requests of *open* classes are ahead follows from Little's law, λ × the
-//! same wait.
+//! Open networks and the approximations for closed ones use the same rule. A request arrives at m servers, of which B are
+//! busy with each class, and at which W customers of each closed class wait. It must wait with probability P, which is
+//! Erlang's C at the utilization it finds. It then waits for a departure (the remaining service r shared by m servers) and
+//! for the service of the requests ahead. The number of *open* requests ahead follows from Little's law, λ × the same wait.
 //!
 //! - Processor sharing: R = D·(1 + w), w = (W + P)/(m − a), with a the busy servers of open classes. Exact for open
 //!   classes (Baskett, Chandy, Muntz & Palacios, 1975); with one server this is the arrival theorem of closed ones
 //!   (Reiser & Lavenberg, 1980). Seidmann, Schweitzer & Shalev-Oren (1987) is the same with P = U.
-//! - First come, first served: all wait alike, for Σ W·D + P·r over m − a, with r = Σ B·D·(1 + scv)/2 over Σ B. For one
-//!   server and open classes that is Pollaczek & Khinchine's formula of the mixed stream, for closed ones Reiser's
-//!   (1979); for several servers Lee & Longton's (1959): the wait of M/M/m times half of one plus the scv of all
-//!   together.
+//! - First come, first served: all classes wait equally long, (Σ W·D + P·r)/(m − a), with r = Σ B·D·(1 + scv)/2 over Σ B.
+//!   For one server and open classes this is Pollaczek & Khinchine's formula for the mixed stream, for closed ones Reiser's
+//!   (1979). For several servers it is Lee & Longton's (1959): the wait of M/M/m times (1 + scv)/2, with the scv of all
+//!   classes together.
 //! - Priorities, head of the line: Cobham (1954), for closed classes as Bryant, Krzesinski, Lakshmi & Chandy (1984).
-//! - Priorities, preemptive resume: only those as urgent count, and who is more urgent stretches the service by
-//!   1/(1 − σ) (Jaiswal 1968; several servers as in Bondi & Buzen, 1984).
-//! - Servers that have to wake up, where all classes are open: those who find them idle pay for it
-//!   ([`crate::exceptional`]). Under priorities and beside closed classes all pay their mean, as part of D.
-//! - Rate multipliers α: shared, R = D·(1 + N)/α(1 + N) between the whole numbers (the queue-dependent approximation of
-//!   Casale, Pérez & Wang, 2015), with α and the residence of open requests as in [`crate::open_load`].
+//! - Priorities, preemptive resume: only classes that are at least as urgent count, and more urgent ones stretch the service
+//!   by 1/(1 − σ) (Jaiswal 1968; several servers as in Bondi & Buzen, 1984).
+//! - Servers that must be woken up, if all classes are open: requests that find them idle take longer
+//!   ([`crate::exceptional`]). With priorities or closed classes, the mean of that is part of every D.
+//! - Rate multipliers α: as processor sharing, R = D·(1 + N)/α(1 + N), interpolated between whole numbers (the
+//!   queue-dependent approximation of Casale, Pérez & Wang, 2015), with α and the residence of open requests as in
+//!   [`crate::open_load`].
 
 use crate::ModelError;
 use crate::erlang::erlang_c;
 use crate::network::{Network, products};
 use brimful_core::model::{Scheduling, StationKind};
 
-/// With which probability an arrival at several servers must wait.
+/// How to compute the probability that an arrival at several servers must wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MustWait {
     /// Erlang's C.
     Erlang,
-    /// U, as if one fast server were followed by a delay.
+    /// U: m servers as one fast server, followed by a delay.
     Seidmann,
 }
 
-/// Whom an arrival finds at a station, by class.
-pub(crate) struct Found<'a> {
+/// What an arrival finds at a station, by class.
+pub(crate) struct StateAtArrival<'a> {
     /// Busy servers, of open and closed classes.
     pub(crate) busy: &'a [f64],
-    /// Customers of closed classes who wait.
+    /// Waiting customers of closed classes.
     pub(crate) waiting: &'a [f64],
 }
 
 /// R of class `c` at station `k`.
-pub(crate) fn residence(network: &Network<'_>, k: usize, c: usize, must_wait: MustWait, found: &Found<'_>) -> f64 {
+pub(crate) fn residence(
+    network: &Network<'_>,
+    k: usize,
+    c: usize,
+    must_wait: MustWait,
+    found: &StateAtArrival<'_>,
+) -> f64 {
     let (station, demand) = (&network.model.stations[k], network.demands[k][c]);
     if station.kind == StationKind::Delay || demand == 0.0 {
         return demand;
     }
-    let place = Place { network, k, must_wait, found };
+    let arrival = Arrival { network, k, must_wait, found };
     if let Some(dependent) = &network.load_dependent[k] {
         let open = network.population[c] == 0;
-        let closed = place.closed_present();
+        let closed = arrival.closed_present();
         return demand * if open { dependent.open_residence(closed) } else { dependent.closed_residence(closed) };
     }
     if let Some(waking) = network.exceptional(k) {
@@ -68,17 +74,17 @@ pub(crate) fn residence(network: &Network<'_>, k: usize, c: usize, must_wait: Mu
     }
     match station.scheduling {
         Scheduling::Ps => {
-            let (waiting, busy) = (found.waiting.iter().sum(), place.busy(|_| true));
+            let (waiting, busy) = (found.waiting.iter().sum(), arrival.busy(|_| true));
             demand * sharing(station.servers, network.open_load(k), must_wait, waiting, busy)
         }
-        Scheduling::Fcfs => demand + place.fcfs_wait(),
-        Scheduling::Priority => demand + place.priority_wait(c),
-        Scheduling::Preemptive => demand + place.preemptive_wait(c),
+        Scheduling::Fcfs => demand + arrival.fcfs_wait(),
+        Scheduling::Priority => demand + arrival.priority_wait(c),
+        Scheduling::Preemptive => demand + arrival.preemptive_wait(c),
     }
 }
 
-/// An error if open requests of class `c` are never served at station `k` because closed classes of higher priority
-/// take all that the others leave.
+/// Returns an error if open requests of class `c` are never served at station `k`, because closed classes of higher priority
+/// saturate it.
 pub(crate) fn check_served(network: &Network<'_>, k: usize, c: usize, throughput: &[f64]) -> Result<(), ModelError> {
     let station = &network.model.stations[k];
     let ordered = matches!(station.scheduling, Scheduling::Priority | Scheduling::Preemptive);
@@ -96,14 +102,14 @@ pub(crate) fn check_served(network: &Network<'_>, k: usize, c: usize, throughput
     Err(ModelError::Starved { station, class })
 }
 
-/// R/D under processor sharing: all that matters is how many closed customers wait, and how many servers are `busy` in
-/// all, `open` of them with open classes.
+/// R/D under processor sharing, from the number of waiting closed customers and of `busy` servers, of which `open` serve open
+/// classes.
 pub(crate) fn sharing(servers: u32, open: f64, must_wait: MustWait, waiting: f64, busy: f64) -> f64 {
     1.0 + (waiting + must_wait.probability(servers, busy)) / (f64::from(servers) - open)
 }
 
 impl MustWait {
-    /// At `busy` of so many servers.
+    /// The probability with this many busy servers.
     fn probability(self, servers: u32, busy: f64) -> f64 {
         match self {
             MustWait::Erlang => erlang_c(servers, busy),
@@ -112,21 +118,21 @@ impl MustWait {
     }
 }
 
-/// One station at one moment.
-struct Place<'a> {
+/// One station as an arrival finds it.
+struct Arrival<'a> {
     network: &'a Network<'a>,
     k: usize,
     must_wait: MustWait,
-    found: &'a Found<'a>,
+    found: &'a StateAtArrival<'a>,
 }
 
-impl Place<'_> {
+impl Arrival<'_> {
     fn fcfs_wait(&self) -> f64 {
         let left = self.probability(|_| true) * self.mean_left(|_| true);
         (left + self.backlog(|_| true)) / (self.servers() - self.network.open_load(self.k))
     }
 
-    /// Level by level from the most urgent: what is ahead of a level includes the open classes of the levels above.
+    /// Computed level by level from the most urgent: the open classes of the levels above are ahead of a level.
     fn priority_wait(&self, c: usize) -> f64 {
         let left = self.probability(|_| true) * self.mean_left(|_| true);
         let mut open_above = 0.0;
@@ -152,8 +158,8 @@ impl Place<'_> {
         (left + stretched) / self.remaining(above, |_| false) * self.servers() + self.urgent_backlog_wait(level)
     }
 
-    /// Until the waiting customers of closed classes down to this level are served. Open classes above come between,
-    /// but do not queue behind them; those of the same level do.
+    /// Time until the waiting customers of closed classes down to this level are served. Open classes above overtake them;
+    /// those of the same level queue behind them.
     fn urgent_backlog_wait(&self, level: u32) -> f64 {
         let (mut wait, mut ahead) = (0.0, 0.0);
         for here in self.levels().into_iter().filter(|here| *here <= level) {
@@ -176,7 +182,7 @@ impl Place<'_> {
         self.must_wait.probability(self.network.model.stations[self.k].servers, self.busy(counts))
     }
 
-    /// Mean time left of a service under way: exponential or not, a long one is more likely to be met.
+    /// Mean remaining time of a service in progress. An arrival is more likely to find a long one.
     fn mean_left(&self, counts: impl Fn(usize) -> bool) -> f64 {
         let scv = self.network.scv[self.k];
         let busy = self.busy(&counts);
@@ -184,12 +190,13 @@ impl Place<'_> {
         if busy > 0.0 { left / busy * (1.0 + scv) / 2.0 } else { 0.0 }
     }
 
-    /// Seconds of service that the waiting customers of closed classes ask for.
+    /// Service that the waiting customers of closed classes need, in seconds.
     fn backlog(&self, counts: impl Fn(usize) -> bool) -> f64 {
         self.sum(counts, |j| self.found.waiting[j] * self.network.demands[self.k][j])
     }
 
-    /// Servers left by what comes first, and by the open classes of the same level: more of them come while one waits.
+    /// Servers that remain after classes that are served first, and after open classes of the same level, which keep arriving
+    /// during the wait.
     fn remaining(&self, first: impl Fn(usize) -> bool, same: impl Fn(usize) -> bool) -> f64 {
         (self.servers() - self.busy(first) - self.open(same)).max(STARVED * self.servers())
     }
@@ -208,8 +215,8 @@ impl Place<'_> {
         self.sum(counts, |j| self.network.rates[j] * self.network.demands[self.k][j])
     }
 
-    fn sum(&self, counts: impl Fn(usize) -> bool, of: impl Fn(usize) -> f64) -> f64 {
-        (0..self.found.busy.len()).filter(|j| counts(*j)).map(of).sum()
+    fn sum(&self, counts: impl Fn(usize) -> bool, figure: impl Fn(usize) -> f64) -> f64 {
+        (0..self.found.busy.len()).filter(|j| counts(*j)).map(figure).sum()
     }
 
     fn level(&self, class: usize) -> u32 {
@@ -221,7 +228,7 @@ impl Place<'_> {
     }
 }
 
-/// What a closed class of higher priority leaves at least, of all servers: without it the others would never be served.
+/// Smallest share of the servers that closed classes of higher priority leave to the others.
 const STARVED: f64 = 1e-9;
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::{fmt, str::FromStr};
 
-/// A figure that was fitted or simulated.
+/// A number that was fitted or simulated.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Estimate {
     /// Its value.

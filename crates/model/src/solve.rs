@@ -1,4 +1,4 @@
-//! One door to all solvers: a network, a method, a solution.
+//! Solves a network by any of the methods.
 //!
 //! | method | open classes | closed classes | valid | cost |
 //! |---|---|---|---|---|
@@ -12,18 +12,18 @@
 //!
 //! Product form (Baskett, Chandy, Muntz & Palacios 1975): processor sharing and delays whatever the distribution of
 //! service times, and first come, first served where service is exponential and of equal demand for all who come.
-//! `schweitzer` and `linearizer` also take orders of service out of product form: Pollaczek & Khinchine's remaining
-//! service, Lee & Longton's for several servers, Cobham's (1954) and Jaiswal's (1968) rules for priorities. No one
-//! bounds the errors, which may be several times the figure: a caveat of the solution says so, and `auto` simulates.
-//! Rate multipliers of a station in order of arrival are taken as if it shared. Servers that wake up
-//! ([`crate::exceptional`]) are out of product form in open networks; beside closed classes, and under priorities, all
-//! requests pay the mean alike, except in a simulation.
+//! `schweitzer` and `linearizer` also solve stations out of product form: by Pollaczek & Khinchine's remaining service, Lee
+//! & Longton's formula for several servers, Cobham's (1954) and Jaiswal's (1968) rules for priorities. Their errors are
+//! unknown and may be several times the figure: a caveat of the solution says so, and `auto` simulates. A
+//! first-come-first-served station with rate multipliers is solved as processor sharing. Servers that must be woken up
+//! ([`crate::exceptional`]) are out of product form in open networks. With closed classes or priorities, the mean of the
+//! additional time is part of every demand, except in a simulation.
 //!
-//! Mixed networks (open and closed classes): the closed ones are solved at stations that the open ones slow down
-//! (Reiser & Kobayashi 1975; Zahorjan & Wong 1981; several servers and rate multipliers, Bruell, Balbo & Afshari 1984),
-//! and an open request stays as long as the closed customers it meets let it. Exact in product form.
+//! Mixed networks (open and closed classes): the closed classes are solved at stations that the open ones slow down
+//! (Reiser & Kobayashi 1975; Zahorjan & Wong 1981; several servers and rate multipliers, Bruell, Balbo & Afshari 1984).
+//! The residence of an open request follows from the number of closed customers. Exact in product form.
 //!
-//! What would not fit in memory, or take more than half a minute, is refused with its size.
+//! A solution that would not fit in memory, or take more than half a minute, is an error that states its size.
 
 use crate::ModelError;
 use crate::closed::{approximate, effort};
@@ -35,8 +35,9 @@ use brimful_core::model::Model;
 
 /// Solves a network of any classes.
 ///
-/// Errors: what does not fit together, a number that cannot be, a class that visits nothing, a station that the open
-/// classes overload, and what the method cannot do.
+/// # Errors
+/// When the model is invalid, a class has no demand, open classes saturate a station, or the method cannot solve the
+/// network.
 pub fn solve(model: &Model, method: Method) -> Result<Solution, ModelError> {
     let network = under_load::network(model)?;
     network.check_visits()?;
@@ -45,10 +46,10 @@ pub fn solve(model: &Model, method: Method) -> Result<Solution, ModelError> {
         chosen => (chosen, "it was asked for".into()),
     };
     if method == Method::Simulation {
-        return by_simulation::of_network(&network, &why);
+        return by_simulation::solve_network(&network, &why);
     }
     if network.closed().next().is_none() {
-        return open::of_network(&network, method);
+        return open::solve_network(&network, method);
     }
     let (throughput, residence) = match method {
         Method::Erlang => return open::solve_open(model, method),
@@ -67,13 +68,13 @@ pub fn solve(model: &Model, method: Method) -> Result<Solution, ModelError> {
     Ok(solution)
 }
 
-/// Whether a network of this kind is simulated, by this method.
+/// Whether this method simulates the network.
 pub(crate) fn is_simulated(network: &Network<'_>, method: Method) -> bool {
     let ordered = || network.closed().next().is_some() && network.check_product_form().is_err();
     method == Method::Simulation || method == Method::Auto && ordered()
 }
 
-/// What `auto` does, and why.
+/// The method that `auto` chooses, and why.
 fn choose(network: &Network<'_>) -> (Method, String) {
     if network.closed().next().is_none() {
         return (Method::Erlang, String::new());

@@ -1,9 +1,8 @@
-//! What becomes of given arrivals at a server whose speed has a course: one pass over the requests, in their order.
+//! Response times of given arrivals at a server whose speed varies over time, in one pass over the requests.
 //!
-//! Every queue is taken as first come, first served (the recursion of Lindley 1952; of several servers, Kiefer &
-//! Wolfowitz 1955), and a request that finds servers of it idle pays what waking costs (Welch 1964, exceptional first
-//! service). The first station, which is the server's CPUs, is slowed down by the course of its host; the others
-//! are passed one after another at their own speed.
+//! Every queue is served first come, first served (the recursion of Lindley 1952; for several servers, Kiefer & Wolfowitz
+//! 1955). A request that finds idle servers takes longer (Welch 1964, exceptional first service). The first station, which
+//! is the server's CPUs, is slowed down by its host; the other stations have constant speed and are visited in order.
 
 use crate::network::Network;
 use crate::simulate::{Sampler, Service};
@@ -11,16 +10,16 @@ use crate::{ModelError, station_demands};
 use brimful_core::model::{Model, Station, StationKind};
 use rand_pcg::Pcg64Mcg;
 
-/// How slow a host is: a factor on times of service, from each instant on until the next. Before the first it is that
-/// of the first.
+/// Slowness of a host over time: a factor on service times that changes at given instants. The first factor also applies
+/// before the first instant.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Course {
-    /// Instants in seconds, in order, and the factor from there on.
+    /// Instants in seconds, in order, and the factor from each on.
     steps: Vec<(f64, f64)>,
 }
 
 impl Course {
-    /// Made of stretches, one after another: length in seconds and factor. What comes after is as the last.
+    /// A course of consecutive stretches: length in seconds, and factor. The last factor applies to all later times.
     pub fn of_stretches(stretches: impl IntoIterator<Item = (f64, f64)>) -> Course {
         let mut at = 0.0;
         let begin = |(length, factor): (f64, f64)| {
@@ -38,22 +37,22 @@ impl Course {
     }
 }
 
-/// One request that went through.
+/// One completed request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sojourn {
-    /// When it came, in seconds.
+    /// Time of arrival, in seconds.
     pub began: f64,
-    /// Of which class it is.
+    /// Index of its class.
     pub class: usize,
-    /// How long it stayed, in seconds.
+    /// Response time, in seconds.
     pub response: f64,
 }
 
 /// Passes arrivals (instants in seconds, in order, and classes) through the model's stations. The rates of the model's
-/// classes say how idle its servers are on average, on which the cost of waking them may depend.
+/// classes determine the mean idleness of its servers, on which the cost of waking them may depend.
 ///
 /// # Errors
-/// [`ModelError`] when the model does not fit together.
+/// When the model is invalid.
 pub fn trajectory<A: IntoIterator<Item = (f64, usize)>>(
     model: &Model,
     course: Course,
@@ -76,14 +75,14 @@ pub fn trajectory<A: IntoIterator<Item = (f64, usize)>>(
     }))
 }
 
-/// One station under way.
+/// State of one station.
 struct Line {
-    /// When each server is free; none of a delay.
+    /// When each server becomes free; empty for a delay.
     free: Vec<f64>,
     demands: Vec<f64>,
-    /// What a request pays that finds all servers idle; in proportion where some are. It varies as the service does.
+    /// Additional demand of a request that finds all servers idle; proportional if some are. It varies like the service.
     waking: f64,
-    /// Times of service over demands: other work has its share.
+    /// Ratio of service time to demand, because of background work.
     stretch: f64,
     service: Sampler,
 }
@@ -95,11 +94,11 @@ impl Line {
         let busy: f64 = under_load.iter().zip(rates).map(|(demand, rate)| demand * rate).sum();
         let idle = (1.0 - station.background - busy / f64::from(station.servers)).max(0.0);
         let cost = station.idle_cost.unwrap_or_default();
-        // On average all together pay W·Iᵖ, and a share I of them pays it.
+        // The mean additional demand is W·Iᵖ, and the share I of the requests has it.
         let waking = if cost.seconds > 0.0 { cost.seconds * idle.powi(cost.power as i32 - 1) } else { 0.0 };
         Ok(Line {
             free: if queue { vec![f64::NEG_INFINITY; station.servers as usize] } else { Vec::new() },
-            // What grows with the load is paid by all alike.
+            // A cost that grows with the load is part of every demand.
             demands: if cost.seconds < 0.0 { under_load } else { demands.to_vec() },
             waking,
             stretch: if queue { 1.0 / (1.0 - station.background) } else { 1.0 },

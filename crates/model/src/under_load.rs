@@ -1,20 +1,20 @@
-//! Networks of which closed classes load the stations on which their own demands depend ([`crate::idle_law`]).
+//! Demands that depend on the load ([`crate::idle_law`]) in networks with closed classes.
 //!
-//! The throughputs, by the Linearizer, and the demands are found in turns. Open classes need none: their throughputs
-//! are known.
+//! The throughputs (by the Linearizer) and the demands depend on each other, so they are computed alternately until they
+//! converge. Open classes need no iteration: their throughputs are known.
 
 use crate::ModelError;
 use crate::closed::approximate::linearizer;
 use crate::network::Network;
 use brimful_core::model::Model;
 
-/// Demands are found when none changes by more than this share of itself.
-const FOUND: f64 = 1e-6;
+/// Relative change of demands below which they have converged.
+const TOLERANCE: f64 = 1e-6;
 
-/// In so many turns they are.
-const TURNS: usize = 200;
+/// Limit of iterations.
+const MAX_ITERATIONS: usize = 200;
 
-/// A network with the demands that it has under its load, closed classes included.
+/// The network with its demands under load, including that of closed classes.
 pub(crate) fn network(model: &Model) -> Result<Network<'_>, ModelError> {
     let mut network = Network::new(model)?;
     let depends = model.stations.iter().any(|station| station.idle_cost.is_some());
@@ -22,11 +22,11 @@ pub(crate) fn network(model: &Model) -> Result<Network<'_>, ModelError> {
         return Ok(network);
     }
     network.check_visits()?;
-    for _ in 0..TURNS {
+    for _ in 0..MAX_ITERATIONS {
         let (throughput, _) = linearizer(&network)?;
         let wanted = network.demands_at(&throughput);
         let pairs = || network.nominal.iter().flatten().zip(wanted.iter().flatten());
-        if pairs().all(|(is, wanted)| (is - wanted).abs() <= FOUND * wanted) {
+        if pairs().all(|(is, wanted)| (is - wanted).abs() <= TOLERANCE * wanted) {
             network.waking = network.waking_at(&throughput);
             return Ok(network);
         }
@@ -35,7 +35,7 @@ pub(crate) fn network(model: &Model) -> Result<Network<'_>, ModelError> {
         let next = network.nominal.iter().zip(&wanted).map(half_way).collect();
         network = network.with_demands(next)?;
     }
-    Err(ModelError::Unsettled { rounds: TURNS })
+    Err(ModelError::Unsettled { rounds: MAX_ITERATIONS })
 }
 
 #[cfg(test)]

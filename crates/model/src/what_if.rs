@@ -1,13 +1,13 @@
-//! What-if: a model before and after some changes, or along a range of them (Menascé, Peraino, Dinh & Dinh, CMG 1999, §7).
+//! What-if: a model before and after changes, or along a range of them (Menascé, Peraino, Dinh & Dinh, CMG 1999, §7).
 //!
 //! A [`Scenario`] is a list of [`Change`]s (`cpu.speed=1.5x`, `class4.rate=+30%`), classes that are added ([`NewClass`]) and
-//! clients at the end of slow lines ([`Client`], their Figs. 8 and 9). [`what_if`] solves the model without and with it: what
-//! saturates first and what after it, how long each class takes, how far the load can still grow before an [`Slo`] is
-//! missed, each with the interval that the intervals of the demands leave it. Where a number is a range, it gives a curve.
+//! clients at the end of slow lines ([`Client`], their Figs. 8 and 9). [`what_if`] solves the model without and with it: which
+//! stations saturate first, how long each class takes, and how far the load can still grow before an [`Slo`] is missed. Each
+//! figure has an interval that follows from those of the demands. A range of numbers yields a curve.
 //!
-//! A network that cannot keep up is an answer here, not an error: it says which station gives out, and at which rate.
-//! Rates are per second, times seconds, matrices stations × classes. Headroom and saturation are for all classes together at
-//! their present mix.
+//! A saturated network is a result here, not an error: it states which station saturates, and at which rate. Rates are per
+//! second, times in seconds, matrices stations × classes. Headroom and saturation are for all classes together at their
+//! present mix.
 
 mod amount;
 mod change;
@@ -19,7 +19,6 @@ mod interval;
 mod names;
 mod new_class;
 mod outlook;
-mod ranking;
 mod scenario;
 mod suggestions;
 
@@ -29,8 +28,7 @@ pub use curve::{Axis, Curve, CurvePoint, Steady, curve};
 pub use headroom::{Headroom, Until, headroom};
 pub use interval::{Effect, Interval90, Intervals};
 pub use new_class::NewClass;
-pub use outlook::Outlook;
-pub use ranking::StationLimit;
+pub use outlook::{Outlook, StationLimit};
 pub use scenario::Scenario;
 
 use crate::ModelError;
@@ -41,16 +39,16 @@ use scenario::Variants;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What is asked.
+/// Options of a what-if.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WhatIfOptions {
     /// How to solve.
     pub method: Method,
-    /// Objectives whose headroom is wanted.
+    /// Objectives whose headroom is computed.
     pub slos: Vec<Slo>,
-    /// How often the demands are drawn anew for the intervals; 0 for none.
+    /// Random draws of the demands for the intervals; 0 for no intervals.
     pub draws: usize,
-    /// What chance is made of.
+    /// Seed of the draws.
     pub seed: u64,
 }
 
@@ -63,7 +61,7 @@ impl Default for WhatIfOptions {
 /// Before and after.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct WhatIf {
-    /// What is different, as it is written.
+    /// The changes, as they are written.
     pub changes: Vec<String>,
     /// The model as it is.
     pub before: Outlook,
@@ -77,8 +75,9 @@ pub struct WhatIf {
 
 /// Solves a model without and with a scenario.
 ///
-/// Errors: what makes no sense in the model or the scenario, names that are not there, contradictions, and what the method
-/// cannot do.
+/// # Errors
+/// When the model or the scenario is invalid, a name is unknown, changes contradict one another, or the method cannot solve
+/// the model.
 pub fn what_if(model: &Model, scenario: &Scenario, options: &WhatIfOptions) -> Result<WhatIf, ModelError> {
     let variants = Variants::new(scenario, model)?;
     let mut before = Outlook::new(model, options.method, &options.slos)?;

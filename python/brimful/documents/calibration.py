@@ -58,7 +58,7 @@ class BurstRun(Part):
 
 @dataclass(kw_only=True)
 class Bursts(Part):
-    """Burstiness, by run and in what it costs."""
+    """Burstiness of the runs, and the cost of bursts."""
     #: D = D_f + α·b of the mean request of the model's mix, from at least two levels of b.
     demand: BurstDemand | None = None
     #: b at which the model's demands hold: the mean of the runs that they stand on.
@@ -155,7 +155,7 @@ class Knee(Part):
 
 @dataclass(kw_only=True)
 class KneeCheck(Part):
-    """Where the throughput was seen to bend."""
+    """Where the measured throughput bends."""
     #: Kneedle's knee of the throughput over the load offered, of the runs whose calls did not wait for answers.
     knee: Knee | None = None
     #: Why there is none, and what to do about it.
@@ -250,7 +250,7 @@ class Outlier(Part):
 @dataclass(kw_only=True)
 class Peak(Part):
     """The highest throughput."""
-    #: How far to believe it.
+    #: How reliable it is.
     basis: PeakBasis
     #: N*: √((1 − α)/β).
     load: Estimate
@@ -288,7 +288,7 @@ class RunDemand(Part):
 
 @dataclass(kw_only=True)
 class Saturation(Part):
-    """The highest rate that a model bears."""
+    """Where a model saturates."""
     #: The station that saturates.
     bottleneck: str
     #: Its confidence interval; `None` where there is none of the demands, or where the CPU is not the bottleneck.
@@ -336,14 +336,14 @@ class SizePoint(Part):
 
 @dataclass(kw_only=True)
 class Uncertainty(Part):
-    """How well a demand is known."""
+    """Uncertainty of a demand."""
     #: Interval by the bootstrap within the runs.
     bootstrap_ci95: Interval | None = None
     #: The wider of the two below; `None` where there is neither.
     ci95: Interval | None = None
     #: Interval by the regression over the runs.
     fit_ci95: Interval | None = None
-    #: What it stands on.
+    #: What it was derived from.
     source: Source
 
 
@@ -367,7 +367,7 @@ class Calibration(Document):
     """The document."""
     #: Busy CPUs without requests, of the server's own.
     background: Estimate
-    #: How bursty arrivals were, and what that cost.
+    #: How bursty arrivals were, and the cost of bursts.
     bursts: Bursts
     #: Of the regression at the CPU; above some 30 the intervals are wide.
     condition_number: float
@@ -380,7 +380,7 @@ class Calibration(Document):
     #: What the server itself measured of its requests, if it has the Server Module with the classes of the load,
     #: beside what the runs say without that.
     inside: InsideDemands | None = None
-    #: Where the throughput was seen to bend, without any model of why.
+    #: Where the measured throughput bends, without a queueing model.
     knee: KneeCheck
     #: The others, and why.
     left_out: list[LeftOut]
@@ -397,7 +397,7 @@ class Calibration(Document):
     odd: OddRun | None = None
     #: The Records' names, in the order of their indices elsewhere.
     records: list[str]
-    #: What response times told.
+    #: Delay and variability, from response times.
     response: ResponseFit | None = None
     #: What each run that the demands stand on says of the mean request, and what they say of it.
     runs: list[RunDemand]
@@ -411,15 +411,15 @@ class Calibration(Document):
     uncertainty: list[list[Uncertainty]]
     #: Records that the demands stand on, by their place in the input, from 0.
     used: list[int]
-    #: What whoever uses the model should know.
+    #: Warnings for users of the model.
     warnings: list[str]
 
 
-#: An unknown that a fit would have made negative.
+#: An unknown that is held at zero because the fit would make it negative.
 Held: TypeAlias = Literal["per_request", "per_byte"]
 
 
-#: How far to believe a peak.
+#: How reliable a peak is.
 PeakBasis: TypeAlias = Literal["measured", "extrapolated", "doubtful"]
 
 

@@ -113,12 +113,12 @@ class CpuShares(Part):
 
 @dataclass(kw_only=True)
 class Curve(Part):
-    """What becomes of a model along one range, or over the grid of two."""
+    """A model along one range, or over the grid of two."""
     #: The ranges.
     axes: list[Axis]
     #: The classes, in the order of the points' figures.
     classes: list[str]
-    #: The points; with two ranges the second runs quicker.
+    #: The points; with two ranges, the second one changes fastest.
     points: list[CurvePoint]
     #: The stations, likewise.
     stations: list[str]
@@ -253,16 +253,16 @@ class Interrupts(Part):
 @dataclass(kw_only=True)
 class Interval90(Part):
     """From the 5 % to the 95 % quantile."""
-    #: Its lower end; `None` without end.
+    #: Its lower end; `None` if unbounded.
     lower: float | None = None
-    #: Its upper end; `None` without end.
+    #: Its upper end; `None` if unbounded.
     upper: float | None = None
 
 
 @dataclass(kw_only=True)
 class Intervals(Part):
     """90 % intervals of a model's results."""
-    #: How often the demands were drawn.
+    #: Number of draws of the demands.
     draws: int
     #: Of the load up to which each objective is met.
     headroom: list[Interval90]
@@ -921,7 +921,7 @@ class Station(Part):
 
 @dataclass(kw_only=True)
 class StationLimit(Part):
-    """A station and what it can take."""
+    """A station and the load at which it saturates."""
     #: The rate of all classes together, at their present mix, at which it saturates.
     saturation_rate: float
     #: Its name.

@@ -71,7 +71,7 @@ class Run(Part):
     """How a run went."""
     #: Length of each.
     batch_s: float
-    #: Into how many batches the rest was cut.
+    #: Number of batches of the rest.
     batches: int
     #: What to know before relying on the figures, and what to do about it. Empty if there is nothing.
     caveats: list[str]
@@ -84,7 +84,7 @@ class Run(Part):
     #: The widest interval, as a share of its figure, among the classes' throughputs and mean response times; `None`
     #: if one of them has none.
     precision: float | None = None
-    #: What chance was made of.
+    #: Seed of the random numbers.
     seed: int
     #: Whether warm-up was over before half the run.
     settled: bool
@@ -96,7 +96,7 @@ class Run(Part):
 
 @dataclass(kw_only=True)
 class Simulation(Part):
-    """What a simulation found. Every figure comes with its 95 % confidence interval."""
+    """Result of a simulation. Every figure has a 95 % confidence interval."""
     #: N, stations × classes.
     queue_length: list[list[Estimate]]
     #: Time from arrival at the station to departure, stations × classes; 0 where the class has no demand, `None`

@@ -13,7 +13,7 @@ from .common import (
 
 @dataclass(kw_only=True)
 class Effect(Part):
-    """What a change does: after over before."""
+    """Effect of a change: ratio of after to before."""
     #: On R, by class of the model before; without the draws that keep up neither before nor after.
     response_time: list[Interval90]
     #: On the saturation rate.
@@ -22,14 +22,14 @@ class Effect(Part):
 
 @dataclass(kw_only=True)
 class Headroom(Part):
-    """How an objective stands."""
+    """An objective, and the headroom until it is missed."""
     #: Whether it is met at the present load.
     met: bool
     #: Its measure at the present load; `None` if some station cannot keep up.
     now: float | None = None
     #: The objective.
     slo: Slo
-    #: Up to which load it is met.
+    #: The greatest load at which it is met.
     until: Until
 
 
@@ -44,7 +44,7 @@ class LoadCurves(Part):
 
 @dataclass(kw_only=True)
 class Outlook(Part):
-    """What a model says of the server it describes."""
+    """A solved model."""
     #: How far the load can grow, by objective.
     headroom: list[Headroom]
     #: 90 % intervals, where the demands have any.
@@ -53,7 +53,7 @@ class Outlook(Part):
     model: Model
     #: Its solution; `None` if some station cannot keep up.
     solution: Solution | None = None
-    #: What gives out first, and what after it.
+    #: The stations, in the order in which they saturate.
     stations: list[StationLimit]
     #: Why there is none.
     unsolved: str | None = None
@@ -94,7 +94,7 @@ class WhatIf(Document):
     before: Outlook
     #: What to know before relying on the figures.
     caveats: list[str]
-    #: What is different, as it is written.
+    #: The changes, as they are written.
     changes: list[str]
     #: The model along the ranges, if there are any.
     curve: Curve | None = None

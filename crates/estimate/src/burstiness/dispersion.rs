@@ -1,13 +1,13 @@
 //! The index of dispersion for counts: the variance of the arrivals in a window over their mean.
 //!
 //! Cox & Lewis, *The Statistical Analysis of Series of Events*, 1966, §4.5; Gusella, IEEE JSAC 9 (1991). It is 1 for
-//! Poisson arrivals in windows of any length. Where arrivals are correlated it grows with the window towards a limit,
-//! and that limit is what long queues feel.
+//! Poisson arrivals in windows of any length. If arrivals are correlated, it grows with the window towards a limit, and
+//! that limit determines the length of queues under heavy load.
 //!
-//! Windows do not overlap; what does not fill one is left out. The variance of n windows of k epochs is taken about the
-//! sample's own mean, so E Î(k) = (n·I(k) − I(nk))/(n − 1): too small by (I(nk) − I(k))/(n − 1), nothing for Poisson
-//! arrivals. The interval is that of a variance of independent normal counts (χ² with n − 1 degrees of freedom): good
-//! where windows are longer than the bursts and hold some 10 arrivals, too narrow otherwise.
+//! Windows do not overlap; an incomplete one is left out. The variance of n windows of k epochs is relative to the mean of
+//! the sample, so E Î(k) = (n·I(k) − I(nk))/(n − 1): too small by (I(nk) − I(k))/(n − 1), which is 0 for Poisson arrivals.
+//! The interval is that of a variance of independent normal counts (χ² with n − 1 degrees of freedom). It is accurate if
+//! windows are longer than the bursts and have at least about 10 arrivals, and too narrow otherwise.
 
 use super::total;
 use crate::EstimateError;
@@ -16,8 +16,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
-/// With fewer windows the index is little more than noise: its standard error is then a third of it.
-const FEWEST_WINDOWS: usize = 20;
+/// Smallest number of windows. The standard error of the index is then a third of it.
+const MIN_WINDOWS: usize = 20;
 
 /// The index of dispersion in windows of one length.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
@@ -32,7 +32,7 @@ pub struct Dispersion {
     pub ci95: Interval,
 }
 
-/// In windows of so many epochs, of which there must be two.
+/// The index of dispersion in windows of this many epochs. There must be at least two windows.
 pub fn dispersion(counts: &[u64], window: usize) -> Result<Dispersion, EstimateError> {
     let windows = counts.len().checked_div(window).unwrap_or(0);
     if windows < 2 {
@@ -52,10 +52,10 @@ pub fn dispersion(counts: &[u64], window: usize) -> Result<Dispersion, EstimateE
     Ok(Dispersion { window, windows, index: squares / freedom / mean, ci95 })
 }
 
-/// In windows of 1, 2, 4, … epochs, as long as there are twenty; never empty.
+/// The index of dispersion in windows of 1, 2, 4, … epochs, as long as there are twenty windows; never empty.
 pub fn dispersion_curve(counts: &[u64]) -> Result<Vec<Dispersion>, EstimateError> {
     let first = dispersion(counts, 1)?;
-    let longer = (1..usize::BITS).map(|k| 1usize << k).take_while(|window| counts.len() / window >= FEWEST_WINDOWS);
+    let longer = (1..usize::BITS).map(|k| 1usize << k).take_while(|window| counts.len() / window >= MIN_WINDOWS);
     [Ok(first)].into_iter().chain(longer.map(|window| dispersion(counts, window))).collect()
 }
 
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_longer_than_half_of_it_all_is_refused() {
+    fn a_window_longer_than_half_of_the_counts_is_rejected() {
         assert_eq!(dispersion(&[1; 9], 5), Err(EstimateError::TooFewObservations { needed: 10, given: 9 }));
         assert!(dispersion(&[1; 9], 0).is_err() && dispersion(&[], 1).is_err());
     }

@@ -1,9 +1,9 @@
 //! Bursts raise demands: D = D_f + α·b.
 //!
 //! Menascé & Almeida, *Capacity Planning for Web Performance*, 1998: the demand at the bottleneck, U/X, is measured at
-//! two levels of burstiness b or more ([`super::BurstFactors::b`], over epochs of the same length), and a line through
-//! them gives what it would be without bursts and at any other b. Queueing alone cannot do that: a saturation rate is
-//! 1/D, and Menascé et al. (CMG 1999, §6) drove a server to 202 requests per second evenly and to 131 in bursts.
+//! at least two levels of burstiness b ([`super::BurstFactors::b`], with epochs of the same length). A line through them
+//! yields the demand without bursts and at any other b. Queueing alone does not explain the difference: the saturation rate
+//! is 1/D, and Menascé et al. (CMG 1999, §6) measured 202 requests per second with even arrivals and 131 in bursts.
 
 use crate::EstimateError;
 use crate::least_squares::fit_non_negative;
@@ -13,12 +13,12 @@ use brimful_model::{Estimate, saturation_rate};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What requests cost at one level of burstiness.
+/// Demand at one level of burstiness.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BurstLevel {
     /// b: share of epochs with more arrivals than the mean, between 0 and 1.
     pub b: f64,
-    /// D: busy servers over throughput, in seconds; or one over the highest throughput reached.
+    /// D in seconds: busy servers over throughput, or one over the highest throughput.
     pub demand: f64,
 }
 
@@ -31,7 +31,7 @@ pub struct BurstDemand {
     pub alpha: Estimate,
 }
 
-/// The line through at least two levels of different b; three give intervals.
+/// Fits the line to at least two levels of different b; three are needed for intervals.
 pub fn fit_burst_demand(levels: &[BurstLevel]) -> Result<BurstDemand, EstimateError> {
     for (i, level) in levels.iter().enumerate() {
         share(level.b, || format!("b of level {i}"))?;
@@ -53,7 +53,7 @@ impl BurstDemand {
     }
 }
 
-/// A model under other bursts.
+/// A model at another level of burstiness.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct BurstEffect {
     /// What every demand at the station was multiplied by.
@@ -68,8 +68,8 @@ pub struct BurstEffect {
     pub bottleneck: String,
 }
 
-/// The model, whose demands hold at burstiness `measured_at`, at burstiness `b`: those of all classes at the station
-/// grow alike. 0 is arrivals without bursts.
+/// Changes the demands at a station, measured at burstiness `measured_at`, to those at burstiness `b`: all classes by the same
+/// factor. 0 means arrivals without bursts.
 pub fn with_burstiness(
     model: &Model,
     station: &str,
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_bursts_cannot_say_is_refused() {
+    fn levels_that_do_not_determine_the_line_are_rejected() {
         let level = BurstLevel { b: 0.3, demand: 0.01 };
         assert!(matches!(fit_burst_demand(&[level]), Err(EstimateError::TooFewObservations { needed: 2, given: 1 })));
         assert!(matches!(fit_burst_demand(&[level; 3]), Err(EstimateError::Indistinct { .. })));

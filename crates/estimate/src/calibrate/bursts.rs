@@ -20,7 +20,7 @@ use serde::Serialize;
 /// Smallest range of b over the runs from which the cost of bursts is fitted.
 const MIN_RANGE: f64 = 0.05;
 
-/// Burstiness, by run and in what it costs.
+/// Burstiness of the runs, and the cost of bursts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Bursts {
     /// Runs of arrivals that did not wait for answers.

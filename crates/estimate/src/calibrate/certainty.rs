@@ -4,10 +4,10 @@ use crate::demand::{DemandFit, Interval};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// How well a demand is known.
+/// Uncertainty of a demand.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Uncertainty {
-    /// What it stands on.
+    /// What it was derived from.
     pub source: Source,
     /// The wider of the two below; `None` where there is neither.
     pub ci95: Option<Interval>,

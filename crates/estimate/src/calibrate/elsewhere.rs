@@ -50,7 +50,7 @@ fn point(run: &Run, model: &Model) -> Option<ResponsePoint> {
     let cpu = &model.stations[0];
     let rate: f64 = run.throughput.iter().sum();
     let wait_unit = exceptional_wait(cpu, &model.demands[0], &run.throughput);
-    let ci = ci.unwrap_or(response).max(response::FLOOR * response);
+    let ci = ci.unwrap_or(response).max(response::MIN_HALF_WIDTH * response);
     let demand = run.throughput.iter().enumerate().map(|(class, x)| x / rate * service(model, run, class)).sum();
     (wait_unit.is_finite() && ci > 0.0).then(|| ResponsePoint { wait_unit, demand, response, weight: ci.powi(-2) })
 }

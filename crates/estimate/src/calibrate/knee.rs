@@ -24,7 +24,7 @@ const NO_KNEE: &str = "throughput follows the load as far as it was measured: me
 const TOO_FEW_CLIENTS: &str =
     "it needs three runs with a request or more in the server on average: measure with --clients 2, 8 and 32";
 
-/// Where the throughput was seen to bend.
+/// Where the measured throughput bends.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct KneeCheck {
     /// The runs of the mix, by what they offered.

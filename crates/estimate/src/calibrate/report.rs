@@ -47,11 +47,11 @@ pub struct Calibrated {
     pub inside: Option<InsideDemands>,
     /// What demands have to do with sizes, if there are at least three.
     pub sizes: Option<SizeDemand>,
-    /// What response times told.
+    /// Delay and variability, from response times.
     pub response: Option<ResponseFit>,
-    /// Where the throughput was seen to bend, without any model of why.
+    /// Where the measured throughput bends, without a queueing model.
     pub knee: KneeCheck,
-    /// How bursty arrivals were, and what that cost.
+    /// How bursty arrivals were, and the cost of bursts.
     pub bursts: Bursts,
     /// Records that the demands stand on, by their place in the input, from 0.
     pub used: Vec<usize>,
@@ -59,11 +59,11 @@ pub struct Calibrated {
     pub idle: Vec<usize>,
     /// The others, and why.
     pub left_out: Vec<LeftOut>,
-    /// What whoever uses the model should know.
+    /// Warnings for users of the model.
     pub warnings: Vec<String>,
 }
 
-/// The highest rate that a model bears.
+/// Where a model saturates.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Saturation {
     /// Requests per second, all classes together.

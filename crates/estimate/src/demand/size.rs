@@ -40,7 +40,7 @@ pub struct SizeFit {
     pub outliers: Vec<Outlier>,
 }
 
-/// An unknown that a fit would have made negative.
+/// An unknown that is held at zero because the fit would make it negative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Held {

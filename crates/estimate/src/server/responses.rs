@@ -213,5 +213,5 @@ pub(super) fn shape(loads: &PooledLoads) -> [f64; 3] {
 
 /// Weight of a mean response time: one over its variance.
 fn weight(variance: Option<f64>, response: f64) -> f64 {
-    1.0 / variance.unwrap_or(response.powi(2)).max((response::FLOOR * response).powi(2))
+    1.0 / variance.unwrap_or(response.powi(2)).max((response::MIN_HALF_WIDTH * response).powi(2))
 }

@@ -1,4 +1,4 @@
-//! What holds for the bursts of any counts.
+//! Laws of burstiness for any counts.
 
 use brimful_estimate::burstiness::dispersion;
 use brimful_estimate::{BurstLevel, burst_factors, fit_burst_demand};

@@ -1,4 +1,4 @@
-//! Records become models: what is used, what is not, and what is said of it.
+//! Models from Records: which Records are used, which are left out, and the warnings.
 
 mod records;
 mod sources;
@@ -23,7 +23,7 @@ fn records_of_a_server_become_its_model() {
     assert_eq!(names, ["cpu", "sda", "elsewhere"], "sdb did nothing");
     let classes: Vec<(&str, f64)> = c.model.classes.iter().map(|k| (k.name.as_str(), k.rate.unwrap())).collect();
     assert_eq!(classes, [("heavy", 50.0), ("light", 200.0)]);
-    // What the disk's 0.2 ms and the other work explain of the 5 ms elsewhere is not looked for there.
+    // The disk's 0.2 ms and the other work explain part of the 5 ms, so less remains elsewhere.
     for (row, (expected, within)) in
         c.model.demands.iter().zip([([0.005, 0.001], 1e-9), ([0.0002; 2], 1e-9), ([0.0048; 2], 0.03)])
     {
@@ -45,7 +45,7 @@ fn records_of_a_server_become_its_model() {
 
 #[test]
 fn a_call_that_hangs_changes_no_demand() {
-    // Rates that grow with the run, so that a stretch of the server's that is not the generator's shows.
+    // Rates that grow during the run, so a difference between the windows of server and generator would show.
     let until = |end_s: f64| {
         let [light, heavy] = [("light", 100.0), ("heavy", 20.0)].map(|(class, rate)| {
             let mut r = record("/", &[(class, rate)]);
@@ -72,7 +72,7 @@ fn a_call_that_hangs_changes_no_demand() {
 }
 
 #[test]
-fn completions_and_cpu_time_are_of_the_same_stretch() {
+fn completions_and_cpu_time_are_of_the_same_window() {
     // The monitor's samples fall between the seconds, so the first and the last of them lie within the window; a tenth
     // of the calls ends after it.
     let mut r = record("/", &[("light", 100.0)]);
@@ -123,7 +123,7 @@ fn loads_without_classes_are_told_apart_by_their_paths() {
 }
 
 #[test]
-fn what_cannot_be_used_is_named() {
+fn unusable_records_are_listed() {
     let mut records = runs();
     records[1]["verdict"] = json!({ "valid": false, "reasons": [{ "code": "generator_cpu", "message": "Too slow." }] });
     records[2]["rates"]["completed"] = json!(50.0);
@@ -140,7 +140,7 @@ fn what_cannot_be_used_is_named() {
 }
 
 #[test]
-fn late_calls_cost_what_they_cost() {
+fn cpu_time_of_late_calls_is_used() {
     let mut records = runs();
     for r in &mut records[1..] {
         r["verdict"] = json!({ "valid": false, "reasons": [{ "code": "generator_late", "message": "Too late." }] });
@@ -152,7 +152,7 @@ fn late_calls_cost_what_they_cost() {
 }
 
 #[test]
-fn records_of_different_servers_are_refused() {
+fn records_of_different_servers_are_rejected() {
     for (key, value, word) in [
         ("/target", json!("http://other:8080/"), "other:8080"),
         ("/server/cpus", json!([0, 1]), "[0, 1]"),
@@ -166,7 +166,7 @@ fn records_of_different_servers_are_refused() {
 }
 
 #[test]
-fn other_work_and_a_busy_idle_server_are_told() {
+fn other_work_and_a_busy_idle_server_cause_warnings() {
     let mut records = runs();
     records[4]["server"]["cpu"]["idle"] = json!(0.0);
     set_cores(&mut records[0], 0.37);
@@ -176,7 +176,7 @@ fn other_work_and_a_busy_idle_server_are_told() {
 }
 
 #[test]
-fn a_server_that_pays_for_being_idle_is_modelled_as_it_saturates() {
+fn a_server_with_a_wake_up_cost_is_modelled_at_saturation() {
     let mut records = vec![record("/", &[])];
     for rate in [25.0, 50.0, 100.0, 200.0, 300.0, 400.0] {
         let mut r = record("/", &[("light", rate)]);

@@ -1,4 +1,4 @@
-//! Demands from observations: intervals that cover, alarms that are seldom false, and laws.
+//! Demands from observations: coverage of intervals, rate of false alarms, and laws.
 
 use brimful_estimate::demand::moving_blocks;
 use brimful_estimate::{Background, Observation, Resampling, SizePoint, fit_demands, fit_load_dependence, fit_size};
@@ -6,12 +6,12 @@ use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
-/// Roughly normal: the sum of twelve.
+/// An approximately normal number: the sum of twelve uniform ones.
 fn noise(rng: &mut Pcg64) -> f64 {
     (0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0
 }
 
-/// A minute in which the load and what disturbs the CPU both drift: D = 4 ms.
+/// A minute in which the load and the disturbance of the CPU both drift; D = 4 ms.
 fn drifting(seed: u64) -> Vec<Observation> {
     let mut rng = Pcg64::seed_from_u64(seed);
     let (mut load, mut disturbance) = (0.0, 0.0);
@@ -45,7 +45,7 @@ fn the_bootstrap_covers_where_students_t_does_not() {
 }
 
 #[test]
-fn load_dependence_is_seldom_seen_where_there_is_none() {
+fn load_dependence_is_rarely_found_where_there_is_none() {
     let alarm = |seed: u64| {
         let mut rng = Pcg64::seed_from_u64(seed);
         let level = |k: u32| {
@@ -63,7 +63,7 @@ fn near(a: f64, b: f64, within: f64) -> bool {
     (a - b).abs() <= within * b.abs()
 }
 
-/// Numbers as no one should send them.
+/// Invalid and extreme numbers.
 pub fn wild() -> impl Strategy<Value = f64> {
     let odd = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MAX, f64::MIN_POSITIVE, 5e-324, 0.0, -0.0, -1.0, 1.0];
     prop_oneof![1 => prop::sample::select(odd.to_vec()), 4 => 0.0..1e6f64]

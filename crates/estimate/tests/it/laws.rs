@@ -16,8 +16,8 @@ proptest! {
         };
         let _ = fit_demands(classes, &rows.iter().map(observation).collect::<Vec<_>>(), background);
         let response = |(x, response, weight): &(Vec<f64>, f64, f64)| {
-            let of = |i: usize| x.get(i).copied().unwrap_or(1.0);
-            ResponsePoint { wait_unit: of(0), demand: of(1), response: *response, weight: *weight }
+            let figure = |i: usize| x.get(i).copied().unwrap_or(1.0);
+            ResponsePoint { wait_unit: figure(0), demand: figure(1), response: *response, weight: *weight }
         };
         let _ = fit_response(&rows.iter().map(response).collect::<Vec<_>>());
     }
@@ -28,7 +28,7 @@ proptest! {
         let mode = if fitted { Background::Fitted } else { Background::Known(background) };
         match fit_demands(demands.len(), &observations, mode) {
             Ok(fit) if fit.merged.is_empty() => {
-                // What the busy servers' last digits allow, made worse by the conditioning.
+                // Rounding errors of the busy servers, amplified by the condition number.
                 let largest = observations.iter().map(|o| o.busy).fold(0.0, f64::max);
                 let slowest = rows.iter().flatten().copied().fold(f64::INFINITY, f64::min);
                 let tolerance = 1e-12 * fit.condition_number * largest / slowest.min(1.0);
@@ -90,7 +90,7 @@ fn planted() -> impl Strategy<Value = (Vec<Vec<f64>>, Vec<f64>, Vec<f64>, f64)> 
     })
 }
 
-/// Numbers as no one should send them.
+/// Invalid and extreme numbers.
 fn wild() -> impl Strategy<Value = f64> {
     let odd = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MAX, f64::MIN_POSITIVE, 5e-324, 0.0, -0.0, -1.0, 1.0];
     prop_oneof![2 => any::<f64>(), 2 => prop::sample::select(odd.to_vec()), 6 => 0.0..1e6f64]

@@ -1,4 +1,4 @@
-//! The crate against the world: the reference cases, and Records of servers whose demands are known.
+//! Integration tests: the reference cases, and Records of servers whose demands are known.
 #![allow(clippy::unwrap_used)] // A helper of a test may fail as the test does.
 
 mod burstiness;

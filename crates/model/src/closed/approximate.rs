@@ -1,41 +1,42 @@
 //! Closed classes of any population, approximately: Bard & Schweitzer's fixed point, and the Linearizer.
 //!
-//! An arriving customer finds what the network would hold with one customer of his class less. Schweitzer (1979; Bard,
-//! 1979) takes every class's distribution over the stations to be the same with one customer less, and iterates on the
-//! whole population alone: mostly within 5 to 10 %. The Linearizer (Chandy & Neuse, 1982; its sums as in de Souza e
-//! Silva & Muntz, 1990) also solves the populations with one customer less, learns from them how the distributions
-//! shift, and takes that shift for constant: at most 0.9 % off on average and 20 % at worst, in 300 random networks in
-//! product form (`cargo test -p brimful-model --test it approximations`). What one finds at a station decides how long
-//! one stays ([`crate::residence`]), so several servers, order of arrival, priorities and open classes are all
-//! understood, if outside product form with errors that no one bounds. With several servers the shifts of the
-//! throughputs are carried as well. Cost: iterations × stations × classes, for the Linearizer × classes × rounds; ×
-//! classes where the order matters.
+//! An arriving customer finds the network as it is with one customer fewer of its class. Schweitzer (1979; Bard, 1979)
+//! assumes that every class's distribution over the stations does not change with one customer fewer, and iterates on the
+//! whole population alone: mostly within 5 to 10 %. The Linearizer (Chandy & Neuse, 1982; its sums as in de Souza e Silva &
+//! Muntz, 1990) also solves the populations with one customer fewer, derives from them how the distributions shift, and
+//! assumes that this shift is constant. Its error is at most 0.9 % on average and 20 % at worst, in 300 random networks in
+//! product form (`cargo test -p brimful-model --test it approximations`). Residence times follow from what an arrival finds
+//! ([`crate::residence`]), so several servers, order of arrival, priorities and open classes are supported, though with
+//! unknown errors outside product form. With several servers, the shifts of the throughputs are used too. Cost:
+//! iterations × stations × classes, for the Linearizer × classes × rounds; × classes where the order matters.
 
 use super::fixed_point::fixed_point;
 use crate::ModelError;
 use crate::network::{Network, products};
-use crate::residence::{Found, MustWait, check_served, residence, sharing};
+use crate::residence::{MustWait, StateAtArrival, check_served, residence, sharing};
 use brimful_core::model::{Scheduling, StationKind};
 
-/// A fixed point has settled when no share of a class's time changes by more.
-const SETTLED: f64 = 1e-13;
+/// Tolerance of a fixed point: the largest change of a share of a class's time.
+const FINAL_TOLERANCE: f64 = 1e-13;
 
-/// While the Linearizer learns the shifts, this will do.
-const NEARLY_SETTLED: f64 = 1e-7;
+/// Tolerance while the Linearizer computes the shifts.
+const SHIFT_TOLERANCE: f64 = 1e-7;
 
-/// On the way to the first of them, from this many customers of a class.
-const ROUGHLY_SETTLED: f64 = 1e-4;
-const FEW: f64 = 4.0;
+/// Tolerance of the starting point.
+const START_TOLERANCE: f64 = 1e-4;
 
-/// The Linearizer is done when a round changes no shift by more.
-const LEARNT: f64 = 1e-4;
+/// Customers of a class from which the search for the starting point begins.
+const START_CUSTOMERS: f64 = 4.0;
 
-/// Rounds of the Linearizer at most; three are the authors' choice, and mostly enough.
-const ROUNDS: usize = 10;
+/// The Linearizer ends when no shift changes by more than this in a round.
+const MAX_SHIFT_CHANGE: f64 = 1e-4;
 
-/// By how much of its capacity a station may seem to give too much. The Linearizer comes to 1.0009 in an example of its
-/// own authors, and to 1.004 at worst where all share alike.
-const OVER: f64 = 0.005;
+/// Limit of the Linearizer's rounds; its authors use three, which are mostly enough.
+const MAX_ROUNDS: usize = 10;
+
+/// By how much, as a share, a station's throughput may exceed its capacity. The Linearizer's reaches 1.0009 in an example of
+/// its authors, and at worst 1.004 with processor sharing.
+const MAX_EXCESS: f64 = 0.005;
 
 /// X by class and R, stations × classes.
 pub(crate) type Performance = (Vec<f64>, Vec<Vec<f64>>);
@@ -43,7 +44,7 @@ pub(crate) type Performance = (Vec<f64>, Vec<Vec<f64>>);
 /// By the fixed point of Bard & Schweitzer.
 pub(crate) fn schweitzer(network: &Network<'_>) -> Result<Performance, ModelError> {
     let iteration = Iteration::new(network);
-    let whole = iteration.settle(&iteration.population, &iteration.no_shifts(), iteration.start()?, SETTLED)?;
+    let whole = iteration.settle(&iteration.population, &iteration.no_shifts(), iteration.start()?, FINAL_TOLERANCE)?;
     iteration.performance(&whole)
 }
 
@@ -51,30 +52,29 @@ pub(crate) fn schweitzer(network: &Network<'_>) -> Result<Performance, ModelErro
 pub(crate) fn linearizer(network: &Network<'_>) -> Result<Performance, ModelError> {
     let iteration = Iteration::new(network);
     let mut shifts = iteration.no_shifts();
-    let mut whole = iteration.settle(&iteration.population, &shifts, iteration.start()?, NEARLY_SETTLED)?;
+    let mut whole = iteration.settle(&iteration.population, &shifts, iteration.start()?, SHIFT_TOLERANCE)?;
     let mut less = vec![whole.clone(); iteration.classes.len()];
-    for _ in 0..ROUNDS {
+    for _ in 0..MAX_ROUNDS {
         let before = shifts.clone();
         for (c, less) in less.iter_mut().enumerate() {
             let mut population = iteration.population.clone();
             population[c] -= 1.0;
-            *less = iteration.settle(&population, &before, std::mem::take(less), NEARLY_SETTLED)?;
+            *less = iteration.settle(&population, &before, std::mem::take(less), SHIFT_TOLERANCE)?;
             shifts[c] = iteration.shift(&whole, less, &population);
         }
-        whole = iteration.settle(&iteration.population, &shifts, whole, NEARLY_SETTLED)?;
-        if before.iter().zip(&shifts).all(|(old, new)| difference(old, new) <= LEARNT) {
+        whole = iteration.settle(&iteration.population, &shifts, whole, SHIFT_TOLERANCE)?;
+        if before.iter().zip(&shifts).all(|(old, new)| difference(old, new) <= MAX_SHIFT_CHANGE) {
             break;
         }
     }
-    iteration.performance(&iteration.settle(&iteration.population, &shifts, whole, SETTLED)?)
+    iteration.performance(&iteration.settle(&iteration.population, &shifts, whole, FINAL_TOLERANCE)?)
 }
 
-/// What one customer of each class does on average: the share of his time spent at each queue, queue by queue; then, by
-/// class, the time of one round alone over that of one round now. Or, with either sign, how that differs with one less.
+/// Mean behaviour of one customer of each class: the share of its time at each queue, queue by queue, and then, by class, the
+/// time of one cycle of a lone customer over that of a cycle now. Or the difference of these with one customer fewer.
 type Shares = Vec<f64>;
 
-/// What does not change from one iteration to the next. Classes are the closed ones; queues are the stations but the
-/// delays.
+/// The constants of the iteration. Classes are the closed ones; queues are all stations except delays.
 struct Iteration<'a> {
     network: &'a Network<'a>,
     classes: Vec<usize>,
@@ -94,21 +94,21 @@ struct Queue {
     demands: Vec<f64>,
     /// a = Σ λ·D of the open classes.
     open: f64,
-    /// The most work of closed classes that it can do at a time.
+    /// Largest number of servers that closed classes can keep busy.
     most: f64,
-    /// Whether it matters of which classes those are that one finds.
+    /// Whether residence depends on the classes of the customers found.
     ordered: bool,
-    /// Whether its speed depends on how many there are.
+    /// Whether its speed depends on the number of customers.
     dependent: bool,
 }
 
-/// What a population and the shifts come to, by queue.
+/// Sums over a population and the shifts, by queue.
 struct Shifted {
-    /// By arriving class, one customer more than those who are found because the shares shift.
+    /// By arriving class: 1 plus the additional customers found because of the shifts.
     joined: Vec<Vec<f64>>,
-    /// By arriving class: how many more servers are found busy.
+    /// By arriving class: the additional busy servers.
     busy: Vec<Vec<f64>>,
-    /// Whether anyone ever waits: not if there is a server for each who visits.
+    /// Whether any customer ever waits: not if there is a server for each visitor.
     crowded: Vec<bool>,
 }
 
@@ -142,16 +142,16 @@ impl<'a> Iteration<'a> {
         }
     }
 
-    /// Nearly the fixed point. From far away the iteration loses its way among stations that are about to saturate, so
-    /// a few customers are solved first, and then ever twice as many.
+    /// A starting point near the fixed point. From a distant one, the iteration does not converge if several stations are
+    /// nearly saturated. So a few customers are solved first, and then twice as many again and again.
     fn start(&self) -> Result<Shares, ModelError> {
         let alone = self.queues.iter().flat_map(|q| q.demands.iter().zip(&self.alone).map(|(d, alone)| d / alone));
         let mut shares: Shares = alone.chain(self.alone.iter().map(|_| 1.0)).collect();
         let most = self.population.iter().copied().fold(1.0, f64::max);
-        let mut part = 2f64.powi(-((most / FEW).log2().ceil().max(0.0) as i32));
+        let mut part = 2f64.powi(-((most / START_CUSTOMERS).log2().ceil().max(0.0) as i32));
         while part < 1.0 {
             let population: Vec<f64> = self.population.iter().map(|n| (n * part).max(1.0)).collect();
-            shares = self.settle(&population, &self.no_shifts(), shares, ROUGHLY_SETTLED)?;
+            shares = self.settle(&population, &self.no_shifts(), shares, START_TOLERANCE)?;
             part *= 2.0;
         }
         Ok(shares)
@@ -161,7 +161,7 @@ impl<'a> Iteration<'a> {
         vec![vec![0.0; (self.queues.len() + 1) * self.classes.len()]; self.classes.len()]
     }
 
-    /// How the shares change when one customer leaves such a population; of a class that ends there, not at all.
+    /// Change of the shares with one customer fewer; 0 for a class without remaining customers.
     fn shift(&self, whole: &Shares, less: &Shares, population: &[f64]) -> Shares {
         let change = |(i, (whole, less)): (usize, (&f64, &f64))| {
             if population[i % population.len()] > 0.0 { less - whole } else { 0.0 }
@@ -169,7 +169,7 @@ impl<'a> Iteration<'a> {
         whole.iter().zip(less).enumerate().map(change).collect()
     }
 
-    /// The fixed point for a population, given how the shares shift when a customer of each class arrives.
+    /// The fixed point for a population, given the shifts at the arrival of a customer of each class.
     fn settle(
         &self,
         population: &[f64],
@@ -195,7 +195,7 @@ impl<'a> Iteration<'a> {
         }
     }
 
-    /// New shares from old ones.
+    /// One iteration.
     fn step(&self, population: &[f64], shifts: &[Shares], shifted: &Shifted, old: &[f64], new: &mut [f64]) {
         let classes = self.classes.len();
         let (at, alone) = old.split_at(self.queues.len() * classes);
@@ -220,7 +220,7 @@ impl<'a> Iteration<'a> {
         alone.iter_mut().zip(&self.alone).zip(&rounds).for_each(|((share, alone), rounds)| *share = alone * rounds);
     }
 
-    /// By class: customers at a queue and servers busy with them, as found by one of class `c`.
+    /// By class: customers at a queue and servers busy with them, as an arrival of class `c` finds them.
     fn found(&self, i: usize, c: usize, population: &[f64], shifts: &[f64], shares: &[f64]) -> Vec<(f64, f64)> {
         let classes = self.classes.len();
         let share = |at: usize, j: usize| (shares[at * classes + j] + shifts[at * classes + j]).max(0.0);
@@ -231,11 +231,11 @@ impl<'a> Iteration<'a> {
         (0..classes).map(found).collect()
     }
 
-    /// R of any class of the network, where it matters of which classes those are that one finds.
+    /// R of any class of the network, where it depends on the classes of the customers found.
     fn among(&self, queue: &Queue, class: usize, found: &[(f64, f64)]) -> f64 {
         let (network, k) = (self.network, queue.station);
         let busy: f64 = found.iter().map(|(present, busy)| busy.min(*present)).sum();
-        // No more servers can be busy than there are.
+        // Busy servers are limited to those that exist.
         let fit = if queue.dependent { 1.0 } else { ((f64::from(queue.servers) - queue.open) / busy).min(1.0) };
         let mut all_busy: Vec<f64> = products(&network.rates, &network.demands[k]).collect();
         let mut waiting = vec![0.0; all_busy.len()];
@@ -243,10 +243,10 @@ impl<'a> Iteration<'a> {
             all_busy[*c] = busy.min(*present) * fit;
             waiting[*c] = present - all_busy[*c];
         }
-        residence(network, k, class, MustWait::Erlang, &Found { busy: &all_busy, waiting: &waiting })
+        residence(network, k, class, MustWait::Erlang, &StateAtArrival { busy: &all_busy, waiting: &waiting })
     }
 
-    /// X and R of all classes of the network; open requests find what there is on average.
+    /// X and R of all classes of the network. Open requests find the mean state.
     fn performance(&self, shares: &Shares) -> Result<Performance, ModelError> {
         let (network, classes) = (self.network, self.classes.len());
         let (at, alone) = shares.split_at(self.queues.len() * classes);
@@ -270,12 +270,12 @@ impl<'a> Iteration<'a> {
         Ok((throughput, residence))
     }
 
-    /// No station gives more than it has, but for what the method is known to be off by. Whoever visits one that would
-    /// goes round more slowly, and it is there that they wait.
+    /// Limits the throughput of stations to their capacity, up to the known error of the method. Classes that visit an
+    /// overloaded station get a longer cycle, by additional residence at that station.
     fn fit(&self, throughput: &mut [f64], residence: &mut [Vec<f64>]) {
         let excess = |queue: &Queue| {
             let busy: f64 = self.classes.iter().zip(&queue.demands).map(|(c, demand)| throughput[*c] * demand).sum();
-            busy / (queue.most * (1.0 + OVER))
+            busy / (queue.most * (1.0 + MAX_EXCESS))
         };
         let excess: Vec<f64> = self.queues.iter().map(excess).collect();
         for (i, c) in self.classes.iter().enumerate() {
@@ -290,14 +290,14 @@ impl<'a> Iteration<'a> {
 }
 
 impl Queue {
-    /// Whether more customers can meet here than there are servers.
+    /// Whether there can be more customers here than servers.
     fn is_crowded(&self, population: &[f64]) -> bool {
         let visitors = population.iter().zip(&self.demands).filter(|(_, demand)| **demand > 0.0).map(|(n, _)| n);
         self.open > 0.0 || self.dependent || visitors.sum::<f64>() > f64::from(self.servers)
     }
 
-    /// R by class where all share alike: only how many are there matters, and of several servers how many are busy.
-    /// From the shares of time `at` this queue and the rates of a lone customer, and what the shifts add for each
+    /// R by class with processor sharing: only the number of customers matters, and with several servers that of busy ones.
+    /// `at` has the shares of time at this queue, `rates` those of a lone customer, and `shifted` what the shifts add for each
     /// arriving class.
     fn share(&self, at: &[f64], rates: &[f64], population: &[f64], shifted: (&[f64], &[f64]), new: &mut [f64]) {
         let all: f64 = at.iter().zip(population).map(|(s, n)| s * n).sum();

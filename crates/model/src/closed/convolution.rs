@@ -1,14 +1,13 @@
 //! Normalizing constants by convolution (Buzen 1973; multiclass, Reiser & Kobayashi 1975): centres of any speed.
 //!
-//! G(n) sums the weights of all ways in which the population n can stand at the centres; X = G(N − 1)/G(N).
-//! Load-dependent mean value analysis gets P(0) by subtraction and breaks down at some tens of customers; here every
-//! term is positive and of unlimited range (`wide.rs`), so each result is good to about (customers + centres)
-//! roundings.
+//! G(n) is the sum of the weights of all distributions of the population n over the centres; X = G(N − 1)/G(N).
+//! Load-dependent mean value analysis computes P(0) by subtraction, which fails for some tens of customers. Here every term
+//! is positive and of unlimited range (`wide.rs`), so each result has an error of about (customers + centres) roundings.
 //!
 //! A centre is added level by level: with `T[h](n)` = Σ D·h(n − 1) over the classes, the weight of j customers is h(j)
 //! = `T[h(j − 1)]`/α(j), and from where α is constant the levels sum up to H = h + `T[H]`/α. That costs min(m, N)
-//! passes over the populations where convolution term by term would cost their square. For the queues at a changing
-//! centre the constants of all the others are needed: halving the set of centres again and again gives them in K·log K
+//! passes over the populations, where convolution term by term would cost their square. The queues at a centre of changing
+//! speed require the constants of all other centres; halving the set of centres recursively computes them in K·log K
 //! convolutions.
 //!
 //! Valid in product form. Cost: Π (N + 1) × classes × Σ min(m, N); memory: a few arrays of Π (N + 1).
@@ -106,10 +105,10 @@ impl Solver<'_> {
     }
 }
 
-/// All populations, in an order in which one customer less comes before.
+/// All populations, in an order in which those with one customer fewer come first.
 struct Lattice {
     most: Vec<u32>,
-    /// How far back one customer less of each class stands.
+    /// By class: distance to the population with one customer fewer.
     back: Vec<usize>,
     populations: usize,
 }
@@ -125,7 +124,7 @@ impl Lattice {
         Self { most: most.to_vec(), back, populations }
     }
 
-    /// The place of the whole population.
+    /// Index of the whole population.
     fn last(&self) -> usize {
         self.populations - 1
     }
@@ -158,7 +157,7 @@ impl Lattice {
         sum
     }
 
-    /// h ← T[h]/α: from the last population down, so that those read are still the old ones.
+    /// h ← T[h]/α. It proceeds from the last population down, so the values read are the old ones.
     fn next_level(&self, h: &mut [Wide], demands: &[f64], alpha: f64) {
         let factors: Vec<f64> = demands.iter().map(|d| d / alpha).collect();
         let mut present = self.most.clone();
@@ -168,7 +167,7 @@ impl Lattice {
         }
     }
 
-    /// h ← h + T[h]/α + T²[h]/α² + …: from the first population up, so that those read are already the new ones.
+    /// h ← h + T[h]/α + T²[h]/α² + …. It proceeds from the first population up, so the values read are the new ones.
     fn sum_levels(&self, h: &mut [Wide], demands: &[f64], alpha: f64) {
         let factors: Vec<f64> = demands.iter().map(|d| d / alpha).collect();
         let mut present = vec![0; self.most.len()];
@@ -178,7 +177,7 @@ impl Lattice {
         }
     }
 
-    /// start + Σ factor × h, over the populations of one customer less.
+    /// start + Σ factor × h, over the populations with one customer fewer.
     #[inline]
     fn below(&self, h: &[Wide], here: usize, present: &[u32], factors: &[f64], start: Wide) -> Wide {
         let classes = present.iter().zip(factors).zip(&self.back);
@@ -186,7 +185,7 @@ impl Lattice {
     }
 }
 
-/// The population before; before the empty one comes the last.
+/// Steps to the previous population; the last one precedes the empty one.
 fn count_down(present: &mut [u32], most: &[u32]) {
     for (n, most) in present.iter_mut().zip(most) {
         if *n > 0 {

@@ -1,40 +1,41 @@
-//! What an exact solution would take, before it is begun.
+//! Estimates time and memory of an exact solution.
 
 use crate::ModelError;
 use crate::network::Network;
 use brimful_core::model::{Station, StationKind};
 use std::fmt;
 
-/// What an exact solution must go through.
+/// Estimated cost of an exact solution.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Effort {
-    /// Π (N + 1): combinations of how many customers of each class there are.
+    /// Π (N + 1): number of combinations of customers of each class.
     pub(crate) populations: f64,
-    /// Memory for what the recursion carries along.
+    /// Memory for the recursion.
     pub(crate) bytes: f64,
-    /// Time on one core, roughly.
+    /// Approximate time on one core.
     pub(crate) seconds: f64,
 }
 
-/// Not more than this is held in memory.
-const MOST_BYTES: f64 = (1u64 << 30) as f64;
+/// Limit of memory.
+const MAX_BYTES: f64 = (1u64 << 30) as f64;
 
-/// Nor is anyone kept waiting for longer.
-const MOST_SECONDS: f64 = 30.0;
+/// Limit of time, in seconds.
+const MAX_SECONDS: f64 = 30.0;
 
-/// What `auto` takes for quick.
+/// Longest exact solution that `auto` chooses, in seconds.
 const QUICK_SECONDS: f64 = 1.0;
 
-/// One addition of both recursions, with its multiplication and what goes with it; in seconds.
+/// Time of one addition and multiplication of either recursion, in seconds.
 const STEP: f64 = 1.5e-9;
 
-/// What else it costs in such additions: mean value analysis for each class and population, convolution for each
-/// population and pass. And what it costs to sum up one level of a station for the open classes.
+/// Further cost of mean value analysis for each class and population, in steps.
 const PER_CLASS: f64 = 3.0;
+/// Further cost of convolution for each population and pass, in steps.
 const PER_PASS: f64 = 1.5;
+/// Cost of one level of a station with open classes, in steps.
 const PER_LEVEL: f64 = 3.0;
 
-/// What the exact solution of a network's closed classes would take.
+/// Estimates the exact solution of a network's closed classes.
 pub(crate) fn effort(network: &Network<'_>) -> Effort {
     let sizes: Vec<f64> = network.closed().map(|c| f64::from(network.population[c]) + 1.0).collect();
     let populations: f64 = sizes.iter().product();
@@ -42,7 +43,7 @@ pub(crate) fn effort(network: &Network<'_>) -> Effort {
     let customers = network.customers() as f64;
     let queues = || network.model.stations.iter().enumerate().filter(|(_, s)| s.kind == StationKind::Queue);
     let levels = |s: &Station| (s.rate_multipliers.len() as f64).max(f64::from(s.servers));
-    // What open classes do to a station takes all its levels for each that the closed ones can reach.
+    // The effect of open classes needs all levels of a station, for each level that closed classes can reach.
     let prepared = |(k, s): (usize, &Station)| {
         if network.open_load(k) > 0.0 { PER_LEVEL * levels(s) * levels(s).min(customers + 1.0) } else { 0.0 }
     };
@@ -61,14 +62,14 @@ pub(crate) fn effort(network: &Network<'_>) -> Effort {
 }
 
 impl Effort {
-    /// Whether no one minds waiting for it.
+    /// Whether the solution is quick.
     pub(crate) fn is_quick(&self) -> bool {
-        self.seconds <= QUICK_SECONDS && self.bytes <= MOST_BYTES
+        self.seconds <= QUICK_SECONDS && self.bytes <= MAX_BYTES
     }
 
-    /// An error if it does not fit in memory or takes too long.
+    /// Returns an error if the solution does not fit in memory or takes too long.
     pub(crate) fn check(&self) -> Result<(), ModelError> {
-        if self.bytes <= MOST_BYTES && self.seconds <= MOST_SECONDS {
+        if self.bytes <= MAX_BYTES && self.seconds <= MAX_SECONDS {
             return Ok(());
         }
         Err(ModelError::TooLarge { populations: self.populations, bytes: self.bytes, seconds: self.seconds })

@@ -1,31 +1,29 @@
 //! x = f(x) by Anderson's acceleration (1965; Walker & Ni, 2011).
 //!
-//! The plain iteration of queue lengths takes thousands of rounds where two stations are nearly as busy as one another.
-//! Here each round combines the last few so that their residuals f(x) − x would cancel, were f linear. It falls back to
-//! the plain iteration when that makes things worse, and to ever shorter steps when nothing settles: where the order of
-//! service matters, the more are found busy the shorter one may wait, and full steps leap to and fro. Cost beyond f:
-//! depth × length.
+//! The plain iteration of queue lengths takes thousands of rounds if two stations are almost equally busy. Here each round
+//! combines the last few such that their residuals f(x) − x cancel if f is linear. If the residual increases, it falls back
+//! to the plain iteration; without convergence it takes shorter and shorter steps, because full steps may oscillate where
+//! the order of service matters. Cost beyond f: depth × length.
 
 use crate::ModelError;
 use nalgebra::{DMatrix, DVector};
 
-/// How many rounds are combined.
+/// Number of rounds that are combined.
 const DEPTH: usize = 6;
 
-/// A residual so many times the best one is a step in a wrong direction.
-const WORSE: f64 = 10.0;
+/// A residual that exceeds the best one by this factor resets the acceleration.
+const MAX_RESIDUAL_GROWTH: f64 = 10.0;
 
-/// Rounds before acceleration is given up for half steps; what it can settle takes some hundred at most.
-const ACCELERATED: usize = 300;
+/// Accelerated rounds before steps are halved; acceleration needs about a hundred at most if it converges.
+const ACCELERATED_ROUNDS: usize = 300;
 
-/// Rounds before half steps are given up for quarters, and so on.
-const PATIENCE: usize = 1000;
+/// Rounds with a step length before it is halved again.
+const ROUNDS_PER_STEP: usize = 1000;
 
-/// Rounds before all is given up.
-const MOST_ROUNDS: usize = 20 * PATIENCE;
+/// Limit of all rounds.
+const MAX_ROUNDS: usize = 20 * ROUNDS_PER_STEP;
 
-/// A point of non-negative numbers that f, which writes into its second argument, changes by no more than `tolerance`
-/// anywhere.
+/// Returns non-negative numbers that f changes by no more than `tolerance`. f writes its result into the second argument.
 pub(super) fn fixed_point(
     start: Vec<f64>,
     tolerance: f64,
@@ -34,19 +32,19 @@ pub(super) fn fixed_point(
     let mut history = History::default();
     let (mut x, mut image, mut best) = (start, Vec::new(), f64::INFINITY);
     image.resize(x.len(), 0.0);
-    for round in 0..MOST_ROUNDS {
+    for round in 0..MAX_ROUNDS {
         f(&x, &mut image);
         let residual: Vec<f64> = image.iter().zip(&x).map(|(f, x)| f - x).collect();
         let change = residual.iter().fold(0.0, |most: f64, r| most.max(r.abs()));
         if change <= tolerance || change.is_nan() {
             return Ok(image);
         }
-        if let Some(late) = round.checked_sub(ACCELERATED) {
-            let part = 0.5f64.powi(1 + (late / PATIENCE) as i32);
+        if let Some(late) = round.checked_sub(ACCELERATED_ROUNDS) {
+            let part = 0.5f64.powi(1 + (late / ROUNDS_PER_STEP) as i32);
             x.iter_mut().zip(&residual).for_each(|(x, r)| *x += part * r);
             continue;
         }
-        if change > WORSE * best {
+        if change > MAX_RESIDUAL_GROWTH * best {
             history = History::default();
         }
         best = best.min(change);
@@ -54,16 +52,16 @@ pub(super) fn fixed_point(
         history.remember(&image, residual);
         x = next;
     }
-    Err(ModelError::Unsettled { rounds: MOST_ROUNDS })
+    Err(ModelError::Unsettled { rounds: MAX_ROUNDS })
 }
 
-/// How image and residual changed from round to round; the newest change takes the place of the oldest.
+/// Changes of image and residual from round to round; a new change replaces the oldest one.
 #[derive(Default)]
 struct History {
     last: Option<(Vec<f64>, Vec<f64>)>,
     changes: Vec<(Vec<f64>, Vec<f64>)>,
     next: usize,
-    /// The residuals' changes multiplied with one another, and with the residual.
+    /// Inner products of the residuals' changes with one another, and with the residual.
     normal: [[f64; DEPTH]; DEPTH],
     right: [f64; DEPTH],
 }
@@ -73,7 +71,7 @@ impl History {
         self.last = Some((image.to_vec(), residual));
     }
 
-    /// The image, less what the changes of the last rounds say that it still lacks.
+    /// The image, corrected by the combination of the last changes.
     fn accelerate(&mut self, image: &[f64], residual: &[f64]) -> Vec<f64> {
         let mut next = image.to_vec();
         let Some((last_image, last_residual)) = &self.last else { return next };
@@ -102,8 +100,8 @@ impl History {
         self.right[here] = dot(&self.changes[here].1, residual);
     }
 
-    /// The combination of the residuals' changes that comes nearest to the residual; a trace of regularization where
-    /// rounds repeat one another.
+    /// The combination of the residuals' changes that is nearest to the residual, with slight regularization in case rounds
+    /// are alike.
     fn weights(&self) -> Option<DVector<f64>> {
         let depth = self.changes.len();
         let mut normal = DMatrix::from_fn(depth, depth, |i, j| self.normal[i][j]);
@@ -118,7 +116,7 @@ fn difference(a: &[f64], b: &[f64]) -> Vec<f64> {
     a.iter().zip(b).map(|(a, b)| a - b).collect()
 }
 
-/// In four sums side by side, which the processor can keep apart.
+/// Inner product, as four independent sums that the processor can compute in parallel.
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     let (a4, b4) = (a.chunks_exact(4), b.chunks_exact(4));
     let rest: f64 = a4.remainder().iter().zip(b4.remainder()).map(|(a, b)| a * b).sum();

@@ -1,4 +1,4 @@
-//! Positive numbers of any size: normalizing constants leave the range of `f64` at some hundreds of customers.
+//! Positive numbers of unlimited range: normalizing constants exceed that of `f64` for some hundreds of customers.
 
 /// mantissa · 2^(512·exponent), the mantissa 0 or within 2^±256.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,7 +35,7 @@ impl Wide {
         self.plus_unequal(other)
     }
 
-    /// self / other, where that is a plain number.
+    /// self / other, as a plain number.
     pub(super) fn over(self, other: Wide) -> f64 {
         let quotient = self.mantissa / other.mantissa;
         match i64::from(self.exponent) - i64::from(other.exponent) {

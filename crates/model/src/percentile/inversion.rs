@@ -1,9 +1,9 @@
-//! From a transform back to a distribution, numerically.
+//! Numerical inversion of a Laplace transform.
 //!
 //! Algorithm EULER of Abate & Whitt (1995), "Numerical inversion of Laplace transforms of probability distributions":
 //! the Bromwich integral by the trapezoidal rule, whose alternating series is summed by Euler's method. The
-//! discretization error is below e^−A, some 10⁻⁸; less is lost to rounding. Where a distribution jumps, it is not to be
-//! had: take constants out before. Cost: [`TERMS`] values of the transform.
+//! discretization error is below e^−A, about 10⁻⁸; the rounding error is smaller. The method fails where a distribution
+//! jumps, so constants must be removed before. Cost: [`TERMS`] values of the transform.
 
 use super::service::ONE;
 use nalgebra::Complex;
@@ -11,11 +11,11 @@ use std::f64::consts::{LN_2, PI};
 
 /// A: the error is e^−A.
 const A: f64 = 18.4;
-/// Terms that are summed as they are.
+/// Terms that are summed without averaging.
 const PLAIN: usize = 15;
 /// Terms that are averaged, by weights C(11, k)/2¹¹.
 const AVERAGED: [f64; 12] = [1.0, 11.0, 55.0, 165.0, 330.0, 462.0, 462.0, 330.0, 165.0, 55.0, 11.0, 1.0];
-/// How many values of the transform it takes.
+/// Number of values of the transform.
 #[cfg(test)]
 const TERMS: usize = PLAIN + AVERAGED.len();
 

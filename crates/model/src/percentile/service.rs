@@ -1,5 +1,5 @@
-//! Times as transforms: service, of the same families that the simulator draws from ([`crate::Service::Standard`]), and
-//! gamma.
+//! Transforms of service times, of the families that the simulator uses ([`crate::Service::Standard`]), and of gamma
+//! distributed times.
 
 use nalgebra::Complex;
 use std::f64::consts::PI;
@@ -10,12 +10,11 @@ pub(super) const ONE: Complex<f64> = Complex::new(1.0, 0.0);
 /// hyperexponential with balanced means above.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Family {
-    /// All alike.
     Constant,
-    /// The scv.
+    /// With this scv.
     Gamma(f64),
     Exponential,
-    /// The probability of the first branch.
+    /// With this probability of the first branch.
     Hyperexponential(f64),
 }
 
@@ -26,16 +25,16 @@ pub(super) struct Gamma {
     scale: f64,
 }
 
-/// The scv of what is not as good as constant.
-const VARIES: std::ops::Range<f64> = 1e-6..1e12;
+/// Range of scv outside of which a gamma distribution is replaced by a constant.
+const GAMMA_SCV: std::ops::Range<f64> = 1e-6..1e12;
 
-/// An scv that makes no difference to anyone, but one to rounding.
-const NEARLY_CONSTANT: f64 = 1e-4;
+/// Smaller values of scv count as 0: they do not change results, but cause rounding errors.
+const MIN_SCV: f64 = 1e-4;
 
 impl Family {
     pub(super) fn new(scv: f64) -> Family {
         match scv {
-            _ if scv < NEARLY_CONSTANT => Family::Constant,
+            _ if scv < MIN_SCV => Family::Constant,
             _ if scv < 1.0 => Family::Gamma(scv),
             _ if scv == 1.0 => Family::Exponential,
             _ => Family::Hyperexponential((1.0 + ((scv - 1.0) / (scv + 1.0)).sqrt()) / 2.0),
@@ -68,7 +67,7 @@ impl Family {
     /// E\[zS − 1 + e^(−zS)\] for a mean of 1.
     pub(super) fn settled(self, z: f64, scv: f64) -> f64 {
         if z < 1e-3 {
-            // What remains of the difference is its first terms.
+            // The first terms of the series, because the difference would cancel.
             return z * z * (1.0 + scv) / 2.0 - z * z * z * self.third() / 6.0;
         }
         z - 1.0 + self.transform(Complex::new(z, 0.0)).re
@@ -77,14 +76,14 @@ impl Family {
 
 impl Gamma {
     pub(super) fn new(mean: f64, scv: f64) -> Gamma {
-        if mean > 0.0 && VARIES.contains(&scv) {
+        if mean > 0.0 && GAMMA_SCV.contains(&scv) {
             Gamma { shape: 1.0 / scv, scale: mean * scv }
         } else {
             Gamma { shape: 0.0, scale: mean.max(0.0) }
         }
     }
 
-    /// So many times as long.
+    /// The distribution of `factor` times the value.
     pub(super) fn times(self, factor: f64) -> Gamma {
         Gamma { scale: self.scale * factor, ..self }
     }
@@ -94,7 +93,7 @@ impl Gamma {
         if self.shape > 0.0 { (s * self.scale + 1.0).powf(-self.shape) } else { (-s * self.scale).exp() }
     }
 
-    /// Three values with weights that have its moments up to the fifth (Gauss–Laguerre, in closed form).
+    /// Three values with weights that have the moments of the distribution up to the fifth (Gauss–Laguerre, in closed form).
     pub(super) fn nodes(self) -> [(f64, f64); 3] {
         let (k, scale) = (self.shape, self.scale);
         if k == 0.0 {

@@ -1,4 +1,4 @@
-//! The time that a request of a class spends at one station, as a transform.
+//! Transform of the time that a request of a class spends at one station.
 
 use super::service::{Family, Gamma, ONE};
 use nalgebra::Complex;
@@ -10,31 +10,32 @@ pub(super) enum Sojourn<'a> {
     Service(f64, Family),
     /// A service time after a wait.
     Ordered(f64, Family, Wait<'a>),
-    /// A service time stretched by the nodes, which have weights.
+    /// A service time, stretched by one of these factors with its weight.
     Shared(f64, Family, [(f64, f64); 3]),
-    /// The same of a constant one: constant, and something gamma on top.
+    /// A stretched constant service time: a constant, and a gamma distributed addition.
     SharedConstant(f64, Gamma),
-    /// One of several.
-    OneOf(Vec<Way<'a>>),
+    /// One of several alternatives.
+    OneOf(Vec<Alternative<'a>>),
 }
 
-/// One of several times that it may take.
+/// One of several alternative times.
 #[derive(Clone)]
-pub(super) struct Way<'a> {
+pub(super) struct Alternative<'a> {
     pub(super) probability: f64,
     pub(super) mean: f64,
     pub(super) sojourn: Sojourn<'a>,
 }
 
-/// A time that may be none at all.
+/// A waiting time, which may be 0.
 #[derive(Clone)]
 pub(super) enum Wait<'a> {
-    /// Of M/G/m, in units of this many seconds.
+    /// That of M/G/m, in units of this many seconds.
     Ordered(OrderedWait<'a>, f64),
-    /// Gamma with the probability `.0`, else none.
+    /// Gamma with the probability `.0`, otherwise 0.
     Sometimes(f64, Gamma),
-    /// Of M/G/m where those who find servers idle pay for it, for one that does not; in units of this many seconds.
-    Behind(PaidWait<'a>, f64),
+    /// That of M/G/m with servers that must be woken up, for a request that finds all of them busy; in units of this many
+    /// seconds.
+    Waking(WakingWait<'a>, f64),
 }
 
 /// The wait of M/G/m for service in the order of arrival.
@@ -45,38 +46,39 @@ pub(super) struct OrderedWait<'a> {
     pub(super) throughput: &'a [f64],
     pub(super) family: Family,
     pub(super) servers: f64,
-    /// Busy servers, and their share.
+    /// Busy servers.
     pub(super) busy: f64,
     pub(super) rho: f64,
     /// Probability that an arrival must wait.
     pub(super) must_wait: f64,
-    /// Mean time that a service under way still takes, and half the mean of its square.
+    /// Mean remaining time of a service in progress, and half the mean of its square.
     pub(super) left: f64,
     pub(super) left_squared: f64,
 }
 
-/// The wait of those who wait where others have paid for idle servers.
+/// The wait of requests that find all servers busy, where other requests have woken up idle servers.
 #[derive(Clone)]
-pub(super) struct PaidWait<'a> {
-    /// Those who find all servers busy, by class: at saturation.
+pub(super) struct WakingWait<'a> {
+    /// Demands of requests that find all servers busy, by class.
     pub(super) demands: &'a [f64],
     pub(super) rates: &'a [f64],
     pub(super) family: Family,
     pub(super) servers: f64,
-    /// What one pays that finds all servers idle; and with which probabilities which shares are found so, none
-    /// included.
+    /// Additional service time of a request that finds all servers idle.
     pub(super) most: f64,
+    /// Shares of servers found idle, including 0, with their probabilities.
     pub(super) found: Vec<(f64, f64)>,
-    /// Busy servers, and how many would be without anything extra.
+    /// Busy servers.
     pub(super) busy: f64,
+    /// Busy servers without the additional service times.
     pub(super) work: f64,
-    /// Mean time that a service under way still takes and half the mean of its square, with what is extra and without.
+    /// Mean remaining time of a service in progress and half the mean of its square, with and without the additional times.
     pub(super) left: [f64; 2],
     pub(super) left_squared: [f64; 2],
 }
 
 impl Sojourn<'_> {
-    /// What of it is the same for all.
+    /// The constant part of the time.
     pub(super) fn constant(&self) -> f64 {
         match self {
             Sojourn::Service(mean, Family::Constant) | Sojourn::Ordered(mean, Family::Constant, _) => *mean,
@@ -85,7 +87,7 @@ impl Sojourn<'_> {
         }
     }
 
-    /// E\[e^(−sT)\] of the rest.
+    /// E\[e^(−sT)\] of the time without its constant part.
     pub(super) fn transform(&self, s: Complex<f64>) -> Complex<f64> {
         let service = |mean: f64, family: Family| match family {
             Family::Constant => ONE,
@@ -98,11 +100,14 @@ impl Sojourn<'_> {
                 nodes.iter().map(|(stretch, weight)| family.transform(s * (mean * stretch)) * *weight).sum()
             }
             Sojourn::SharedConstant(_, gamma) => gamma.transform(s),
-            Sojourn::OneOf(ways) => ways.iter().map(|way| way.sojourn.whole_transform(s) * way.probability).sum(),
+            Sojourn::OneOf(alternatives) => alternatives
+                .iter()
+                .map(|alternative| alternative.sojourn.whole_transform(s) * alternative.probability)
+                .sum(),
         }
     }
 
-    /// E\[e^(−sT)\] of all of it.
+    /// E\[e^(−sT)\] of the whole time.
     fn whole_transform(&self, s: Complex<f64>) -> Complex<f64> {
         (-s * self.constant()).exp() * self.transform(s)
     }
@@ -113,7 +118,7 @@ impl Wait<'_> {
         match self {
             Wait::Ordered(wait, unit) => wait.transform(s * *unit),
             Wait::Sometimes(often, gamma) => gamma.transform(s) * *often + (1.0 - often),
-            Wait::Behind(wait, unit) => wait.transform(s * *unit),
+            Wait::Waking(wait, unit) => wait.transform(s * *unit),
         }
     }
 }
@@ -126,7 +131,7 @@ impl OrderedWait<'_> {
         wait * self.must_wait + (1.0 - self.must_wait)
     }
 
-    /// E of the service left in front, at m times the speed.
+    /// E: transform of the remaining service, at m times the speed.
     fn left_transform(&self, s: Complex<f64>) -> Complex<f64> {
         let z = s / self.servers;
         if z.norm() * self.left < 1e-4 {
@@ -139,18 +144,18 @@ impl OrderedWait<'_> {
     }
 }
 
-impl PaidWait<'_> {
-    /// E\[e^(−sW)\], the wait in order of arrival of one that has to. With E the service still left of all and F that
-    /// of those who did not pay, (E − ρ·F)/(1 − ρ·F), and ρ the load without anything extra. At one server E − ρ·F is
-    /// (1 − ρ) times what is left of a service that was paid for, and this is Welch's (1964).
+impl WakingWait<'_> {
+    /// E\[e^(−sW)\] of the wait in order of arrival, of a request that must wait: (E − ρ·F)/(1 − ρ·F), with E the remaining
+    /// service of all requests, F that of requests without an additional time, and ρ the load of the latter. At one server,
+    /// E − ρ·F is (1 − ρ) times the remaining service of a request with the additional time, and this is Welch's (1964).
     fn transform(&self, s: Complex<f64>) -> Complex<f64> {
         let z = s / self.servers;
         let near = |k: usize| ONE - z * self.left[k] + z * z * self.left_squared[k];
         let ended = |extra: f64| {
-            let of = |(d, x): (&f64, &f64)| {
+            let class = |(d, x): (&f64, &f64)| {
                 if *d > 0.0 { (ONE - self.family.transform(z * (*d + extra))) * *x } else { Complex::ZERO }
             };
-            self.demands.iter().zip(self.rates).map(of).sum::<Complex<f64>>()
+            self.demands.iter().zip(self.rates).map(class).sum::<Complex<f64>>()
         };
         let rho = self.work / self.servers;
         let small = |left: f64| z.norm() * left < 1e-4;
@@ -158,8 +163,8 @@ impl PaidWait<'_> {
         let all = if small(self.left[0]) {
             near(0)
         } else {
-            let paid = |(share, often): &(f64, f64)| ended(self.most * share) * *often;
-            self.found.iter().map(paid).sum::<Complex<f64>>() / (z * self.busy)
+            let woken = |(share, often): &(f64, f64)| ended(self.most * share) * *often;
+            self.found.iter().map(woken).sum::<Complex<f64>>() / (z * self.busy)
         };
         (all - plain * rho) / (ONE - plain * rho)
     }

@@ -22,7 +22,7 @@ pub struct Mg1 {
     pub number: f64,
 }
 
-/// Solves it for λ per second, a mean service time in seconds and its squared coefficient of variation.
+/// Solves the queue for λ per second, a mean service time in seconds and its squared coefficient of variation.
 pub fn mg1(arrival_rate: f64, mean_service: f64, scv: f64) -> Result<Mg1, ModelError> {
     let rate = non_negative(arrival_rate, || "the arrival rate".into())?;
     let service = positive(mean_service, || "the mean service time".into())?;

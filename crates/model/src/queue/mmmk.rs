@@ -1,8 +1,8 @@
-//! M/M/m/K: m servers and room for K requests in all; who finds it full is turned away.
+//! M/M/m/K: m servers and room for K requests in total. A request that finds it full is rejected.
 //!
 //! A birth-death process (Erlang 1917 for K = m; Kleinrock 1975, §3.6), stable at any load. The probabilities are
-//! summed from the most likely state outwards and only as far as they count, so nothing overflows. Cost: at most K
-//! steps, mostly some √K.
+//! summed from the most likely state outwards and only as far as they matter, so nothing overflows. Cost: at most K
+//! steps, usually about √K.
 
 use crate::ModelError;
 use brimful_core::number::{non_negative, positive};
@@ -11,9 +11,9 @@ use serde::Serialize;
 /// A solved M/M/m/K queue.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Mmmk {
-    /// Probability that no request is there.
+    /// Probability that no request is present.
     pub empty: f64,
-    /// Probability that it is full: the share of arrivals turned away.
+    /// Probability that it is full, which is the share of rejected arrivals.
     pub blocking: f64,
     /// X: requests served per second.
     pub throughput: f64,
@@ -27,7 +27,7 @@ pub struct Mmmk {
     pub wait: f64,
 }
 
-/// Solves it for λ per second, a mean service time in seconds, `servers` and room for `capacity` ≥ `servers` requests.
+/// Solves the queue for λ per second, a mean service time in seconds, `servers` and room for `capacity` ≥ `servers` requests.
 pub fn mmmk(arrival_rate: f64, mean_service: f64, servers: u32, capacity: u32) -> Result<Mmmk, ModelError> {
     let rate = non_negative(arrival_rate, || "the arrival rate".into())?;
     let service = positive(mean_service, || "the mean service time".into())?;
@@ -66,7 +66,7 @@ struct Sums {
 impl Sums {
     fn around_the_mode(offered: f64, servers: u32, capacity: u32) -> Self {
         let busy = |n: u32| f64::from(n.min(servers));
-        // The weight grows from n − 1 to n as long as the offered load is more than n servers can take.
+        // The weight increases from n − 1 to n while the offered load exceeds the busy servers with n requests.
         let mode = if offered >= f64::from(servers) { capacity } else { offered as u32 };
         let mut sums = Sums::default();
         sums.add(mode, 1.0, servers, capacity);

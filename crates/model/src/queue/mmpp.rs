@@ -15,7 +15,7 @@ use serde::Serialize;
 pub struct Mmpp2 {
     /// λ in each phase, per second; one of them may be 0.
     pub rates: [f64; 2],
-    /// How often it leaves each phase, per second of being in it.
+    /// Rate of leaving each phase, per second.
     pub leave: [f64; 2],
 }
 
@@ -40,7 +40,7 @@ type Matrix = [[f64; 2]; 2];
 const SQUARINGS: usize = 64;
 
 impl Mmpp2 {
-    /// An error if a rate cannot be, if it never arrives, or if it never leaves a phase.
+    /// Returns an error if a rate is invalid, there are no arrivals, or a phase is never left.
     fn check(&self) -> Result<(), ModelError> {
         for rate in self.rates {
             non_negative(rate, || "an arrival rate of the bursty process".into())?;
@@ -73,7 +73,7 @@ impl Mmpp2 {
         1.0 + 2.0 * share[0] * share[1] * difference * difference / ((self.leave[0] + self.leave[1]) * self.mean_rate())
     }
 
-    /// The part of all time spent in each phase.
+    /// Share of the time in each phase.
     fn share(&self) -> [f64; 2] {
         let both = self.leave[0] + self.leave[1];
         [self.leave[1] / both, self.leave[0] / both]
@@ -86,13 +86,13 @@ pub fn mmpp_m1(arrivals: &Mmpp2, mean_service: f64) -> Result<MmppM1, ModelError
     let service = positive(mean_service, || "the mean service time".into())?;
     let rate = arrivals.mean_rate();
     let utilization = stable_utilization(rate, service)?;
-    // In units of the service time: nothing depends on the clock.
+    // Use the service time as the unit of time.
     let (rates, leave) = (arrivals.rates.map(|r| r * service), arrivals.leave.map(|r| r * service));
     let up = [[rates[0], 0.0], [0.0, rates[1]]];
     let local = [[-(leave[0] + rates[0] + 1.0), leave[0]], [leave[1], -(leave[1] + rates[1] + 1.0)]];
     let first_down = reduce(up, local);
     let growth = product(up, inverse(minus(negated(local), product(up, first_down))));
-    // At the empty level nothing is served: π(0)·(B + R·A2) = 0, and Σ π(0)·Rⁿ·1 = 1.
+    // There is no service at the empty level: π(0)·(B + R·A2) = 0, and Σ π(0)·Rⁿ·1 = 1.
     let spread = inverse(minus(IDENTITY, growth));
     let flow = plus([[-(leave[0] + rates[0]), leave[0]], [leave[1], -(leave[1] + rates[1])]], growth);
     let ray = if flow[0][0].abs() >= flow[0][1].abs() { [-flow[1][0], flow[0][0]] } else { [-flow[1][1], flow[0][1]] };
@@ -108,13 +108,13 @@ impl MmppM1 {
         apply(self.empty, power(self.growth, n)).iter().sum()
     }
 
-    /// The least number n of requests that is not exceeded with probability `p` (between 0 and 1, exclusive).
+    /// Quantile of the number of requests; `p` must be between 0 and 1, exclusive.
     pub fn number_quantile(&self, p: f64) -> Option<u32> {
         if !(p > 0.0 && p < 1.0) {
             return None;
         }
         let spread = inverse(minus(IDENTITY, self.growth));
-        // P(N > n) = π(0)·Rⁿ⁺¹·(1 − R)⁻¹·1 falls with n, so it can be halved down to.
+        // P(N > n) = π(0)·Rⁿ⁺¹·(1 − R)⁻¹·1 decreases with n, so bisection finds n.
         let beyond = |n: u32| apply(apply(self.empty, product(power(self.growth, n), self.growth)), spread);
         let enough = |n: u32| beyond(n).iter().sum::<f64>() <= 1.0 - p;
         let (mut low, mut high) = (0, u32::MAX - 1);

@@ -11,7 +11,7 @@ use brimful_core::quantity::percent;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What a simulation found. Every figure comes with its 95 % confidence interval.
+/// Result of a simulation. Every figure has a 95 % confidence interval.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Simulation {
     /// X, by class.
@@ -32,7 +32,7 @@ pub struct Simulation {
 /// How a run went.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Run {
-    /// What chance was made of.
+    /// Seed of the random numbers.
     pub seed: u64,
     /// Events in all.
     pub events: u64,
@@ -42,7 +42,7 @@ pub struct Run {
     pub warm_up_s: f64,
     /// Whether warm-up was over before half the run.
     pub settled: bool,
-    /// Into how many batches the rest was cut.
+    /// Number of batches of the rest.
     pub batches: usize,
     /// Length of each.
     pub batch_s: f64,

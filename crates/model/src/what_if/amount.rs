@@ -1,15 +1,15 @@
 //! Numbers of a what-if: `1.5x`, `+30%`, `+2`, `12ms`, and ranges of them, `1x..2x:11`.
 //!
-//! A range goes from its first to its last number in as many steps as are asked for, evenly or (`:log`) by an even
-//! factor; counts of things go through whole numbers. What is written once for both ends holds for both: `1..4x`.
+//! A range has the given number of points from its first to its last number, evenly spaced or (`:log`) by a constant factor;
+//! counts are whole numbers. A unit that is only given at the end of a range applies to both ends: `1..4x`.
 
 use brimful_core::units::{Bytes, Count, Nanos, Rate};
 use std::fmt;
 
-/// How many points a range has if no one says.
-const POINTS: u32 = 21;
-/// And at most.
-const MOST_POINTS: u32 = 100_000;
+/// Default number of points of a range.
+const DEFAULT_POINTS: u32 = 21;
+/// Largest number of points of a range.
+const MAX_POINTS: u32 = 100_000;
 
 /// One number or a range of them.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -20,29 +20,29 @@ pub(super) struct Amount {
     range: Option<Range>,
 }
 
-/// What a number does to what there is.
+/// How a number changes a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Takes its place: `50`.
+    /// Replaces it: `50`.
     Set,
     /// Multiplies it: `1.5x`.
     Times,
-    /// Changes it by a share of itself: `+30%`.
+    /// Changes it by a percentage: `+30%`.
     Percent,
-    /// Is added to it: `+2`.
+    /// Adds to it: `+2`.
     Add,
 }
 
-/// In what it is counted, and written.
+/// The unit of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unit {
-    /// Whole things.
+    /// Whole numbers.
     Count,
     /// Per second.
     Rate,
     /// Seconds.
     Time,
-    /// A fraction of the whole: `0.2` or `20%`.
+    /// A share: `0.2` or `20%`.
     Share,
     /// A plain number.
     Number,
@@ -50,7 +50,7 @@ pub(super) enum Unit {
     BitRate,
     /// Bytes.
     Size,
-    /// Nothing but `1.5x` and `+30%` makes sense.
+    /// Only relative values are valid: `1.5x` or `+30%`.
     Factor,
 }
 
@@ -62,7 +62,7 @@ struct Range {
 }
 
 impl Amount {
-    /// Reads what is written in this unit; an error says what is wrong.
+    /// Parses an amount in this unit.
     pub(super) fn parse(text: &str, unit: Unit) -> Result<Amount, String> {
         let Some((first, rest)) = text.split_once("..") else {
             let (step, first) = single(text.trim(), unit)?;
@@ -74,8 +74,8 @@ impl Amount {
         for part in parts {
             match part.parse() {
                 _ if part == "log" && !log => log = true,
-                Ok(n) if points.is_none() && (2..=MOST_POINTS).contains(&n) => points = Some(n),
-                _ => return Err(format!("`{part}` is no number of points (2 to {MOST_POINTS}), nor `log`")),
+                Ok(n) if points.is_none() && (2..=MAX_POINTS).contains(&n) => points = Some(n),
+                _ => return Err(format!("`{part}` is no number of points (2 to {MAX_POINTS}), nor `log`")),
             }
         }
         let (step, last_number) = single(last, unit)?;
@@ -105,8 +105,8 @@ impl Amount {
         let whole = self.unit == Unit::Count && matches!(self.step, Step::Set | Step::Add);
         let steps = (range.last - self.first).abs();
         let points = match range.points {
-            None if whole && steps < f64::from(POINTS) && !range.log => steps as u32 + 1,
-            points => points.unwrap_or(POINTS),
+            None if whole && steps < f64::from(DEFAULT_POINTS) && !range.log => steps as u32 + 1,
+            points => points.unwrap_or(DEFAULT_POINTS),
         };
         let at = |i: u32| {
             let part = f64::from(i) / f64::from(points - 1).max(1.0);
@@ -122,7 +122,7 @@ impl Amount {
         numbers
     }
 
-    /// What becomes of `base` with this `number` of the amount.
+    /// The figure `base` after the change by `number`.
     pub(super) fn apply(&self, base: f64, number: f64) -> f64 {
         match self.step {
             Step::Set => number,
@@ -138,8 +138,8 @@ impl Amount {
     }
 }
 
-/// The first end of a range. What follows the last number holds for it too, unless it has its own; `k` and its like are
-/// part of a number.
+/// Parses the first end of a range. It has the unit of the last end unless it has its own; a prefix such as `k` belongs to
+/// the number, not to the unit.
 fn with_suffix_of(first: &str, last: &str, unit: Unit) -> Result<(Step, f64), String> {
     let end = last.rfind(|c: char| c.is_ascii_digit() || c == '.').map_or(0, |i| i + 1);
     let bare = first.ends_with(|c: char| c.is_ascii_digit() || c == '.');

@@ -1,8 +1,8 @@
 //! One change of a what-if: `TARGET.PROPERTY=VALUE`.
 //!
-//! The value is what follows the last `=`, the property what follows the last `.` before it; the rest is the target,
-//! whose names may hold anything. They are resolved against a model's own names when the change is applied. Without a
-//! target, or with `all`, it is all there are.
+//! The value follows the last `=`, and the property the last `.` before it. The rest is the target, which may contain any
+//! characters. Its names are looked up in the model when the change is applied. A change without a target, or with `all`,
+//! applies to all.
 
 use super::amount::{Amount, Unit};
 use super::suggestions::listed;
@@ -30,7 +30,7 @@ use std::str::FromStr;
 /// A number may be a range, `1x..2x`, with a number of points, `1x..2x:11`, in even factors, `1x..16x:9:log`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
-    /// Whom it is about; empty if all.
+    /// Names of the station or class; empty for all.
     pub(super) target: String,
     pub(super) property: Property,
     pub(super) value: Value,
@@ -105,7 +105,7 @@ impl Property {
         PROPERTIES.iter().find(|(property, _)| *property == self).map_or("", |(_, name)| name)
     }
 
-    /// `None` of what is not a number.
+    /// The unit; `None` if the value is not a number.
     fn unit(self) -> Option<Unit> {
         Some(match self {
             Property::Speed => Unit::Factor,
@@ -127,7 +127,7 @@ fn scheduling(text: &str) -> Result<Scheduling, String> {
 }
 
 impl Change {
-    /// Its number or range; `None` of an order of service.
+    /// Its number or range; `None` for an order of service.
     pub(super) fn amount(&self) -> Option<&Amount> {
         match &self.value {
             Value::Amount(amount) => Some(amount),

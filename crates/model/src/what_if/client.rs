@@ -2,8 +2,8 @@
 //!
 //! Menascé, Peraino, Dinh & Dinh (CMG 1999), Figs. 8 and 9: a closed class whose customers think, send a request of the
 //! given class over their access link and the Internet, and wait for the answer, while everything else that the server
-//! does goes on. Link and Internet are delays: the one because the line is the client's own, the other because it does
-//! not feel this traffic. Clients behind one line share it: `link=shared`.
+//! does goes on. Link and Internet are delays: the line belongs to the client alone, and the Internet is not affected by
+//! this traffic. Clients behind the same line share it: `link=shared`.
 
 use super::amount::{Amount, Unit};
 use super::new_class::{absolute, items_of};
@@ -38,7 +38,7 @@ impl FromStr for Client {
 
     fn from_str(text: &str) -> Result<Client, ModelError> {
         let error = |problem: String| ModelError::WhatIf { text: text.into(), problem };
-        // A name may hold a `:`, a range does: the right one is followed by a key.
+        // Names and ranges may contain a `:`. The one that ends the name is followed by a key.
         let keyed = |rest: &str| KEYS.iter().any(|key| rest.trim_start().strip_prefix(key).is_some_and(followed));
         let at = text.match_indices(':').map(|(at, _)| at).find(|at| keyed(&text[at + 1..]));
         let example = "write it like class4:speed=128kbps,size=45.5KB,rtt=200ms";
@@ -78,7 +78,7 @@ fn followed(rest: &str) -> bool {
 }
 
 impl Client {
-    /// All its numbers, by what they are.
+    /// All its numbers, with their keys.
     pub(super) fn amounts(&self) -> impl Iterator<Item = (&'static str, &Amount)> {
         let all = [Some(&self.speed), Some(&self.size), self.rtt.as_ref(), self.clients.as_ref(), self.think.as_ref()];
         KEYS.into_iter().zip(all).filter_map(|(key, amount)| Some((key, amount?)))

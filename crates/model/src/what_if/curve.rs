@@ -11,7 +11,7 @@ use brimful_core::model::{Model, StationKind};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What becomes of a model along one range, or over the grid of two.
+/// A model along one range, or over the grid of two.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Curve {
     /// The ranges.
@@ -20,7 +20,7 @@ pub struct Curve {
     pub classes: Vec<String>,
     /// The stations, likewise.
     pub stations: Vec<String>,
-    /// The points; with two ranges the second runs quicker.
+    /// The points; with two ranges, the second one changes fastest.
     pub points: Vec<CurvePoint>,
 }
 
@@ -63,25 +63,30 @@ pub struct Steady {
     pub mean_response_time: f64,
 }
 
-/// A model along the ranges of a scenario: a single point if there are none.
+/// Solves a model along the ranges of a scenario; at a single point if there are none. A point where the network is saturated,
+/// or cannot be solved, has no steady state.
 ///
-/// Errors: what makes no sense at one of the points. That a network cannot keep up, or that a solver cannot solve it, is a
-/// point without a steady state.
+/// # Errors
+/// When the model or the scenario is invalid at a point.
 pub fn curve(model: &Model, scenario: &Scenario, method: Method) -> Result<Curve, ModelError> {
     along(&Variants::new(scenario, model)?, method)
 }
 
 impl Curve {
-    /// A point on each line; what is absent is an empty field.
+    /// CSV with one point per line; a missing figure is an empty field.
     pub fn to_csv(&self) -> String {
-        let of = |what: &str, names: &[String]| names.iter().map(|name| format!("{what} {name}")).collect::<Vec<_>>();
+        let columns =
+            |what: &str, names: &[String]| names.iter().map(|name| format!("{what} {name}")).collect::<Vec<_>>();
         let axes = self.axes.iter().map(|axis| match axis.unit.as_str() {
             "" => axis.subject.clone(),
             unit => format!("{} ({unit})", axis.subject),
         });
         let common = ["saturation_rate", "bottleneck", "unsolved", "mean_response_time"].map(str::to_owned);
-        let by_name =
-            [of("throughput", &self.classes), of("response_time", &self.classes), of("utilization", &self.stations)];
+        let by_name = [
+            columns("throughput", &self.classes),
+            columns("response_time", &self.classes),
+            columns("utilization", &self.stations),
+        ];
         let header: Vec<String> = axes.chain(common).chain(by_name.concat()).collect();
         let lines = self.points.iter().map(|point| self.line(point));
         std::iter::once(header).chain(lines).map(|fields| csv::line(fields.iter().map(String::as_str))).collect()

@@ -1,7 +1,7 @@
-//! What a change does to the figures of a model.
+//! Applies changes to the figures of a model.
 //!
-//! What other work takes of a station is work, not a share: on faster or on more servers its share is less. Half widths
-//! of intervals go with their demands; what is set is taken as exact.
+//! Background work is an amount of work: on faster or on more servers, its share is smaller. Half widths of intervals are
+//! scaled with their demands; a demand that is set is taken to be exact.
 
 use super::amount::{Amount, Step};
 use super::change::{Property, Value};
@@ -9,20 +9,20 @@ use crate::ModelError;
 use crate::network::MAX_LEVELS;
 use brimful_core::model::{Model, Station};
 
-/// One change with the figures that it is about.
+/// One change with the figures that it applies to.
 pub(super) struct Edit {
     /// As it was written.
     pub(super) text: String,
-    /// Whom it is about, as it was written.
+    /// Its target, as it was written.
     pub(super) target: String,
     pub(super) property: Property,
-    pub(super) given: Given,
+    pub(super) given: ChangeValue,
     pub(super) cells: Vec<Cell>,
-    /// Whether it is about the sum of the figures.
+    /// Whether it applies to the sum of the figures.
     pub(super) total: bool,
 }
 
-/// What a figure of a model belongs to.
+/// Location of a figure in a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Cell {
     /// A station.
@@ -33,15 +33,15 @@ pub(super) enum Cell {
     Demand(usize, usize),
 }
 
-/// A value, and the axis that gives its number if it is a range.
+/// A value; if it is a range, the axis that has its number.
 #[derive(Clone, Copy)]
-pub(super) struct Given {
+pub(super) struct ChangeValue {
     pub(super) value: Value,
     pub(super) axis: Option<usize>,
 }
 
-/// Clients with their line, made ready.
-pub(super) struct Joining {
+/// Clients with their line, resolved against a model.
+pub(super) struct ClientEdit {
     /// As they were written.
     pub(super) text: String,
     /// The class whose demands they have.
@@ -50,15 +50,15 @@ pub(super) struct Joining {
     pub(super) link: usize,
     /// If there is a round trip.
     pub(super) internet: Option<usize>,
-    pub(super) speed: Given,
-    pub(super) size: Given,
-    pub(super) rtt: Option<Given>,
-    pub(super) clients: Option<Given>,
-    pub(super) think: Option<Given>,
+    pub(super) speed: ChangeValue,
+    pub(super) size: ChangeValue,
+    pub(super) rtt: Option<ChangeValue>,
+    pub(super) clients: Option<ChangeValue>,
+    pub(super) think: Option<ChangeValue>,
 }
 
 impl Edit {
-    /// Changes the model, at one point of all ranges.
+    /// Changes the model, at one point of the ranges.
     pub(super) fn apply(&self, model: &mut Model, x: &[f64]) -> Result<(), ModelError> {
         let amount = match self.given.value {
             Value::Amount(amount) => amount,
@@ -122,8 +122,7 @@ impl Edit {
         }
     }
 
-    /// Of a station whose speed depends on its load, f times as many: each part of it sees 1/f of the load, α'(n) =
-    /// f·α(n/f).
+    /// Multiplies the servers of a station with rate multipliers by f. Each part has 1/f of the load: α'(n) = f·α(n/f).
     fn multiply(&self, station: &mut Station, amount: &Amount, number: f64) -> Result<(), ModelError> {
         if !amount.is_factor() {
             let name = &station.name;
@@ -172,7 +171,7 @@ impl Edit {
         Ok(())
     }
 
-    /// A rate for all classes together, in their present proportions.
+    /// Divides a total rate among the classes in their present proportions.
     fn share_out(&self, model: &mut Model, amount: &Amount, number: f64) -> Result<(), ModelError> {
         let classes =
             || self.cells.iter().filter_map(|cell| if let Cell::ModelClass(c) = cell { Some(*c) } else { None });
@@ -205,7 +204,7 @@ impl Edit {
         ModelError::WhatIf { text: self.text.clone(), problem }
     }
 
-    /// The figures it changes.
+    /// The figures that it changes.
     pub(super) fn figures(&self, model: &Model) -> Vec<(Property, Cell)> {
         let of = |cell: &Cell| match *cell {
             Cell::Station(k) if self.property == Property::Speed => {
@@ -216,7 +215,7 @@ impl Edit {
         self.cells.iter().flat_map(of).collect()
     }
 
-    /// Whether it says what the figures are to be, whatever they were.
+    /// Whether it sets the figures regardless of their previous values.
     pub(super) fn is_set(&self) -> bool {
         matches!(self.given.value, Value::Amount(amount) if amount.step == Step::Set)
     }
@@ -240,7 +239,7 @@ impl Cell {
     }
 }
 
-impl Given {
+impl ChangeValue {
     /// Its number at one point of all ranges.
     fn number(&self, x: &[f64]) -> f64 {
         match (self.axis, self.value) {
@@ -251,14 +250,14 @@ impl Given {
     }
 }
 
-impl Joining {
+impl ClientEdit {
     /// Puts the clients into the model, after everything else has changed.
-    pub(super) fn join(&self, model: &mut Model, x: &[f64]) -> Result<(), ModelError> {
+    pub(super) fn apply(&self, model: &mut Model, x: &[f64]) -> Result<(), ModelError> {
         let fits = |what: &str, value: f64, fits: bool| {
             let problem = || format!("makes {what} {value}, which cannot be: choose another number");
             if fits { Ok(value) } else { Err(ModelError::WhatIf { text: self.text.clone(), problem: problem() }) }
         };
-        let number = |given: &Option<Given>, default| given.as_ref().map_or(default, |given| given.number(x));
+        let number = |given: &Option<ChangeValue>, default| given.as_ref().map_or(default, |given| given.number(x));
         for row in model.demands.iter_mut().chain(&mut model.demand_ci95_half_width) {
             row[self.class] = row[self.like];
         }

@@ -1,9 +1,9 @@
 //! How far the load can grow before an objective is missed.
 //!
-//! The load is the rate of all open classes together at their present mix, with closed classes as they are; without open
-//! classes it is the population of all closed ones, in their present proportions. Bisection on the solver: times and
-//! utilizations never fall as the load grows. Percentiles are those of [`crate::percentile`]. Utilization counts all work,
-//! that of others too, as one sees it from outside.
+//! The load is the rate of all open classes together at their present mix, with closed classes unchanged. Without open
+//! classes, it is the population of all closed ones, in their present proportions. It is found by bisection, because times
+//! and utilizations never decrease with the load. Percentiles are those of [`crate::percentile`]. Utilization includes
+//! background work, as an observer would measure it.
 
 use super::names::{class_named, station_named};
 use crate::ModelError;
@@ -21,7 +21,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt;
 
-/// How an objective stands.
+/// An objective, and the headroom until it is missed.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Headroom {
     /// The objective.
@@ -30,7 +30,7 @@ pub struct Headroom {
     pub now: Option<f64>,
     /// Whether it is met at the present load.
     pub met: bool,
-    /// Up to which load it is met.
+    /// The greatest load at which it is met.
     pub until: Until,
 }
 
@@ -48,9 +48,10 @@ pub enum Until {
     Always,
 }
 
-/// How an objective stands, and how far the load can grow until it is missed.
+/// Evaluates an objective, and how far the load can grow until it is missed.
 ///
-/// Errors: a class or station that is not there, and what the method cannot do.
+/// # Errors
+/// When a class or station is unknown, or the method cannot solve the model.
 pub fn headroom(model: &Model, method: Method, slo: &Slo) -> Result<Headroom, ModelError> {
     let objective = Objective::new(slo, model)?;
     let now = match solve(model, method) {
@@ -59,34 +60,34 @@ pub fn headroom(model: &Model, method: Method, slo: &Slo) -> Result<Headroom, Mo
         Err(error) => return Err(error),
     };
     let met = now.is_some_and(|now| now < slo.limit);
-    Ok(Headroom { slo: slo.clone(), now, met, until: objective.until(model, method, PRECISE)? })
+    Ok(Headroom { slo: slo.clone(), now, met, until: objective.until(model, method, PRECISION)? })
 }
 
-/// The share of itself to which a limit is found.
-const PRECISE: f64 = 1e-9;
+/// Relative precision of a limit.
+const PRECISION: f64 = 1e-9;
 
-/// The same where every load is simulated.
-const SIMULATED: f64 = 1e-3;
+/// Relative precision of a limit if every load is simulated.
+const SIMULATED_PRECISION: f64 = 1e-3;
 
-/// Numbers at the end of arithmetic can be halved without coming nearer.
-const MOST_STEPS: usize = 200;
+/// Limit of bisection steps, for numbers at the end of the range of `f64`.
+const MAX_STEPS: usize = 200;
 
-/// What exact solutions may take each, in seconds, when many are needed.
-const QUICK: f64 = 0.005;
+/// Longest time of an exact solution when many are needed, in seconds.
+const QUICK_SECONDS: f64 = 0.005;
 
-/// More customers than this are no limit.
-const MOST_CUSTOMERS: f64 = 1e9;
+/// An objective that is met with this many customers has no limit.
+const MAX_CUSTOMERS: f64 = 1e9;
 
-/// An objective whose names are found.
+/// An objective, resolved against a model.
 pub(super) struct Objective {
-    what: What,
+    measure: ObjectiveMeasure,
     limit: f64,
 }
 
-enum What {
+enum ObjectiveMeasure {
     Mean(Option<usize>),
     Percentile(Option<usize>, f64),
-    /// The stations it is about.
+    /// Of these stations.
     Utilization(Vec<usize>),
 }
 
@@ -95,48 +96,50 @@ impl Objective {
         let error = |problem: String| ModelError::WhatIf { text: slo.to_string(), problem };
         let class = |name: &Option<String>| name.as_deref().map(|n| class_named(n, model)).transpose().map_err(error);
         let queue = |k: &usize| model.stations[*k].kind == StationKind::Queue;
-        let what = match &slo.measure {
-            Measure::Mean { class: name } => What::Mean(class(name)?),
-            Measure::Percentile { class: name, percent } => What::Percentile(class(name)?, *percent),
+        let measure = match &slo.measure {
+            Measure::Mean { class: name } => ObjectiveMeasure::Mean(class(name)?),
+            Measure::Percentile { class: name, percent } => ObjectiveMeasure::Percentile(class(name)?, *percent),
             Measure::Utilization { station: None } => {
-                What::Utilization((0..model.stations.len()).filter(queue).collect())
+                ObjectiveMeasure::Utilization((0..model.stations.len()).filter(queue).collect())
             }
             Measure::Utilization { station: Some(name) } => {
                 let k = station_named(name, model).map_err(error)?;
                 if !queue(&k) {
                     return Err(error("is about a delay, which has no capacity to use".into()));
                 }
-                What::Utilization(vec![k])
+                ObjectiveMeasure::Utilization(vec![k])
             }
         };
-        Ok(Objective { what, limit: slo.limit })
+        Ok(Objective { measure, limit: slo.limit })
     }
 
     /// Its measure in a solved network.
     fn measure(&self, network: &Network<'_>, solution: &Solution) -> f64 {
-        match &self.what {
-            What::Mean(None) => solution.mean_response_time,
-            What::Mean(Some(c)) => solution.response_time[*c],
-            What::Percentile(class, percent) => percentile(network, solution, *class, *percent),
-            What::Utilization(stations) => {
+        match &self.measure {
+            ObjectiveMeasure::Mean(None) => solution.mean_response_time,
+            ObjectiveMeasure::Mean(Some(c)) => solution.response_time[*c],
+            ObjectiveMeasure::Percentile(class, percent) => percentile(network, solution, *class, *percent),
+            ObjectiveMeasure::Utilization(stations) => {
                 stations.iter().map(|k| utilization(network.model, solution, *k)).fold(0.0, f64::max)
             }
         }
     }
 
-    /// Whether it is met; cheaper than the measure itself.
+    /// Whether it is met; this is cheaper than computing the measure.
     fn is_met(&self, model: &Model, solution: &Solution) -> Result<bool, ModelError> {
         let network = under_load::network(model)?;
-        Ok(match self.what {
-            What::Percentile(class, percent) => share_within(&network, solution, class, self.limit) > percent / 100.0,
+        Ok(match self.measure {
+            ObjectiveMeasure::Percentile(class, percent) => {
+                share_within(&network, solution, class, self.limit) > percent / 100.0
+            }
             _ => self.measure(&network, solution) < self.limit,
         })
     }
 
-    /// The greatest load at which it is met, to within this share of itself.
+    /// The greatest load at which it is met, with this relative precision.
     pub(super) fn until(&self, model: &Model, method: Method, precision: f64) -> Result<Until, ModelError> {
         let network = Network::unchecked_stability(model)?;
-        let precision = if is_simulated(&network, method) { precision.max(SIMULATED) } else { precision };
+        let precision = if is_simulated(&network, method) { precision.max(SIMULATED_PRECISION) } else { precision };
         if network.closed().count() < model.classes.len() {
             self.until_rate(&network, method, precision)
         } else {
@@ -161,7 +164,7 @@ impl Objective {
             return Ok(Until::Never);
         }
         let (mut low, mut high) = (0.0, saturation);
-        for _ in 0..MOST_STEPS {
+        for _ in 0..MAX_STEPS {
             if high - low <= precision * high {
                 break;
             }
@@ -188,7 +191,7 @@ impl Objective {
         let (mut low, mut high) = (least, present.max(least + 1.0));
         while meets(high)? {
             (low, high) = (high, high * 2.0);
-            if high > MOST_CUSTOMERS {
+            if high > MAX_CUSTOMERS {
                 return Ok(Until::Always);
             }
         }
@@ -199,7 +202,7 @@ impl Objective {
         Ok(Until::Population(low))
     }
 
-    /// Whether a network meets it; one that cannot keep up meets none.
+    /// Whether a network meets it; a saturated one does not.
     fn is_met_by(&self, model: &Model, method: Method) -> Result<bool, ModelError> {
         match solve(model, method) {
             Ok(solution) => self.is_met(model, &solution),
@@ -209,16 +212,16 @@ impl Objective {
     }
 }
 
-/// What of all open requests each class is; alike if none come.
+/// Proportions of the open classes; equal ones if all rates are 0.
 fn open_mix(network: &Network<'_>) -> Vec<f64> {
     let open = network.population.iter().map(|n| f64::from(u8::from(*n == 0)));
     if network.rates.iter().any(|rate| *rate > 0.0) { network.rates.clone() } else { open.collect() }
 }
 
-/// The method to solve many networks like this one by.
+/// The method by which many networks like this one are solved.
 pub(super) fn quick(model: &Model, method: Method) -> Result<Method, ModelError> {
     let network = Network::unchecked_stability(model)?;
-    let slow = || effort(&network).seconds > QUICK;
+    let slow = || effort(&network).seconds > QUICK_SECONDS;
     let closed = network.closed().next().is_some();
     Ok(if method == Method::Auto && closed && !is_simulated(&network, method) && slow() {
         Method::Linearizer
@@ -227,7 +230,7 @@ pub(super) fn quick(model: &Model, method: Method) -> Result<Method, ModelError>
     })
 }
 
-/// Share of a queue's capacity that is in use, by others too.
+/// Utilization of a queue, background work included.
 fn utilization(model: &Model, solution: &Solution, k: usize) -> f64 {
     let station = &model.stations[k];
     let servers = f64::from(station.servers);

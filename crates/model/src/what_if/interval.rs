@@ -1,9 +1,9 @@
-//! What the intervals of the demands leave open of everything that is computed from them.
+//! Intervals of results, from the intervals of the demands.
 //!
 //! Monte Carlo: the demands at a station are drawn from a joint normal distribution with their means, half widths and
-//! correlations ([`Model::demand_correlation`]), folded at 0; from many draws come the 5 % and 95 % quantiles of each result.
-//! Before and after a change are computed from the same draws (common random numbers), so that their ratio is known better than
-//! either. Where a draw cannot keep up, its response time is infinite.
+//! correlations ([`Model::demand_correlation`]), folded at 0. The interval of a result is that from its 5 % to its 95 % quantile
+//! over many draws. Results before and after a change use the same draws (common random numbers), so their ratio is more
+//! precise than either. The response time of a saturated draw is infinite.
 
 use super::WhatIfOptions;
 use super::headroom::{Objective, Until, quick};
@@ -20,29 +20,29 @@ use rand_pcg::rand_core::SeedableRng;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Of a normal distribution: half width of its 95 % interval in standard deviations.
+/// Half width of the 95 % interval of a normal distribution, in standard deviations.
 const Z95: f64 = 1.959_963_984_540_054;
 
-/// The share of itself to which the headroom of each draw is found.
-const PRECISE: f64 = 1e-4;
+/// Relative precision of the headroom of each draw.
+const PRECISION: f64 = 1e-4;
 
 /// From the 5 % to the 95 % quantile.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Interval90 {
-    /// Its lower end; `None` without end.
+    /// Its lower end; `None` if unbounded.
     pub lower: Option<f64>,
-    /// Its upper end; `None` without end.
+    /// Its upper end; `None` if unbounded.
     pub upper: Option<f64>,
 }
 
 /// 90 % intervals of a model's results.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Intervals {
-    /// How often the demands were drawn.
+    /// Number of draws of the demands.
     pub draws: usize,
     /// The share of draws in which some station could not keep up.
     pub unstable_share: f64,
-    /// Of the rate of all classes together at which the first station saturates.
+    /// Of the rate of all classes factors at which the first station saturates.
     pub saturation_rate: Interval90,
     /// R, by class.
     pub response_time: Vec<Interval90>,
@@ -50,7 +50,7 @@ pub struct Intervals {
     pub headroom: Vec<Interval90>,
 }
 
-/// What a change does: after over before.
+/// Effect of a change: ratio of after to before.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Effect {
     /// On the saturation rate.
@@ -65,13 +65,13 @@ pub(super) struct Compared {
     pub(super) effect: Effect,
 }
 
-/// Of a model; `None` if its demands have no intervals, or none are wanted.
+/// The intervals of a model's results; `None` if its demands have no intervals, or there are no draws.
 pub(super) fn intervals(model: &Model, options: &WhatIfOptions) -> Result<Option<Intervals>, ModelError> {
-    let found = sample(model, options, &|drawn: &Model| Ok([Found::new(drawn, options)?]))?;
+    let found = sample(model, options, &|drawn: &Model| Ok([DrawResult::new(drawn, options)?]))?;
     Ok(found.map(|found| Intervals::new(found.iter().map(|[one]| one))))
 }
 
-/// Before and after a scenario without ranges.
+/// The intervals before and after a scenario without ranges.
 pub(super) fn compare(
     model: &Model,
     scenario: &Scenario,
@@ -79,7 +79,7 @@ pub(super) fn compare(
 ) -> Result<Option<Compared>, ModelError> {
     let both = |drawn: &Model| {
         let after = Variants::new(scenario, drawn)?.model(&[])?;
-        Ok([Found::new(drawn, options)?, Found::new(&after, options)?])
+        Ok([DrawResult::new(drawn, options)?, DrawResult::new(&after, options)?])
     };
     let found = sample(model, options, &both)?;
     Ok(found.map(|found| Compared {
@@ -89,31 +89,31 @@ pub(super) fn compare(
     }))
 }
 
-/// What each draw gives.
+/// Evaluates `result` for each draw.
 fn sample<T>(
     model: &Model,
     options: &WhatIfOptions,
-    of: &dyn Fn(&Model) -> Result<T, ModelError>,
+    result: &dyn Fn(&Model) -> Result<T, ModelError>,
 ) -> Result<Option<Vec<T>>, ModelError> {
     let known = model.demand_ci95_half_width.iter().flatten().all(|half| *half == 0.0);
-    // Hundreds of simulations would take long, and chance would be in them too.
+    // Hundreds of simulations would take long, and have random errors of their own.
     if known || options.draws == 0 || is_simulated(&Network::unchecked_stability(model)?, options.method) {
         return Ok(None);
     }
     Network::unchecked_stability(model)?;
-    let together: Vec<Vec<Vec<f64>>> = match model.demand_correlation.is_empty() {
+    let factors: Vec<Vec<Vec<f64>>> = match model.demand_correlation.is_empty() {
         true => vec![identity(model.classes.len()); model.stations.len()],
         false => model.demand_correlation.iter().filter_map(|matrix| factor(matrix)).collect(),
     };
     let mut rng = Pcg64Mcg::seed_from_u64(options.seed);
-    let draws = (0..options.draws).map(|_| of(&drawn(model, &together, &mut rng)));
+    let draws = (0..options.draws).map(|_| result(&drawn(model, &factors, &mut rng)));
     draws.collect::<Result<_, _>>().map(Some)
 }
 
-/// The model with other demands that its intervals allow; `together` has a factor of the correlations for each station.
-fn drawn(model: &Model, together: &[Vec<Vec<f64>>], rng: &mut impl Rng) -> Model {
+/// The model with random demands according to its intervals; `factors` has a factor of the correlations of each station.
+fn drawn(model: &Model, factors: &[Vec<Vec<f64>>], rng: &mut impl Rng) -> Model {
     let mut drawn = model.clone();
-    for ((demands, half_widths), factor) in drawn.demands.iter_mut().zip(&model.demand_ci95_half_width).zip(together) {
+    for ((demands, half_widths), factor) in drawn.demands.iter_mut().zip(&model.demand_ci95_half_width).zip(factors) {
         if half_widths.iter().all(|half| *half == 0.0) {
             continue;
         }
@@ -125,27 +125,27 @@ fn drawn(model: &Model, together: &[Vec<Vec<f64>>], rng: &mut impl Rng) -> Model
     drawn
 }
 
-/// What one draw gives.
-struct Found {
+/// Results of one draw.
+struct DrawResult {
     saturation_rate: f64,
-    /// Infinite if some station cannot keep up.
+    /// Infinite if a station is saturated.
     response_time: Vec<f64>,
     headroom: Vec<f64>,
 }
 
-impl Found {
-    fn new(model: &Model, options: &WhatIfOptions) -> Result<Found, ModelError> {
+impl DrawResult {
+    fn new(model: &Model, options: &WhatIfOptions) -> Result<DrawResult, ModelError> {
         let method = quick(model, options.method)?;
         let (saturation_rate, response_time) = solved(model, method)?;
         let until = |slo| {
-            let until = Objective::new(slo, model)?.until(model, method, PRECISE)?;
+            let until = Objective::new(slo, model)?.until(model, method, PRECISION)?;
             Ok(match until {
                 Until::Never => 0.0,
                 Until::Rate(load) | Until::Population(load) => load,
                 Until::Always => f64::INFINITY,
             })
         };
-        Ok(Found {
+        Ok(DrawResult {
             saturation_rate,
             response_time,
             headroom: options.slos.iter().map(until).collect::<Result<_, ModelError>>()?,
@@ -168,25 +168,26 @@ fn solved(model: &Model, method: Method) -> Result<(f64, Vec<f64>), ModelError> 
 }
 
 impl Intervals {
-    fn new<'a>(found: impl Iterator<Item = &'a Found> + Clone) -> Intervals {
+    fn new<'a>(found: impl Iterator<Item = &'a DrawResult> + Clone) -> Intervals {
         let draws = found.clone().count();
-        let of = |value: &dyn Fn(&Found) -> f64| Interval90::new(found.clone().map(value).collect());
+        let interval = |value: &dyn Fn(&DrawResult) -> f64| Interval90::new(found.clone().map(value).collect());
         let (classes, objectives) =
             found.clone().next().map_or((0, 0), |first| (first.response_time.len(), first.headroom.len()));
         Intervals {
             draws,
             unstable_share: found.clone().filter(|f| !f.keeps_up()).count() as f64 / draws.max(1) as f64,
-            saturation_rate: of(&|f| f.saturation_rate),
-            response_time: (0..classes).map(|c| of(&|f| f.response_time[c])).collect(),
-            headroom: (0..objectives).map(|i| of(&|f| f.headroom[i])).collect(),
+            saturation_rate: interval(&|f| f.saturation_rate),
+            response_time: (0..classes).map(|c| interval(&|f| f.response_time[c])).collect(),
+            headroom: (0..objectives).map(|i| interval(&|f| f.headroom[i])).collect(),
         }
     }
 }
 
 impl Effect {
-    fn new(found: &[[Found; 2]]) -> Effect {
-        let ratio = |of: &dyn Fn(&Found) -> f64| {
-            let ratios = found.iter().map(|[before, after]| of(after) / of(before)).filter(|ratio| !ratio.is_nan());
+    fn new(found: &[[DrawResult; 2]]) -> Effect {
+        let ratio = |figure: &dyn Fn(&DrawResult) -> f64| {
+            let ratios =
+                found.iter().map(|[before, after]| figure(after) / figure(before)).filter(|ratio| !ratio.is_nan());
             Interval90::new(ratios.collect())
         };
         let classes = found.first().map_or(0, |[before, _]| before.response_time.len());

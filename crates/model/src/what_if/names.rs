@@ -1,4 +1,4 @@
-//! Names that people write: what of a model they mean, or may have meant.
+//! Looks up the names in changes in a model.
 
 use super::change::{Change, Property};
 use super::edit::Cell;
@@ -6,7 +6,7 @@ use super::suggestions::listed;
 use crate::ModelError;
 use brimful_core::model::{ClassKind, Model, StationKind};
 
-/// The figures of a model that a change is about, and whether it is about their sum.
+/// The figures of a model that a change applies to, and whether it applies to their sum.
 pub(super) fn resolve(change: &Change, model: &Model) -> Result<(Vec<Cell>, bool), ModelError> {
     let error = |problem: String| ModelError::WhatIf { text: change.to_string(), problem };
     let set = change.amount().is_some_and(|amount| !amount.is_factor());
@@ -58,7 +58,7 @@ fn classes(property: Property, target: &str, model: &Model) -> Result<Vec<Cell>,
     }
 }
 
-/// Of a station, of a class, or of `STATION.CLASS`; only where there is a demand, but for the last.
+/// The demands of a station, of a class, or of `STATION.CLASS`. Demands of 0 are included only in the last case.
 fn demands(target: &str, set: bool, model: &Model) -> Result<Vec<Cell>, String> {
     let visited = |k: usize, c: usize| (model.demands[k][c] > 0.0).then_some(Cell::Demand(k, c));
     let (stations, classes) = (0..model.stations.len(), 0..model.classes.len());

@@ -1,18 +1,17 @@
-//! A model solved, and what can be read off it.
+//! A solved model with the limits of its stations and its headroom.
 
 use super::headroom::{Headroom, headroom};
 use super::interval::Intervals;
-use super::ranking::{StationLimit, ranking};
 use crate::ModelError;
-use crate::network::Network;
+use crate::network::{Network, max_speed, mix, products};
 use crate::solution::{Method, Solution};
 use crate::solve::solve;
 use brimful_core::Slo;
-use brimful_core::model::Model;
+use brimful_core::model::{Model, StationKind};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What a model says of the server it describes.
+/// A solved model.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Outlook {
     /// The model.
@@ -21,7 +20,7 @@ pub struct Outlook {
     pub solution: Option<Solution>,
     /// Why there is none.
     pub unsolved: Option<String>,
-    /// What gives out first, and what after it.
+    /// The stations, in the order in which they saturate.
     pub stations: Vec<StationLimit>,
     /// How far the load can grow, by objective.
     pub headroom: Vec<Headroom>,
@@ -29,8 +28,19 @@ pub struct Outlook {
     pub intervals: Option<Intervals>,
 }
 
+/// A station and the load at which it saturates.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct StationLimit {
+    /// Its name.
+    pub station: String,
+    /// The rate of all classes together, at their present mix, at which it saturates.
+    pub saturation_rate: f64,
+    /// Share of what it can give to our classes that is in use; 1 or more if it cannot keep up.
+    pub utilization: f64,
+}
+
 impl Outlook {
-    /// Solves a model; an open network that cannot keep up is no error. Without intervals.
+    /// Solves a model, without intervals. A saturated open network is not an error.
     pub(super) fn new(model: &Model, method: Method, slos: &[Slo]) -> Result<Outlook, ModelError> {
         let network = Network::unchecked_stability(model)?;
         let (solution, unsolved) = match solve(model, method) {
@@ -43,4 +53,28 @@ impl Outlook {
         let headroom = slos.iter().map(|slo| headroom(model, method, slo)).collect::<Result<_, _>>()?;
         Ok(Outlook { model: model.clone(), solution, unsolved, stations, headroom, intervals: None })
     }
+}
+
+/// The queues with work, in the order in which they saturate at the mix of these throughputs.
+pub(super) fn ranking(network: &Network<'_>, throughput: &[f64]) -> Vec<StationLimit> {
+    let mix = mix(throughput);
+    let total: f64 = mix.iter().sum();
+    let under_load = network.demands_at(throughput);
+    let queues = (0..under_load.len()).filter(|k| network.model.stations[*k].kind == StationKind::Queue);
+    let limit = |k: usize| {
+        let station = &network.model.stations[k];
+        let load = |demands: &[f64], rates: &[f64]| {
+            products(demands, rates).sum::<f64>() / max_speed(station) / (1.0 - station.background)
+        };
+        let saturation_rate = total / load(&network.model.demands[k], &mix);
+        let utilization = load(&under_load[k], throughput);
+        saturation_rate.is_finite().then(|| StationLimit {
+            station: station.name.clone(),
+            saturation_rate,
+            utilization,
+        })
+    };
+    let mut limits: Vec<StationLimit> = queues.filter_map(limit).collect();
+    limits.sort_by(|a, b| a.saturation_rate.total_cmp(&b.saturation_rate));
+    limits
 }

@@ -3,7 +3,7 @@
 use super::amount::{Amount, Step};
 use super::change::{Change, Property, Value};
 use super::client::Client;
-use super::edit::{Cell, Edit, Given, Joining};
+use super::edit::{Cell, ChangeValue, ClientEdit, Edit};
 use super::names::{class_named, resolve, station_named};
 use super::new_class::{KEYS, NewClass};
 use super::suggestions::listed;
@@ -26,17 +26,17 @@ pub struct Scenario {
     pub clients: Vec<Client>,
 }
 
-/// How many ranges there may be.
-const MOST_AXES: usize = 2;
-/// How many points they may have between them.
-const MOST_POINTS: usize = 100_000;
+/// Largest number of ranges.
+const MAX_AXES: usize = 2;
+/// Largest number of points of all ranges together.
+const MAX_POINTS: usize = 100_000;
 
-/// The models that a scenario makes of one: the same changes at each point of its ranges.
+/// The models that a scenario derives from one: the same changes at each point of its ranges.
 pub(super) struct Variants {
-    /// The model with everything that is new, and nothing changed.
+    /// The model with all additions, before any change.
     base: Model,
     edits: Vec<Edit>,
-    clients: Vec<Joining>,
+    clients: Vec<ClientEdit>,
     pub(super) axes: Vec<AxisPoints>,
 }
 
@@ -49,15 +49,17 @@ pub(super) struct AxisPoints {
 }
 
 impl Scenario {
-    /// Everything that is different, as it is written.
+    /// All changes and additions, as they are written.
     pub(super) fn texts(&self) -> Vec<String> {
         let changes = self.changes.iter().map(Change::to_string);
         let classes = self.classes.iter().map(NewClass::to_string);
         changes.chain(classes).chain(self.clients.iter().map(Client::to_string)).collect()
     }
 
-    /// The model after all changes. Errors: names that are not there, contradictions, numbers that cannot be, and
-    /// ranges.
+    /// The model after all changes.
+    ///
+    /// # Errors
+    /// When a name is unknown, changes contradict one another, a number is invalid, or there is a range.
     pub fn apply(&self, model: &Model) -> Result<Model, ModelError> {
         let variants = Variants::new(self, model)?;
         match variants.axes.first() {
@@ -77,7 +79,7 @@ impl Variants {
         for change in &scenario.changes {
             let (cells, total) = resolve(change, model)?;
             let axis = change.amount().and_then(|amount| variants.axis(&change.subject(), amount));
-            let given = Given { value: change.value, axis };
+            let given = ChangeValue { value: change.value, axis };
             variants.edits.push(Edit {
                 text: change.to_string(),
                 target: change.target.clone(),
@@ -88,25 +90,25 @@ impl Variants {
             });
         }
         variants.check_contradictions()?;
-        variants.check_together()?;
+        variants.check_joint_demands()?;
         for class in &scenario.classes {
             variants.add_class(class, model)?;
         }
         for client in &scenario.clients {
             variants.add_client(client)?;
         }
-        // Speeds and servers say what other work then takes, unless that is said too.
+        // Changes of speed or servers change the share of background work; a change of that share comes last.
         variants.edits.sort_by_key(|edit| edit.property == Property::Background);
         variants.check_axes()?;
         Ok(variants)
     }
 
-    /// The model with everything that is new, and nothing changed.
+    /// The model with all additions, before any change.
     pub(super) fn base(&self) -> &Model {
         &self.base
     }
 
-    /// All combinations of the ranges' numbers, the last one quickest.
+    /// All combinations of the ranges' numbers; the last range changes fastest.
     pub(super) fn grid(&self) -> Vec<Vec<f64>> {
         let extend = |grid: Vec<Vec<f64>>, axis: &AxisPoints| {
             let with = |x: &Vec<f64>, next: &f64| x.iter().copied().chain([*next]).collect();
@@ -122,7 +124,7 @@ impl Variants {
         Ok(model)
     }
 
-    /// The same, into a model that is there already.
+    /// Writes the model at one point into an existing one.
     pub(super) fn model_into(&self, model: &mut Model, x: &[f64]) -> Result<(), ModelError> {
         model.clone_from(&self.base);
         self.change(model, x)
@@ -130,10 +132,10 @@ impl Variants {
 
     fn change(&self, model: &mut Model, x: &[f64]) -> Result<(), ModelError> {
         self.edits.iter().try_for_each(|edit| edit.apply(model, x))?;
-        self.clients.iter().try_for_each(|client| client.join(model, x))
+        self.clients.iter().try_for_each(|client| client.apply(model, x))
     }
 
-    /// The number of a new axis, if it is a range.
+    /// Index of a new axis, if the amount is a range.
     fn axis(&mut self, subject: &str, amount: &Amount) -> Option<usize> {
         amount.is_range().then(|| {
             self.axes.push(AxisPoints { subject: subject.into(), amount: *amount, points: amount.points() });
@@ -141,25 +143,26 @@ impl Variants {
         })
     }
 
-    fn given(&mut self, subject: &str, amount: &Amount) -> Given {
-        Given { value: Value::Amount(*amount), axis: self.axis(subject, amount) }
+    fn given(&mut self, subject: &str, amount: &Amount) -> ChangeValue {
+        ChangeValue { value: Value::Amount(*amount), axis: self.axis(subject, amount) }
     }
 
     fn check_axes(&self) -> Result<(), ModelError> {
         let points = self.axes.iter().fold(1usize, |n, axis| n.saturating_mul(axis.points.len()));
         let texts = || self.axes.iter().map(|a| format!("{}={}", a.subject, a.amount)).collect::<Vec<_>>().join(" ");
-        if self.axes.len() > MOST_AXES {
-            let problem = format!("are {} ranges: give at most {MOST_AXES}", self.axes.len());
+        if self.axes.len() > MAX_AXES {
+            let problem = format!("are {} ranges: give at most {MAX_AXES}", self.axes.len());
             return Err(ModelError::WhatIf { text: texts(), problem });
         }
-        if points > MOST_POINTS {
-            let problem = format!("make {points} points: give at most {MOST_POINTS}, like 1x..2x:11");
+        if points > MAX_POINTS {
+            let problem = format!("make {points} points: give at most {MAX_POINTS}, like 1x..2x:11");
             return Err(ModelError::WhatIf { text: texts(), problem });
         }
         Ok(())
     }
 
-    /// Factors go together; anything else must be alone with its figure, and so must two of a kind with their target.
+    /// Several factors may change the same figure. Any other change must be the only one of its figure, and two changes must not
+    /// have the same property and target.
     fn check_contradictions(&self) -> Result<(), ModelError> {
         let mut said: HashMap<(Property, Cell), Vec<&Edit>> = HashMap::new();
         for edit in &self.edits {
@@ -180,19 +183,19 @@ impl Variants {
         Ok(())
     }
 
-    /// Of classes whose demands are known only together, all are changed alike, or each is told what it costs.
-    fn check_together(&mut self) -> Result<(), ModelError> {
+    /// Classes whose demands are known only jointly must all be changed alike, or each must be set.
+    fn check_joint_demands(&mut self) -> Result<(), ModelError> {
         let mut kept = Vec::new();
         for joint in &self.base.joint_demands {
             let (k, classes) = joint::indices(joint, &self.base)?;
             let among = |edit: &Edit| classes.iter().filter(|c| edit.cells.contains(&Cell::Demand(k, **c))).count();
             let edits = || self.edits.iter().filter(|edit| edit.property == Property::Demand && among(edit) > 0);
-            let told: usize = edits().filter(|edit| edit.is_set()).map(among).sum();
+            let set: usize = edits().filter(|edit| edit.is_set()).map(among).sum();
             let all_alike = edits().all(|edit| edit.is_set() || among(edit) == classes.len());
-            if !all_alike || (told > 0 && told < classes.len()) {
+            if !all_alike || (set > 0 && set < classes.len()) {
                 return Err(joint::error(joint));
             }
-            if told == 0 {
+            if set == 0 {
                 kept.push(joint.clone());
             }
         }
@@ -200,7 +203,7 @@ impl Variants {
         Ok(())
     }
 
-    /// An error if a new class would cost what one of them costs, at one of these stations.
+    /// Returns an error if a new class would copy a demand that is known only jointly, at one of these stations.
     fn check_copy(&self, like: usize, station: impl Fn(usize) -> bool) -> Result<(), ModelError> {
         self.base.joint_demands.iter().try_for_each(|joint| {
             let (k, classes) = joint::indices(joint, &self.base)?;
@@ -241,7 +244,7 @@ impl Variants {
                 return Err(error(format!("has `{key}={amount}`, a ratio to nothing: give a time, or `like=CLASS`")));
             }
             let given = self.given(&format!("{}.{key}", new.name), amount);
-            // Before any change: what is new is added to what there is.
+            // Additions come before any change.
             self.edits.insert(
                 0,
                 Edit { text: text.clone(), target: new.name.clone(), property, given, cells: vec![cell], total: false },
@@ -268,12 +271,12 @@ impl Variants {
         let (rtt, clients, think) =
             (give("rtt", &client.rtt), give("clients", &client.clients), give("think", &client.think));
         let (speed, size) = (self.given(&subject("speed"), &client.speed), self.given(&subject("size"), &client.size));
-        self.clients.push(Joining { text, like, class, link, internet, speed, size, rtt, clients, think });
+        self.clients.push(ClientEdit { text, like, class, link, internet, speed, size, rtt, clients, think });
         Ok(())
     }
 
-    /// A class with the demands of another, or with none.
-    fn push_class(&mut self, class: ModelClass, like: Option<usize>) -> usize {
+    /// Adds a class with the demands of another, or without demands.
+    fn push_class(&mut self, class: Class, like: Option<usize>) -> usize {
         self.base.classes.push(class);
         for row in self.base.demands.iter_mut().chain(&mut self.base.demand_ci95_half_width) {
             row.push(like.map_or(0.0, |c| row[c]));
@@ -286,7 +289,7 @@ impl Variants {
         self.base.classes.len() - 1
     }
 
-    /// A station that no one visits, where all take the same time.
+    /// Adds a station without demands, with constant service times.
     fn push_station(&mut self, name: &str, kind: StationKind) -> usize {
         let name = unused(name, self.base.stations.iter().map(|station| &station.name));
         self.base.stations.push(Station { name, kind, scv: 0.0, ..Station::default() });
@@ -302,7 +305,7 @@ impl Variants {
     }
 }
 
-/// A name that is not taken.
+/// The name, with a number if it is already taken.
 fn unused<'a>(name: &str, taken: impl Iterator<Item = &'a String> + Clone) -> String {
     let numbered = |n: usize| if n == 1 { name.to_owned() } else { format!("{name} {n}") };
     (1..).map(numbered).find(|name| taken.clone().all(|other| other != name)).unwrap_or_default()

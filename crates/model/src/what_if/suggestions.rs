@@ -1,11 +1,11 @@
-//! What may have been meant by a name that is none.
+//! Suggestions for unknown names.
 
-/// What there is, the likeliest first: what looks most like `wanted`.
+/// Lists the known names, those most similar to `wanted` first.
 pub(super) fn listed<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> String {
     let mut names: Vec<&str> = names.into_iter().collect();
     names.sort_by_cached_key(|name| distance(wanted, name));
-    let mut shown: Vec<String> = names.iter().take(MOST_SHOWN).map(|name| format!("`{name}`")).collect();
-    match names.len().saturating_sub(MOST_SHOWN) {
+    let mut shown: Vec<String> = names.iter().take(MAX_SHOWN).map(|name| format!("`{name}`")).collect();
+    match names.len().saturating_sub(MAX_SHOWN) {
         0 if names.is_empty() => shown.push("none".into()),
         0 => {}
         more => shown.push(format!("{more} more")),
@@ -13,13 +13,13 @@ pub(super) fn listed<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>)
     shown.join(", ")
 }
 
-const MOST_SHOWN: usize = 20;
-/// More of a name than this is not compared.
-const MOST_COMPARED: usize = 64;
+const MAX_SHOWN: usize = 20;
+/// Number of letters of a name that are compared.
+const MAX_COMPARED: usize = 64;
 
-/// How many letters must be put in, left out or changed (Levenshtein 1966); upper case or lower is all the same.
+/// Number of letters that must be inserted, removed or changed (Levenshtein 1966), regardless of case.
 fn distance(a: &str, b: &str) -> usize {
-    let letters = |text: &str| -> Vec<char> { text.chars().flat_map(char::to_lowercase).take(MOST_COMPARED).collect() };
+    let letters = |text: &str| -> Vec<char> { text.chars().flat_map(char::to_lowercase).take(MAX_COMPARED).collect() };
     let (a, b) = (letters(a), letters(b));
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.iter().enumerate() {

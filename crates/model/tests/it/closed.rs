@@ -1,4 +1,4 @@
-//! Laws of networks with closed classes, whatever the method; and what no model may do to the solvers.
+//! Laws of networks with closed classes for every method, and the robustness of the solvers.
 
 use brimful_core::model::{ClassKind, Model, ModelClass, Scheduling, Station, StationKind};
 use brimful_model::{
@@ -60,21 +60,21 @@ fn approximations_are_as_good_as_their_documentation_says() {
 }
 
 #[test]
-fn bounds_say_no_more_than_is_known() {
+fn bounds_are_valid_out_of_product_form() {
     let rough = |order| Station { scheduling: order, scv: 9.0, ..queue("a", 1) };
     let two = |classes: Vec<ModelClass>, order| {
         let demands = [1.0, 0.3].map(|d| vec![d; classes.len()]).to_vec();
         Model { stations: vec![rough(order), queue("b", 1)], classes, demands, ..Model::default() }
     };
-    // Of one class they hold whatever the service times.
+    // For one class, they are valid for any service times.
     let one = two(vec![closed_class("c", 6, 2.0)], Scheduling::Fcfs);
     let bounds = asymptotic_bounds(&one).unwrap()[0].bounds;
     let options = SimulationOptions { precision: None, events: 400_000, ..SimulationOptions::default() };
     let found = simulate(&one, &options).unwrap().throughput[0].value;
     assert!(bounds.throughput.lower < 0.99 * found && found < 0.99 * bounds.throughput.upper, "{bounds:?} {found}");
     assert!(matches!(balanced_job_bounds(&one), Err(ModelError::NoProductForm { .. })));
-    // Of several, one may never be served.
-    let urgent = ModelClass { priority: 1, ..closed_class("d", 6, 0.0) };
+    // With several classes, one may never be served.
+    let urgent = Class { priority: 1, ..closed_class("d", 6, 0.0) };
     let both = two(vec![closed_class("c", 6, 2.0), urgent], Scheduling::Priority);
     let bounds = asymptotic_bounds(&both).unwrap()[0].bounds;
     assert_eq!((bounds.throughput.lower, bounds.response_time.upper), (0.0, f64::INFINITY));
@@ -135,7 +135,7 @@ proptest! {
         turned.classes.rotate_left(1);
         turned.demands.iter_mut().for_each(|row| row.rotate_left(1));
         let (one, other) = (solve(&model, method).unwrap(), solve(&turned, method).unwrap());
-        // The exact solutions differ by rounding, the fixed points by how far each has settled.
+        // Exact solutions differ by rounding errors, fixed points by their tolerance.
         let tolerance = if method == Method::Exact || method == Method::Seidmann { 1e-9 } else { 1e-4 };
         for c in 0..classes {
             let c2 = (c + classes - 1) % classes;
@@ -233,7 +233,7 @@ proptest! {
 
     #[test]
     fn more_customers_bring_more_throughput_and_more_waiting(model in closed_models(4)) {
-        // True of one class; of several, one more customer can even help another.
+        // Valid for one class; with several, another customer can even speed up another class.
         let mut model = model;
         model.classes.truncate(1);
         model.demands.iter_mut().for_each(|row| row.truncate(1));
@@ -262,7 +262,7 @@ proptest! {
 
     #[test]
     fn any_model_gets_an_answer_or_an_error(model in garbage(), method in any_method()) {
-        // What the exact solution of thousands would take is refused only if it is more than half a minute.
+        // The exact solution for thousands of customers is an error only if it takes more than half a minute.
         let many = model.classes.iter().any(|class| class.population.is_some_and(|n| n > 100));
         let method = if many && matches!(method, Method::Exact | Method::Seidmann) { Method::Auto } else { method };
         match solve(&model, method) {
@@ -297,7 +297,7 @@ fn any_method() -> impl Strategy<Value = Method> {
     prop_oneof![Just(Method::Auto), Just(Method::Erlang), closed_methods()]
 }
 
-/// Closed models with open classes that use a share of what there is.
+/// Closed models with open classes that use a share of the capacity.
 fn mixed_models() -> impl Strategy<Value = Model> {
     (closed_models(4), prop::collection::vec(0.0..1.0f64, 1..3), 0.05..0.9).prop_flat_map(|(model, rates, load)| {
         let rows = prop::collection::vec(prop::collection::vec(0.01..1.0f64, rates.len()), model.stations.len());
@@ -317,7 +317,7 @@ fn mixed_models() -> impl Strategy<Value = Model> {
     })
 }
 
-/// Mixed models where who comes first matters.
+/// Mixed models where the order of service matters.
 fn ordered_models() -> impl Strategy<Value = Model> {
     let orders = prop::collection::vec((0..4u8, 0.0..4.0f64), 4);
     (mixed_models(), orders, prop::collection::vec(0..3u32, 6)).prop_map(|(mut model, orders, priorities)| {
@@ -372,14 +372,14 @@ fn garbage() -> impl Strategy<Value = Model> {
     )
 }
 
-/// The same, everything with a name of its own.
+/// The model with unique names.
 pub fn named(mut model: Model) -> Model {
     model.stations.iter_mut().enumerate().for_each(|(i, station)| station.name = format!("s{i}"));
     model.classes.iter_mut().enumerate().for_each(|(i, class)| class.name = format!("c{i}"));
     model
 }
 
-/// Networks in product form, of up to so many servers at a station.
+/// Networks in product form, with up to this many servers at a station.
 fn closed_models(servers: u32) -> impl Strategy<Value = Model> {
     let station = (0..5u8, 1..=servers, 0..3u8).prop_map(|(kind, servers, background)| {
         let kind = if kind == 0 { StationKind::Delay } else { StationKind::Queue };
@@ -396,7 +396,7 @@ fn closed_models(servers: u32) -> impl Strategy<Value = Model> {
             let class = |(i, (n, z)): (usize, &(u32, f64))| closed_class(&format!("c{i}"), *n, *z);
             let classes: Vec<ModelClass> = classes.iter().enumerate().map(class).collect();
             (Just(stations), Just(classes), rows, 1e-2..1.0f64).prop_map(|(stations, classes, mut demands, some)| {
-                // Everyone visits something.
+                // Every class has a demand.
                 for c in 0..classes.len() {
                     if demands.iter().all(|row| row[c] == 0.0) {
                         demands[0][c] = some;

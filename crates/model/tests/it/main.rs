@@ -1,4 +1,4 @@
-//! The crate against the world: the reference cases, and the laws that hold for every model.
+//! Integration tests: the reference cases, and laws of every model.
 #![allow(clippy::unwrap_used)] // A helper of a test may fail as the test does.
 
 mod cases;

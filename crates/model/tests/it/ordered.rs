@@ -7,7 +7,7 @@ use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
 
-/// Which classes come.
+/// Kinds of classes in a network.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
     Open,
@@ -54,8 +54,8 @@ fn class(rng: &mut Pcg64Mcg, index: u32, kind: Kind) -> ModelClass {
     }
 }
 
-/// By class that both know: how far the solver's mean response time is from that of a long simulation of another seed,
-/// as a share of it, beyond what the simulation leaves open.
+/// Relative error of the solver's mean response time, compared with a long simulation with another seed, beyond the interval
+/// of that simulation; for each class that both have.
 fn errors(model: &Model) -> Option<Vec<f64>> {
     let solution = match solve(model, Method::Auto) {
         Err(ModelError::Starved { .. }) => return None,
@@ -78,7 +78,7 @@ fn errors(model: &Model) -> Option<Vec<f64>> {
 const ORDERS: [Scheduling; 3] = [Scheduling::Fcfs, Scheduling::Priority, Scheduling::Preemptive];
 
 #[test]
-fn open_networks_are_as_near_as_their_caveat_says() {
+fn errors_of_open_networks_match_their_caveat() {
     let each = ORDERS.iter().flat_map(|order| (0..12).map(|number| network(number, Kind::Open, &[*order])));
     let mut errors: Vec<f64> = each.filter_map(|model| errors(&model)).flatten().collect();
     errors.sort_by(f64::total_cmp);
@@ -87,7 +87,7 @@ fn open_networks_are_as_near_as_their_caveat_says() {
 }
 
 #[test]
-fn closed_and_mixed_networks_are_simulated_and_it_is_said() {
+fn closed_and_mixed_networks_are_simulated_with_a_caveat() {
     for kind in [Kind::Closed, Kind::Mixed] {
         for order in ORDERS {
             for number in 0..6 {

@@ -1,4 +1,4 @@
-//! What Menascé, Peraino, Dinh & Dinh (CMG 1999) printed, from their Tables 1 and 2 alone.
+//! The results of Menascé, Peraino, Dinh & Dinh (CMG 1999), computed from their Tables 1 and 2 alone.
 
 use brimful_core::model::{Model, ModelClass, Scheduling, Station};
 use brimful_model::{Method, SimulationOptions, saturation_rate, simulate, solve_open};
@@ -68,7 +68,7 @@ fn first_come_first_served_would_have_been_another_server() {
     model.stations[0].scheduling = Scheduling::Fcfs;
     let fcfs = solve_open(&model, Method::Erlang).unwrap().response_time;
     assert!((sharing - 6.580).abs() < 0.001 && (fcfs[3] - 3.436).abs() < 0.001, "{sharing} {fcfs:?}");
-    // Where a simulation knows it well enough to tell.
+    // Compare only where the simulation is precise enough.
     model.classes.iter_mut().for_each(|class| class.rate = class.rate.map(|rate| rate * 0.8));
     let fcfs = solve_open(&model, Method::Erlang).unwrap().response_time;
     let options = SimulationOptions { precision: None, events: 4_000_000, ..SimulationOptions::default() };

@@ -1,4 +1,4 @@
-//! Percentiles: against formulas where there are any, and against the simulator.
+//! Percentiles, compared with formulas where they exist, and with the simulator.
 
 use crate::networks::network;
 use brimful_core::model::{Model, ModelClass, Scheduling, Station, StationKind};
@@ -40,7 +40,7 @@ fn mm1_in_order_of_arrival_is_exponential() {
 }
 
 #[test]
-fn mmm_in_order_of_arrival_is_known() {
+fn mmm_in_order_of_arrival_matches_its_formula() {
     // P(R > t) = e^−μt·(1 + C·(1 − e^−(m − 1 − a)μt)/(m − 1 − a)).
     let (m, a) = (4.0, 3.2);
     let model = one(Scheduling::Fcfs, 4, 1.0, &[(32.0, 0.1)]);
@@ -53,7 +53,7 @@ fn mmm_in_order_of_arrival_is_known() {
 }
 
 #[test]
-fn constant_service_waits_as_erlang_found() {
+fn constant_service_matches_erlangs_formula() {
     // M/D/1, A. K. Erlang (1909): P(W ≤ t) = (1 − ρ)·Σ (λ(kD − t))ᵏ/k!·e^(−λ(kD − t)), k = 0..=t/D.
     let model = one(Scheduling::Fcfs, 1, 0.0, &[(7.0, 0.1)]);
     for t in [0.05, 0.13, 0.36] {
@@ -86,7 +86,7 @@ fn shared_mm1_has_the_variance_of_coffman_muntz_and_trotter() {
 }
 
 #[test]
-fn what_is_constant_comes_on_top() {
+fn a_constant_time_shifts_the_distribution() {
     let mut model = one(Scheduling::Fcfs, 1, 1.0, &[(8.0, 0.1)]);
     let delay = Station { name: "net".into(), kind: StationKind::Delay, scv: 0.0, ..Station::default() };
     model.stations.push(delay);
@@ -100,7 +100,7 @@ fn what_is_constant_comes_on_top() {
 }
 
 #[test]
-fn who_may_interrupt_is_alone_in_the_world() {
+fn the_most_urgent_class_is_not_affected_by_others() {
     let model = one(Scheduling::Preemptive, 1, 1.0, &[(4.0, 0.1), (4.0, 0.1)]);
     let found = percentile(&model, 0, 99.0);
     assert!((found / (0.1 / 0.6 * f64::ln(100.0)) - 1.0).abs() < 1e-5, "{found}");
@@ -115,7 +115,7 @@ fn all_requests_together_are_the_mixture() {
 }
 
 #[test]
-fn what_cannot_be_asked_is_not_a_number() {
+fn invalid_arguments_yield_nan() {
     let model = one(Scheduling::Ps, 1, 1.0, &[(8.0, 0.1)]);
     let solution = solve(&model, Method::Auto).unwrap();
     let times = response_distributions(&model, &solution).unwrap();
@@ -127,7 +127,7 @@ fn what_cannot_be_asked_is_not_a_number() {
 
 #[test]
 fn the_simulator_agrees() {
-    // Open, closed and mixed in turn; what the module's header says of many more.
+    // Open, closed and mixed in turn. The module's header has the errors of many more.
     let mut compared = 0;
     for number in 0..9 {
         let model = network(number);
@@ -138,7 +138,7 @@ fn the_simulator_agrees() {
         for (c, response) in found.response_time.iter().enumerate() {
             let response = response.as_ref().unwrap();
             for (percent, simulated) in [(50.0, response.p50), (95.0, response.p95), (99.0, response.p99)] {
-                // Without an interval too few requests were seen that far out.
+                // Without an interval, too few requests were simulated beyond this percentile.
                 let Some(half) = simulated.ci95_half_width else { continue };
                 let ours = times.percentile(Some(c), percent);
                 let allowed = 0.1 * simulated.value + 2.0 * half;

@@ -1,9 +1,9 @@
-//! The reference cases (`tests/data/cases.json`), each with its own tolerance and every field it expects. Each room
-//! answers those of its solvers.
+//! The reference cases (`tests/data/cases.json`), each with its own tolerance and every field it expects. Each crate
+//! checks those of its solvers.
 
 use serde_json::{Map, Value};
 
-/// Who answers what; `log_characterization` belongs to access logs and is answered by none of these.
+/// The solvers of each crate; `log_characterization` belongs to access logs.
 const SOLVERS: [(&str, &[&str]); 4] = [
     (
         "model",
@@ -29,7 +29,7 @@ const SOLVERS: [(&str, &[&str]); 4] = [
     ("none", &["log_characterization"]),
 ];
 
-/// Holds what a room answers against every case of its solvers.
+/// Compares a crate's results with every case of its solvers.
 pub fn every_case_holds(room: &str, answer: impl Fn(&Value) -> Value) {
     let cases = cases();
     assert!(cases.len() >= 53, "only {} cases", cases.len());
@@ -50,7 +50,7 @@ pub fn cases() -> Vec<Value> {
     serde_json::from_str(include_str!("../data/cases.json")).unwrap()
 }
 
-/// Every expected field is there and agrees; the answer may say more.
+/// Every expected field must exist and agree; further fields are ignored.
 fn compare(answer: &Value, expected: &Value, tolerance: f64, at: &str) {
     match expected {
         Value::Object(fields) => {

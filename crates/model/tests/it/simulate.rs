@@ -1,4 +1,4 @@
-//! The simulator against what is known exactly: formulas, reference cases, and the laws that hold in every run.
+//! The simulator, compared with formulas and reference cases, and laws of every run.
 
 use crate::cases::model as model_of;
 use crate::closed::named;
@@ -46,7 +46,7 @@ fn mean(simulation: &Simulation, class: usize) -> Estimate {
     simulation.response_time[class].as_ref().unwrap().mean
 }
 
-/// The truth is within 1.5 half widths, some three standard errors, and those are within a share of the truth.
+/// The truth is within 1.5 half widths, which are about three standard errors, and these have a maximum relative width.
 #[track_caller]
 fn assert_known(figure: Estimate, truth: f64, share: f64) {
     let half = figure.ci95_half_width.unwrap();
@@ -77,7 +77,7 @@ fn the_response_time_of_mm1_fcfs_is_exponential() {
 }
 
 #[test]
-fn mmm_waits_as_erlang_said() {
+fn mmm_matches_erlangs_formula() {
     for (servers, scheduling) in [(2, Scheduling::Ps), (4, Scheduling::Fcfs), (16, Scheduling::Ps)] {
         let rate = 0.8 * f64::from(servers) / 0.01;
         let found = run(&one(station(scheduling, servers, 1.0), rate, 0.01), &events(2_000_000));
@@ -104,7 +104,7 @@ fn mg1_waits_as_pollaczek_and_khinchine_said() {
 }
 
 #[test]
-fn processor_sharing_does_not_feel_the_distribution() {
+fn processor_sharing_is_insensitive_to_the_distribution() {
     let pareto = Service::BoundedPareto { shape: 1.2 };
     for (scv, service) in [(0.0, Service::Standard), (1.0, Service::Standard), (8.0, Service::Standard), (8.0, pareto)]
     {
@@ -115,7 +115,7 @@ fn processor_sharing_does_not_feel_the_distribution() {
 }
 
 #[test]
-fn background_takes_its_share() {
+fn background_slows_the_servers() {
     let busy = Station { background: 0.25, ..station(Scheduling::Fcfs, 1, 1.0) };
     let found = run(&one(busy, 45.0, 0.01), &events(1_000_000));
     assert_known(mean(&found, 0), (0.01 / 0.75) / 0.4, 0.04);
@@ -123,7 +123,7 @@ fn background_takes_its_share() {
 }
 
 #[test]
-fn priorities_are_those_of_cobham() {
+fn priorities_match_cobhams_formula() {
     // Two classes of ρ 0.3 and 0.4; the one given last is the more urgent.
     let classes = |urgent: f64, other: f64| {
         vec![ModelClass { priority: 7, ..open(other) }, ModelClass { priority: 3, ..open(urgent) }]
@@ -155,7 +155,7 @@ fn it_agrees_with_the_reference_cases() {
     for case in cases().iter().filter(|case| exact.iter().any(|solver| case["solver"] == *solver)) {
         let model = model_of(case);
         let solution = solve(&model, Method::Exact).unwrap();
-        // Beyond that, seconds of simulation say next to nothing.
+        // Beyond that, a simulation of some seconds is too imprecise.
         if solution.utilization.iter().any(|row| row.iter().sum::<f64>() > 0.95) && model.classes[0].rate.is_some() {
             continue;
         }
@@ -196,7 +196,7 @@ fn bursts_cost_what_the_matrix_geometric_solution_says() {
 }
 
 #[test]
-fn bursts_at_equal_distances_bring_their_queue() {
+fn periodic_bursts_match_their_queue() {
     // Twice the mean for half of every 6 s and nothing else: an M/M/1 of ρ 0.8 half of the time, all but settled.
     let bursts = Arrivals::OnOff { ratio: 2.0, share: 0.5, period_s: 6.0 };
     let options = SimulationOptions { arrivals: vec![bursts], ..events(3_000_000) };
@@ -328,7 +328,7 @@ fn the_scv_of_an_fcfs_station_is_that_of_each_class() {
 }
 
 #[test]
-fn what_cannot_keep_up_is_said() {
+fn a_saturated_network_is_an_error() {
     let model = one(Station { name: "CPU".into(), ..Station::default() }, 110.0, 0.01);
     match simulate(&model, &SimulationOptions::default()).unwrap_err() {
         ModelError::Unstable { station, saturation_rate, .. } => {
@@ -337,7 +337,7 @@ fn what_cannot_keep_up_is_said() {
         }
         other => panic!("{other}"),
     }
-    // A customer who never thinks and may always interrupt takes all of the server.
+    // A customer that never thinks and always interrupts uses the whole server.
     let greedy = Model {
         stations: vec![station(Scheduling::Preemptive, 1, 1.0)],
         classes: vec![ModelClass { priority: 1, ..open(1000.0) }, closed(1, 0.0)],
@@ -346,14 +346,14 @@ fn what_cannot_keep_up_is_said() {
     };
     let error = simulate(&greedy, &SimulationOptions::default()).unwrap_err();
     assert!(matches!(error, ModelError::Overrun { present: 1_000_000.., .. }), "{error}");
-    // With fewer events the end is not seen, but that the queue grows is.
+    // With fewer events the limit is not reached, but the growth of the queue is detected.
     let found = simulate(&greedy, &events(300_000)).unwrap();
     assert!(!found.run.settled && found.run.caveats.iter().any(|c| c.contains("grow")), "{:?}", found.run);
     assert_eq!(found.response_time[0], None);
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_with_advice() {
+fn invalid_input_is_rejected_with_advice() {
     let model = || one(station(Scheduling::Ps, 1, 1.0), 70.0, 0.01);
     let refused = |model: &Model, options: &SimulationOptions, part: &str| {
         let error = simulate(model, options).unwrap_err().to_string();
@@ -386,7 +386,7 @@ fn times_too_far_apart_for_the_clock_end_the_run() {
     assert!(error.contains("too short to be seen"), "{error}");
 }
 
-/// Small networks of any kind that keep up.
+/// Small stable networks of any kind.
 fn networks() -> impl Strategy<Value = Model> {
     let kind = prop_oneof![
         Just(Scheduling::Ps),
@@ -432,7 +432,7 @@ proptest! {
             if let Some(population) = class.population {
                 let population = f64::from(population);
                 prop_assert!(present <= population * (1.0 + 1e-9));
-                // Who neither waits nor is served thinks: X·Z, but for those who began to think before the batches.
+                // All other customers think: X·Z, except for those that began to think before the batches.
                 prop_assert!(class.think > 0.0 || (present / population - 1.0).abs() < 1e-9, "{present} of {population}");
                 let thinking = found.throughput[c].value * class.think;
                 prop_assert!((present + thinking - population).abs() <= 0.15 * population, "{present} + {thinking}");

@@ -1,14 +1,14 @@
-//! The exact solvers against the definition: the sum over all states of a network (Baskett, Chandy, Muntz & Palacios,
+//! The exact solvers, compared with the definition: the sum over all states of a network (Baskett, Chandy, Muntz & Palacios,
 //! 1975).
 //!
-//! Weights are added up in the log domain, state by state; nothing is shared with the crate but the formula.
+//! Weights are summed in the log domain, state by state. No code is shared with the crate.
 
 use crate::closed::{closed_class, delay, queue};
 use brimful_core::model::{ClassKind, Model, ModelClass, Station, StationKind};
 use brimful_model::{Method, solve};
 
 #[test]
-fn several_servers_hold_where_naive_mean_value_analysis_breaks_down() {
+fn several_servers_match_where_naive_mean_value_analysis_fails() {
     for servers in [2, 8, 16] {
         for population in [1, 7, 30, 45, 60, 90] {
             for demands in [
@@ -32,7 +32,7 @@ fn several_servers_hold_where_naive_mean_value_analysis_breaks_down() {
 }
 
 #[test]
-fn so_do_several_stations_of_several_servers() {
+fn several_stations_of_several_servers_match_the_sum() {
     for (population, think) in [(30, 0.0), (60, 100.0)] {
         let model = Model {
             stations: vec![queue("a", 8), queue("b", 3), queue("c", 20)],
@@ -59,7 +59,7 @@ fn classes_share_several_servers() {
 }
 
 #[test]
-fn a_station_that_slows_down_or_speeds_up_is_followed() {
+fn stations_that_slow_down_or_speed_up_match_the_sum() {
     for multipliers in [vec![1.0, 0.6, 0.5, 0.3], vec![0.5, 1.0, 4.0], vec![2.0], vec![1.0, 0.1, 7.0, 7.5, 2.0]] {
         let model = Model {
             stations: vec![Station { rate_multipliers: multipliers, ..queue("a", 1) }, queue("b", 2), queue("c", 1)],
@@ -95,9 +95,9 @@ fn open_classes_meet_closed_ones_at_stations_of_any_speed() {
 }
 
 #[test]
-fn hundreds_of_servers_shared_with_open_classes_are_no_trap() {
-    // What the open classes add to the weights leaves the range of f64.
-    let open = ModelClass { name: "o".into(), rate: Some(1.0), ..ModelClass::default() };
+fn hundreds_of_servers_shared_with_open_classes_do_not_overflow() {
+    // The weights of the open classes exceed the range of f64.
+    let open = Class { name: "o".into(), rate: Some(1.0), ..Class::default() };
     let model = Model {
         stations: vec![queue("threads", 200), queue("disk", 1)],
         classes: vec![open, closed_class("x", 200, 0.0)],
@@ -146,7 +146,7 @@ impl Truth {
     }
 }
 
-/// Weights relative to e^top, and the numbers present so weighted.
+/// Sum of the weights relative to e^top, and of the numbers present with these weights.
 struct Sum {
     top: f64,
     weight: f64,
@@ -173,7 +173,7 @@ impl Sum {
     }
 }
 
-/// All ways to spread a population over so many places; where there is think time, the last.
+/// All distributions of a population over this many places; the last place is think time, if there is any.
 fn spread(places: usize, population: &[u32], state: &mut Vec<Vec<u32>>, states: &mut Vec<Vec<Vec<u32>>>) {
     if places == 1 {
         state.push(population.to_vec());
@@ -193,7 +193,7 @@ fn spread(places: usize, population: &[u32], state: &mut Vec<Vec<u32>>, states: 
     }
 }
 
-/// One place in one state: the log of its weight, summed over the open requests that may be there, and who is there.
+/// One place in one state: the log of its weight, summed over all numbers of open requests, and the numbers present.
 struct Place {
     log: f64,
     present: Vec<f64>,
@@ -248,7 +248,7 @@ fn place(station: Option<&Station>, demands: &[f64], model: &Model, here: &[u32]
     Place { log: log + sum.ln(), present }
 }
 
-/// α(n); of a delay n.
+/// α(n); n for a delay.
 fn speed(queue: Option<&Station>, n: u32) -> f64 {
     match queue {
         None => f64::from(n),

@@ -1,4 +1,4 @@
-//! Servers that wake up for those who find them idle: the formulas against what is known and against the simulator.
+//! Servers that must be woken up: the formulas, compared with known results and with the simulator.
 
 use brimful_core::model::{ClassKind, IdleCost, Model, ModelClass, Scheduling, Station};
 use brimful_model::simulate::follow;
@@ -30,7 +30,7 @@ fn one(station: Station, rate: f64) -> Model {
     }
 }
 
-/// Such a station of which its requests use this share of what other work leaves.
+/// A station with wake-up cost, at this utilization of the capacity that background work leaves.
 fn at(station: Station, utilization: f64) -> Model {
     let (cost, free) = (station.idle_cost.unwrap(), 1.0 - station.background);
     let idle = free * (1.0 - utilization);
@@ -43,7 +43,7 @@ fn simulated(model: &Model, events: u64) -> brimful_model::Simulation {
     simulate(model, &SimulationOptions { precision: None, events, ..SimulationOptions::default() }).unwrap()
 }
 
-/// Within 1.5 half widths, some three standard errors, and this share of itself.
+/// Within 1.5 half widths, which are about three standard errors, and this relative tolerance.
 #[track_caller]
 fn assert_near(simulated: Estimate, ours: f64, share: f64) {
     let half = simulated.ci95_half_width.unwrap();
@@ -72,7 +72,7 @@ fn one_server_is_welchs() {
 }
 
 #[test]
-fn saturation_is_that_of_who_pays_nothing() {
+fn saturation_does_not_depend_on_the_wake_up_cost() {
     for (servers, power) in [(1, 1), (1, 4), (4, 2)] {
         let model = one(station(servers, 1.0, IdleCost { seconds: 0.05, power }), 1.0);
         let (rate, _) = saturation_rate(&model).unwrap();
@@ -84,7 +84,7 @@ fn saturation_is_that_of_who_pays_nothing() {
 }
 
 #[test]
-fn nothing_to_pay_changes_nothing_and_little_changes_little() {
+fn results_are_continuous_in_the_wake_up_cost() {
     for scheduling in [Scheduling::Fcfs, Scheduling::Ps] {
         for (servers, background) in [(1, 0.0), (3, 0.2)] {
             let with = |idle_cost| {
@@ -135,7 +135,7 @@ fn the_wait_of_the_solver_is_exceptional_wait() {
 }
 
 #[test]
-fn waits_and_utilization_grow_with_the_rate_and_with_what_is_paid() {
+fn waits_and_utilization_grow_with_the_rate_and_the_wake_up_cost() {
     let solved = |seconds: f64, rate: f64, servers| {
         let station = station(servers, 1.0, IdleCost { seconds, power: 1 });
         let wait = exceptional_wait(&station, &[DEMAND], &[rate]);
@@ -249,7 +249,7 @@ fn the_distribution_has_the_mean_of_the_solver() {
 }
 
 #[test]
-fn who_is_alone_always_wakes_the_server_up() {
+fn a_lone_customer_always_wakes_the_server_up() {
     let mut model = one(station(1, 0.0, WAKING), 1.0);
     model.classes[0] = ModelClass {
         name: "alone".into(),
@@ -278,7 +278,7 @@ fn episodes_are_of_the_same_server() {
     .unwrap();
     let response = solve(&model, Method::Auto).unwrap().mean_response_time;
     assert!((seconds / count / response - 1.0).abs() < 0.01 && (work / 20_000.0 - 0.5).abs() < 0.003, "{work}");
-    // One that cannot keep up is never idle, and serves at full speed.
+    // A saturated server is never idle, so it serves at full speed.
     let (mut count, mut intervals) = (0.0, 0);
     follow(&one(model.stations[0].clone(), 150.0), &options, 1.0, |episode| {
         count += episode.completed.len() as f64;
@@ -290,7 +290,7 @@ fn episodes_are_of_the_same_server() {
 }
 
 #[test]
-fn it_is_far_from_a_queue_in_which_all_pay() {
+fn the_queue_differs_from_one_with_the_mean_cost_for_all() {
     let model = at(station(1, 1.0, WAKING), 0.8);
     let rate = model.classes[0].rate.unwrap();
     let all_pay = mg1(rate, 0.8 / rate, 1.0).unwrap().response_time;

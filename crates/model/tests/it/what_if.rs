@@ -1,4 +1,4 @@
-//! What-ifs: the paper's, the laws that hold for all of them, and what cannot be asked.
+//! What-ifs: those of the paper, laws of all what-ifs, and invalid ones.
 
 mod bad;
 mod headroom;
@@ -39,7 +39,7 @@ fn close(a: f64, b: f64) -> bool {
     a == b || (a - b).abs() <= 1e-12 * a.abs().max(b.abs())
 }
 
-/// A terminal: people think, then use the CPU and a disk; a batch of open jobs goes on beside.
+/// Terminals whose users think and then use the CPU and a disk, with open batch jobs.
 fn terminals() -> Model {
     let station = |name: &str| Station { name: name.into(), ..Station::default() };
     let users = ModelClass {
@@ -77,7 +77,7 @@ fn the_papers_faster_cpu() {
 
 #[test]
 fn the_papers_slow_clients() {
-    // Figs. 8 and 9, with what was fitted to them: 45,553 bytes; the figure leaves out the round trip.
+    // Figs. 8 and 9, with the size fitted to them: 45,553 bytes. The figures do not include the round trip.
     for (speed, printed) in [("128kbps", Some(9.51)), ("1Mbps", None), ("10Mbps", Some(6.70))] {
         let asked = with_client(&format!("class4:speed={speed},size=45553B,rtt=200ms"));
         let found = what_if(&server(1.0), &asked, &seidmann()).unwrap().after.unwrap().solution.unwrap();
@@ -133,7 +133,7 @@ fn two_ranges_are_a_grid() {
 }
 
 #[test]
-fn a_network_that_cannot_keep_up_is_an_answer() {
+fn a_saturated_network_is_a_result() {
     let found = ask(&server(1.0), &["rate=+30%"]);
     let after = found.after.unwrap();
     assert!(after.solution.is_none() && after.unsolved.as_ref().unwrap().contains("`CPU` cannot keep up"));
@@ -186,14 +186,14 @@ fn names_may_hold_anything() {
 }
 
 #[test]
-fn what_others_take_is_work_and_not_a_share() {
+fn background_is_an_amount_of_work() {
     let mut model = terminals();
     model.stations[0].background = 0.4;
     assert!(close(apply(&model, &["cpu.speed=2x"]).stations[0].background, 0.2));
     assert!(close(apply(&model, &["cpu.servers=4"]).stations[0].background, 0.1));
     let both = ["cpu.background=30%", "cpu.speed=2x"];
     assert_eq!(apply(&model, &both).stations[0].background, 0.3, "what is said is so in the end");
-    // As much of the other work, and twice the machine: the others' share of what it did before is the same.
+    // The same background work on a machine of twice the speed.
     let left = |m: &Model| f64::from(m.stations[0].servers) * (1.0 - m.stations[0].background);
     assert!(close(left(&apply(&model, &["cpu.servers=2"])) - left(&model), 1.0), "all of the new server is ours");
 }

@@ -1,4 +1,4 @@
-//! Records of servers that do not exist.
+//! Records of simulated servers.
 
 use brimful_core::record::Record;
 use brimful_estimate::EstimateError;
@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 /// Length of the window of load.
 const SECONDS: f64 = 20.0;
 
-/// For so long the server is watched while one answer is still awaited.
+/// How long the server is watched while one answer is still outstanding.
 const DRAIN: f64 = 10.0;
 
-/// What a server of these demands (seconds) and 0.02 busy CPUs of its own would have put into a Record. It is watched
-/// for a while before and after the load, as servers are.
+/// A Record of a server with these demands (in seconds) and 0.02 CPUs of work without requests. The server is watched for a
+/// while before and after the load.
 pub fn record(path: &str, rates: &[(&str, f64)]) -> Value {
     let counts = |completed: f64| {
         let n = completed as u64;
@@ -44,7 +44,7 @@ pub fn record(path: &str, rates: &[(&str, f64)]) -> Value {
             ((*class).to_owned(), of)
         })
         .collect();
-    // Seconds differ, and those of the server not as those of the generator; their means are exact.
+    // The seconds vary, independently for server and generator; their means are exact.
     let wobble = |i: u32| 1.0 + 0.1 * f64::from(i % 4 % 3) - 0.075;
     let intervals: Vec<Value> = (0..(SECONDS + DRAIN) as u32)
         .map(|i| {
@@ -100,7 +100,7 @@ pub fn with(records: &[Value], options: CalibrateOptions) -> Result<Calibrated, 
     calibrate(&records, CalibrateOptions { resampling: Resampling { draws: 100, seed: 1 }, ..options })
 }
 
-/// The CPU time that a Record has of its server.
+/// The CPU time of the server in a Record.
 pub fn set_cores(record: &mut Value, cores: f64) {
     let was = record["server"]["process"][0]["cores"].as_f64().unwrap();
     record["server"]["process"][0]["cores"] = json!(cores);

@@ -1,4 +1,4 @@
-//! What each demand stands on, and how often its interval holds the truth.
+//! The source of each demand, and how often its interval covers the truth.
 
 use super::records::{demand, from, near, record, runs, set_cores, with};
 use brimful_core::model::Model;
@@ -14,7 +14,7 @@ fn sources(of: &[Value]) -> Vec<Source> {
     from(of).unwrap().uncertainty[0].iter().map(|u| u.source).collect()
 }
 
-/// With the CPU time of each class's requests as measured inside the server, and 0.3 ms of each outside of that.
+/// Adds the CPU time of each class as measured by the Server Module, and 0.3 ms per request outside of its measurement.
 fn measured_inside(mut r: Value, heavy: f64, light: f64) -> Value {
     let class = |name: &str, mean: f64| {
         let completed = r["classes"][name]["counts"]["completed"].as_u64().unwrap_or(0);
@@ -27,7 +27,7 @@ fn measured_inside(mut r: Value, heavy: f64, light: f64) -> Value {
     r
 }
 
-/// Responses of this size.
+/// Sets the size of the responses.
 fn sized(mut r: Value, class: &str, bytes: f64) -> Value {
     let completed = r["classes"][class]["counts"]["completed"].as_f64().unwrap();
     r["classes"][class]["bytes"] = json!({ "received": (completed * bytes) as u64, "sent": 0 });
@@ -35,7 +35,7 @@ fn sized(mut r: Value, class: &str, bytes: f64) -> Value {
 }
 
 #[test]
-fn each_demand_says_what_it_stands_on() {
+fn each_demand_states_its_source() {
     use Source::{Proportional, Regression, SingleClassRun};
     let all = runs();
     assert_eq!(sources(&all), [SingleClassRun; 2]);
@@ -48,9 +48,9 @@ fn each_demand_says_what_it_stands_on() {
 }
 
 #[test]
-fn what_the_server_measured_itself_comes_first() {
-    // The mix alone, of which nothing else could tell the classes apart; 0.3 ms of each request are outside of what is
-    // measured.
+fn figures_of_the_module_take_precedence() {
+    // Only the mix is measured, so no regression could tell the classes apart. 0.3 ms of each request are outside of the
+    // measurement.
     let mix = [(100.0, 25.0), (200.0, 50.0), (300.0, 75.0)].map(|(light, heavy)| {
         let mut r = record("/", &[("light", light), ("heavy", heavy)]);
         set_cores(&mut r, 0.02 + 0.0013 * light + 0.0053 * heavy);
@@ -66,7 +66,7 @@ fn what_the_server_measured_itself_comes_first() {
 }
 
 #[test]
-fn a_module_that_claims_more_than_there_was_is_told_of() {
+fn a_module_that_reports_too_much_cpu_time_causes_a_warning() {
     let records: Vec<Value> = runs().into_iter().map(|r| measured_inside(r, 0.010, 0.002)).collect();
     let c = from(&records).unwrap();
     assert!(c.warnings.iter().any(|w| w.contains("Server Module")), "{:?}", c.warnings);
@@ -78,7 +78,7 @@ fn a_module_that_claims_more_than_there_was_is_told_of() {
 }
 
 #[test]
-fn what_was_measured_inside_stands_beside_the_regression() {
+fn figures_of_the_module_are_compared_with_the_regression() {
     let inside = |r: Value| measured_inside(r, 0.0047, 0.0007);
     let c = from(&runs().into_iter().map(inside).collect::<Vec<_>>()).unwrap();
     let compared = c.inside.unwrap();
@@ -88,12 +88,12 @@ fn what_was_measured_inside_stands_beside_the_regression() {
     assert!(heavy.regression_ci95.is_some() && heavy.ci95.is_some() && compared.no_regression.is_none());
     assert!(near(light.measured_s.unwrap(), 0.001, 1e-9) && light.sampled == 300, "{light:?}");
     assert_eq!(c.model.demands[0], [heavy.demand_s, light.demand_s]);
-    // The mix alone: the regression cannot tell what the module can.
+    // Only the mix is measured: the regression cannot tell the classes apart, but the module can.
     let mixes: Vec<Value> = runs().drain(3..).map(inside).collect();
     let c = from(&mixes).unwrap();
     let compared = c.inside.unwrap();
     assert!(compared.classes.iter().all(|class| class.regression_s.is_none() && class.ci95.is_some()), "{compared:?}");
-    // A class that has other requests, too, is not the load's.
+    // A class with other requests too is not the class of the load.
     let mut busy = inside(record("/", &[("light", 200.0)]));
     busy["server"]["module"]["classes"][1]["requests"] = json!(9_000);
     let c = from(&[runs().remove(0), busy]).unwrap();
@@ -105,8 +105,8 @@ fn what_was_measured_inside_stands_beside_the_regression() {
 }
 
 #[test]
-fn a_disagreement_is_told() {
-    // As if the classes' rules were mixed up.
+fn a_disagreement_causes_a_warning() {
+    // The rules of the classes are swapped.
     let c = from(&runs().into_iter().map(|r| measured_inside(r, 0.0007, 0.0047)).collect::<Vec<_>>()).unwrap();
     assert!(c.warnings.iter().any(|w| w.contains("by regression over the runs")), "{:?}", c.warnings);
 }
@@ -132,7 +132,7 @@ fn the_variability_of_service_is_measured_where_no_workers_take_turns() {
     };
     let c = with_workers(1);
     let (inside, response) = (c.inside.unwrap(), c.response.unwrap());
-    // Of a request of 4.7 + 0.3 ms, a fifth of the 4.7 varies, and likewise of the light ones, which weigh little.
+    // Of a heavy request of 4.7 + 0.3 ms, the 4.7 ms vary by a fifth. Light requests vary too, but have little weight.
     let (second, of_means) = (50.0 * 0.94_f64.powi(2) + 200.0 * 0.14_f64.powi(2), 50.0 * 25.0 + 200.0);
     assert!(near(inside.scv.unwrap(), second / of_means, 1e-3), "{inside:?}");
     assert_eq!((response.basis, Some(response.scv)), (ScvBasis::Measured, inside.scv));
@@ -143,7 +143,7 @@ fn the_variability_of_service_is_measured_where_no_workers_take_turns() {
 }
 
 #[test]
-fn what_comes_together_is_shared_alike_or_by_bytes() {
+fn a_joint_demand_is_shared_equally_or_by_bytes() {
     let mixes = [100.0, 200.0].map(|x| {
         let r = record("/", &[("light", x), ("heavy", x / 4.0)]);
         sized(sized(r, "light", 1_000.0), "heavy", 16_000.0)
@@ -184,13 +184,13 @@ fn three_sizes_make_a_line() {
 }
 
 #[test]
-fn what_load_does_to_a_demand_is_shown_and_bounded() {
+fn load_dependence_is_shown_and_bounded() {
     for shape in [Shape::Idle(2), Shape::Busy] {
         let mut records = vec![record("/", &[])];
         for i in 1..=8 {
             let u = 0.1 * f64::from(i);
             let cost = match shape {
-                // Without load 3 % are busy, of which the server's own are 2.
+                // Without load, 3 % are busy, of which 2 % are the server.
                 Shape::Idle(_) => 0.001 + 0.0006 * (1.0 - u - 0.03).powi(2),
                 _ => 0.001 + 0.0006 * (u + 0.03),
             };
@@ -208,7 +208,7 @@ fn what_load_does_to_a_demand_is_shown_and_bounded() {
         assert!(near(last.demand_s, c.model.demands[0][0], 1e-6), "{first:?} {last:?}");
         assert_eq!(first.demand_s > last.demand_s, shape == Shape::Idle(2));
         assert!(c.runs.iter().all(|r| near(r.measured_s, r.fitted_s, 0.01)), "{:?}", c.runs);
-        // Whoever solves the model under the load of a run gets that run's utilization.
+        // Solving the model under the load of a run yields the utilization of that run.
         for run in &c.runs {
             let mut model = c.model.clone();
             model.classes[0].rate = Some(run.rate);
@@ -221,7 +221,7 @@ fn what_load_does_to_a_demand_is_shown_and_bounded() {
 }
 
 #[test]
-fn the_interval_of_what_is_foretold_spans_what_fits_as_well() {
+fn the_interval_of_the_prediction_spans_equally_good_fits() {
     // One nginx worker, 1294 B: requests per second and CPU µs of each up to a third of the 60,000 that it could serve.
     let records = [(0.0, 0.0), (2e3, 37.6), (5e3, 25.3), (10e3, 20.0), (20e3, 19.0)].map(|(rate, us): (f64, f64)| {
         let mut r = record("/", if rate > 0.0 { &[("light", 1.0)] } else { &[] });
@@ -242,12 +242,12 @@ fn the_interval_of_what_is_foretold_spans_what_fits_as_well() {
 }
 
 #[test]
-fn intervals_hold_the_truth_about_as_often_as_they_say() {
+fn intervals_cover_the_truth_at_their_level() {
     const TRIALS: u64 = 150;
     let (mut held, mut saturation_held) = ([0, 0], 0);
     for seed in 0..TRIALS {
         let mut rng = Pcg64::seed_from_u64(seed);
-        // Runs differ by some 1 % for reasons of their own, and seconds by more.
+        // Runs vary by about 1 %, and seconds by more.
         let mut noise = |size: f64| size * ((0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0);
         let records: Vec<Value> = runs()
             .into_iter()
@@ -273,7 +273,7 @@ fn intervals_hold_the_truth_about_as_often_as_they_say() {
 }
 
 #[test]
-fn errors_of_demands_that_were_told_apart_in_mixes_are_opposed() {
+fn errors_of_demands_from_mixes_are_negatively_correlated() {
     let mut rng = Pcg64::seed_from_u64(7);
     let mixes = [(100.0, 60.0), (200.0, 50.0), (300.0, 40.0), (150.0, 80.0), (350.0, 60.0), (250.0, 20.0)];
     let records = mixes.map(|(light, heavy)| {

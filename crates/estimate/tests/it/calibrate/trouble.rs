@@ -9,7 +9,7 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use serde_json::{Value, json};
 
-/// A load that comes in bursts: at 4 times the mean for a fifth of the time, and what a request costs more in them.
+/// A bursty load: 4 times the mean rate for a fifth of the time, with an additional cost of requests in bursts.
 fn in_bursts(rate: f64, cost: f64) -> Value {
     let mut r = record("/", &[("light", rate)]);
     for (i, stretch) in r["intervals"].as_array_mut().unwrap().iter_mut().enumerate() {
@@ -19,7 +19,7 @@ fn in_bursts(rate: f64, cost: f64) -> Value {
     r
 }
 
-/// The same load, as even as a clock.
+/// The same load with a constant rate.
 fn even(rate: f64) -> Value {
     record("/", &[("light", rate)])
 }
@@ -38,7 +38,7 @@ fn of_clients(n: u32, completed: f64) -> Value {
 }
 
 #[test]
-fn runs_in_bursts_tell_what_bursts_cost_and_nothing_else() {
+fn bursty_runs_show_only_the_cost_of_bursts() {
     let records = [even(100.0), even(200.0), even(400.0), in_bursts(200.0, 1.2), in_bursts(300.0, 1.2), even(0.1)];
     let c = from(&records).unwrap();
     assert_eq!((c.used.as_slice(), c.idle.as_slice()), (&[0, 1, 2][..], &[5][..]));
@@ -58,14 +58,14 @@ fn runs_in_bursts_tell_what_bursts_cost_and_nothing_else() {
 }
 
 #[test]
-fn runs_in_bursts_are_used_where_there_are_no_others() {
+fn bursty_runs_are_used_if_there_are_no_others() {
     let c = from(&[in_bursts(100.0, 1.0), in_bursts(200.0, 1.0), record("/", &[])]).unwrap();
     assert_eq!((c.used.as_slice(), c.bursts.measured_at_b), (&[0, 1][..], 0.2));
     assert_eq!(c.bursts.demand, None, "there is one level of burstiness only");
 }
 
 #[test]
-fn the_knee_is_read_off_runs_past_saturation_too() {
+fn the_knee_is_found_in_runs_past_saturation_too() {
     let mut records: Vec<Value> = (1..=9).map(|i| even(100.0 * f64::from(i))).collect();
     records.push(record("/", &[]));
     let light = from(&records[..3]).unwrap().knee;
@@ -79,7 +79,7 @@ fn the_knee_is_read_off_runs_past_saturation_too() {
     let c = from(&records).unwrap();
     assert_eq!((c.knee.knee.map(|k| k.load), c.left_out.len(), c.knee.measured.len()), (Some(900.0), 6, 15));
     assert!(!c.warnings.iter().any(|w| w.contains("bend")), "{:?}", c.warnings);
-    // A limit of 500 is in no model of the CPU.
+    // A limit of 500 does not follow from the model of the CPU.
     let mut held_up: Vec<Value> = (1..=5).map(|i| even(100.0 * f64::from(i))).collect();
     held_up.extend([600.0, 700.0, 800.0, 900.0, 1000.0].map(|offered| past_saturation(offered, 500.0)));
     let c = from(&held_up).unwrap();
@@ -87,7 +87,7 @@ fn the_knee_is_read_off_runs_past_saturation_too() {
 }
 
 #[test]
-fn clients_that_wait_give_the_scalability_law() {
+fn closed_runs_yield_the_scalability_law() {
     let law = |n: f64| 100.0 * n / (1.0 + 0.1 * (n - 1.0) + 0.001 * n * (n - 1.0));
     let c = from(&[1, 2, 4, 8, 16, 32].map(|n| of_clients(n, law(f64::from(n)).round()))).unwrap();
     let usl = c.knee.usl.unwrap();
@@ -114,7 +114,7 @@ fn classes_that_always_come_together_share_a_demand() {
 }
 
 #[test]
-fn records_that_cannot_be_are_refused() {
+fn impossible_records_are_rejected() {
     for (key, value, words) in [
         ("/schema", json!("brimful.record/99"), "`brimful.record/99`"),
         ("/window_s", json!(-5.0), "window_s is -5"),
@@ -136,7 +136,7 @@ fn records_that_cannot_be_are_refused() {
     }
 }
 
-/// Runs that differ by some 1 %, one of them with this many more CPUs busy than requests explain.
+/// Runs that vary by about 1 %; in one of them, this many more CPUs are busy than requests explain.
 fn with_cron_job(odd: Option<usize>, cpus: f64, seed: u64) -> Vec<Value> {
     let mut rng = Pcg64::seed_from_u64(seed);
     let mut noise = || 0.01 * ((0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0);
@@ -152,7 +152,7 @@ fn with_cron_job(odd: Option<usize>, cpus: f64, seed: u64) -> Vec<Value> {
 }
 
 #[test]
-fn the_run_that_disagrees_is_named() {
+fn the_odd_run_is_reported() {
     let mut named = 0;
     for (odd, seed) in (0..6).flat_map(|odd| (0..5).map(move |seed| (odd, seed))) {
         let found = from(&with_cron_job(Some(odd), 0.3, seed)).unwrap().odd;
@@ -167,7 +167,7 @@ fn the_run_that_disagrees_is_named() {
 }
 
 #[test]
-fn runs_that_agree_are_not_named() {
+fn runs_that_agree_are_not_reported() {
     let named = (0..100).filter(|seed| from(&with_cron_job(None, 0.0, *seed)).unwrap().odd.is_some()).count();
     assert!(named <= 10, "{named} of 100, where 5 are to be expected");
     assert_eq!(from(&runs()).unwrap().odd, None, "differences of rounding are none");
@@ -175,7 +175,7 @@ fn runs_that_agree_are_not_named() {
     assert_eq!(from(&two_agree).unwrap().odd, None);
 }
 
-/// Only ever 1 heavy to 4 light, which cost 5 ms and 1 ms.
+/// Runs of one mix: 1 heavy request (5 ms) to 4 light ones (1 ms).
 fn of_one_mix() -> Model {
     let mixes = [50.0, 100.0, 200.0, 300.0].map(|x| record("/", &[("light", x), ("heavy", x / 4.0)]));
     from(&[vec![record("/", &[])], mixes.to_vec()].concat()).unwrap().model
@@ -188,7 +188,7 @@ fn asked(model: &Model, changes: &[&str]) -> Result<f64, ModelError> {
 }
 
 #[test]
-fn classes_known_only_together_are_not_parted() {
+fn classes_known_only_jointly_stay_in_proportion() {
     let model = of_one_mix();
     let joint = &model.joint_demands[0];
     assert_eq!(
@@ -224,7 +224,7 @@ fn classes_known_only_together_are_not_parted() {
 }
 
 #[test]
-fn nothing_new_costs_what_is_known_only_together() {
+fn a_new_class_does_not_copy_a_joint_demand() {
     let model = of_one_mix();
     let class = |text: &str| Scenario { classes: vec![text.parse().unwrap()], ..Scenario::default() };
     let client = Scenario { clients: vec!["heavy:speed=1Mbps,size=1KB".parse().unwrap()], ..Scenario::default() };
@@ -237,7 +237,7 @@ fn nothing_new_costs_what_is_known_only_together() {
 }
 
 #[test]
-fn a_document_that_parts_them_is_refused_by_all() {
+fn a_model_that_changes_their_proportion_is_rejected_by_all_solvers() {
     let mut model = of_one_mix();
     assert!(solve(&model, Method::Auto).is_ok());
     model.classes[0].rate = Some(300.0);

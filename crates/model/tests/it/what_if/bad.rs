@@ -1,4 +1,4 @@
-//! What cannot be asked, and how it is said.
+//! Invalid what-ifs and their messages.
 
 use super::{apply, scenario, terminals, with_class, with_client};
 use crate::paper::server;
@@ -11,7 +11,7 @@ fn refused(model: &Model, changes: &[&str]) -> String {
 }
 
 #[test]
-fn what_cannot_be_read() {
+fn text_that_cannot_be_parsed() {
     for (text, problem) in [
         ("", "no `=`"),
         ("cpu.speed", "no `=`"),
@@ -61,7 +61,7 @@ fn what_cannot_be_read() {
 }
 
 #[test]
-fn what_is_not_there() {
+fn unknown_names() {
     for (text, problem) in [
         ("CPU.speed=2x", "no station `CPU`: there is `cpu`, "),
         ("user.rate=2x", "no class `user`: there is `users`, `batch`"),
@@ -90,7 +90,7 @@ fn what_is_not_there() {
 }
 
 #[test]
-fn what_contradicts_itself() {
+fn contradictions() {
     for (changes, what) in [
         (["cpu.servers=4", "cpu.servers=2x"], "the servers of station `cpu`"),
         (["cpu.servers=4", "servers=2x"], "the servers of station `cpu`"),
@@ -113,7 +113,7 @@ fn what_contradicts_itself() {
 }
 
 #[test]
-fn what_no_server_can_be() {
+fn impossible_servers() {
     for text in [
         "batch.rate=-2",
         "batch.rate=-200%",
@@ -155,7 +155,7 @@ fn what_no_server_can_be() {
 }
 
 #[test]
-fn ranges_where_they_make_no_sense() {
+fn invalid_ranges() {
     assert!(refused(&terminals(), &["cpu.speed=1x..2x"]).contains("makes a curve"));
     let three = scenario(&["cpu.speed=1x..2x", "disk 0.speed=1x..2x", "lan.speed=1x..2x"]);
     assert!(curve(&terminals(), &three, Method::Auto).unwrap_err().to_string().contains("are 3 ranges"));
@@ -168,7 +168,7 @@ fn ranges_where_they_make_no_sense() {
 }
 
 #[test]
-fn objectives_of_what_is_not_there() {
+fn objectives_with_unknown_names() {
     let error = |slo: &str| headroom(&terminals(), Method::Auto, &slo.parse().unwrap()).unwrap_err().to_string();
     assert!(error("user:p95<1s").contains("no class `user`: there is `users`"));
     assert!(error("cpus.utilization<70%").contains("no station `cpus`: there is `cpu`"));
@@ -176,7 +176,7 @@ fn objectives_of_what_is_not_there() {
 }
 
 #[test]
-fn a_method_that_cannot_is_an_error() {
+fn an_unsuitable_method_is_an_error() {
     let mut ordered = terminals();
     ordered.stations[0].scheduling = Scheduling::Fcfs;
     let options = WhatIfOptions { method: Method::Exact, ..WhatIfOptions::default() };
@@ -184,7 +184,7 @@ fn a_method_that_cannot_is_an_error() {
 }
 
 #[test]
-fn numbers_at_the_ends_of_arithmetic_come_to_an_end() {
+fn extreme_numbers_terminate() {
     for (demand, rate) in [(5e-324, 1.0), (1e-320, 0.0), (f64::MAX, 5e-324), (1e300, 1e-310), (1e-300, 1e290)] {
         let mut model = server(1.0);
         model.classes.truncate(1);
@@ -201,8 +201,8 @@ fn numbers_at_the_ends_of_arithmetic_come_to_an_end() {
 }
 
 #[test]
-fn what_a_class_cannot_have_is_not_passed_over() {
-    type Change = fn(&mut ModelClass);
+fn an_invalid_property_of_a_class_is_an_error() {
+    type Change = fn(&mut Class);
     let given: [(usize, Change, &str); 3] = [
         (0, |users| users.rate = Some(3.0), "class `users` is closed"),
         (1, |batch| batch.think = 2.0, "leave out its `think`"),

@@ -43,7 +43,7 @@ fn of_mm1_it_is_a_formula() {
 }
 
 #[test]
-fn others_count_for_utilization() {
+fn background_counts_for_utilization() {
     let mut model = queue(2.0);
     model.stations[0].background = 0.3;
     assert!((rate(&model, "cpu.utilization<70%") - 4.0).abs() < 1e-6);
@@ -52,7 +52,7 @@ fn others_count_for_utilization() {
 }
 
 #[test]
-fn the_papers_server_has_little() {
+fn the_papers_server_has_little_headroom() {
     let model = server(1.0);
     let limit = rate(&model, "class4:mean<1s");
     let at = |rate: f64| solve(&apply(&model, &[&format!("rate={rate}")]), Method::Auto).unwrap().response_time[3];
@@ -65,7 +65,7 @@ fn the_papers_server_has_little() {
 }
 
 #[test]
-fn what_no_queue_limits_holds_always() {
+fn an_objective_without_queues_is_always_met() {
     let mut model = queue(2.0);
     model.stations[0].kind = brimful_core::model::StationKind::Delay;
     assert_eq!(of(&model, "mean<1s").until, Until::Always);
@@ -92,7 +92,7 @@ fn closed_classes_grow_by_customers() {
 }
 
 #[test]
-fn of_mixed_networks_the_open_classes_grow() {
+fn in_mixed_networks_the_open_classes_grow() {
     let model = terminals();
     let limit = rate(&model, "users:mean<1s");
     let at = |rate: f64| solve(&apply(&model, &[&format!("rate={rate}")]), Method::Auto).unwrap().response_time[0];

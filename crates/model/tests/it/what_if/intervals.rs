@@ -1,11 +1,11 @@
-//! What the intervals of the demands leave open.
+//! Intervals of results, from those of the demands.
 
 use super::{scenario, terminals};
 use crate::paper::server;
 use brimful_core::model::Model;
 use brimful_model::{Interval90, Method, Scenario, WhatIf, WhatIfOptions, what_if};
 
-/// All demands known to this share of themselves, at 95 %.
+/// All demands have this relative half width at 95 %.
 fn known_to(mut model: Model, share: f64) -> Model {
     model.demand_ci95_half_width =
         model.demands.iter().map(|row| row.iter().map(|demand| demand * share).collect()).collect();
@@ -23,7 +23,7 @@ fn width(interval: Interval90) -> f64 {
 }
 
 #[test]
-fn they_hold_what_is_computed_from_the_means() {
+fn intervals_contain_the_results_of_the_means() {
     let found = ask(&known_to(server(0.8), 0.05), &["CPU.speed=1.2x"], 400);
     for outlook in [&found.before, found.after.as_ref().unwrap()] {
         let (intervals, solution) = (outlook.intervals.as_ref().unwrap(), outlook.solution.as_ref().unwrap());
@@ -38,7 +38,7 @@ fn they_hold_what_is_computed_from_the_means() {
 }
 
 #[test]
-fn of_a_single_demand_the_quantiles_are_known() {
+fn quantiles_of_a_single_demand_match_their_formula() {
     // One class at one station: the saturation rate is 1/D, and its 5 % quantile 1/(D + 1.645·σ).
     let mut model = server(1.0);
     model.classes.truncate(1);
@@ -53,7 +53,7 @@ fn of_a_single_demand_the_quantiles_are_known() {
 }
 
 #[test]
-fn a_change_is_known_better_than_what_it_changes() {
+fn a_ratio_is_more_precise_than_the_figures() {
     let found = ask(&known_to(server(0.8), 0.1), &["CPU.speed=1.05x"], 400);
     let effect = found.effect.unwrap();
     let saturation = effect.saturation_rate;
@@ -65,7 +65,7 @@ fn a_change_is_known_better_than_what_it_changes() {
 }
 
 #[test]
-fn what_may_not_keep_up_is_without_end() {
+fn an_interval_with_saturated_draws_is_unbounded() {
     let found = ask(&known_to(server(1.0), 0.1), &[], 400).before.intervals.unwrap();
     assert!(found.unstable_share > 0.05 && found.unstable_share < 0.6, "{found:?}");
     assert!(found.response_time.iter().all(|r| r.lower.is_some() && r.upper.is_none()), "{found:?}");
@@ -102,7 +102,7 @@ fn closed_and_mixed_networks_have_them_too() {
 }
 
 #[test]
-fn the_method_stays_the_one_asked_for() {
+fn the_requested_method_is_used() {
     let options = WhatIfOptions { method: Method::Seidmann, draws: 20, ..WhatIfOptions::default() };
     let found = what_if(&known_to(server(0.8), 0.01), &Scenario::default(), &options).unwrap().before;
     let class4 = found.solution.unwrap().response_time[3];
@@ -110,7 +110,7 @@ fn the_method_stays_the_one_asked_for() {
     assert!(interval.lower.unwrap() < class4 && class4 < interval.upper.unwrap(), "{class4} {interval:?}");
 }
 
-/// Two classes at one station, 10 ms ± 2 ms each, whose errors hang together so much.
+/// Two classes at one station, 10 ms ± 2 ms each, with this correlation of their errors.
 fn pair(correlation: f64) -> Model {
     let mut model = server(1.0);
     model.stations.truncate(1);
@@ -123,7 +123,7 @@ fn pair(correlation: f64) -> Model {
 }
 
 #[test]
-fn errors_that_hang_together_add_up_or_cancel() {
+fn correlated_errors_add_up_or_cancel() {
     let name = pair(0.0).classes[0].name.clone();
     let width_at = |correlation: f64, changes: &[&str]| {
         let found = ask(&pair(correlation), changes, 2000);
@@ -152,7 +152,7 @@ fn a_class_that_is_copied_errs_as_its_model_does() {
 }
 
 #[test]
-fn correlations_that_cannot_be_are_refused() {
+fn invalid_correlations_are_rejected() {
     for matrix in [vec![vec![1.0, 1.5], vec![1.5, 1.0]], vec![vec![1.0]], vec![vec![1.0, 0.2], vec![0.3, 1.0]]] {
         let model = Model { demand_correlation: vec![matrix], ..pair(0.0) };
         let error = what_if(&model, &Scenario::default(), &WhatIfOptions::default()).unwrap_err().to_string();
