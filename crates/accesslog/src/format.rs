@@ -271,7 +271,8 @@ impl Format {
             let is_name = |c: char| c.is_ascii_alphabetic() || matches!(c, '{' | '>' | '<');
             text.split(sign).skip(1).filter(|rest| rest.starts_with(is_name)).count()
         };
-        let (of_apache, of_nginx) = (letters('%'), letters('$'));
+        let of_apache = letters('%');
+        let of_nginx = letters('$');
         if directive.starts_with("log_format") || of_nginx > of_apache {
             Format::nginx(text)
         } else if text.contains('%') {

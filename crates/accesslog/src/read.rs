@@ -388,7 +388,7 @@ mod tests {
         read_with(Limits::default(), vec![("log", log.into())]).unwrap().0
     }
 
-    /// ReadSummary, parsed, malformed, filtered.
+    /// Counts of lines: read, parsed, malformed, filtered.
     fn counts(lines: &Lines) -> [u64; 4] {
         [lines.read, lines.parsed, lines.malformed, lines.filtered]
     }

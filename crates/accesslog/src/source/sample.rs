@@ -149,7 +149,7 @@ impl OpenedLog {
         Ok(OpenedLog { log, head, is_whole, cut_short, rest, first_ns: None })
     }
 
-    /// Whether its first bytes are all of it.
+    /// Whether its first bytes are the whole log.
     pub fn is_whole(&self) -> bool {
         self.is_whole
     }
@@ -324,7 +324,7 @@ mod tests {
         let binary = opened(&[("f", b"\x7fELF\x02\x01\0\0\nx".to_vec())]).unwrap();
         let why = refuse_binary(&binary, detect(&binary).ok().as_ref()).unwrap_err().to_string();
         assert!(why.contains("f is no log, but binary data"), "{why}");
-        // What a crash leaves in a log is no reason to refuse it.
+        // Zeros that a crash leaves in a log must not make it unreadable.
         let zeros = [vec![0; 100], b"\n".to_vec(), on_day(1), b"\n".to_vec(), on_day(1)].concat();
         let zeros = opened(&[("f", zeros)]).unwrap();
         refuse_binary(&zeros, Some(&detect(&zeros).unwrap())).unwrap();
