@@ -112,7 +112,7 @@ fn strays(span: &Span) -> Option<String> {
     (span.strays > 0).then(|| {
         let strays = count(span.strays);
         format!(
-            "Requests far before or after all others: {strays}. The span and its rates leave them out. A download that \
+            "Requests far before or after all others: {strays}; the span and its rates leave them out. A download that \
                          began long before the log, or a wrong clock, leaves such stamps."
         )
     })
