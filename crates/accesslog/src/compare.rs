@@ -128,8 +128,9 @@ impl Pair<'_> {
 
     /// Each class's share of the requests and of the data.
     fn classes(self) -> Vec<Difference> {
-        type Share = fn(&LogClass) -> f64;
-        let (before, after) = (&self.before.classes, &self.after.classes);
+        type Share = fn(&Class) -> f64;
+        let before = &self.before.classes;
+        let after = &self.after.classes;
         let requests = total(before).min(total(after));
         // A profile without any classes does not know them; one that lacks this class has no requests of it.
         let share = |of: &[LogClass], class: Option<&LogClass>, share: Share| {
@@ -303,7 +304,7 @@ mod tests {
         }
     }
 
-    /// The figures that do not hold.
+    /// The figures out of tolerance.
     fn apart(before: &Profile, after: &Profile) -> Vec<String> {
         let comparison = compare(before, after);
         let apart = comparison.differences.into_iter().filter(|difference| difference.holds == Some(false));
@@ -337,7 +338,7 @@ mod tests {
                 43_990.0,
                 44_010.0,
             ),
-            // 9 % ± 2 points and twice 0.29.
+            // The tolerance is 2 points plus twice a standard error of 0.29.
             ("answers 3xx", |p, x| *p.status.entry("304".into()).or_default() = x as u64, 1_150.0, 1_170.0),
             ("method POST", |p, x| *p.methods.entry("POST".into()).or_default() = x as u64, 410.0, 450.0),
             ("exponent of Zipf's law", |p, x| p.popularity.zipf = Some(x), 1.09, 1.11),
@@ -415,7 +416,7 @@ mod tests {
         let mut broken = a_profile();
         (broken.peak.rate, broken.sizes.mean) = (f64::INFINITY, f64::NAN);
         assert!(compare(&a_profile(), &broken).alike);
-        // From nothing to something has no ratio.
+        // The ratio to zero is undefined.
         let none = Difference::new("x", Unit::Share, Some(0.0), Some(0.5), 0.1);
         assert_eq!((none.off, none.holds), (None, Some(false)));
     }

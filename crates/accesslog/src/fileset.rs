@@ -69,7 +69,8 @@ fn file_sizes(workload: &Workload) -> Result<BTreeMap<PathBuf, u64>, LogError> {
             if is_template(&path) {
                 continue;
             }
-            let (known, weight) = (sizes.entry(file_name(&path)?).or_default(), class.weight(place));
+            let known = sizes.entry(file_name(&path)?).or_default();
+            let weight = class.weight(place);
             if let Some(bytes) = class.bytes(place).filter(|_| weight > 0.0) {
                 *known = (known.0 + weight, known.1 + weight * bytes as f64);
             }

@@ -31,6 +31,7 @@ pub(crate) use number::{TimeUnit, has_milliseconds, has_unit, whole_number};
 pub(crate) use pattern::tail::{TailField, TailFields};
 use pattern::{Pattern, Tail};
 pub(crate) use request::{Parsed, is_address_list, parse_ip};
+use std::sync::LazyLock;
 use time::Clock;
 
 /// Reads the lines of one log format.
@@ -223,11 +224,15 @@ impl Format {
 
     /// The formats that servers often extend, each reading any text after its own fields.
     pub(crate) fn open_ended() -> impl Iterator<Item = (&'static str, Format)> {
-        let extended = BUILT_IN.iter().filter(|built_in| built_in.is_extended());
-        extended.filter_map(|built_in| {
-            let pattern = nginx::built_in(built_in.format, Tail::Anything, built_in.is_end)?;
-            Some((built_in.name, Format::from_pattern(built_in.name, pattern)))
-        })
+        static OPEN_ENDED: LazyLock<Vec<(&str, Format)>> = LazyLock::new(|| {
+            let extended = BUILT_IN.iter().filter(|built_in| built_in.is_extended());
+            let compiled = extended.filter_map(|built_in| {
+                let pattern = nginx::built_in(built_in.format, Tail::Anything, built_in.is_end)?;
+                Some((built_in.name, Format::from_pattern(built_in.name, pattern)))
+            });
+            compiled.collect()
+        });
+        OPEN_ENDED.iter().cloned()
     }
 
     /// Returns what follows the format's own fields in a line, or `None` if these cannot be read.
@@ -266,7 +271,8 @@ impl Format {
             let is_name = |c: char| c.is_ascii_alphabetic() || matches!(c, '{' | '>' | '<');
             text.split(sign).skip(1).filter(|rest| rest.starts_with(is_name)).count()
         };
-        let (of_apache, of_nginx) = (letters('%'), letters('$'));
+        let of_apache = letters('%');
+        let of_nginx = letters('$');
         if directive.starts_with("log_format") || of_nginx > of_apache {
             Format::nginx(text)
         } else if text.contains('%') {
@@ -361,6 +367,11 @@ impl Format {
 
     /// Formats to try on an unknown log, the most specific first.
     pub(crate) fn candidates() -> Vec<Format> {
+        static CANDIDATES: LazyLock<Vec<Format>> = LazyLock::new(Format::compile_candidates);
+        CANDIDATES.clone()
+    }
+
+    fn compile_candidates() -> Vec<Format> {
         let mut names: Vec<String> =
             ["json", "haproxy", "squid", "w3c", "cloudfront", "ltsv"].map(str::to_owned).into();
         // Varnish's pattern reads every line that Combined reads, so it would hide Combined.

@@ -75,7 +75,8 @@ fn whole_hours(hours: &BTreeMap<i64, u64>) -> Option<(i64, Vec<u64>)> {
     let all: Vec<(i64, u64)> = hours.iter().map(|(hour, count)| (*hour, *count)).collect();
     let parts = all.chunk_by(|a, b| b.0 - a.0 <= MAX_GAP_HOURS);
     let longest = parts.max_by_key(|part| part.iter().map(|(_, count)| count).sum::<u64>())?;
-    let (first, last) = (longest.first()?.0, longest.last()?.0);
+    let first = longest.first()?.0;
+    let last = longest.last()?.0;
     let whole: Vec<u64> = (first + 1..last).map(|hour| hours.get(&hour).copied().unwrap_or(0)).collect();
     (whole.len() > 1).then_some((first + 1, whole))
 }
@@ -133,7 +134,7 @@ mod tests {
         let there = fs::read_to_string(&file).unwrap().replace("+0000", "+0530");
         fs::write(&file, there).unwrap();
         let found = history(&paths, ReadOptions::default(), &mut |_| {}).unwrap();
-        // Hours are whole ones in UTC, at which clocks there show half past.
+        // Whole hours in UTC are half past the hour in this zone.
         assert_eq!(found.offset_s, 19_800);
         assert!(found.to_csv().starts_with("time,requests\n2026-03-02T03:30:00+05:30,"), "{}", found.to_csv());
     }

@@ -165,7 +165,8 @@ impl<S: FnMut(&Entry<'_>) -> Kept> Merge<'_, S> {
         log: OpenedLog,
         progress: &mut dyn FnMut(&Progress),
     ) -> Result<ReadSummary, LogError> {
-        let (options, shared) = (self.options.clone(), self.shared.clone());
+        let options = self.options.clone();
+        let shared = self.shared.clone();
         let prepared = Prepared { logs: vec![log], formats: self.results.read.formats.with_zero_counts(), of: None };
         self.update_next_time();
         // Entries that wait for the next line, as their stamps may be wrong.
@@ -229,7 +230,8 @@ impl<S: FnMut(&Entry<'_>) -> Kept> Merge<'_, S> {
             let (sender, batches) = sync_channel(BATCHES_AHEAD);
             let formats = self.results.read.formats.with_zero_counts();
             let prepared = Prepared { logs: vec![log], formats, of: None };
-            let (options, shared) = (self.options.clone(), self.shared.clone());
+            let options = self.options.clone();
+            let shared = self.shared.clone();
             let read = move || read_concurrently(prepared, &options, &shared, sender);
             match thread::Builder::new().name("concurrent log".to_owned()).spawn(read) {
                 Ok(thread) => {
@@ -326,7 +328,8 @@ impl SharedProgress {
     }
 
     fn current(&self) -> Progress {
-        let (bytes, lines) = (self.bytes.load(Ordering::Relaxed), self.lines.load(Ordering::Relaxed));
+        let bytes = self.bytes.load(Ordering::Relaxed);
+        let lines = self.lines.load(Ordering::Relaxed);
         Progress { bytes, of: self.of, lines }
     }
 }
@@ -350,7 +353,8 @@ impl Results {
     }
 
     fn add(&mut self, place: usize, read: ReadSummary) {
-        let (lines, more) = (&mut self.read.lines, read.lines);
+        let lines = &mut self.read.lines;
+        let more = read.lines;
         lines.read += more.read;
         lines.parsed += more.parsed;
         lines.malformed += more.malformed;
@@ -371,7 +375,8 @@ fn read_concurrently(
     batches: SyncSender<Batch>,
 ) -> Result<ReadSummary, LogError> {
     let limits = Limits { block: CONCURRENT_BLOCK, ..Limits::default() };
-    let (mut batch, mut packer) = (Batch::default(), Packer::default());
+    let mut batch = Batch::default();
+    let mut packer = Packer::default();
     let mut sink = |entry: &Entry<'_>| {
         packer.pack(entry, &mut batch);
         if packer.may_end(&batch) && batches.send(std::mem::take(&mut batch)).is_err() {

@@ -225,7 +225,8 @@ impl Profiler {
 
     fn arrivals(&self, span: &Span, span_s: f64) -> Arrivals {
         let zone = &self.options.zone;
-        let (course, week) = (self.calendar.course(span, zone), self.calendar.week(span, zone));
+        let course = self.calendar.course(span, zone);
+        let week = self.calendar.week(span, zone);
         Arrivals {
             mean_rate: span.requests as f64 / span_s,
             busiest_second: self.calendar.busiest_second,
@@ -243,7 +244,8 @@ impl Profiler {
     fn seconds_of(&self, window: &Window, span: &Span) -> Range<i64> {
         let from = window.from_ns.div_euclid(NS);
         let to = from.saturating_add_unsigned(window.seconds);
-        let (first, last) = (span.first_ns.div_euclid(NS), span.last_ns.div_euclid(NS));
+        let first = span.first_ns.div_euclid(NS);
+        let last = span.last_ns.div_euclid(NS);
         let reached = from.max(first)..to.min(last + 1);
         if reached.is_empty() { from..to } else { reached }
     }
@@ -283,7 +285,8 @@ fn rfc3339(time_ns: i64, zone: &TimeZone) -> String {
 fn zone_name(zone: &TimeZone) -> String {
     let offset = || {
         let seconds = offset_s(zone, 0);
-        let (sign, minutes) = (if seconds < 0 { '-' } else { '+' }, seconds.abs() / 60);
+        let sign = if seconds < 0 { '-' } else { '+' };
+        let minutes = seconds.abs() / 60;
         format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60)
     };
     zone.iana_name().map_or_else(offset, str::to_owned)

@@ -1,6 +1,7 @@
 //! Reads all lines of all logs, in the order of the logs, and accounts for each line.
 //!
-//! One thread reads, decompresses and cuts the bytes at ends of lines; the caller's thread parses. Blocks go from one to
+//! One thread reads, decompresses and cuts the bytes at ends of lines; the caller's thread parses. Small logs, whose ends
+//! are known when they are opened, need no second thread. Blocks go from one to
 //! the other and back, so memory does not grow with the log. `read = parsed + malformed + filtered` for any input: a log
 //! that ends early counts as far as it goes. `account` does the counting.
 
@@ -17,7 +18,7 @@ use brimful_core::quantity::count;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -149,20 +150,21 @@ pub(crate) fn read_prepared(
     progress: &mut dyn FnMut(&Progress),
 ) -> Result<ReadSummary, LogError> {
     let Prepared { logs, formats, of } = prepared;
-    let (may_detect, follow_growth) = (options.formats.is_none(), options.follow_growth);
     let path = |log: &OpenedLog| Source { path: log.log.path().to_owned(), ..Source::default() };
     let sources: Vec<Source> = logs.iter().map(path).collect();
-    let settings = Settings { may_detect, max_malformed: options.first_malformed, max_line_bytes: limits.line };
-    let mut account = Account::new(formats, sources, settings, sink);
-    let mut reporter = ProgressReporter { progress, of, last: Instant::now() };
-    let (blocks, parser) = mpsc::sync_channel(BLOCKS_AHEAD);
-    let (spent, reader) = mpsc::channel();
-    thread::Builder::new()
-        .name("log reader".to_owned())
-        .spawn(move || send_blocks(logs, follow_growth, limits, &blocks, &reader))
-        .map_err(|source| LogError::Io { path: "a thread to read with".into(), source })?;
-    parse(&parser, &spent, &mut account, &mut reporter, &options.enough);
-    Ok(account.finish())
+    let settings = Settings {
+        may_detect: options.formats.is_none(),
+        max_malformed: options.first_malformed,
+        max_line_bytes: limits.line,
+    };
+    let reporter = ProgressReporter { progress, of, last: Instant::now() };
+    let mut parser = Parser { account: Account::new(formats, sources, settings, sink), reporter, ended: 0, current: 0 };
+    if logs.iter().all(OpenedLog::is_whole) {
+        parser.parse_whole(logs, options, limits);
+    } else {
+        parser.parse_beside_reader(logs, options, limits)?;
+    }
+    Ok(parser.finish(&options.enough))
 }
 
 fn empty(logs: &[OpenedLog]) -> LogError {
@@ -188,35 +190,36 @@ enum MessageKind {
     End { bytes: u64, cut_short: Option<String> },
 }
 
-fn send_blocks(
+/// Passes all blocks of logs to `deliver`, which returns a block to be reused, or `None` if nothing more is wanted.
+fn read_blocks(
     logs: Vec<OpenedLog>,
     follow_growth: bool,
     limits: Limits,
-    blocks: &SyncSender<Message>,
-    spent: &Receiver<Block>,
+    mut deliver: impl FnMut(Message) -> Option<Block>,
 ) {
+    let mut block = Block::default();
     for (source, log) in logs.into_iter().enumerate() {
         let mut log = match log.into_blocks(follow_growth, limits) {
             Ok(log) => log,
             Err(error) => {
                 let cut_short = Some(format!("it cannot be opened again: {error}"));
-                if blocks.send(Message { source, taken: 0, kind: MessageKind::End { bytes: 0, cut_short } }).is_err() {
-                    return;
+                let kind = MessageKind::End { bytes: 0, cut_short };
+                match deliver(Message { source, taken: 0, kind }) {
+                    Some(_) => continue,
+                    None => return,
                 }
-                continue;
             }
         };
         loop {
-            let mut block = spent.try_recv().unwrap_or_default();
             let kind = match log.next(&mut block) {
-                BlockContent::Lines => MessageKind::Lines(block),
-                BlockContent::TooLong => MessageKind::TooLong(block),
+                BlockContent::Lines => MessageKind::Lines(std::mem::take(&mut block)),
+                BlockContent::TooLong => MessageKind::TooLong(std::mem::take(&mut block)),
                 BlockContent::End => MessageKind::End { bytes: log.decoded(), cut_short: log.cut_short() },
             };
             let is_end = matches!(kind, MessageKind::End { .. });
-            // The receiver is gone: nothing more is wanted.
-            if blocks.send(Message { source, taken: log.taken(), kind }).is_err() {
-                return;
+            match deliver(Message { source, taken: log.taken(), kind }) {
+                Some(reused) => block = reused,
+                None => return,
             }
             if is_end {
                 break;
@@ -225,40 +228,82 @@ fn send_blocks(
     }
 }
 
-fn parse<S: FnMut(&Entry<'_>) -> Kept>(
-    blocks: &Receiver<Message>,
-    spent: &Sender<Block>,
-    account: &mut Account<'_, S>,
-    reporter: &mut ProgressReporter<'_>,
-    enough: &AtomicBool,
-) {
-    let mut before = 0;
-    let mut now = 0;
-    while let Some(Message { source, taken, kind }) = next(blocks, enough) {
-        account.switch_to(source);
-        now = taken;
-        let block = match kind {
+/// Parses blocks, and keeps the account of their lines.
+struct Parser<'a, S> {
+    account: Account<'a, S>,
+    reporter: ProgressReporter<'a>,
+    /// Stored bytes of the logs that have ended.
+    ended: u64,
+    /// Stored bytes read of the current log.
+    current: u64,
+}
+
+impl<S: FnMut(&Entry<'_>) -> Kept> Parser<'_, S> {
+    /// Reads logs in this thread. They are small, as opening them has already shown their ends.
+    fn parse_whole(&mut self, logs: Vec<OpenedLog>, options: &ReadOptions, limits: Limits) {
+        let is_wanted = || !options.enough.load(Ordering::Relaxed);
+        let longest = logs.iter().map(OpenedLog::head_bytes).max().unwrap_or(0);
+        let limits = Limits { block: limits.block.min(longest + 1), ..limits };
+        if is_wanted() {
+            read_blocks(logs, options.follow_growth, limits, |message| {
+                let block = self.parse(message);
+                is_wanted().then_some(block)
+            });
+        }
+    }
+
+    /// Parses in this thread what another thread reads.
+    fn parse_beside_reader(
+        &mut self,
+        logs: Vec<OpenedLog>,
+        options: &ReadOptions,
+        limits: Limits,
+    ) -> Result<(), LogError> {
+        let (blocks, received) = mpsc::sync_channel(BLOCKS_AHEAD);
+        let (spent, reused) = mpsc::channel::<Block>();
+        let follow_growth = options.follow_growth;
+        // A failed send means that the receiver is gone, because nothing more is wanted.
+        let deliver = move |message| blocks.send(message).ok().map(|()| reused.try_recv().unwrap_or_default());
+        thread::Builder::new()
+            .name("log reader".to_owned())
+            .spawn(move || read_blocks(logs, follow_growth, limits, deliver))
+            .map_err(|source| LogError::Io { path: "a thread to read with".into(), source })?;
+        while let Some(message) = next(&received, &options.enough) {
+            // If the reader has ended, it needs no more blocks.
+            let _ = spent.send(self.parse(message));
+        }
+        Ok(())
+    }
+
+    /// Parses the lines of a message, and returns its block for reuse.
+    fn parse(&mut self, message: Message) -> Block {
+        self.account.switch_to(message.source);
+        self.current = message.taken;
+        let block = match message.kind {
             MessageKind::Lines(block) => {
-                account.read_lines(block.bytes());
+                self.account.read_lines(block.bytes());
                 block
             }
             MessageKind::TooLong(block) => {
-                account.count_too_long(block.bytes());
+                self.account.count_too_long(block.bytes());
                 block
             }
             MessageKind::End { bytes, cut_short } => {
-                account.end(bytes, cut_short);
-                before += taken;
-                now = 0;
+                self.account.end(bytes, cut_short);
+                self.ended += self.current;
+                self.current = 0;
                 Block::default()
             }
         };
-        // If the reader has ended, it needs no more blocks.
-        let _ = spent.send(block);
-        reporter.report(before + now, account.lines.read, false);
+        self.reporter.report(self.ended + self.current, self.account.lines.read, false);
+        block
     }
-    account.enough = enough.load(Ordering::Relaxed);
-    reporter.report(before + now, account.lines.read, true);
+
+    fn finish(mut self, enough: &AtomicBool) -> ReadSummary {
+        self.account.enough = enough.load(Ordering::Relaxed);
+        self.reporter.report(self.ended + self.current, self.account.lines.read, true);
+        self.account.finish()
+    }
 }
 
 /// The next message; `None` at the end or when reading is stopped, which a silent stream must not prevent.
@@ -343,7 +388,7 @@ mod tests {
         read_with(Limits::default(), vec![("log", log.into())]).unwrap().0
     }
 
-    /// ReadSummary, parsed, malformed, filtered.
+    /// Counts of lines: read, parsed, malformed, filtered.
     fn counts(lines: &Lines) -> [u64; 4] {
         [lines.read, lines.parsed, lines.malformed, lines.filtered]
     }

@@ -216,8 +216,10 @@ impl Replayer {
             None => MapRule::apply(&self.options.map, path),
         };
         self.sequence += 1;
-        let (time_ns, is_fine) = (entry.time_ns, entry.is_fine);
-        let (sequence, class) = (self.sequence, class_of_status(entry.status));
+        let time_ns = entry.time_ns;
+        let is_fine = entry.is_fine;
+        let sequence = self.sequence;
+        let class = class_of_status(entry.status);
         Ok(Some(PendingRequest { time_ns, is_fine, sequence, is_placed: false, class, method, path }))
     }
 
@@ -234,7 +236,8 @@ impl Replayer {
     /// Emits the calls before the horizon. The requests of a whole second are emitted together.
     fn emit_until(&mut self, horizon_ns: i64, emit: &mut dyn FnMut(Call) -> bool) -> bool {
         while let Some(Reverse(next)) = self.held.peek() {
-            let (time_ns, is_fine) = (next.time_ns, next.is_fine);
+            let time_ns = next.time_ns;
+            let is_fine = next.is_fine;
             let ends_ns = if is_fine { time_ns } else { time_ns.saturating_add(SECOND_NS) };
             if ends_ns > horizon_ns && self.held.len() <= MAX_HELD {
                 return true;
@@ -347,7 +350,7 @@ mod tests {
     fn those_of_a_second_are_spread_over_it() {
         let log = [entry(100, "/a"), entry(100, "/b"), entry(101, "/c"), entry(103, "/d"), entry(103, "/e")];
         let (calls, summary) = replayed(&log, Options::default());
-        // At 0.25 and 0.75 of their second, in the middle of theirs, and so on; counted from the first.
+        // Two requests come at 0.25 and 0.75 of their second, one in the middle of its second; relative to the first.
         assert_eq!(due_ms(&calls), [0, 500, 1250, 3000, 3500]);
         assert_eq!(summary, Summary { calls: 5, longest_pause_ns: 1_750_000_000, ..Summary::default() });
         let (calls, _) = replayed(&log, Options { speed: 2.0, ..Options::default() });
@@ -369,7 +372,7 @@ mod tests {
 
     #[test]
     fn whole_seconds_come_as_finer_ones_do() {
-        // Fine ones come in pairs 2 ms apart, ten pairs a second; of whole seconds there are ten in each.
+        // Each second has ten pairs of fine stamps, 2 ms apart, and ten stamps of whole seconds.
         let fine = (0..400).map(|i| (i / 2) * 100 + (i % 2) * 2);
         let fine = fine.map(|ms| Entry { time_ns: ms * 1_000_000, is_fine: true, ..entry(0, "/fine") });
         let coarse = (0..200).map(|i| entry(i / 10, "/coarse"));
@@ -378,7 +381,7 @@ mod tests {
         let (calls, summary) = replayed(&log, Options::default());
         assert_eq!((summary.late, summary.calls), (0, 600));
         let due: Vec<u64> = calls.iter().filter(|call| call.path == "/coarse").map(|call| call.due_ns).collect();
-        // From the third second on, when enough is known.
+        // From the third second on, there are enough fine stamps.
         let close = due[20..].windows(2).filter(|pair| pair[1] - pair[0] < 10_000_000).count();
         assert!((70..=110).contains(&close), "{close} of 180 are the second of a pair");
     }
@@ -396,7 +399,7 @@ mod tests {
         assert_eq!((due_ms(&calls), summary.late), (vec![0, 19_000, 19_000, 29_000, 30_000], 1));
     }
 
-    /// Ten lines a second for 30 s, as a server writes them that stamps whole seconds.
+    /// Ten lines per second for 30 s, with stamps of whole seconds.
     fn thirty_seconds() -> Vec<Entry<'static>> {
         (0..300).map(|line| entry(10_000 + line / 10, "/a")).collect()
     }
@@ -435,7 +438,7 @@ mod tests {
         assert_eq!(due_ms(&calls), [0, 1_000, 11_000, 12_000, 22_000]);
         assert_eq!((summary.pauses_cut, summary.cut_ns / 1_000_000_000), (2, 50 + 3_590));
         assert_eq!(summary.longest_pause_ns, 10_000_000_000);
-        // Pauses are those of the replay, not of the log.
+        // Pauses are measured in the time of the replay, not of the log.
         let (calls, summary) = replayed(&log, Options { max_gap_ns, speed: 100.0, ..Options::default() });
         assert_eq!((due_ms(&calls), summary.pauses_cut), (vec![0, 10, 610, 620, 10_620], 1));
     }

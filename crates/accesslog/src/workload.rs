@@ -142,7 +142,8 @@ fn is_requestable(url: &str) -> bool {
 fn without_body(profile: &Profile, seen: &ProfileClass) -> Vec<RequestClass> {
     let all: u64 = profile.zero_length.values().sum();
     let share = |reason: &str| profile.zero_length.get(reason).map_or(0.0, |n| *n as f64 / all.max(1) as f64);
-    let (head, absent) = (share("head"), share("not_found"));
+    let head = share("head");
+    let absent = share("not_found");
     let is_rare = |share: f64| share * seen.share_requests < MIN_CLASS_SHARE;
     let mut made = Vec::new();
     let mut rest = 1.0;

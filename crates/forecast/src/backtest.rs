@@ -50,7 +50,8 @@ pub(crate) fn choose(
         return BacktestChoice { chosen: 0, rejected_better: false, report: None, widening: 1.0 };
     };
     let (chosen, rejected_better) = trial.choose(candidates, rates, settings, horizon);
-    let (tally, naive) = (&trial.tallies[chosen], &trial.tallies[candidates.all.len() - 1]);
+    let tally = &trial.tallies[chosen];
+    let naive = &trial.tallies[candidates.all.len() - 1];
     let mase = |tally: &Tally| (trial.naive > 0.0).then(|| tally.absolute / trial.naive);
     let tried =
         |(fitted, tally): (&Fitted, &Tally)| Tried { scale: fitted.scale, trend: fitted.trend.kind, mase: mase(tally) };
@@ -87,16 +88,19 @@ impl Trial {
     fn run(candidates: &Candidates, rates: &[f64], settings: FitSettings<'_>, horizon: usize) -> Option<Self> {
         let n = rates.len();
         let horizon = horizon.min(n / 4);
-        let (first, last) = ((n / 2).max(MIN_VALUES), n - horizon);
+        let first = (n / 2).max(MIN_VALUES);
+        let last = n - horizon;
         if horizon == 0 || first > last {
             return None;
         }
         let origins = MAX_ORIGINS.min(last - first + 1);
         let mut tallies: Vec<Tally> = candidates.all.iter().map(|_| Tally::default()).collect();
-        let (mut naive, mut rounding) = (0.0, 0.0);
+        let mut naive = 0.0;
+        let mut rounding = 0.0;
         for i in 0..origins {
             let origin = if origins == 1 { last } else { first + i * (last - first) / (origins - 1) };
-            let (past, future) = (&rates[..origin], &rates[origin..origin + horizon]);
+            let past = &rates[..origin];
+            let future = &rates[origin..origin + horizon];
             naive += naive_error(past, candidates.period) * horizon as f64;
             rounding += ROUNDING * future.iter().sum::<f64>();
             let fitted = Candidates::fit(past, settings, Some(candidates.period)).all;

@@ -24,7 +24,8 @@ pub fn ols(x: &[f64], y: &[f64]) -> Option<Line> {
     }
     let n = x.len() as f64;
     let mean = |v: &[f64]| v.iter().sum::<f64>() / n;
-    let (mx, my) = (mean(x), mean(y));
+    let mx = mean(x);
+    let my = mean(y);
     let sxx: f64 = x.iter().map(|x| (x - mx).powi(2)).sum();
     let syy: f64 = y.iter().map(|y| (y - my).powi(2)).sum();
     let sxy: f64 = x.iter().zip(y).map(|(x, y)| (x - mx) * (y - my)).sum();

@@ -36,7 +36,8 @@ pub(crate) struct FitSummary<'a> {
 /// The notes as sentences; `wanted` are the requested seasons.
 pub(crate) fn notes(forecast: &Forecast, found: &FitSummary<'_>, wanted: Option<&[usize]>) -> Vec<String> {
     let FitSummary { fitted, outliers, closed, rates, rejected_better } = *found;
-    let (n, horizon) = (forecast.history.rates.len(), forecast.points.len());
+    let n = forecast.history.rates.len();
+    let horizon = forecast.points.len();
     let usual = season::usual(forecast.history.step_s);
     let mut notes = Vec::new();
     let missing: usize = forecast.history.bridged.iter().map(|gap| gap.steps).sum();

@@ -51,7 +51,7 @@ pub(crate) fn median(mut values: Vec<f64>) -> f64 {
 mod tests {
     use super::*;
 
-    /// A line with a little of everything below 1 on it, without an order.
+    /// A line with irregular noise below 1.
     fn line(n: usize) -> Vec<f64> {
         (0..n).map(|i| 100.0 + i as f64 / 10.0 + (i as f64 * 0.618_033_988_75).fract()).collect()
     }

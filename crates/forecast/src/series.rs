@@ -83,7 +83,8 @@ impl Series {
     }
 
     fn empty(start: Timestamp, step_s: u32, zone: Zone) -> Self {
-        let (rates, bridged) = (Vec::new(), Vec::new());
+        let rates = Vec::new();
+        let bridged = Vec::new();
         Self { start, step_s, zone, rates, bridged, out_of_order: 0, mixed_offsets: false }
     }
 
@@ -166,7 +167,8 @@ impl Series {
     /// The index of a step on clocks that never change. Two steps share an index when clocks are set back. If the change of
     /// the clocks is not a multiple of the step, this is the step's own index.
     pub(crate) fn place(&self, index: usize) -> usize {
-        let (step, shift) = (i64::from(self.step_s), self.time(index).offset_s() - self.time(0).offset_s());
+        let step = i64::from(self.step_s);
+        let shift = self.time(index).offset_s() - self.time(0).offset_s();
         if self.by_day() || i64::from(shift) % step != 0 {
             return index;
         }
@@ -339,7 +341,8 @@ fn step(points: &[Point<Timestamp>]) -> Result<u32, ForecastError> {
 
 /// Arranges points at a regular step, and interpolates short gaps.
 fn regular(points: &[Point<Timestamp>], step_s: u32, zone: Zone) -> Result<Series, ForecastError> {
-    let (step, first) = (i64::from(step_s), points[0].time);
+    let step = i64::from(step_s);
+    let first = points[0].time;
     let tolerance = if step >= DAY_S { CLOCK_CHANGE_S } else { 0 };
     let by_day = step % DAY_S == 0;
     // Days are counted by the clocks.

@@ -162,7 +162,7 @@ mod tests {
 
     const WEEK: [f64; 7] = [1.0, 1.1, 1.05, 1.0, 1.2, 0.7, 0.6];
 
-    /// Weeks of rates about 100 that grow, with noise of this share that has no order.
+    /// Weeks of growing rates around 100, with irregular noise of this share.
     fn days(n: usize, noise: f64) -> Vec<f64> {
         let value = |i: usize| {
             let median_error = 2.0 * (i as f64 * 0.618_033_988_75).fract() - 1.0;

@@ -75,7 +75,9 @@ impl Timestamp {
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let second = self.local().clamp(RANGE.start, RANGE.end - 1).rem_euclid(DAY_S);
-        let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+        let hour = second / 3600;
+        let minute = second / 60 % 60;
+        let second = second % 60;
         let offset = if self.offset_s == 0 { "Z".to_owned() } else { write_offset(self.offset_s) };
         f.pad(&format!("{}T{hour:02}:{minute:02}:{second:02}{offset}", self.date()))
     }
@@ -163,7 +165,8 @@ fn read(text: &str) -> Option<Written> {
         None => (rest, None),
     };
     let mut parts = clock.split(':');
-    let (hour, minute) = (digits(parts.next()?, 2)?, digits(parts.next()?, 2)?);
+    let hour = digits(parts.next()?, 2)?;
+    let minute = digits(parts.next()?, 2)?;
     let second = parts.next().map_or(Some(0), second)?;
     // A leap second, 60, counts as the second after it.
     let sound = parts.next().is_none() && hour < 24 && minute < 60 && second <= 60;

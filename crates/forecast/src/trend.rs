@@ -139,7 +139,10 @@ impl Trend {
             return (0..horizon).map(point).collect();
         }
         let Smoothing { alpha, beta, phi, rho } = self.smoothing;
-        let (mut damped, mut power, mut fading, mut passed_on) = (0.0, 1.0, 1.0, 1.0);
+        let mut damped = 0.0;
+        let mut power = 1.0;
+        let mut fading = 1.0;
+        let mut passed_on = 1.0;
         let mut points = Vec::with_capacity(horizon);
         for _ in 0..horizon {
             power *= phi;
@@ -211,7 +214,8 @@ impl Trend {
     }
 
     fn ended(kind: TrendKind, smoothing: Smoothing, end: State, errors: Vec<f64>, parameters: usize) -> Self {
-        let (n, k) = (errors.len() as f64, parameters as f64 + 1.0);
+        let n = errors.len() as f64;
+        let k = parameters as f64 + 1.0;
         let squares = errors.iter().map(|e| e * e).sum::<f64>();
         let corrected = 2.0 * k + 2.0 * k * (k + 1.0) / (n - k - 1.0).max(0.1);
         Self {

@@ -1,5 +1,5 @@
-//! Foreign lines of which nothing is known: whatever formats are found in them read them without panic, and their shares
-//! add up. Each input is tried by all formats that there are, so this one is slow.
+//! Foreign lines in an unknown format: the formats that are detected read them without panic, and their shares add up.
+//! Every known format tries each input, so this target is slower than the others.
 //!
 //! Input: lines. `README.md` has the command.
 #![no_main]

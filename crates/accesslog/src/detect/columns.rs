@@ -166,7 +166,9 @@ fn parse_rows<'a>(open: &mut Format, lines: &[&'a [u8]]) -> Vec<Row<'a>> {
         let Some(rest) = open.rest_of(line).filter(|rest| !rest.is_empty()) else { continue };
         let Ok(fields) = TailFields::new(rest, 0).collect::<Result<Vec<_>, _>>() else { continue };
         if let Ok(Line::Entry(entry)) = open.read(line, &mut scratch) {
-            let (time_ns, bytes, status) = (entry.time_ns, entry.bytes, entry.status);
+            let time_ns = entry.time_ns;
+            let bytes = entry.bytes;
+            let status = entry.status;
             rows.push(Row { time_ns, bytes, status, client: entry.client.to_vec(), fields });
         }
     }
@@ -293,7 +295,8 @@ fn role_of_numbers(numbers: &[(&Row<'_>, u64)]) -> Role {
 /// Whether the numbers count each client's requests: 0, 1, 2, …
 fn is_keepalive(numbers: &[(&Row<'_>, u64)]) -> bool {
     let mut last: HashMap<&[u8], u64> = HashMap::new();
-    let (mut next, mut others) = (0, 0);
+    let mut next = 0;
+    let mut others = 0;
     for (row, value) in numbers {
         if let Some(before) = last.insert(&row.client, *value)
             && *value > 0
@@ -380,7 +383,8 @@ fn unit_of_pair(coarse: &[(&Row<'_>, u64)], fine: &[(&Row<'_>, u64)]) -> Option<
 /// Whether the numbers of a column look more like durations than those of another: more of them are distinct, or about
 /// as many are and they are much larger.
 fn is_likelier(numbers: &[(&Row<'_>, u64)], than: &[(&Row<'_>, u64)]) -> bool {
-    let (share, other_share) = (distinct_share(numbers), distinct_share(than));
+    let share = distinct_share(numbers);
+    let other_share = distinct_share(than);
     let is_larger = median(numbers) > median(than).saturating_mul(50);
     share > 1.3 * other_share || (is_larger && 1.3 * share > other_share)
 }

@@ -67,7 +67,8 @@ pub(super) fn with_unit(format: Format, lines: &[&[u8]]) -> (Format, Option<Stri
     use TimeUnit::{Microseconds, Milliseconds, Nanoseconds, Seconds};
     let Some(mut in_nanoseconds) = format.clone().with_default_unit(Nanoseconds) else { return (format, None) };
     let mut usual = format.clone();
-    let (mut scratch, mut usual_scratch) = (Scratch::default(), Scratch::default());
+    let mut scratch = Scratch::default();
+    let mut usual_scratch = Scratch::default();
     let mut requests = Vec::new();
     for line in lines {
         if let (Ok(Line::Entry(entry)), Ok(Line::Entry(as_usual))) =
@@ -151,7 +152,7 @@ mod tests {
     use super::*;
     use TimeUnit::{Microseconds, Milliseconds, Seconds};
 
-    /// One request a second with these numbers, of small answers.
+    /// One request per second with each of these numbers, and small responses.
     fn every_second(values: impl IntoIterator<Item = u64>) -> Vec<TimedRequest> {
         let timed = |(second, value): (usize, u64)| TimedRequest {
             time_ns: second as i64 * 1_000_000_000,
@@ -180,7 +181,7 @@ mod tests {
 
     #[test]
     fn a_unit_is_told_by_the_order_of_the_lines() {
-        // Stamps of the beginning, in the order of the ends: the fifth answer took 5 s, or 5 ms.
+        // Stamps mark the beginnings, and lines are in the order of the ends: the first response took 5 s, or 5 ms.
         let varied = [5_000, 40, 9_000, 300, 12_000, 800, 7_000, 60, 11_000, 90, 8_000, 500];
         assert_eq!(guessed(&every_second(varied)), (Microseconds, vec![]), "their stamps are in order");
         let mut in_milliseconds = every_second(varied);

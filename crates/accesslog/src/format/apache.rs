@@ -33,7 +33,8 @@ fn format_string(format: &str) -> &str {
 
 /// The pieces of a format string, and whether its timestamps mark the end of the request.
 fn pieces(format: &str) -> Result<(Vec<Piece>, bool), String> {
-    let (mut pieces, mut is_end) = (Vec::new(), false);
+    let mut pieces = Vec::new();
+    let mut is_end = false;
     let mut rest = format;
     while let Some((literal, after)) = rest.split_once('%') {
         pieces.push(Piece::Literal(literal.into()));
@@ -68,7 +69,8 @@ struct Directive<'a> {
 impl<'a> Directive<'a> {
     fn read(text: &'a str) -> Result<Self, String> {
         let mut rest = text;
-        let (mut is_final, mut argument) = (false, "");
+        let mut is_final = false;
+        let mut argument = "";
         loop {
             rest = rest.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '!' | ',' | '<'));
             if let Some(after) = rest.strip_prefix('>') {

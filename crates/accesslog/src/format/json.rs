@@ -135,7 +135,8 @@ impl<'a> Reader<'a, '_> {
         if !self.take(b'"') {
             return Err(self.wants(expected));
         }
-        let (start, mut is_escaped) = (self.at, false);
+        let start = self.at;
+        let mut is_escaped = false;
         loop {
             let rest = self.line.get(self.at..).unwrap_or_default();
             let Some(found) = memchr2(b'"', b'\\', rest) else {

@@ -39,7 +39,8 @@ fn split_directive(format: &str) -> (String, String) {
     if is_directive {
         let _directive_and_name = (words.next(), words.next());
     }
-    let (mut escape, mut text) = (String::new(), String::new());
+    let mut escape = String::new();
+    let mut text = String::new();
     for word in words.filter(|word| word != ";") {
         match word.strip_prefix("escape=") {
             Some(said) if text.is_empty() => escape = said.to_owned(),

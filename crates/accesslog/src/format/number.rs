@@ -38,7 +38,8 @@ impl TimeUnit {
 /// A whole number; `None` without digits, or with more than 19 of them.
 #[inline]
 pub(crate) fn whole_number(text: &[u8]) -> Option<(u64, usize)> {
-    let (mut value, mut length) = (0u64, 0usize);
+    let mut value = 0u64;
+    let mut length = 0usize;
     for byte in text {
         let digit = byte.wrapping_sub(b'0');
         if digit > 9 {
@@ -97,7 +98,8 @@ pub(crate) fn duration_or_none(text: &[u8], unit: TimeUnit) -> Option<(Option<u6
 
 /// The sum of a list such as nginx's `0.005, 0.010 : -`, which has a duration for each upstream server tried.
 pub(crate) fn durations(text: &[u8], unit: TimeUnit) -> Option<(Option<u64>, usize)> {
-    let (mut sum, mut at) = (None, 0);
+    let mut sum = None;
+    let mut at = 0;
     loop {
         let (ns, length) = duration_or_none(text.get(at..)?, unit)?;
         at += length;

@@ -17,6 +17,7 @@ use compile::{compile_fields, join_adjacent, keep_best_ranked};
 use memchr::memchr;
 use state::State;
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// The meaning and syntax of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -206,8 +207,9 @@ struct Field {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Pattern {
-    head: Box<[u8]>,
-    fields: Vec<Field>,
+    // Shared, so that detection can copy formats cheaply.
+    head: Arc<[u8]>,
+    fields: Arc<[Field]>,
     traits: Traits,
     has_parts: bool,
     clock: Clock,
@@ -231,7 +233,7 @@ impl Pattern {
         }
         let has_parts = kinds.iter().any(|kind| matches!(kind, FieldKind::Part(_)));
         let (head, fields) = compile_fields(pieces, traits);
-        Ok(Pattern { head, fields, traits, has_parts, clock: Clock::default() })
+        Ok(Pattern { head: head.into(), fields: fields.into(), traits, has_parts, clock: Clock::default() })
     }
 
     /// Whether lines begin with a timestamp.

@@ -105,7 +105,8 @@ pub(crate) fn without_dash(text: &[u8]) -> &[u8] {
 pub(crate) fn split_request(line: &[u8]) -> (&[u8], &[u8], &[u8]) {
     let line = without_dash(line);
     let Some(space) = memchr::memchr(b' ', line.get(..32).unwrap_or(line)) else { return (&[], line, &[]) };
-    let (method, rest) = (line.get(..space).unwrap_or_default(), line.get(space + 1..).unwrap_or_default());
+    let method = line.get(..space).unwrap_or_default();
+    let rest = line.get(space + 1..).unwrap_or_default();
     if method.is_empty() || !method.iter().all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'-' | b'_')) {
         return (&[], line, &[]);
     }
@@ -350,7 +351,7 @@ mod tests {
             assert_eq!(client_address(list.as_bytes()), first.as_bytes(), "{list}");
             assert_eq!(first_address(list.as_bytes()), first.as_bytes(), "{list}");
         }
-        // As a client on its own, what stands for nobody is still told from others; as a header, it says nothing.
+        // As a client, a hidden address is kept, as it differs from other clients; in a header it is ignored.
         for (field, itself) in [
             ("unknown", "unknown"),
             ("unix:", "unix:"),

@@ -42,7 +42,8 @@ pub(crate) fn read(line: &[u8]) -> Result<Parsed<'_>, Malformed> {
 /// The status of `TCP_MISS/200` or `NONE_NONE/000`.
 fn status(result: &[u8]) -> Option<u16> {
     let slash = memchr(b'/', result)?;
-    let (code, status) = (result.get(..slash)?, result.get(slash + 1..)?);
+    let code = result.get(..slash)?;
+    let status = result.get(slash + 1..)?;
     let is_code = |byte: &u8| byte.is_ascii_uppercase() || matches!(byte, b'_' | b'0'..=b'9');
     let (found, length) = number::status(status)?;
     (!code.is_empty() && code.iter().all(is_code) && length == status.len()).then_some(found)

@@ -159,14 +159,17 @@ pub(crate) fn stamp_from_seconds(seconds: i64, nanos: i64, is_fine: bool) -> Opt
 #[inline]
 fn second_of_day(text: &[u8; 8]) -> Option<i64> {
     let &[h1, h2, b':', m1, m2, b':', s1, s2] = text else { return None };
-    let (hour, minute, second) = (two_digits(h1, h2)?, two_digits(m1, m2)?, two_digits(s1, s2)?);
+    let hour = two_digits(h1, h2)?;
+    let minute = two_digits(m1, m2)?;
+    let second = two_digits(s1, s2)?;
     (hour < 24 && minute < 60 && second <= 60).then_some(hour * 3600 + minute * 60 + second)
 }
 
 /// The value of two digits.
 #[inline]
 fn two_digits(tens: u8, ones: u8) -> Option<i64> {
-    let (tens, ones) = (tens.wrapping_sub(b'0'), ones.wrapping_sub(b'0'));
+    let tens = tens.wrapping_sub(b'0');
+    let ones = ones.wrapping_sub(b'0');
     (tens < 10 && ones < 10).then_some(i64::from(tens) * 10 + i64::from(ones))
 }
 

@@ -125,7 +125,8 @@ impl Calendar {
         let groups = days.chunk_by(|a, b| b.number - a.number <= GAP_DAYS);
         let span = |days: &[&Day]| {
             let requests: u64 = days.iter().map(|day| day.requests).sum();
-            let (first_ns, last_ns) = (days.first()?.first_ns, days.last()?.last_ns);
+            let first_ns = days.first()?.first_ns;
+            let last_ns = days.last()?.last_ns;
             Some(Span { first_ns, last_ns, requests, strays: total - requests })
         };
         let main = groups.filter_map(span).max_by_key(|span| span.requests)?;
@@ -165,7 +166,8 @@ impl Calendar {
 
     /// Rates in at most [`MAX_STEPS`] steps of whole minutes. Steps of days begin at midnight in the zone.
     pub fn course(&self, span: &Span, zone: &TimeZone) -> Course {
-        let (first, last) = (span.first_ns.div_euclid(NS), span.last_ns.div_euclid(NS));
+        let first = span.first_ns.div_euclid(NS);
+        let last = span.last_ns.div_euclid(NS);
         // Steps are whole minutes, but before 1900 many zones used local mean time, with seconds.
         let offset = offset_s(zone, first).div_euclid(60) * 60;
         let begin = |step_s: i64| (first + offset).div_euclid(step_s) * step_s - offset;
@@ -185,7 +187,8 @@ impl Calendar {
 
     /// Requests of the span by hour and weekday in the zone.
     pub fn week(&self, span: &Span, zone: &TimeZone) -> Week {
-        let (from, to) = (minute_of(span.first_ns), minute_of(span.last_ns) + 60);
+        let from = minute_of(span.first_ns);
+        let to = minute_of(span.last_ns) + 60;
         let offsets = Offsets::new(zone, from, to);
         let mut requests = [0u64; 168];
         for (minute, count) in self.minutes().filter(|(minute, _)| (from..to).contains(minute)) {
@@ -227,7 +230,7 @@ impl Calendar {
         Some(counts)
     }
 
-    /// The busiest window of so many seconds that begins at a whole multiple of them: its first second and its requests.
+    /// The busiest window of `seconds` seconds that begins at a whole multiple of them: its first second and its requests.
     pub fn busiest_window(&self, seconds: i64) -> Option<(i64, u64)> {
         let mut windows = HashMap::<i64, u64, RandomState>::default();
         for (minute, count) in self.minutes() {
@@ -253,7 +256,8 @@ impl Calendar {
     /// Selects the day, minute and hour of a second.
     fn select(&mut self, second: i64) {
         self.second = Some(second);
-        let (day, hour) = (second.div_euclid(DAY_S), second.div_euclid(HOUR_S));
+        let day = second.div_euclid(DAY_S);
+        let hour = second.div_euclid(HOUR_S);
         self.minute = (second.rem_euclid(DAY_S) / 60) as usize;
         if self.days.get(self.day).is_none_or(|known| known.number != day) {
             self.day = match self.day_places.get(&day) {
@@ -326,7 +330,8 @@ struct Offsets {
 impl Offsets {
     fn new(zone: &TimeZone, from: i64, to: i64) -> Offsets {
         let mut ranges = Vec::new();
-        let (mut start, mut offset) = (from, offset_s(zone, from));
+        let mut start = from;
+        let mut offset = offset_s(zone, from);
         if let Ok(first) = jiff::Timestamp::from_second(from) {
             for change in zone.following(first) {
                 let at = change.timestamp().as_second();

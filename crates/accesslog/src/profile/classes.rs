@@ -114,7 +114,8 @@ fn empty_class(window: &Window, all: &[&TopUrl]) -> LogClass {
 fn size_class(window: &Window, sizes: &[SizeCount], atoms: &[Atom], all: &[&TopUrl], is_last: bool) -> LogClass {
     let (Some(first), Some(last)) = (atoms.first(), atoms.last()) else { return LogClass::default() };
     let members = &sizes[first.first..=last.last];
-    let (from, to) = (members.first().map_or(0, |size| size.bytes), members.last().map_or(0, |size| size.bytes));
+    let from = members.first().map_or(0, |size| size.bytes);
+    let to = members.last().map_or(0, |size| size.bytes);
     let requests: u64 = members.iter().map(|size| size.count).sum();
     let bytes: f64 = members.iter().map(|size| size.sum_bytes).sum();
     let squares: f64 = members.iter().map(|size| size.sum_bytes.powi(2) / size.count as f64).sum();
@@ -221,7 +222,7 @@ mod tests {
     #[test]
     fn the_longest_edges_part_clusters() {
         let found = atoms(&sizes(&[(100, 1), (101, 1), (102, 1), (5000, 1), (5001, 1), (900_000, 1)]));
-        // Six sizes are fewer than there may be clusters.
+        // There are fewer sizes than the maximum number of clusters.
         assert_eq!(found.iter().map(|atom| atom.cluster).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5]);
         let dense: Vec<(u64, u64)> = (1000..1400).map(|bytes| (bytes, 1)).chain([(100_000, 1)]).collect();
         let found = atoms(&sizes(&dense));

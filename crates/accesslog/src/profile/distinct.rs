@@ -72,7 +72,8 @@ fn sigma(mut x: f64) -> f64 {
     if x >= 1.0 {
         return f64::INFINITY;
     }
-    let (mut factor, mut sum) = (1.0, x);
+    let mut factor = 1.0;
+    let mut sum = x;
     loop {
         x *= x;
         let before = sum;
@@ -89,7 +90,8 @@ fn tau(mut x: f64) -> f64 {
     if x <= 0.0 || x >= 1.0 {
         return 0.0;
     }
-    let (mut factor, mut sum) = (1.0, 1.0 - x);
+    let mut factor = 1.0;
+    let mut sum = 1.0 - x;
     loop {
         x = x.sqrt();
         let before = sum;

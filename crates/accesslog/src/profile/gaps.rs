@@ -65,7 +65,7 @@ impl Gaps {
 mod tests {
     use super::*;
 
-    /// Number and longest of the times between requests at these seconds.
+    /// The number of gaps between requests at these seconds, and the longest gap.
     fn found(seconds: &[i64]) -> (u64, f64) {
         let mut gaps = Gaps::default();
         seconds.iter().for_each(|second| gaps.add(second * NS));

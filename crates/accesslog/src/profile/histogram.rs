@@ -72,7 +72,8 @@ impl Histogram {
 
     /// Squared coefficient of variation, with the variance over n − 1; 0 for a single number, or if all are 0.
     fn scv(&self) -> f64 {
-        let (n, mean) = (self.samples as f64, self.mean());
+        let n = self.samples as f64;
+        let mean = self.mean();
         if self.samples < 2 || mean == 0.0 {
             return 0.0;
         }

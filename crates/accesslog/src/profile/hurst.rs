@@ -37,7 +37,8 @@ pub(super) fn estimate(counts: &[u64], epoch_s: f64) -> Result<Hurst, String> {
             number(MIN_WINDOW_S)
         ));
     }
-    let (mut counts, mut epoch_s) = (counts.iter().map(|count| *count as f64).collect::<Vec<f64>>(), epoch_s);
+    let mut counts = counts.iter().map(|count| *count as f64).collect::<Vec<f64>>();
+    let mut epoch_s = epoch_s;
     while mean(&counts) < MIN_MEAN_COUNT && counts.len() > 1 {
         (counts, epoch_s) = (combine_pairs(&counts, |a, b| a + b), 2.0 * epoch_s);
     }
@@ -99,7 +100,8 @@ struct Line {
 /// The octaves of counts, octave 1 first. A detail is half the squared difference of two neighbouring sums of n = 2^(j−1)
 /// counts, over n.
 fn octaves(counts: &[f64]) -> Vec<Octave> {
-    let (mut sums, mut n) = (without_line(counts), 1.0);
+    let mut sums = without_line(counts);
+    let mut n = 1.0;
     let mut octaves = Vec::new();
     while sums.len() >= 2 * MIN_DETAILS {
         let details = combine_pairs(&sums, |a, b| (a - b).powi(2) / (2.0 * n));
@@ -181,7 +183,7 @@ mod tests {
     use rand_distr::{Distribution, Poisson, StandardNormal};
     use rand_pcg::Pcg64;
 
-    /// Fractional Gaussian noise of variance one, each value drawn from what the ones before it say (Hosking 1984).
+    /// Fractional Gaussian noise of variance one, by drawing each value given the previous ones (Hosking 1984).
     fn noise(h: f64, n: usize, rng: &mut Pcg64) -> Vec<f64> {
         let power = |k: f64| k.abs().powf(2.0 * h);
         let covariance = |k: usize| (power(k as f64 + 1.0) - 2.0 * power(k as f64) + power(k as f64 - 1.0)) / 2.0;
@@ -261,7 +263,7 @@ mod tests {
         assert!(reason(&[0; 4_000]).starts_with("not enough data"));
         let rare: Vec<u64> = (0..3_600).map(|_| poisson(0.01, &mut rng)).collect();
         assert!(reason(&rare).starts_with("not enough data"), "{}", reason(&rare));
-        // One request in ten seconds over a day is enough, with longer epochs.
+        // One request per ten seconds over a day is enough, in longer epochs.
         let day: Vec<u64> = (0..86_400).map(|_| poisson(0.1, &mut rng)).collect();
         let hurst = estimate(&day, 1.0).unwrap();
         assert!(hurst.from_s >= 16.0 && (hurst.value - 0.5).abs() < 0.1, "{hurst:?}");

@@ -91,7 +91,8 @@ fn malformed(read: &ReadSummary) -> Option<String> {
     let lines = &read.lines;
     let share = lines.malformed as f64 / lines.read.max(1) as f64;
     (share > REPORTED_SHARE).then(|| {
-        let (malformed, share) = (count(lines.malformed), percent(share));
+        let malformed = count(lines.malformed);
+        let share = percent(share);
         format!("{malformed} lines ({share}) are malformed and in no figure: check the format.")
     })
 }
@@ -111,7 +112,7 @@ fn strays(span: &Span) -> Option<String> {
     (span.strays > 0).then(|| {
         let strays = count(span.strays);
         format!(
-            "Requests far before or after all others: {strays}. The span and its rates leave them out. A download that \
+            "Requests far before or after all others: {strays}; the span and its rates leave them out. A download that \
                          began long before the log, or a wrong clock, leaves such stamps."
         )
     })
@@ -135,8 +136,10 @@ fn short(profiler: &Profiler, span: &Span) -> Option<String> {
 
 /// A note about coarse stamps, as in some published logs.
 fn same_stamps(profiler: &Profiler, span: &Span) -> Option<String> {
-    let (seen, busiest) = (&profiler.seen, profiler.calendar.busiest_second);
-    let (requests, length) = (profiler.requests, span.last_ns.abs_diff(span.first_ns));
+    let seen = &profiler.seen;
+    let busiest = profiler.calendar.busiest_second;
+    let requests = profiler.requests;
+    let length = span.last_ns.abs_diff(span.first_ns);
     let only = |bits: u64| (bits.count_ones() == 1).then(|| bits.trailing_zeros());
     if requests < MIN_COUNT {
         return None;
@@ -183,7 +186,8 @@ fn given_up(profiler: &Profiler, window: &Window) -> Option<String> {
 
 fn sessions(profiler: &Profiler) -> Option<String> {
     let sessions = profiler.sessions.as_ref()?;
-    let (clients, addresses) = (sessions.clients(), profiler.distinct_clients.estimate());
+    let clients = sessions.clients();
+    let addresses = profiler.distinct_clients.estimate();
     if clients > 0 && profiler.seen.with_agent == 0 {
         let note = "The log has no agents: clients with one address are one, so sessions are fewer and longer.";
         return Some(note.to_owned());

@@ -114,7 +114,8 @@ fn matches_pattern(pattern: &[u8], url: &[u8]) -> bool {
 
 /// Whether text matches a pattern, in which `*` stands for any text.
 fn matches_glob(pattern: &[u8], text: &[u8]) -> bool {
-    let (mut p, mut t) = (0, 0);
+    let mut p = 0;
+    let mut t = 0;
     // The position after the last `*`, and the end of the text that it matches.
     let mut star: Option<(usize, usize)> = None;
     while t < text.len() {

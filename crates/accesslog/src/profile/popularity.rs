@@ -42,7 +42,9 @@ fn zipf(sorted: &[&TopUrl]) -> Option<(f64, f64)> {
     let n = points.len() as f64;
     let (x, y) = points.iter().fold((0.0, 0.0), |(x, y), point| (x + point.0 / n, y + point.1 / n));
     let product = |of: fn(f64, f64) -> f64| points.iter().map(|point| of(point.0 - x, point.1 - y)).sum::<f64>();
-    let (xx, xy, yy) = (product(|x, _| x * x), product(|x, y| x * y), product(|_, y| y * y));
+    let xx = product(|x, _| x * x);
+    let xy = product(|x, y| x * y);
+    let yy = product(|_, y| y * y);
     let fit = if yy > 0.0 { xy * xy / (xx * yy) } else { 1.0 };
     Some((-xy / xx, fit))
 }
@@ -107,7 +109,7 @@ mod tests {
             assert!((share - expected).abs() < 0.01, "{n}: {share} not {expected}");
         }
         assert_eq!((found.urls.len(), &*found.urls[0].url, found.urls[2].mean_bytes), (100, "/1", 3.0));
-        // With little room, and hardly any URL that comes twice.
+        // Few counters, and hardly any URL occurs twice.
         let flat = described(0.0, 1e9, 50_000, 1_000);
         assert!(flat.concentration.iter().all(|(n, share)| *share <= *n as f64 / 20_000.0), "{:?}", flat.concentration);
         assert_eq!(flat.zipf, None);

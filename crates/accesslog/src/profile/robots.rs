@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn robots_are_told_by_their_agents() {
         let mut agents = Agents::default();
-        // The second time from memory.
+        // The second call uses the cache.
         for _ in 0..2 {
             for agent in ROBOTS {
                 assert!(ask(&mut agents, agent.as_bytes()), "{agent}");

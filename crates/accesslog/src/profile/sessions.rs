@@ -255,7 +255,7 @@ mod tests {
             ("a", 31.5),
             ("a", 31.4),
             ("a", 1_831.0),
-            // The pause that ends one.
+            // This pause ends the session.
             ("a", 3_631.0),
         ]);
         assert_eq!((found.sessions, found.rate, found.cut_short), (3, 3.0 / 10_000.0, 0));
@@ -317,13 +317,13 @@ mod tests {
         let mut all = Sessions::with_most_open(1_800.0, 1.0, 100);
         for i in 0..1_000 {
             all.add(&request(&i.to_string(), "browser", f64::from(i)));
-            // The first one stays busy, so others end before it.
+            // The first session stays busy, so others are ended before it.
             all.add(&request("0", "browser", f64::from(i)));
         }
         assert!(all.slots.len() <= 100 && all.slots_by_client.len() == 100 && all.free.len() + 100 == all.slots.len());
         let found = all.finish(1.0).unwrap();
         assert_eq!((found.sessions, found.cut_short, found.requests.max), (1_000, 900, 1_001.0));
-        // Those that are over go without force.
+        // Expired sessions are not cut short.
         let mut slow = Sessions::with_most_open(1_800.0, 1.0, 100);
         (0..1_000).for_each(|i| slow.add(&request(&i.to_string(), "browser", f64::from(i) * 60.0)));
         assert!(slow.slots.len() <= 33, "{}", slow.slots.len());

@@ -64,7 +64,7 @@ pub struct SizeCount {
 }
 
 impl SizeCounts {
-    /// Adds a response of so many bytes, with its service time if known.
+    /// Adds a response with its size, and its service time if known.
     #[inline]
     pub fn add(&mut self, bytes: u64, service_ns: Option<u64>) {
         let time = service_ns.map_or(Time::default(), |ns| Time { ns: ns as f64, timed: 1 });
@@ -168,7 +168,8 @@ impl SizeCounts {
 
     fn grow(&mut self) {
         let cells = vec![(0, 0); (2 * self.used).next_power_of_two().max(64)];
-        let (old, times) = (std::mem::replace(&mut self.cells, cells), std::mem::take(&mut self.times));
+        let old = std::mem::replace(&mut self.cells, cells);
+        let times = std::mem::take(&mut self.times);
         for (from, cell) in old.into_iter().enumerate().filter(|(_, (_, count))| *count > 0) {
             let at = self.place(cell.0);
             self.cells[at] = cell;
@@ -192,7 +193,8 @@ impl SizeCounts {
             return;
         }
         self.steps = vec![(0.0, 0, Time::default()); STEPS];
-        let (cells, times) = (std::mem::take(&mut self.cells), std::mem::take(&mut self.times));
+        let cells = std::mem::take(&mut self.cells);
+        let times = std::mem::take(&mut self.times);
         self.used = 0;
         for (at, (bytes, count)) in cells.into_iter().enumerate().filter(|(_, (_, count))| *count > 0) {
             let time = times.get(at).copied().unwrap_or_default();
@@ -249,11 +251,13 @@ fn percentile(sorted: &[SizeCount], responses: u64, share: f64) -> f64 {
 /// Shares of responses with more bytes, at sizes that are evenly spaced on a logarithmic axis.
 fn complementary(sorted: &[SizeCount], responses: u64) -> Vec<(f64, f64)> {
     let (Some(first), Some(last)) = (sorted.first(), sorted.last()) else { return Vec::new() };
-    let (least, most) = (first.bytes.max(1) as f64, last.bytes.max(1) as f64);
+    let least = first.bytes.max(1) as f64;
+    let most = last.bytes.max(1) as f64;
     let at = |i: i32| (least * (most / least).powf(f64::from(i) / f64::from(POINTS - 1))).round();
     let mut sizes: Vec<f64> = (0..POINTS).map(at).collect();
     sizes.dedup();
-    let (mut rest, mut not_above) = (sorted.iter().peekable(), 0);
+    let mut rest = sorted.iter().peekable();
+    let mut not_above = 0;
     let points = sizes.into_iter().map(|bytes| {
         while let Some(size) = rest.next_if(|size| size.bytes as f64 <= bytes) {
             not_above += size.count;
@@ -284,7 +288,8 @@ fn thresholds(sorted: &[SizeCount]) -> Vec<usize> {
     let all: u64 = sorted.iter().map(|size| size.count).sum();
     let ratio = (all as f64 / MIN_IN_TAIL as f64).max(1.0).powf(1.0 / THRESHOLDS as f64);
     let mut next = all as f64;
-    let (mut above, mut chosen) = (all, Vec::new());
+    let mut above = all;
+    let mut chosen = Vec::new();
     for (index, size) in sorted.iter().enumerate() {
         above -= size.count;
         if above as f64 <= next && size.bytes > 0 && above >= MIN_IN_TAIL {
@@ -317,7 +322,8 @@ impl Candidate {
         let answers: u64 = tail.iter().map(|size| size.count).sum();
         let logarithms: f64 = tail.iter().map(|size| times(size).ln() * size.count as f64).sum();
         let index = answers as f64 / logarithms;
-        let (mut above, mut difference) = (answers, 0f64);
+        let mut above = answers;
+        let mut difference = 0f64;
         for size in tail {
             let power = times(size).powf(-index);
             let before = above as f64 / answers as f64;

@@ -95,7 +95,7 @@ pub(crate) fn url<'a>(target: &'a [u8]) -> &'a [u8] {
 }
 
 impl TopUrls {
-    /// Counters for so many URLs.
+    /// Counters for up to `capacity` URLs.
     pub fn new(capacity: usize) -> TopUrls {
         TopUrls::with_hasher(capacity, RandomState::default())
     }

@@ -183,7 +183,7 @@ fn add_service(sum: &mut (f64, u64), entry: &Entry<'_>) {
 }
 
 impl Windows {
-    /// Windows of so many seconds, or the given window only.
+    /// Windows of `seconds` seconds, or the given window only.
     pub fn new(seconds: u64, given: Option<(i64, i64)>, hasher: RandomState) -> Windows {
         let seconds = seconds.clamp(1, MAX_WINDOW_S) as i64;
         let whole = if given.is_none() { WholeLog::Empty } else { WholeLog::No };

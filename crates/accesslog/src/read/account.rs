@@ -237,7 +237,7 @@ mod tests {
     fn what_is_shown_of_a_line_fits() {
         assert_eq!(shown(b"a\xffb\r\tc"), "a\u{fffd}b\\u000d\\u0009c");
         assert_eq!(shown("é".repeat(100).as_bytes()), "é".repeat(80));
-        // An escape is not cut.
+        // An escape sequence is not cut.
         assert_eq!(shown(&[0; 100]), "\\u0000".repeat(13));
     }
 }

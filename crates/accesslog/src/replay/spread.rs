@@ -135,7 +135,7 @@ mod tests {
         }
         let share = first_tenth as f64 / all as f64;
         assert!((share - 0.1).abs() < 0.02, "{share}");
-        // The second moment of gaps of a Poisson process is twice the square of their mean, but for the 51 of a second.
+        // The second moment of the gaps of a Poisson process is twice the square of their mean, apart from the finite sample.
         let moment = squares / 59.0;
         assert!((1.7..2.2).contains(&moment), "{moment}");
     }

@@ -195,7 +195,7 @@ mod tests {
 
     const WINDOW_NS: i64 = 5 * SECOND_NS;
 
-    /// Places of stamps in seconds, and how often the clock was set back.
+    /// The places of stamps (in seconds), and how often the clock was set back.
     fn places(seconds: &[i64]) -> (Vec<Place>, u64) {
         let mut timeline = Timeline::new(WINDOW_NS);
         let stamps: Vec<i64> = seconds.iter().map(|second| second * SECOND_NS).collect();
@@ -251,7 +251,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_set_back_goes_on() {
-        // Two hours of summer, then the second one again.
+        // Two hours of summer time, then the second hour again.
         let seconds: Vec<i64> = (0..7_200).chain(3_600..9_000).collect();
         let (places, set_back) = places(&seconds);
         let times: Vec<i64> = places

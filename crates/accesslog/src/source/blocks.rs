@@ -196,7 +196,7 @@ mod tests {
     use proptest::prelude::*;
     use std::io::Cursor;
 
-    /// Lines without their ends; one that is too long is `None`.
+    /// Lines without their ends; `None` for a line that is too long.
     fn lines(log: &[u8], head: usize, limits: Limits) -> Vec<Option<Vec<u8>>> {
         let (head, rest) = log.split_at(head);
         let decoder = Decoder::new(Input::new(Box::new(Cursor::new(rest.to_vec())), None));
@@ -210,7 +210,7 @@ mod tests {
                 BlockContent::Lines => {
                     let bytes = block.bytes().strip_suffix(b"\n").unwrap_or(block.bytes());
                     lines.extend(bytes.split(|&byte| byte == b'\n').map(|line| {
-                        // What came as a whole may be too long too.
+                        // A line inside a block may exceed the limit as well.
                         (line.len() <= limits.line).then(|| line.to_vec())
                     }));
                 }
@@ -235,7 +235,7 @@ mod tests {
                 (length <= longest).then(|| vec![b'a' + u8::try_from(i % 26).unwrap(); length])
             }).collect();
             if !has_end && log.pop().is_some() && lengths.last() == Some(&0) {
-                // Without its end an empty last line is none.
+                // An empty last line without an end is not a line.
                 expected.pop();
             }
             let head = head.min(log.len());

@@ -75,7 +75,8 @@ impl Decoder {
     /// Describes how much of the file is missing, if it became shorter while it was read.
     pub fn shortened(&self) -> Option<String> {
         let missing = self.input().map_or(0, Input::missing);
-        let (read, all) = (quantity::count(self.taken()), quantity::count(self.taken() + missing));
+        let read = quantity::count(self.taken());
+        let all = quantity::count(self.taken() + missing);
         (missing > 0).then(|| format!("it became shorter while it was read: {read} of {all} bytes were left"))
     }
 
@@ -287,7 +288,7 @@ pub(crate) mod tests {
     }
 
     /// A frame by hand (RFC 8878, 3.1.1): no checksum, a window of 128 KiB, raw blocks; a repeated byte is a block of
-    /// its own kind.
+    /// another type.
     pub(crate) fn zstd(text: &[u8]) -> Vec<u8> {
         let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x38];
         let mut blocks = text.chunks(100_000).peekable();
@@ -361,7 +362,7 @@ pub(crate) mod tests {
             let why = why.unwrap();
             assert!(why.starts_with(&format!("its {kind} data ends in the middle, after ")), "{why}");
         }
-        // A block of it is all or nothing.
+        // A bzip2 block is decoded as a whole or not at all.
         let (read, why) = decoded(bzip2(&text())[..1000].to_vec());
         assert_eq!(read, b"");
         assert_eq!(why.unwrap(), "its bzip2 data ends in the middle, after 1,000 bytes");

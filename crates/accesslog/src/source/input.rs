@@ -128,7 +128,7 @@ impl BufRead for Input {
 mod tests {
     use super::*;
 
-    /// Gives bytes one at a time.
+    /// Yields its bytes one at a time.
     struct Drops(&'static [u8]);
 
     impl Read for Drops {

@@ -122,11 +122,14 @@ impl OpenedLog {
     fn new(mut log: Log, follow_growth: bool, bytes: usize) -> Result<OpenedLog, LogError> {
         let input = log.open(follow_growth).map_err(|error| unreadable(log.path(), error))?;
         let mut decoder = Decoder::new(input);
-        let mut head = vec![0; bytes];
+        let mut head = vec![0; bytes.min(*BYTES_OF_ONE.start())];
         let mut read = 0;
         let mut is_whole = false;
         let mut cut_short = None;
         while !is_whole && read < bytes {
+            if read == head.len() {
+                head.resize((2 * read).min(bytes), 0);
+            }
             match decoder.read(head.get_mut(read..).unwrap_or_default()) {
                 Ok(0) => is_whole = true,
                 Ok(count) => read += count,
@@ -144,6 +147,16 @@ impl OpenedLog {
         }
         let rest = log.is_stream().then_some(decoder);
         Ok(OpenedLog { log, head, is_whole, cut_short, rest, first_ns: None })
+    }
+
+    /// Whether its first bytes are the whole log.
+    pub fn is_whole(&self) -> bool {
+        self.is_whole
+    }
+
+    /// Number of bytes at its beginning that are already read, decompressed.
+    pub fn head_bytes(&self) -> usize {
+        self.head.len()
     }
 
     pub fn is_empty(&self) -> bool {
@@ -311,7 +324,7 @@ mod tests {
         let binary = opened(&[("f", b"\x7fELF\x02\x01\0\0\nx".to_vec())]).unwrap();
         let why = refuse_binary(&binary, detect(&binary).ok().as_ref()).unwrap_err().to_string();
         assert!(why.contains("f is no log, but binary data"), "{why}");
-        // What a crash leaves in a log is no reason to refuse it.
+        // Zeros that a crash leaves in a log must not make it unreadable.
         let zeros = [vec![0; 100], b"\n".to_vec(), on_day(1), b"\n".to_vec(), on_day(1)].concat();
         let zeros = opened(&[("f", zeros)]).unwrap();
         refuse_binary(&zeros, Some(&detect(&zeros).unwrap())).unwrap();

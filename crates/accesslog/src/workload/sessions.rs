@@ -48,8 +48,8 @@ pub fn sessions(profile: &Profile) -> Result<(Sessions, String), String> {
         ..Sessions::with_arrivals(comes)
     };
     let why = format!(
-        "the log has {} sessions of {} requests on average; new ones come as poisson, as those of users do who know \
-         nothing of one another",
+        "the log has {} sessions of {} requests on average; new ones come as poisson, like those of independent \
+         users",
         count(found.sessions),
         number(found.requests.mean)
     );

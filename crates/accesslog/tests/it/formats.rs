@@ -1,4 +1,4 @@
-//! Lines of every kind of log, field by field; formats that are found out; logs of the real world.
+//! Lines of every format, field by field; detected formats; real logs.
 
 mod found;
 mod logs;
@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use proptest::prelude::*;
 use std::path::PathBuf;
 
-/// What an entry should be. The time has a point where it is fine.
+/// The expected entry. The time has a decimal point if it is fine.
 #[derive(Default)]
 struct Want {
     time: &'static str,
@@ -53,7 +53,7 @@ impl Want {
     }
 }
 
-/// Of RFC 1413's and everybody's example.
+/// The example line of Apache's documentation.
 fn apache_pie() -> Want {
     Want {
         time: "2000-10-10T20:55:36Z",
@@ -75,7 +75,7 @@ fn read_one(format: &mut Format, line: &[u8], check: impl FnOnce(Result<Line<'_>
     check(format.read(line, &mut Scratch::default()));
 }
 
-/// How far from UTC a stamp was written is known from where it stands, and tested there.
+/// Ignores the offset from UTC, which is tested with the stamps.
 fn without_offset(read: Result<Line<'_>, Malformed>) -> Result<Line<'_>, Malformed> {
     Ok(match read? {
         Line::Entry(entry) => Line::Entry(Entry { offset_s: None, ..entry }),
@@ -83,7 +83,7 @@ fn without_offset(read: Result<Line<'_>, Malformed>) -> Result<Line<'_>, Malform
     })
 }
 
-/// Whether each line is read as it should be, by the format and by what is found out from the line alone.
+/// Checks that each line is read as expected, by the format and by the format detected from the line alone.
 fn check(name: &str, cases: &[(&str, Want)]) {
     for (line, want) in cases {
         read_one(&mut format(name), line.as_bytes(), |read| {
@@ -92,7 +92,7 @@ fn check(name: &str, cases: &[(&str, Want)]) {
     }
 }
 
-/// The same, and the format is found out.
+/// The same check, and that this format is detected.
 fn check_found(name: &str, cases: &[(&str, Want)]) {
     check(name, cases);
     for (line, want) in cases {

@@ -1,4 +1,4 @@
-//! The crate against logs as they are.
+//! Tests of the crate with complete logs.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A helper of a test may fail as the test does.
 
 mod formats;

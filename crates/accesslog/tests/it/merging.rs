@@ -9,7 +9,7 @@ use std::io::Write;
 use std::sync::atomic::Ordering;
 use tempfile::TempDir;
 
-/// A line of Combined of so many milliseconds after midnight, with the name of its server in the path.
+/// A Combined line at a time in milliseconds after midnight, with the name of its server in the path.
 fn line(server: &str, ms: u64) -> String {
     let second = ms / 1000;
     let (hour, minute, second, ms) = (second / 3600, second / 60 % 60, second % 60, ms % 1000);
@@ -36,7 +36,7 @@ fn directory(files: &[(&str, Vec<u8>)]) -> TempDir {
     directory
 }
 
-/// What is read of the files, and each request's time in milliseconds with its path.
+/// The summary of reading the files, and each request's time in milliseconds with its path.
 fn merged(files: &[(&str, Vec<u8>)]) -> Result<(ReadSummary, Vec<(i64, String)>), LogError> {
     let directory = directory(files);
     let paths: Vec<String> =

@@ -1,4 +1,4 @@
-//! Profiles of traffic whose parameters are known, of traffic that nobody would expect, and of real logs.
+//! Profiles of traffic with known parameters, of unusual traffic, and of real logs.
 
 use brimful_accesslog::detect::Formats;
 use brimful_accesslog::profile::{ClassBy, Options, Profiler, Robots};
@@ -46,7 +46,7 @@ impl Request {
     }
 }
 
-/// As if they had been read.
+/// The summary of reading so many lines.
 fn read_of(parsed: u64, filtered: u64) -> ReadSummary {
     let lines = Lines { read: parsed + filtered, parsed, filtered, ..Lines::default() };
     ReadSummary { lines, sources: Vec::new(), formats: Formats::given(Vec::new()) }
@@ -150,7 +150,7 @@ fn a_little_disorder_changes_only_the_times_between_requests() {
     }
     let mut disordered = profile(&requests, Options::default());
     for profile in [&mut ordered, &mut disordered] {
-        // Sums of times are added up in another order; which requests end a burst depends on theirs.
+        // Sums of times are added in another order, and the ends of bursts depend on the order of requests.
         (profile.interarrival_s, profile.sessions) = (None, None);
         profile.classes.iter_mut().for_each(|class| class.mean_service_s = None);
         if let Some(service) = &mut profile.service_s {
@@ -185,7 +185,7 @@ fn a_given_peak_window_is_taken() {
     let found = profile(&requests, options((from, from + 900 * NS)));
     assert_eq!((&*found.peak.from, found.peak.seconds, found.peak.given), ("2024-03-04T12:10:00Z", 900, true));
     assert!((found.peak.rate - 2.0).abs() < 0.25 && found.classes.iter().all(|class| class.requests < 2_500));
-    // As far as the log reaches into it.
+    // As far as the log covers the window.
     let found = profile(&requests, options((MONDAY_S * NS, (MONDAY_S + 11 * 3_600) * NS)));
     assert_eq!((&*found.peak.from, found.peak.seconds), ("2024-03-04T10:00:00Z", 3_600));
     let nothing = try_profile(requests.iter().map(Request::entry), options((0, NS))).unwrap_err().to_string();
@@ -304,7 +304,7 @@ proptest! {
     }
 }
 
-/// Where real logs are, if they are.
+/// The directory of real logs, if there is one.
 fn real_logs() -> Option<PathBuf> {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/logs");
     let directory = std::env::var_os("BRIMFUL_LOGS").map_or_else(beside, PathBuf::from);
@@ -327,7 +327,7 @@ fn real_logs_have_profiles() {
         let mut profiler = Profiler::new(Options::default());
         let paths = [path.to_string_lossy().into_owned()];
         let read = read(&paths, ReadOptions::default(), &mut |entry| profiler.add(entry), &mut |_| ());
-        // Some samples are of formats that are made up.
+        // Some samples have invented formats.
         let Ok(read) = read else { continue };
         if read.lines.parsed == 0 {
             continue;

@@ -1,4 +1,4 @@
-//! Files, sets of them and streams, read from beginning to end.
+//! Reading files, rotated sets and streams from beginning to end.
 
 use brimful_accesslog::read::{Kept, Progress, ReadOptions, ReadSummary, read, read_stream};
 use brimful_accesslog::{Entry, LogError};
@@ -10,7 +10,7 @@ use std::process::Command;
 use std::thread;
 use tempfile::TempDir;
 
-/// A line of a certain second of a day.
+/// A line with a stamp at a second of the day.
 fn line(second: u32) -> String {
     let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
     let stamp = format!("10/Oct/2000:{hour:02}:{minute:02}:{second:02} +0000");
@@ -36,7 +36,7 @@ fn logs(files: &[(&str, Vec<u8>)]) -> TempDir {
     directory
 }
 
-/// What is read of some files in a directory, the stamps in their order, and every progress that was told.
+/// The summary of reading files in a directory, the stamps in the order of reading, and all progress reports.
 fn read_in(directory: &Path, paths: &[&str]) -> Result<(ReadSummary, Vec<i64>, Vec<Progress>), LogError> {
     let paths: Vec<_> = paths.iter().map(|path| directory.join(path).to_string_lossy().into_owned()).collect();
     let mut stamps = Vec::new();
@@ -119,7 +119,7 @@ fn a_fifo_is_read_to_its_end_and_only_once() {
     writer.join().unwrap();
     assert_eq!((read.lines.parsed, stamps.len()), (5000, 5000));
     assert_eq!(progress.last().unwrap().of, None);
-    // A pattern does not wait for whoever might write into one.
+    // A pattern skips FIFOs, which might block forever.
     assert!(matches!(read_in(directory.path(), &["fif?"]), Err(LogError::NoMatch(_))));
 }
 
@@ -147,7 +147,7 @@ fn a_file_without_permission_says_what_to_do() {
     assert!(read_in(directory.path(), &["secret"]).unwrap_err().to_string().contains("sudo"));
 }
 
-/// Gives bytes as a slow program writes them.
+/// Yields bytes like a slow program.
 struct Pieces {
     bytes: Vec<u8>,
     lengths: Vec<usize>,
@@ -185,7 +185,7 @@ proptest! {
     }
 }
 
-/// Where real logs are, if they are.
+/// The directory of real logs, if there is one.
 fn real_logs() -> Vec<PathBuf> {
     let beside = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/logs");
     let directory = std::env::var_os("BRIMFUL_LOGS").map_or_else(|| PathBuf::from(beside), PathBuf::from);
@@ -203,7 +203,7 @@ fn real_logs_are_read_to_their_ends() {
         let lines = text.iter().filter(|&&byte| byte == b'\n').count() + usize::from(!text.ends_with(b"\n"));
         let outcome = read_in(Path::new("/"), &[&path.to_string_lossy()]);
         let name = path.file_name().unwrap().to_string_lossy();
-        // In some of them, somebody has damaged every line.
+        // In some of them, every line is damaged.
         if name.contains("unmatch") && matches!(outcome, Err(LogError::UnknownFormat(_))) {
             continue;
         }

@@ -60,7 +60,9 @@ fn read_csv(text: &str) -> Result<Vec<Configuration>, ForecastError> {
     let mut rows = csv::read(text).into_iter();
     let header = rows.next().unwrap_or(csv::Row { line: 1, fields: Vec::new() });
     let column = |names: &[&str]| header.fields.iter().position(|f| names.contains(&f.to_lowercase().as_str()));
-    let (name, price, set) = (column(&["name"]), column(&["price_per_month", "price"]), column(&["set"]));
+    let name = column(&["name"]);
+    let price = column(&["price_per_month", "price"]);
+    let set = column(&["set"]);
     let (Some(name), Some(price)) = (name, price) else {
         let problem = "no header: begin with `name,price_per_month,set`".into();
         return Err(ForecastError::Input { place: format!("line {}", header.line), problem });

@@ -1,4 +1,4 @@
-//! The reference cases of what is forecast.
+//! Reference cases of forecasts.
 
 use crate::reference::{every_case_holds, number, numbers, text};
 use brimful_forecast::line::ols;

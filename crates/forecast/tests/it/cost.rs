@@ -1,4 +1,4 @@
-//! Configurations, priced under a forecast whose future is known.
+//! Costs of configurations under a forecast whose future is known.
 
 use brimful_forecast::ForecastError;
 use brimful_forecast::{
@@ -51,7 +51,7 @@ fn configurations_are_compared_by_price_and_time() {
     let [broken, small, medium, _, large] = table.rows.as_slice() else { panic!("{table:?}") };
     assert!(!broken.lasts && broken.crossing.is_none() && broken.headroom.is_none());
     assert!(broken.cost_per_million_at_capacity.is_none());
-    // A peak of 300 was there before the last week, whose first day has one of 386.
+    // A peak of 300 was exceeded before the last week, whose first day has one of 386.
     assert!(small.crossing.unwrap().already && small.headroom.unwrap() < 0.0);
     assert_eq!((small.months_of_headroom, small.lasts), (Some(0.0), false));
     // A peak of 799 is a mean of 399.5, 201 days after the last of the history.
@@ -68,7 +68,7 @@ fn a_million_requests_cost_a_month_over_the_requests_in_it() {
     let medium = &table.rows[2];
     let millions = 196.0 * MONTH_S / 1e6;
     assert!((medium.cost_per_million_now.unwrap() - 200.0 / millions).abs() < 1e-12);
-    // At a peak of 799 the mean is in the proportion of today.
+    // At a peak of 799, the ratio of mean to peak is that of today.
     let millions = 799.0 * 196.0 / 398.0 * MONTH_S / 1e6;
     assert!((medium.cost_per_million_at_capacity.unwrap() - 200.0 / millions).abs() < 1e-12);
 }

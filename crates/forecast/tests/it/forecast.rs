@@ -1,4 +1,4 @@
-//! Forecasts of series whose future is known, and of series that no one would expect.
+//! Forecasts of series whose future is known, and of unusual series.
 
 use brimful_forecast::ForecastError;
 use brimful_forecast::{Forecast, ForecastMethod, ForecastOptions, Series, Timestamp, crossing, forecast};
@@ -34,8 +34,7 @@ pub(crate) fn says(forecast: &Forecast, what: &str) -> bool {
     forecast.notes.iter().any(|note| note.contains(what))
 }
 
-/// Of so many histories, by step: the shares of what followed that the 80 and 95 % intervals held, and that they held
-/// in back-tests.
+/// Coverage of the 80 and 95 % intervals over many histories: of the values that followed, and in back-tests.
 fn coverage(step_s: u32, n: usize, ahead: usize, rates: fn(&[f64]) -> Vec<f64>) -> [f64; 4] {
     let (histories, mut sums) = (30, [0.0; 4]);
     for seed in 0..histories {
@@ -281,7 +280,7 @@ fn a_history_is_read_however_it_is_written() {
         let again = Series::parse(same, Unit::Counts, None).unwrap();
         assert_eq!((again.start.unix(), again.step_s), (read.start.unix(), read.step_s), "{same}");
         assert_eq!(again.rates, read.rates, "{same}");
-        // The third is written by two clocks, of which the last counts.
+        // The third history has times with two offsets, of which the latest counts.
         assert_eq!((again.mixed_offsets, again.zone), (same.contains("+01:00"), read.zone.clone()), "{same}");
     }
     assert_eq!(Series::parse(csv, Unit::Rates, None).unwrap().rates, [3600.0, 7200.0, 0.0]);
@@ -344,7 +343,7 @@ fn days_are_those_of_the_clocks() {
     assert_eq!((utc.zone.to_string().as_str(), utc.start.to_string().as_str()), ("UTC", "2026-03-10T00:00:00Z"));
 }
 
-/// Hours of a shop that opens at nine by clocks which change on 2026-03-29, written in UTC.
+/// Hourly arrivals, written in UTC, of a shop that opens at nine on clocks that change on 2026-03-29.
 #[test]
 fn seasons_follow_the_clocks() {
     let berlin: Zone = "Europe/Berlin".parse().unwrap();
@@ -359,7 +358,7 @@ fn seasons_follow_the_clocks() {
         assert!((point.likely - rate(i)).abs() < 10.0, "{}: {}, not {}", point.time, point.likely, rate(i));
     }
     assert!(found.seasons.iter().all(|season| season % 24 == 0), "{:?}", found.seasons);
-    // By day, all days are alike: none takes an hour of its neighbour.
+    // By day, all days are alike: none includes an hour of its neighbour.
     let far = forecast(&read, &options(30, DAY)).unwrap();
     assert_eq!(far.history.start.to_string(), "2026-03-01T00:00:00+01:00");
     assert_eq!(far.points[0].time.to_string(), "2026-04-05T00:00:00+02:00");
@@ -435,7 +434,7 @@ const SUNSPOTS: [f64; 59] = [
     37.0, 74.0,
 ];
 
-/// A forecast of half a year stays near what was seen, or it is said that it does not, whichever the history ends with.
+/// A forecast of half a year stays near past rates, or a note says that it does not, wherever the history ends.
 #[test]
 fn what_nothing_vouches_for_is_not_extrapolated_far() {
     for zeros in [0, 1] {
@@ -466,7 +465,7 @@ fn growth_in_a_month_takes_two_to_see() {
     assert!(!says(&long, "No growth per month"), "{:?}", long.notes);
 }
 
-/// Two years, each with twelve holidays and a week of them, or without.
+/// Two years with or without holidays: twelve single days and one week each year.
 fn with_holidays(there: bool) -> Vec<f64> {
     let holidays = [5, 108, 111, 120, 148, 159, 275, 304, 318];
     let day = |(i, e): (usize, &f64)| {
@@ -485,7 +484,7 @@ fn holidays_neither_bend_a_forecast_nor_blur_it() {
         let width = |forecast: &Forecast| forecast.points.iter().map(|p| p.upper80 - p.lower80).sum::<f64>();
         widths[0] += width(&without);
         widths[1] += width(&with);
-        // Not where one of the last days was a holiday: nobody can tell whether it stays so.
+        // Unless one of the last days was a holiday, which may be a new level.
         named += usize::from(says(&with, "were kept out of the trend"));
         assert!(!says(&without, "were kept out of the trend"), "{:?}", without.notes);
         for (h, point) in with.points.iter().enumerate() {
@@ -502,7 +501,7 @@ fn the_back_test_chooses_scale_and_trend() {
     let mut scales = Vec::new();
     for seed in 0..8 {
         let noise = noise(seed, 120);
-        // Weekdays that wander each by itself, swings in proportion, swings that stay.
+        // Independently wandering weekdays, proportional swings, constant swings.
         let wandering = |i: usize| 100.0 + noise[i % 7..=i].iter().step_by(7).sum::<f64>() * 3.0 + 8.0 * WEEK[i % 7];
         let in_proportion = |i: usize| (3.0 + 0.02 * i as f64 + WEEK[i % 7] / 20.0 + 0.02 * noise[i]).exp();
         let steady = |i: usize| 100.0 + i as f64 + WEEK[i % 7] + noise[i];
@@ -523,7 +522,7 @@ fn the_back_test_chooses_scale_and_trend() {
     assert!(scales.contains(&Scale::Log) && scales.contains(&Scale::Linear), "{scales:?}");
 }
 
-/// A method that was asked for stays, and that repeating would be better is said.
+/// A method that the user chose is kept, with a note if the seasonal naive method would be better.
 #[test]
 fn a_method_asked_for_is_used_whatever_the_back_test_finds() {
     let rates: Vec<f64> = (0..60).map(|i| if i % 20 < 10 { 100.0 } else { 50.0 }).collect();

@@ -1,4 +1,4 @@
-//! The crate against the world: the reference cases, and histories whose future is known.
+//! Tests of the crate with reference cases and with histories whose future is known.
 #![allow(clippy::unwrap_used)] // A helper of a test may fail as the test does.
 
 mod cases;

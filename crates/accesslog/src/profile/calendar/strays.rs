@@ -31,7 +31,8 @@ pub(super) fn core<I: DoubleEndedIterator<Item = (i64, u64)>>(minutes: impl Fn()
     let most = (requests / STRAY_ONE_IN).max(1);
     let head = widest_gap(minutes(), most);
     let tail = widest_gap(minutes().rev(), most);
-    let (all_first_s, all_last_s) = (minutes().next()?.0, minutes().next_back()?.0);
+    let all_first_s = minutes().next()?.0;
+    let all_last_s = minutes().next_back()?.0;
     let first_s = head.map_or(all_first_s, |gap| gap.after_s);
     let last_s = tail.map_or(all_last_s, |gap| gap.after_s);
     if first_s > last_s {

@@ -85,8 +85,11 @@ impl Spread {
 
     /// The sum of squared distances from the mean, within the atoms `from..to`.
     fn within(&self, from: usize, to: usize) -> f64 {
-        let (a, b) = (self.0[from], self.0[to]);
-        let (n, sum, squares) = (b.0 - a.0, b.1 - a.1, b.2 - a.2);
+        let a = self.0[from];
+        let b = self.0[to];
+        let n = b.0 - a.0;
+        let sum = b.1 - a.1;
+        let squares = b.2 - a.2;
         if n > 0.0 { (squares - sum.powi(2) / n).max(0.0) } else { 0.0 }
     }
 }

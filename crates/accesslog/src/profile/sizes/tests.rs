@@ -51,7 +51,7 @@ fn what_is_counted_in_parts_is_counted_as_a_whole() {
         let (mut whole, mut sum) = (SizeCounts::default(), SizeCounts::default());
         for part in 0..parts {
             let mut counts = SizeCounts::default();
-            // The first part has few sizes, whatever the others have.
+            // The first part has few sizes, unlike the others.
             let most = if part == 0 { 900 } else { sizes };
             for _ in 0..80_000 {
                 let bytes = 1 + rng.random_range(0..most) * 97;
@@ -119,7 +119,7 @@ fn the_index_of_a_tail_is_found() {
         };
         let sizes: Vec<u64> = (0..60_000).map(draw).map(|bytes| bytes as u64 + 1).collect();
         let tail = described(&sizes).tail.unwrap();
-        // Of the thresholds that are tried the best may lie a little low or high: 0.15 rather than the interval.
+        // The best threshold tried may be slightly off: allow 0.15 rather than the interval.
         assert!((tail.index - index).abs() < 0.15 * index, "{index} is estimated as {tail:?}");
         assert!(tail.responses >= 100 && tail.interval95[0] < tail.index && tail.index < tail.interval95[1]);
     }

@@ -105,7 +105,7 @@ mod tests {
         let (mut index, mut map, mut rng) = (Index::default(), BTreeMap::new(), Pcg64::seed_from_u64(1));
         for round in 0..20_000 {
             let slot = rng.random_range(0..300usize);
-            // Few homes, so that there are long runs; they go around the end of the table too.
+            // Few preferred places, so that there are long runs, also across the end of the table.
             let hash = ((slot as u64 % 7) << 32).wrapping_sub(3 << 32);
             match map.remove(&slot) {
                 Some(()) => index.remove(hash, slot),

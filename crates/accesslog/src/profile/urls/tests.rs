@@ -8,7 +8,7 @@ fn entry<'a>(method: &'a [u8], target: &'a [u8], bytes: u64) -> Entry<'a> {
     Entry { method, target, bytes: Some(bytes), ..Entry::default() }
 }
 
-/// Everything that links slots, queue and table holds.
+/// Checks all invariants of slots, queue and table.
 fn assert_sound(urls: &TopUrls) {
     assert!(urls.queue.len() <= urls.capacity && urls.index.len() == urls.queue.len());
     assert_eq!(urls.used, urls.queue.len() + urls.free.len());

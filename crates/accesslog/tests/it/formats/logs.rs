@@ -1,8 +1,8 @@
-//! Whole logs: samples, those of real servers, and any that could be.
+//! Whole logs: samples, real logs, and random logs.
 
 use super::*;
 
-/// Where real logs are, if they are.
+/// The directory of real logs, if there is one.
 fn logs() -> Option<PathBuf> {
     let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/logs");
     let directory = std::env::var_os("BRIMFUL_LOGS").map_or(beside, PathBuf::from);
@@ -13,7 +13,7 @@ fn logs() -> Option<PathBuf> {
     Some(directory)
 }
 
-/// How many lines of a file are requests by the formats, how many are not, and which is the first malformed.
+/// Numbers of lines of a file that are requests and that are not, and the first malformed line.
 fn counts(formats: &mut Formats, bytes: &[u8]) -> (u64, u64, Option<(u64, Malformed)>) {
     let (mut read, mut malformed, mut first) = (0, 0, None);
     for (line, number) in bytes.strip_suffix(b"\n").unwrap_or(bytes).split(|byte| *byte == b'\n').zip(1..) {
@@ -137,7 +137,7 @@ proptest! {
             offset_s: Some(offset * 60),
             ..Entry::default()
         };
-        // Local time before 1970 is nobody's.
+        // Local times before 1970 are not supported.
         prop_assume!(!stamp.contains("/1969:"));
         let mut scratch = Scratch::default();
         prop_assert_eq!(format("common").read(common.as_bytes(), &mut scratch), Ok(Line::Entry(entry)));

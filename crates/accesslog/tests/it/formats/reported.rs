@@ -7,7 +7,7 @@ const REST: &str = r#"[03/Aug/2017:14:58:51 +0000] "GET /a HTTP/1.1" 200 10 "-" 
 /// Client, host and time taken of an entry.
 type Caller = (String, String, Option<u64>);
 
-/// The name of the format that reads all lines, their entries' callers, and the remarks on the format.
+/// The name of the format that reads all lines, the entries, and the remarks on the format.
 fn found(lines: &[String]) -> (String, Vec<Caller>, Vec<String>) {
     let sample: Vec<&[u8]> = lines.iter().map(String::as_bytes).collect();
     let mut formats = Formats::detect(&sample).unwrap_or_else(|error| panic!("{}: {error}", lines[0]));
@@ -52,7 +52,7 @@ fn a_list_of_proxies_is_no_virtual_host() {
         {
             assert_eq!(client(line.clone()), (first.to_owned(), String::new()), "{line}");
         }
-        // With the address of the last proxy behind it.
+        // The address of the last proxy follows.
         if !list.starts_with(['"', '[']) && list != "unix:" {
             let line = format!("{list} 10.0.0.1 - - {REST}");
             let first = if list == "-" || list == "unknown, unknown" { "10.0.0.1" } else { first };
@@ -69,14 +69,14 @@ fn a_virtual_host_is_still_one() {
     assert_eq!(host(format!("www.example.org 203.0.113.7 - - {REST}")), expected("203.0.113.7", "www.example.org"));
     let forwarded = format!("www.example.org:80 203.0.113.7, 10.0.0.1 - - {REST}");
     assert_eq!(host(forwarded), expected("203.0.113.7", "www.example.org"));
-    // A server that is known by its address alone.
+    // A virtual host that is an address.
     let lines: Vec<String> = (1..20).map(|n| format!("192.0.2.80 203.0.113.{n} - - {REST}")).collect();
     let (name, entries, _) = found(&lines);
     assert_eq!(
         (name.as_str(), entries[4].0.as_str(), entries[4].1.as_str()),
         ("%v combined", "203.0.113.5", "192.0.2.80")
     );
-    // What two proxies forward for many.
+    // Two proxies forward many clients.
     let lines: Vec<String> = (1..20).map(|n| format!("203.0.113.{n} 10.0.0.{} - - {REST}", n % 2)).collect();
     let (name, entries, _) = found(&lines);
     assert_eq!(
@@ -85,7 +85,7 @@ fn a_virtual_host_is_still_one() {
     );
 }
 
-/// Lines of every second, each with what follows the agent.
+/// One line per second, each with a given text after the agent.
 fn every_second(tails: impl IntoIterator<Item = String>) -> Vec<String> {
     let line = |(second, tail): (usize, String)| {
         let stamp = format!("03/Aug/2017:14:{:02}:{:02} +0000", second / 60, second % 60);
@@ -122,11 +122,11 @@ fn microseconds_before_a_process_number_are_no_seconds() {
         let [remark] = remarks.as_slice() else { panic!("{name}: {remarks:?}") };
         assert!(remark.contains("read as microseconds") && remark.contains("give --format 'combined + "), "{remark}");
     }
-    // With the same in whole seconds beside it there is no doubt.
+    // A second column in whole seconds removes the doubt.
     let (name, entries, remarks) =
         found(&every_second((0..60).map(|n| format!("{} {}", varied(n) * 300 / 1_000_000, varied(n) * 300))));
     assert_eq!((name.as_str(), entries[3].2, remarks.len()), ("combined + _ %D", Some(varied(3) * 300_000), 0));
-    // One line, of which little can be known.
+    // A single line shows little.
     let (name, entries, remarks) = found(&every_second(["5040 1234".to_owned()]));
     assert_eq!((name.as_str(), entries[0].2), ("combined + %D _", Some(5_040_000)));
     assert!(remarks[0].contains("They may be milliseconds"), "{remarks:?}");
@@ -165,7 +165,7 @@ fn times_keep_the_unit_that_they_have() {
     // Tomcat's milliseconds, some of which are 0.
     let (name, entries, _) = found(&every_second((0..60).map(|n| (n * 13 % 40).to_string())));
     assert_eq!((name.as_str(), entries[1].2), ("combined + %{ms}T", Some(13_000_000)));
-    // Microseconds in JSON, whose numbers are milliseconds mostly.
+    // Microseconds in JSON, where numbers usually are milliseconds.
     let json = |n: usize, name: &str, value: u64| {
         format!(
             r#"{{"time":"2017-08-03T14:58:{n:02}Z","method":"GET","uri":"/","status":200,"size":9000,"{name}":{value}}}"#

@@ -1,4 +1,4 @@
-//! Lines of web servers, as they are written where nobody asked for more, and with what others put around them.
+//! Lines of web servers in their default formats, with and without prefixes of other programs.
 
 use super::*;
 
@@ -180,7 +180,7 @@ fn lines_that_syslog_or_a_container_carries() {
 
 #[test]
 fn hostile_lines_cost_no_more_than_their_length() {
-    // What costs the square of the length would take hours here.
+    // Quadratic time in the length would take hours here.
     let (head, length) = (r#"a - - [10/Oct/2000:13:55:36 -0700] "GET "#, 1 << 19);
     for unit in [
         "\"",

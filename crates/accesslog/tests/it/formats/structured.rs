@@ -1,4 +1,4 @@
-//! Lines that name their fields: JSON, LTSV, the W3C's extended format.
+//! Lines with named fields: JSON, LTSV, the W3C extended format.
 
 use super::*;
 
@@ -194,7 +194,7 @@ fn lines_that_docker_has_wrapped_up() {
         assert!(matches!(read, Ok(Line::Entry(entry)) if entry.target == b"/a"), "{read:?}");
         assert_eq!(formats.shares()[0].name, name);
     }
-    // Where the line inside ends too soon, counted from the beginning of the whole.
+    // The column is counted from the beginning of the wrapped line.
     let wrapped = br#"{"log":"192.0.2.1 - - [x\n","stream":"stderr","time":"2026-03-02T10:00:00.1Z"}"#;
     let mut formats = Formats::given(vec![format("combined")]);
     let column = formats.read(wrapped, &mut Scratch::default()).unwrap_err().column;
