@@ -6,11 +6,13 @@ pub mod args;
 mod filter;
 mod meter;
 
+use crate::access_logs::log_error;
+use crate::command_line;
+use crate::documents::{display_name, from_json, schema};
 use crate::exit::{Exit, UsageError};
 use crate::output::{OutFile, complain, deliver, print, print_document};
-use crate::plan::model::{from_json, name};
-use crate::plan::page;
 use crate::progress;
+use crate::results::write_page;
 use args::{CharacterizeArgs, ClassesBy, ComingBy, RobotPolicy};
 use brimful_accesslog::compare::compare;
 use brimful_accesslog::detect::Formats;
@@ -21,14 +23,11 @@ use brimful_accesslog::read::{Kept, ReadOptions};
 use brimful_accesslog::workload::{Coming, workload};
 use brimful_accesslog::{Entry, LogError};
 use brimful_core::profile::{self, Profile};
-use brimful_core::secret;
 use brimful_core::text::{bytes_without_mark, one_line, without_mark};
 use brimful_report::profile::{Against, Compared, comparison, csv, text};
 use filter::{Filter, instant, window};
 use jiff::tz::{Offset, TimeZone};
 use meter::Meter;
-use serde::Deserialize;
-use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -57,7 +56,7 @@ pub fn main(args: &CharacterizeArgs) -> anyhow::Result<Exit> {
         return Ok(Exit::Interrupted);
     };
     let compared = other.as_ref().map(|other| compare(other, &profile));
-    let path = args.against.as_deref().map(name).unwrap_or_default();
+    let path = args.against.as_deref().map(display_name).unwrap_or_default();
     let json = match &compared {
         None => brimful_report::json::document("profile", &profile)?,
         Some(found) => {
@@ -70,7 +69,7 @@ pub fn main(args: &CharacterizeArgs) -> anyhow::Result<Exit> {
         None => text(&profile),
         Some(found) => text(&profile) + "\n" + &comparison(&path, found),
     };
-    let written = page(html, "profile", &profile);
+    let written = write_page(html, "profile", &profile);
     match document(args.out.as_deref(), &profile, json) {
         Ok(document) => deliver(out, &document, &shown)?,
         Err(error) => {
@@ -99,7 +98,7 @@ fn characterize(
 ) -> anyhow::Result<Option<(Profile, bool)>> {
     let reading =
         ReadOptions { formats, first_malformed: FIRST_MALFORMED, enough: stop.clone(), ..ReadOptions::default() };
-    let logs = Logs::open(&args.logs, reading).map_err(failed)?;
+    let logs = Logs::open(&args.logs, reading).map_err(log_error)?;
     let (zone, of_zone) = clock(args, &logs);
     let filter = filter(args, &zone)?;
     let mut options = options(args, &zone)?;
@@ -114,13 +113,13 @@ fn characterize(
         if filter.keeps(entry) { profiler.add(entry) } else { Kept::No }
     };
     let mut meter = Meter::new(args.quiet);
-    let read = logs.read(&mut sink, &mut |progress| meter.show(progress)).map_err(failed)?;
+    let read = logs.read(&mut sink, &mut |progress| meter.show(progress)).map_err(log_error)?;
     drop(meter);
     let interrupted = stop.load(Ordering::Relaxed);
     if interrupted && read.lines.parsed == 0 {
         return Ok(None);
     }
-    let mut profile = profiler.finish(&read).map_err(failed)?;
+    let mut profile = profiler.finish(&read).map_err(log_error)?;
     profile.notes.extend(of_zone);
     if interrupted {
         let filtered = match left_out {
@@ -131,7 +130,7 @@ fn characterize(
         profile.notes.insert(0, note);
     }
     env!("CARGO_PKG_VERSION").clone_into(&mut profile.brimful_version);
-    profile.command = command();
+    profile.command = command_line::without_url_credentials();
     let coming = match args.load {
         None => Coming::AsKnown,
         Some(ComingBy::Sessions) => Coming::Sessions,
@@ -139,7 +138,7 @@ fn characterize(
     };
     match workload(&profile, coming) {
         Ok(chosen) => (profile.workload, profile.workload_arrivals_why) = (Some(chosen.workload), chosen.why),
-        Err(error) if coming == Coming::Sessions => return Err(failed(error)),
+        Err(error) if coming == Coming::Sessions => return Err(log_error(error)),
         Err(error) => profile.workload_arrivals_why = error.to_string(),
     }
     Ok(Some((profile, interrupted)))
@@ -164,16 +163,6 @@ fn clock(args: &CharacterizeArgs, logs: &Logs) -> (TimeZone, Option<String>) {
          give --timezone."
     );
     (TimeZone::fixed(offset), Some(note))
-}
-
-/// The command line, as documents state it.
-fn command() -> Vec<String> {
-    let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
-    let without = |word: String| match word.contains("://") {
-        true => secret::without_credentials(&word).into_owned(),
-        false => word,
-    };
-    words.map(without).collect()
 }
 
 fn options(args: &CharacterizeArgs, zone: &TimeZone) -> anyhow::Result<Options> {
@@ -224,7 +213,7 @@ fn formats(args: &CharacterizeArgs) -> anyhow::Result<Option<Formats>> {
         formats.push(Format::parse(format).map_err(|error| UsageError(format!("--format: {error}")))?);
     }
     if let Some(path) = &args.format_from {
-        let bytes = std::fs::read(path).map_err(|source| failed(LogError::Io { path: path.clone(), source }))?;
+        let bytes = std::fs::read(path).map_err(|source| log_error(LogError::Io { path: path.clone(), source }))?;
         let of_file = Format::of_configuration(&String::from_utf8_lossy(bytes_without_mark(&bytes)));
         formats.extend(of_file.map_err(|error| UsageError(format!("{}: {error}", path.display())))?);
         if formats.is_empty() {
@@ -238,20 +227,13 @@ fn formats(args: &CharacterizeArgs) -> anyhow::Result<Option<Formats>> {
     Ok((!formats.is_empty()).then(|| Formats::given(formats)))
 }
 
-/// The schema of any document.
-#[derive(Deserialize)]
-struct Schema {
-    schema: String,
-}
-
 /// The profile to compare with.
 fn read_profile(path: &Path) -> anyhow::Result<Profile> {
     let text =
-        std::fs::read_to_string(path).map_err(|source| failed(LogError::Io { path: path.to_owned(), source }))?;
-    let wrong = |why: String| UsageError(format!("{}: {why}", name(path)));
+        std::fs::read_to_string(path).map_err(|source| log_error(LogError::Io { path: path.to_owned(), source }))?;
+    let wrong = |why: String| UsageError(format!("{}: {why}", display_name(path)));
     let text = without_mark(&text);
-    let schema = from_json::<Schema>(text).map_or(String::new(), |document| document.schema);
-    if schema != profile::SCHEMA {
+    if schema(text) != profile::SCHEMA {
         let what = "this is no profile: give a file that `brimful characterize --out FILE.json` wrote";
         return Err(wrong(what.to_owned()).into());
     }
@@ -278,18 +260,4 @@ fn workload_toml(profile: &Profile) -> anyhow::Result<String> {
     let head =
         format!("# The traffic of {seconds} s from {from}, from access logs by `brimful characterize`.\n# {why}\n\n");
     Ok(head + &toml::to_string(workload)?)
-}
-
-/// What an error means to a script, and what to do about it where the system alone has spoken.
-pub fn failed(error: LogError) -> anyhow::Error {
-    let hint = match &error {
-        LogError::Io { source, .. } => match source.kind() {
-            ErrorKind::NotFound => "; check the path",
-            ErrorKind::PermissionDenied => "; read it as a member of its group (`ls -l` shows which), or with sudo",
-            _ => "",
-        },
-        LogError::NoMatch(_) => "",
-        _ => return UsageError(error.to_string()).into(),
-    };
-    anyhow::anyhow!("{error}{hint}")
 }

@@ -1,12 +1,22 @@
 //! The command line as documents state it: without secrets, because documents are passed on.
 
-use crate::args::RequestArgs;
+use crate::flags::RequestArgs;
 use brimful_core::secret::{self, MASK};
 
 /// This program's.
 pub fn for_documents(args: &RequestArgs) -> Vec<String> {
     let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
     words.map(|word| without_secrets(word, args)).collect()
+}
+
+/// This program's command line, without credentials in URLs.
+pub fn without_url_credentials() -> Vec<String> {
+    let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+    words.map(|word| without_credentials_in_url(&word)).collect()
+}
+
+fn without_credentials_in_url(word: &str) -> String {
+    if word.contains("://") { secret::without_credentials(word).into_owned() } else { word.to_owned() }
 }
 
 /// Whatever the flag before it looks like, a word that holds a header field or credentials ends with them.
@@ -19,23 +29,29 @@ fn without_secrets(word: String, args: &RequestArgs) -> String {
         let name = header.written.split(':').next().unwrap_or_default();
         return format!("{flag}{name}: {MASK}");
     }
-    match word.contains("://") {
-        true => secret::without_credentials(&word).into_owned(),
-        false => word,
-    }
+    without_credentials_in_url(&word)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args::{Cli, Command};
     use clap::Parser;
+
+    #[derive(Parser)]
+    struct TestCommand {
+        url: String,
+        #[arg(short)]
+        quiet: bool,
+        #[arg(long)]
+        rate: Option<f64>,
+        #[command(flatten)]
+        request: RequestArgs,
+    }
 
     #[test]
     fn no_spelling_of_a_secret_stays() {
         let words = [
             "brimful",
-            "load",
             "http://host/",
             "-H",
             "Authorization: Bearer hunter2",
@@ -53,11 +69,10 @@ mod tests {
             "X-Internal",
             "--rate=5",
         ];
-        let Command::Load(args) = Cli::parse_from(words).command else { panic!("it is a load") };
+        let args = TestCommand::parse_from(words);
         let shown: Vec<String> = words.iter().map(|word| without_secrets(word.to_string(), &args.request)).collect();
         let expected = [
             "brimful",
-            "load",
             "http://host/",
             "-H",
             "Authorization: •••",
@@ -84,8 +99,8 @@ mod tests {
             (&["-qame:hunter2"], &["-qa•••"]),
             (&["--user=me:hunter2"], &["--user=•••"]),
         ] {
-            let all = ["brimful", "load", "http://host/"].into_iter().chain(words.iter().copied());
-            let Command::Load(args) = Cli::parse_from(all).command else { panic!("it is a load") };
+            let all = ["brimful", "http://host/"].into_iter().chain(words.iter().copied());
+            let args = TestCommand::parse_from(all);
             let said: Vec<String> =
                 words.iter().map(|word| without_secrets((*word).to_owned(), &args.request)).collect();
             assert_eq!(said, shown);

@@ -1,10 +1,33 @@
 //! `brimful doctor`: what this host allows, and what would mend each shortfall.
 
-use crate::args::DoctorArgs;
 use crate::exit::Exit;
 use crate::output::{Painted, columns, print, print_document, print_painted};
 use brimful_core::text::wrap;
 use brimful_monitor::host::{Finding, Status, TOPICS, examine};
+use clap::Args;
+
+const EXAMPLES: &str = "\
+Exit code: 0 where nothing that was looked at is in the way, 3 where something is.
+
+Examples:
+  $ brimful doctor
+  $ brimful doctor descriptors ports io_uring
+  $ brimful doctor --script | sh";
+
+/// `brimful doctor`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, next_help_heading = "Output")]
+pub struct DoctorArgs {
+    /// Only these, like descriptors or io_uring [default: all]
+    #[arg(value_name = "TOPIC", help_heading = None, value_parser = topic)]
+    pub topics: Vec<String>,
+    /// Print one shell script that mends every shortfall that a command can mend
+    #[arg(long, conflicts_with = "json")]
+    pub script: bool,
+    /// Print the findings as JSON
+    #[arg(long)]
+    pub json: bool,
+}
 
 /// Where what is said of a finding begins.
 const SAID: usize = 24;

@@ -1,14 +1,29 @@
 //! `brimful fileset`: the document root that a Workload's requests need.
 
-use crate::characterize::args::FilesetArgs;
-use crate::choosers;
+use crate::documents::parse_workload;
 use crate::exit::{Exit, UsageError};
 use crate::output::print;
 use anyhow::Context;
 use brimful_accesslog::LogError;
 use brimful_accesslog::fileset::fileset;
 use brimful_core::quantity::{bytes, count};
-use brimful_core::workload::Workload;
+use clap::Args;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  $ brimful fileset workload.toml /srv/www";
+
+/// `brimful fileset`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct FilesetArgs {
+    /// A Workload (TOML), as `brimful characterize --out FILE.toml` writes it
+    pub workload: PathBuf,
+    /// Where to make the files; it need not be there yet, and other files in it stay
+    #[arg(value_name = "DIR")]
+    pub directory: PathBuf,
+}
 
 /// Runs it.
 pub fn main(args: &FilesetArgs) -> anyhow::Result<Exit> {
@@ -16,9 +31,7 @@ pub fn main(args: &FilesetArgs) -> anyhow::Result<Exit> {
     let text =
         std::fs::read_to_string(&args.workload).with_context(|| format!("cannot read {name}; check the path"))?;
     let wrong = |why: String| UsageError(format!("{name}: {why}"));
-    let mut workload: Workload =
-        toml::from_str(brimful_core::text::without_mark(&text)).map_err(|error| wrong(error.to_string()))?;
-    choosers::read(&mut workload).map_err(|error| wrong(error.to_string()))?;
+    let workload = parse_workload(&text).map_err(wrong)?;
     let made = fileset(&workload, &args.directory).map_err(|error| match error {
         LogError::Io { .. } => anyhow::anyhow!("{error}; choose another directory, or make room"),
         other => wrong(other.to_string()).into(),

@@ -1,36 +1,38 @@
 //! `brimful load`: one load, one Record.
 
-use crate::args::{Arrivals, DetailArgs, LoadArgs, MaxConnections, OutputArgs, RequestArgs, WatchedArgs};
-use crate::exit::{self, Exit, UsageError};
-use crate::keep::KeptFile;
-use crate::output::{OutFile, deliver, first_failure, page, say, text_or_document};
-use crate::trace::CallTrace;
-use crate::{command_line, keep, progress, token};
+pub mod args;
+mod choosers;
+mod keep;
+mod sessions;
+mod trace;
+
+use crate::exit::{Exit, UsageError};
+use crate::flags::values::{Arrivals, MaxConnections};
+use crate::output::{OutFile, deliver, first_failure, say};
+use crate::progress;
+use crate::remote::remote_config;
+use crate::results::{deliver_record, write_record_page};
+use crate::run_plan::{DEFAULT_DURATION, request_plan};
+use args::{LoadArgs, WatchedArgs};
 use brimful_core::quantity;
 use brimful_core::record::Record;
 use brimful_core::text::bytes_without_mark;
-use brimful_core::tls::{Tls, TlsSpoken};
-use brimful_core::workload::{self, Load, LoadKind, Stage, Workload};
+use brimful_core::workload::{self, Load, LoadKind, Stage};
 use brimful_core::{Bytes, Nanos, Rate};
-use brimful_engine::{Address, ConnectionPolicy, Security, SecurityOptions};
-use brimful_http::Version;
+use brimful_engine::Address;
 use brimful_monitor::{MonitorConfig, ProcessSelector, RemoteConfig, socket_owners};
-use brimful_report::load::Detail;
-use brimful_run::{Endpoint, RunError, RunPlan, Watched, client_limit, run, run_beheld};
+use brimful_run::{Endpoint, RunPlan, Watched, client_limit, run, run_beheld};
 use brimful_stats::{check_objectives, judge_objectives};
 use brimful_workload::{Process, Speed, Trace};
+use keep::KeptFile;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
+use trace::CallTrace;
 
-/// Without `--duration` and `--requests`.
-const DEFAULT_DURATION: Nanos = Nanos::from_secs(10);
 /// Where nothing says how calls come.
 const DEFAULT_CLIENTS: u64 = 10;
-/// Without `--connect-timeout`, but for closed loops.
-const CONNECT_TIMEOUT: Nanos = Nanos::from_secs(3);
-
 /// Runs it.
 pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
     let mut plan = plan(args)?;
@@ -53,7 +55,10 @@ pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
     let found = args.calibrate.then(|| find_client_limit(&plan, args.output.quiet, &stop)).transpose()?;
     if let Some(record) = found.as_ref().filter(|_| limit_only) {
         let delivered = deliver_client_limit(record, args, out);
-        return first_failure(delivered, [hdr.map_or(Ok(()), |file| file.write(record)), write_page(record, html)]);
+        return first_failure(
+            delivered,
+            [hdr.map_or(Ok(()), |file| file.write(record)), write_record_page(record, html)],
+        );
     }
     let limit = found.as_ref().and_then(|record| record.generator.max_rate);
     plan.client_max = limit.or(args.part.client_max.map(|max| max.0));
@@ -78,33 +83,9 @@ pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
         kept.as_ref().map_or(Ok(()), |kept| kept.write(&record)),
         trace.finish(),
         hdr.map_or(Ok(()), |file| file.write(&record)),
-        write_page(&record, html),
+        write_record_page(&record, html),
     ];
     first_failure(delivered, others)
-}
-
-/// The Record as a page, if there is a file for it.
-fn write_page(record: &Record, file: Option<OutFile>) -> anyhow::Result<()> {
-    file.map_or(Ok(()), |file| file.commit(&page(|| brimful_report::html::load(record))?))
-}
-
-/// Shows the Record, and what a script has to make of it.
-pub fn deliver_record(
-    record: &Record,
-    args: &OutputArgs,
-    detail: DetailArgs,
-    out: Option<OutFile>,
-) -> anyhow::Result<Exit> {
-    let json = brimful_report::json::record(record)?;
-    let detail = if detail.full { Detail::Full } else { Detail::Main };
-    let text = || brimful_report::load::text(record, detail);
-    let text = if args.json { json.clone() } else { text_or_document(text, &json) };
-    deliver(out, &json, &text)?;
-    // The text has it already.
-    if let Some(warning) = brimful_report::load::warning(record).filter(|_| args.json && !args.quiet) {
-        say(&warning);
-    }
-    Ok(exit::of_run(record))
 }
 
 /// Says which load it is that nobody has asked for in particular.
@@ -256,7 +237,7 @@ fn watched(args: &WatchedArgs, endpoint: &Endpoint) -> anyhow::Result<Option<Wat
             (false, true) => None,
         });
     };
-    let config = watched_from(address, args.token_file.as_deref(), args.watch_ca.clone())?;
+    let config = remote_config(address, args.token_file.as_deref(), args.watch_ca.clone())?;
     Ok(Some(Watched::There(RemoteConfig { intervals: here.intervals, ..config })))
 }
 
@@ -269,22 +250,6 @@ fn listening(endpoint: &Endpoint) -> anyhow::Result<Vec<ProcessSelector>> {
             socket_owners(&path)?.into_iter().map(ProcessSelector::Pid).collect()
         }
     })
-}
-
-/// Who watches on another host, and what is needed to be told.
-pub fn watched_from(
-    address: &str,
-    token_file: Option<&Path>,
-    authority: Option<PathBuf>,
-) -> anyhow::Result<RemoteConfig> {
-    let token = token::find(token_file)?.ok_or_else(|| {
-        UsageError(format!(
-            "the token of `brimful watch --serve` is missing: give it in the environment as {}, or by --token-file",
-            token::VARIABLE
-        ))
-    })?;
-    let intervals = MonitorConfig::default().intervals;
-    Ok(RemoteConfig { address: address.to_owned(), token, authority, intervals })
 }
 
 /// How calls come, as the flags say it; `None` where they say nothing. And the trace, if it is one.
@@ -314,98 +279,4 @@ fn load(args: &LoadArgs) -> anyhow::Result<(Option<Load>, Option<Trace>)> {
         (Arrivals::Process(process), Some(rate)) => load(Load::Open { rate, arrivals: process.to_string() }),
         (Arrivals::Process(_), None) => Ok((None, None)),
     }
-}
-
-/// What `load` and `survey` read alike from the command line.
-pub fn request_plan(url: &str, args: &RequestArgs) -> anyhow::Result<RunPlan> {
-    let workload = args.workload()?;
-    let connections = &args.connections;
-    let connect_timeout = connections.connect_timeout.unwrap_or(CONNECT_TIMEOUT);
-    let endpoint = Endpoint::resolve_at(url, &connections.detour(), connect_timeout)?;
-    connections.check(&endpoint)?;
-    let mut workload = workload.unwrap_or_else(|| Workload::single("GET", &endpoint.path));
-    let (tls, tls_spoken) = secured(&endpoint, args, &mut workload, connect_timeout)?;
-    let cpus = args.generator.cpus();
-    let clock = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(1, |d| d.as_micros() as u64);
-    Ok(RunPlan {
-        endpoint,
-        workload,
-        trace: None,
-        window: DEFAULT_DURATION,
-        calls: u64::MAX,
-        version: args.http,
-        tls,
-        tls_spoken,
-        headers: args.headers()?,
-        secret_headers: args.secret_headers.clone(),
-        connections: ConnectionPolicy {
-            calls_per_connection: args.calls_per_connection()?,
-            connections_per_session: None,
-            most_per_shard: None,
-            holds: false,
-            pipeline: connections.pipeline.map_or(1, |count| count.0 as usize),
-            http2: args.http == Version::Http2,
-            close: connections.close,
-            connect_timeout: Some(connect_timeout),
-            retry_closed: connections.retry_closed,
-            retry_refused: true,
-            response_timeout: connections.timeout,
-            source: connections.source_ip,
-            send_buffer: buffer(connections.send_buffer)?,
-            receive_buffer: buffer(connections.receive_buffer)?,
-            warm_connections: 0,
-            at_once: 0,
-        },
-        engine: args.generator.engine,
-        tick: None,
-        client_max: None,
-        back_off: true,
-        follow: None,
-        threads: args.generator.threads.map_or(cpus.len().max(1) as u64, |count| count.0),
-        cpus,
-        shard: None,
-        start_at: None,
-        live: None,
-        keeper: None,
-        clock: None,
-        interval: Nanos::from_secs(1),
-        seed: args.generator.seed.unwrap_or_else(clock),
-        monitor: None,
-        command: command_line::for_documents(args),
-    })
-}
-
-/// How connections to this server are secured, if they are, and what was agreed on in a first handshake.
-fn secured(
-    endpoint: &Endpoint,
-    args: &RequestArgs,
-    workload: &mut Workload,
-    patience: Nanos,
-) -> anyhow::Result<(Option<Arc<Security>>, Option<TlsSpoken>)> {
-    if !endpoint.is_secure {
-        return match args.tls.first_flag() {
-            None => Ok((None, None)),
-            Some(flag) => Err(UsageError(format!("{flag} is for https:// URLs, and {} is none", endpoint.url)).into()),
-        };
-    }
-    let flags = &args.tls;
-    let tls = flags.over(workload.tls.as_ref());
-    let security = Security::new(&SecurityOptions {
-        name: tls.sni.clone().unwrap_or_else(|| endpoint.host().to_owned()),
-        authorities: flags.ca.clone(),
-        identity: flags.cert.clone().zip(flags.key.clone()),
-        insecure: tls.insecure,
-        minimum: tls.minimum,
-        resume: tls.resume,
-        http2: args.http == Version::Http2,
-    })
-    .map_err(RunError::from)?;
-    let spoken = endpoint.check(&security, patience)?;
-    workload.tls = (tls != Tls::default()).then_some(tls);
-    Ok((Some(Arc::new(security)), spoken))
-}
-
-fn buffer(size: Option<Bytes>) -> anyhow::Result<Option<u32>> {
-    let too_large = || UsageError("a socket's buffer is less than 2 GiB: give a smaller size".to_owned());
-    Ok(size.map(|size| i32::try_from(size.0).map(|bytes| bytes as u32)).transpose().map_err(|_| too_large())?)
 }

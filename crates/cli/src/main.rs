@@ -4,17 +4,17 @@
 //! calls are completed than fail), 2 usage or bad input, 3 environment, 4 the generator was the limit, 130 interrupted.
 #![forbid(unsafe_code)]
 
-mod args;
+mod access_logs;
 mod characterize;
-mod choosers;
+mod cli;
 mod command_line;
 mod doctor;
+mod documents;
 mod exit;
 mod fileset;
+mod flags;
 mod fleet;
-mod hdr;
 mod httperf;
-mod keep;
 mod load;
 mod manual;
 mod merge;
@@ -22,19 +22,17 @@ mod module;
 mod output;
 mod plan;
 mod progress;
-mod put_back;
-mod record;
+mod remote;
 mod replay;
-mod sessions;
+mod results;
+mod run_plan;
 mod survey;
 mod target;
 mod testbed;
-mod token;
-mod trace;
 mod watch;
 
-use args::Command;
 use brimful_core::text::one_line;
+use cli::Command;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -56,7 +54,7 @@ fn run() -> ExitCode {
         };
     }
     let words: Vec<_> = std::env::args_os().collect();
-    let cli = match args::parse(&words) {
+    let cli = match cli::parse(&words) {
         Ok(cli) => cli,
         Err(error) => return refuse(&error),
     };
@@ -74,12 +72,12 @@ fn run() -> ExitCode {
         Command::Plan(args) => plan::main(&args),
         Command::Target(args) => target::main(&args),
         Command::Doctor(args) => doctor::main(&args),
-        Command::Completions(args) => manual::completions(&args),
-        Command::Man(args) => manual::man(&args),
-        Command::PutBack => put_back::main(),
+        Command::Completions(args) => manual::completions(&args, &cli::program()),
+        Command::Man(args) => manual::man(&args, cli::program()),
+        Command::PutBack => survey::put_back(),
         // Their exit codes are those of a command.
-        Command::Testbed(args) => return testbed::main(&args),
-        Command::Inside(args) => return testbed::inside(&args),
+        Command::Testbed(args) => return ended(testbed::main(&args)),
+        Command::Inside(args) => return ended(testbed::inside(&args)),
     };
     ended(result)
 }
@@ -92,7 +90,7 @@ fn survive_file_size_limit() {
 }
 
 /// The exit code; an error is told.
-fn ended(result: anyhow::Result<exit::Exit>) -> ExitCode {
+fn ended(result: anyhow::Result<impl Into<ExitCode>>) -> ExitCode {
     match result {
         Ok(exit) => exit.into(),
         Err(error) => {

@@ -1,17 +1,43 @@
 //! `brimful completions` and `brimful man`: what else is made of the flags' one definition.
 
-use crate::args::{CompletionsArgs, Flags, ManArgs, command};
 use crate::exit::Exit;
 use crate::output::{OutFile, print};
 use anyhow::Context;
-use clap::Command;
 use clap::builder::{Resettable, Str};
+use clap::{Args, Command};
+use clap_complete::Shell;
 use clap_mangen::Man;
+use std::path::PathBuf;
+
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  $ brimful completions bash > /usr/share/bash-completion/completions/brimful
+  $ brimful completions zsh > /usr/local/share/zsh/site-functions/_brimful";
+
+const MAN_EXAMPLES: &str = "\
+Examples:
+  $ brimful man /usr/local/share/man/man1";
+
+/// `brimful completions`.
+#[derive(Debug, Args)]
+#[command(after_help = COMPLETIONS_EXAMPLES)]
+pub struct CompletionsArgs {
+    /// The shell
+    pub shell: Shell,
+}
+
+/// `brimful man`.
+#[derive(Debug, Args)]
+#[command(after_help = MAN_EXAMPLES)]
+pub struct ManArgs {
+    /// Where to write them: brimful.1, brimful-load.1, …
+    pub dir: PathBuf,
+}
 
 /// Writes what a shell needs to stdout.
-pub fn completions(args: &CompletionsArgs) -> anyhow::Result<Exit> {
+pub fn completions(args: &CompletionsArgs, program: &Command) -> anyhow::Result<Exit> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut without_hidden(&command(Flags::All)), "brimful", &mut script);
+    clap_complete::generate(args.shell, &mut without_hidden(program), "brimful", &mut script);
     print(&String::from_utf8(script).context("the script is no text")?)?;
     Ok(Exit::Ok)
 }
@@ -29,12 +55,11 @@ fn without_hidden(command: &Command) -> Command {
 }
 
 /// Writes a page for each command.
-pub fn man(args: &ManArgs) -> anyhow::Result<Exit> {
+pub fn man(args: &ManArgs, mut program: Command) -> anyhow::Result<Exit> {
     std::fs::create_dir_all(&args.dir).with_context(|| format!("cannot make {}", args.dir.display()))?;
-    let mut all = command(Flags::All);
-    all.build();
+    program.build();
     let mut pages = Vec::new();
-    render(&all, &mut pages)?;
+    render(&program, &mut pages)?;
     for (name, page) in pages {
         OutFile::create(&args.dir.join(format!("{name}.1")), "the man page")?.commit(&page)?;
     }

@@ -1,19 +1,48 @@
 //! `brimful merge`: the Records of the shards of one load become the Record of that load.
 
-use crate::args::MergeArgs;
+use crate::documents::{display_name, read_record};
 use crate::exit::Exit;
-use crate::load::deliver_record;
+use crate::flags::{DetailArgs, HdrArgs, OutputArgs};
 use crate::output::{OutFile, first_failure, say};
-use crate::plan::model::name;
-use crate::record;
+use crate::results::deliver_record;
+use brimful_core::Slo;
 use brimful_core::quantity::seconds;
 use brimful_stats::{Merger, check_objectives, judge_objectives};
+use clap::Args;
 use std::hint::black_box;
 use std::num::NonZero;
 use std::panic::resume_unwind;
 use std::path::PathBuf;
 use std::thread::{self, available_parallelism};
 use std::time::{Duration, SystemTime};
+
+const EXAMPLES: &str = "\
+Examples:
+  $ brimful merge shard-1.json shard-2.json --out whole.json";
+
+/// `brimful merge`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct MergeArgs {
+    /// Records that `brimful load --shard I/N` wrote by --out or --keep, one of each shard; - is stdin
+    #[arg(value_name = "RECORD", required = true)]
+    pub records: Vec<PathBuf>,
+    /// Shard I was lost before it had seen anything, and has no Record: its share of the load was missing (repeatable)
+    #[arg(long, value_name = "I")]
+    pub lost: Vec<u64>,
+    /// An objective for the response times of the whole load, as --slo of `brimful load` (repeatable)
+    #[arg(long, value_name = "OBJECTIVE")]
+    pub slo: Vec<Slo>,
+    /// Histograms for other tools.
+    #[command(flatten)]
+    pub hdr: HdrArgs,
+    /// How results are shown.
+    #[command(flatten)]
+    pub output: OutputArgs,
+    /// How much of a Record is shown.
+    #[command(flatten)]
+    pub detail: DetailArgs,
+}
 
 /// Shards that began further apart were not one load. An agreed start is kept to within milliseconds.
 const TOGETHER: Duration = Duration::from_millis(100);
@@ -55,9 +84,9 @@ fn read_and_merge(paths: &[PathBuf]) -> anyhow::Result<(Merger, Vec<SystemTime>)
     let merge = |paths: &[PathBuf]| -> anyhow::Result<(Merger, Vec<SystemTime>)> {
         let (mut merger, mut began) = (Merger::default(), Vec::new());
         for path in paths {
-            let record = record::read(path)?;
+            let record = read_record(path)?;
             began.extend(humantime::parse_rfc3339(&record.started_at));
-            merger.add(name(path), record)?;
+            merger.add(display_name(path), record)?;
         }
         Ok((merger, began))
     };

@@ -10,6 +10,7 @@ pub mod args;
 mod classes;
 mod command;
 mod install;
+mod installed;
 mod journal;
 mod manifest;
 mod memory;
@@ -24,8 +25,8 @@ use crate::output::print;
 use anyhow::Context;
 use args::{Action, Kind, ModuleArgs, PlaceArgs, StatusArgs, SwitchArgs};
 use install::{manifest_of, memory_of};
+use installed::find_server;
 use manifest::Manifest;
-use server::find;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use std::sync::Arc;
@@ -63,7 +64,7 @@ fn status(args: &StatusArgs) -> anyhow::Result<Exit> {
         for (what, says) in &elsewhere {
             print(&format!("{what}\n    {says}\n"))?;
         }
-        let server = match find(*kind, &args.place) {
+        let server = match find_server(*kind, &args.place) {
             Ok(server) => server,
             // Of both, one may be absent.
             Err(error) if args.server.is_none() || !elsewhere.is_empty() => {
@@ -95,7 +96,7 @@ fn status(args: &StatusArgs) -> anyhow::Result<Exit> {
 }
 
 fn noted(kind: Kind, place: &PlaceArgs) -> anyhow::Result<Option<Manifest>> {
-    Manifest::read(&manifest_of(&*find(kind, place)?), kind)
+    Manifest::read(&manifest_of(&*find_server(kind, place)?), kind)
 }
 
 /// Whether somebody wants an end: what is half done is undone first.

@@ -1,15 +1,76 @@
 //! `brimful target`: the reference server in the foreground.
 
-use crate::args::TargetArgs;
 use crate::exit::{Exit, UsageError};
 use crate::output::print;
 use crate::progress;
 use anyhow::Context;
+use brimful_core::cpus::CpuList;
 use brimful_core::quantity::{count, seconds};
+use brimful_core::units::Count;
 use brimful_target::{ServiceClass, Target, TargetConfig, TargetError, Truth};
+use clap::Args;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+
+const EXAMPLES: &str = "\
+Examples:
+  $ brimful target
+  $ brimful target --listen 127.0.0.1:8080 --service light=200us,heavy=2ms/16KiB --workers 2";
+
+/// `brimful target`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct TargetArgs {
+    /// Address to listen on; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8080")]
+    pub listen: std::net::SocketAddr,
+    /// Request classes, NAME=STEPS[/SIZE],…, each served at /NAME, like light=200us,heavy=2ms/16KiB
+    ///
+    /// The first is served at / as well. STEPS is a CPU time,
+    /// or several of these joined by +: a CPU time, work:TIME (a fixed amount of memory access, arithmetic and system
+    /// calls that took TIME at the start), lock:TIME (CPU time under a lock that all requests share), sleep:TIME,
+    /// read:SIZE (from a file, past the page cache) [default: light=200us,heavy=2ms/16KiB, unless there is --work]
+    #[arg(long, value_name = "CLASSES")]
+    pub service: Option<String>,
+    /// Request classes made of fixed work
+    ///
+    /// As --service, but a time alone means work:TIME, and cpu:TIME is CPU time. With --service, these classes follow
+    /// those.
+    #[arg(long, value_name = "CLASSES")]
+    pub work: Option<String>,
+    /// Distribution of the times of a class's steps about what was asked for
+    #[arg(long, value_name = "NAME", default_value = "deterministic")]
+    pub distribution: String,
+    /// Worker threads
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub workers: Count,
+    /// Length of the listen queue
+    #[arg(long, value_name = "N", default_value = "511")]
+    pub backlog: Count,
+    /// Requests that may be served at once; the others wait [default: as many as there are workers]
+    ///
+    /// As by PHP-FPM's processes or a pool of connections to a database. Each waits with its worker.
+    #[arg(long, value_name = "N")]
+    pub pool: Option<Count>,
+    /// Requests served a second; those above are answered 429 [default: all]
+    ///
+    /// As by a gateway that limits its clients.
+    #[arg(long, value_name = "N")]
+    pub rate_limit: Option<Count>,
+    /// Directory of the file that read steps read: 67 MB, gone at the end [default: TMPDIR or /var/tmp]
+    #[arg(long, value_name = "DIR")]
+    pub read_dir: Option<PathBuf>,
+    /// CPUs to keep the workers on, in turn
+    #[arg(long, value_name = "LIST")]
+    pub cpus: Option<CpuList>,
+    /// Seed of random demands
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub seed: u64,
+    /// End when the process that started this one ends
+    #[arg(long, hide = true)]
+    pub with_parent: bool,
+}
 
 /// What is served unless something else is asked for.
 const DEFAULT_SERVICE: &str = "light=200us,heavy=2ms/16KiB";

@@ -5,6 +5,7 @@
 
 pub mod args;
 
+use crate::command_line;
 use crate::exit::UsageError;
 use crate::output::{OutFile, say};
 use anyhow::Context;
@@ -12,33 +13,16 @@ use args::{InsideArgs, TestbedArgs};
 use brimful_core::Nanos;
 use brimful_core::cpus::CpuList;
 use brimful_core::quantity::{count, percent};
-use brimful_core::secret::without_credentials;
 use brimful_core::testbed::{Client, Link, Router, SCHEMA, Testbed};
 use brimful_core::text::without_mark;
 use brimful_testbed::{Bed, Cpus, Histogram, LinkShape, Measured, NoSuchHost, Rtts, Shape, TestbedError, Wanted};
-use std::process::ExitCode;
 use std::time::SystemTime;
 
 /// Later than this, 99th percentile, the router is worth a warning.
 const LATE_US: f64 = 200.0;
 
-/// Runs it.
-pub fn main(args: &TestbedArgs) -> ExitCode {
-    match run(args) {
-        Ok(code) => code.into(),
-        Err(error) => crate::ended(Err(error)),
-    }
-}
-
-/// The first process among those of the command.
-pub fn inside(args: &InsideArgs) -> ExitCode {
-    match brimful_testbed::inside(args.parent, &args.command) {
-        Ok(code) => code.into(),
-        Err(error) => crate::ended(Err(told(error))),
-    }
-}
-
-fn run(args: &TestbedArgs) -> anyhow::Result<u8> {
+/// Runs the command in its test bed. Returns the command's exit code.
+pub fn main(args: &TestbedArgs) -> anyhow::Result<u8> {
     let shape = shape(args)?;
     let fill = |word: &String| brimful_testbed::fill(word, shape.clients);
     let command: Vec<String> = args.command.iter().map(fill).collect::<Result<_, NoSuchHost>>().map_err(usage)?;
@@ -66,7 +50,7 @@ fn run(args: &TestbedArgs) -> anyhow::Result<u8> {
         schema: SCHEMA.to_owned(),
         started_at: humantime::format_rfc3339_micros(began_at).to_string(),
         brimful_version: env!("CARGO_PKG_VERSION").to_owned(),
-        command: command_line(),
+        command: command_line::without_url_credentials(),
         seed,
         duration_s: (brimful_os::clock::now() - began).as_secs_f64(),
         exit_code,
@@ -81,10 +65,9 @@ fn run(args: &TestbedArgs) -> anyhow::Result<u8> {
     Ok(exit_code)
 }
 
-/// This program's, without credentials in URLs.
-fn command_line() -> Vec<String> {
-    let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
-    words.map(|word| if word.contains("://") { without_credentials(&word).into_owned() } else { word }).collect()
+/// Runs as the first process of the command's processes. Returns the command's exit code.
+pub fn inside(args: &InsideArgs) -> anyhow::Result<u8> {
+    brimful_testbed::inside(args.parent, &args.command).map_err(told)
 }
 
 /// The network that the flags describe.

@@ -3,6 +3,7 @@
 //! One loop takes samples when they are due and gives each to those who want it: the display, the logs, Prometheus and the
 //! summary. None of them may hold it up, and its memory does not grow with time.
 
+pub mod args;
 mod display;
 mod events;
 #[cfg(test)]
@@ -16,10 +17,10 @@ mod screen;
 mod serve;
 mod session;
 
-use crate::args::WatchArgs;
 use crate::exit::Exit;
 use crate::output::{OutFile, columns, deliver, say};
 use anyhow::Context;
+use args::WatchArgs;
 use brimful_core::Nanos;
 use brimful_core::quantity::small_percent;
 use brimful_core::server::Server;

@@ -1,16 +1,20 @@
-//! The flags of `brimful characterize` and `brimful fileset`.
+//! The flags of `brimful characterize`.
 
 use super::filter::{StatusRange, UrlPattern};
-use crate::args::examples;
+use crate::access_logs::zone;
 use brimful_core::Nanos;
 use clap::{Args, ValueEnum};
-use jiff::fmt::temporal::DateTimeParser;
 use jiff::tz::TimeZone;
 use std::path::PathBuf;
 
+const EXAMPLES: &str = "\
+Examples:
+  $ brimful characterize '/var/log/nginx/access.log*'
+  $ brimful characterize access.log --out workload.toml";
+
 /// `brimful characterize`.
 #[derive(Debug, Args)]
-#[command(after_help = examples::CHARACTERIZE)]
+#[command(after_help = EXAMPLES)]
 pub struct CharacterizeArgs {
     /// Access logs in any order: files, compressed or not, rotated sets, those of several servers, and patterns like
     /// '/var/log/nginx/access.log*'; - is stdin
@@ -87,17 +91,6 @@ pub struct CharacterizeArgs {
     pub quiet: bool,
 }
 
-/// `brimful fileset`.
-#[derive(Debug, Args)]
-#[command(after_help = examples::FILESET)]
-pub struct FilesetArgs {
-    /// A Workload (TOML), as `brimful characterize --out FILE.toml` writes it
-    pub workload: PathBuf,
-    /// Where to make the files; it need not be there yet, and other files in it stay
-    #[arg(value_name = "DIR")]
-    pub directory: PathBuf,
-}
-
 /// What becomes of requests of robots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum RobotPolicy {
@@ -143,15 +136,6 @@ fn window(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Reads `--timezone`: a name of the IANA database, or an offset from UTC.
-pub fn zone(text: &str) -> Result<TimeZone, String> {
-    let zone = DateTimeParser::new().parse_time_zone(text);
-    zone.map_err(|_| {
-        let text: String = text.chars().take(40).collect();
-        format!("`{text}` is no time zone: write a name like Europe/Berlin, UTC, or an offset from it like +01:00")
-    })
-}
-
 fn classes_by(text: &str) -> Result<ClassesBy, String> {
     let pattern = |item: &str| {
         let (name, pattern) = item.split_once('=')?;
@@ -183,15 +167,6 @@ mod tests {
         assert_eq!((window("1h"), window("90s").is_err(), window("15m")), (Ok(3600), true, Ok(900)));
         for text in ["", "0s", "30s", "1", "2y", "1h 30s"] {
             assert!(window(text).is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn zones_are_names_and_offsets() {
-        assert_eq!(zone("Europe/Berlin").unwrap().iana_name(), Some("Europe/Berlin"));
-        assert_eq!(zone("-05:30").unwrap().to_offset(jiff::Timestamp::UNIX_EPOCH).seconds(), -19_800);
-        for text in ["", "Europe/Atlantis", "/etc/passwd"] {
-            assert!(zone(text).unwrap_err().contains("Europe/Berlin"), "{text}");
         }
     }
 

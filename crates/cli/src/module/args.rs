@@ -1,13 +1,18 @@
 //! Flags of `brimful module`.
 
 use super::classes::Class;
-use crate::args::examples;
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
+const EXAMPLES: &str = "\
+Examples:
+  $ sudo brimful module install nginx --reload
+  $ brimful module status
+  $ sudo brimful module remove nginx";
+
 /// `brimful module`.
 #[derive(Debug, Args)]
-#[command(after_help = examples::MODULE)]
+#[command(after_help = EXAMPLES)]
 pub struct ModuleArgs {
     /// What to do.
     #[command(subcommand)]

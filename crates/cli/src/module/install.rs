@@ -3,10 +3,11 @@
 
 use super::args::{InstallArgs, Kind};
 use super::classes;
+use super::installed::find_server;
 use super::journal::{self, Journal};
 use super::manifest::{Made, Manifest, State};
 use super::memory;
-use super::server::{Piece, Server, Settings, check_trust, find};
+use super::server::{Piece, Server, Settings, check_trust};
 use super::sources::Scratch;
 use crate::exit::{Exit, UsageError};
 use crate::output::{print, say};
@@ -58,7 +59,7 @@ pub fn main(args: &InstallArgs) -> anyhow::Result<Exit> {
 }
 
 fn prepare(args: &InstallArgs) -> anyhow::Result<Prepared> {
-    let server = find(args.server, &args.place)?;
+    let server = find_server(args.server, &args.place)?;
     let settings = settings(args)?;
     let noted = manifest_of(&*server);
     check_trust(&*server, &args.place, &noted)?;

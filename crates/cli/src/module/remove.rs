@@ -2,10 +2,11 @@
 
 use super::args::{PlaceArgs, RemoveArgs};
 use super::install::{manifest_of, memory_of};
+use super::installed::find_server;
 use super::journal::{self, Journal};
 use super::manifest::{Made, Manifest, State};
 use super::memory;
-use super::server::{Server, Settings, check_trust, find};
+use super::server::{Server, Settings, check_trust};
 use super::sources;
 use super::trust;
 use crate::exit::{Exit, UsageError};
@@ -26,7 +27,7 @@ const PIECES: [&str; 5] = ["50-brimful.conf", "brimful.conf", "brimful-load.conf
 pub fn main(args: &RemoveArgs) -> anyhow::Result<Exit> {
     let _interrupted = super::listen()?;
     sources::sweep();
-    let mut server = find(args.server, &args.place)?;
+    let mut server = find_server(args.server, &args.place)?;
     let noted = manifest_of(&*server);
     check_trust(&*server, &args.place, &noted)?;
     journal::sweep_directories(&noted);
@@ -46,7 +47,7 @@ pub fn main(args: &RemoveArgs) -> anyhow::Result<Exit> {
         };
         // Check it before it is run.
         trust::check(&manifest.binary)?;
-        server = find(args.server, &place)?;
+        server = find_server(args.server, &place)?;
         check_trust(&*server, &place, &noted)?;
     }
     within_reach(&manifest, &*server)?;

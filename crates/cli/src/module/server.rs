@@ -1,14 +1,11 @@
 //! What installing asks of a server, whichever it is. [`Server`] knows the program, its directories and its words; the
 //! order of the steps is in `install.rs` and `remove.rs`.
 
-use super::apache::Apache;
-use super::args::{Kind, PlaceArgs};
+use super::args::PlaceArgs;
 use super::classes::Class;
-use super::nginx::Nginx;
 use super::sources::Scratch;
 use super::trust;
 use crate::exit::UsageError;
-use anyhow::Context;
 use std::path::{Path, PathBuf};
 
 /// One installation of a server.
@@ -107,24 +104,6 @@ pub struct Piece {
     pub link: Option<(PathBuf, PathBuf)>,
     /// What somebody has to write into the main configuration, if that does not include it.
     pub by_hand: Option<String>,
-}
-
-/// Finds a server.
-///
-/// # Errors
-/// When it is not there, or does not say what it is.
-pub fn find(kind: Kind, place: &PlaceArgs) -> anyhow::Result<Box<dyn Server>> {
-    let whole = |path: &PathBuf| std::path::absolute(path).with_context(|| format!("no path: {}", path.display()));
-    let prefix = place.prefix.as_ref().map(whole).transpose()?;
-    let config = place.config.as_ref().map(whole).transpose()?;
-    if let Some(prefix) = prefix.as_ref().filter(|prefix| !prefix.is_dir()) {
-        return Err(UsageError(format!("{}: no directory; check --prefix", prefix.display())).into());
-    }
-    let binary = place.binary.as_deref();
-    Ok(match kind {
-        Kind::Nginx => Box::new(Nginx::find(binary, prefix, config)?),
-        Kind::Apache => Box::new(Apache::find(binary, prefix, config)?),
-    })
 }
 
 /// The main configuration file that there is in a server's own directory.

@@ -1,7 +1,8 @@
 //! The flags of `brimful plan`.
 
-use crate::args::examples;
-use crate::characterize::args::zone;
+use super::result::ResultArgs;
+use crate::access_logs::zone;
+use crate::flags::values::share;
 use brimful_core::slo::Slo;
 use brimful_core::{Nanos, Rate};
 use brimful_estimate::calibrate::Attribution;
@@ -33,9 +34,13 @@ pub enum PlanCommand {
     Forecast(ForecastArgs),
 }
 
+const SOLVE_EXAMPLES: &str = "\
+Examples:
+  $ brimful plan solve model.json";
+
 /// `brimful plan solve`.
 #[derive(Debug, Args)]
-#[command(after_help = examples::PLAN_SOLVE)]
+#[command(after_help = SOLVE_EXAMPLES)]
 pub struct SolveArgs {
     /// What to solve and how.
     #[command(flatten)]
@@ -51,9 +56,13 @@ pub struct SolveArgs {
     pub result: ResultArgs,
 }
 
+const WHAT_IF_EXAMPLES: &str = "\
+Examples:
+  $ brimful plan what-if model.json --set cpu.servers=4 --slo 'p99<200ms'";
+
 /// `brimful plan what-if`.
 #[derive(Debug, Args)]
-#[command(after_help = examples::PLAN_WHAT_IF)]
+#[command(after_help = WHAT_IF_EXAMPLES)]
 pub struct WhatIfArgs {
     /// What to change and how to solve it.
     #[command(flatten)]
@@ -81,9 +90,13 @@ pub struct WhatIfArgs {
     pub result: ResultArgs,
 }
 
+const FORECAST_EXAMPLES: &str = "\
+Examples:
+  $ brimful plan forecast rates.csv --model model.json --slo 'p99<200ms'";
+
 /// `brimful plan forecast`.
 #[derive(Debug, Args)]
-#[command(after_help = examples::PLAN_FORECAST)]
+#[command(after_help = FORECAST_EXAMPLES)]
 pub struct ForecastArgs {
     /// The history: CSV of time and value in equal steps, like days or hours, or a JSON array of such pairs; `-` is stdin.
     /// Or access logs, compressed or not, in any order: their requests per hour
@@ -134,9 +147,13 @@ pub struct ForecastArgs {
     pub result: ResultArgs,
 }
 
+const CALIBRATE_EXAMPLES: &str = "\
+Examples:
+  $ brimful plan calibrate low.json middle.json high.json --out model.json";
+
 /// `brimful plan calibrate`.
 #[derive(Debug, Args)]
-#[command(after_help = examples::PLAN_CALIBRATE)]
+#[command(after_help = CALIBRATE_EXAMPLES)]
 pub struct CalibrateArgs {
     /// Records of one server, which `brimful load --watch --out` writes: several loads, each class alone, and one of the
     /// server idle
@@ -201,31 +218,10 @@ pub struct ModelArgs {
     pub method: Method,
 }
 
-/// Where a result goes.
-#[derive(Debug, Args)]
-pub struct ResultArgs {
-    /// Print the whole document as JSON, and nothing else
-    #[arg(long)]
-    pub json: bool,
-    /// Write the JSON document to a file as well; - is stdout, and stderr has the rest then
-    #[arg(short, long, value_name = "FILE")]
-    pub out: Option<PathBuf>,
-    /// Write a page with charts to a file as well
-    #[arg(long, value_name = "FILE")]
-    pub html: Option<PathBuf>,
-}
-
 fn unit(text: &str) -> Result<Unit, String> {
     match text {
         "counts" => Ok(Unit::Counts),
         "rates" => Ok(Unit::Rates),
         _ => Err("use `counts` for arrivals within a step, or `rates` for arrivals per second".to_owned()),
     }
-}
-
-/// Reads `70%` and `0.7`.
-pub(crate) fn share(text: &str) -> Result<f64, String> {
-    let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
-    let share = number.trim().parse::<f64>().map(|x| x / scale).ok().filter(|x| *x > 0.0 && *x <= 1.0);
-    share.ok_or_else(|| format!("`{text}` is no share: write it like 70% or 0.7"))
 }

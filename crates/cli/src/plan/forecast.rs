@@ -1,11 +1,12 @@
 //! `brimful plan forecast`: when arrivals are too many, and which configuration would hold them.
 
 use super::args::ForecastArgs;
-use super::{Places, model};
-use crate::characterize::failed;
+use super::model;
+use super::result::ResultFiles;
+use crate::access_logs::{line_counts, log_error};
+use crate::documents::{display_name, read_text};
 use crate::exit::{Exit, MissedError};
 use crate::output::{OutFile, say};
-use crate::replay::lines;
 use anyhow::Context;
 use brimful_accesslog as accesslog;
 use brimful_accesslog::read::ReadOptions;
@@ -25,7 +26,7 @@ const HEAD_BYTES: u64 = 65_536;
 
 /// Runs it.
 pub fn main(args: &ForecastArgs) -> anyhow::Result<Exit> {
-    let places = Places::open(&args.result)?;
+    let places = ResultFiles::open(&args.result)?;
     let csv = OutFile::optional(args.csv.as_deref(), "--csv")?;
     let model = args.model.as_deref().map(model::read).transpose()?;
     let series = history(args)?;
@@ -57,13 +58,13 @@ fn history(args: &ForecastArgs) -> anyhow::Result<Series> {
     let zone = args.timezone.as_ref();
     match args.series.as_slice() {
         [table] if !is_log(table) => {
-            let text = model::text(table)?;
-            Series::parse(&text, args.unit, zone).with_context(|| model::name(table))
+            let text = read_text(table)?;
+            Series::parse(&text, args.unit, zone).with_context(|| display_name(table))
         }
         logs => {
             let paths: Vec<String> = logs.iter().map(|path| path.to_string_lossy().into_owned()).collect();
-            let found = accesslog::history::history(&paths, ReadOptions::default(), &mut |_| {}).map_err(failed)?;
-            say(&lines(&found.read.lines));
+            let found = accesslog::history::history(&paths, ReadOptions::default(), &mut |_| {}).map_err(log_error)?;
+            say(&line_counts(&found.read.lines));
             Ok(Series::parse(&found.to_csv(), Unit::Counts, zone)?)
         }
     }
@@ -129,8 +130,8 @@ fn capacity(args: &ForecastArgs, model: &Model) -> Result<(Option<f64>, String),
 /// The configurations compared, if there are any.
 fn cost(args: &ForecastArgs, model: Option<&Model>, forecast: &Forecast) -> anyhow::Result<Option<CostTable>> {
     let (Some(path), Some(model)) = (&args.configurations, model) else { return Ok(None) };
-    let name = || model::name(path);
-    let configurations = parse_configurations(&model::text(path)?).with_context(name)?;
+    let name = || display_name(path);
+    let configurations = parse_configurations(&read_text(path)?).with_context(name)?;
     let size = |configuration: Configuration| {
         let changes = configuration.set.iter().map(|change| change.parse()).collect::<Result<Vec<Change>, _>>()?;
         let changed = Scenario { changes, ..Scenario::default() }.apply(model)?;

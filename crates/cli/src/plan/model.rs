@@ -1,5 +1,6 @@
 //! Reading a model: JSON or TOML, by itself or inside a document that holds one, as surveys and calibrations do.
 
+use crate::documents::{display_name, from_json, read_text};
 use crate::exit::UsageError;
 use crate::output::say;
 use brimful_core::model::Model;
@@ -7,35 +8,16 @@ use brimful_core::text::without_mark;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::{Map, Value};
-use std::io::Read;
 use std::path::Path;
 
 /// What the file holds, or stdin if it is called `-`.
 pub fn read(path: &Path) -> anyhow::Result<Model> {
-    let text = text(path)?;
-    let model = parse(&text).map_err(|message| UsageError(format!("{}: {message}", name(path))))?;
+    let text = read_text(path)?;
+    let model = parse(&text).map_err(|message| UsageError(format!("{}: {message}", display_name(path))))?;
     for note in &model.notes {
-        say(&format!("note: {}: {note}", name(path)));
+        say(&format!("note: {}: {note}", display_name(path)));
     }
     Ok(model.model)
-}
-
-/// A whole file as text.
-pub fn text(path: &Path) -> anyhow::Result<String> {
-    let mut bytes = Vec::new();
-    let read = match path.as_os_str() == "-" {
-        true => std::io::stdin().lock().read_to_end(&mut bytes).map(|_| ()),
-        false => std::fs::read(path).map(|read| bytes = read),
-    };
-    read.map_err(|error| UsageError(format!("cannot read {}: {error}; check its name and permissions", name(path))))?;
-    let text = std::str::from_utf8(&bytes);
-    let text = text.map_err(|error| UsageError(format!("{}: {error}: it is no text file", name(path))))?;
-    Ok(without_mark(text).to_owned())
-}
-
-/// What the user knows it by.
-pub fn name(path: &Path) -> String {
-    if path.as_os_str() == "-" { "stdin".to_owned() } else { path.display().to_string() }
 }
 
 /// A model, and what to know of where it stood.
@@ -126,11 +108,6 @@ fn doubts(keys: &Map<String, Value>) -> Vec<String> {
     let Some(verdict) = keys.get("verdict").filter(|verdict| verdict["valid"] == false) else { return Vec::new() };
     let why = verdict["reasons"][0]["message"].as_str().unwrap_or("it does not say why");
     vec![format!("what this model was fitted to is NOT VALID, so do not rely on what follows from it: {why}")]
-}
-
-/// A document in JSON; an error says where it is wrong.
-pub fn from_json<T: DeserializeOwned>(text: &str) -> Result<T, String> {
-    serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_str(text)).map_err(|error| error.to_string())
 }
 
 fn from_toml<T: DeserializeOwned>(text: &str) -> Result<T, String> {

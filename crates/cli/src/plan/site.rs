@@ -3,8 +3,9 @@
 mod logs;
 
 use super::args::{CalibrateArgs, SharedBy};
-use super::model;
 use super::utilization::{Utilization, parse};
+use crate::access_logs::{log_error, read_options};
+use crate::documents::{display_name, read_text};
 use crate::exit::{Exit, UsageError};
 use crate::output::{OutFile, deliver};
 use brimful_core::model::{Class, ClassKind, Model, Scheduling, Station, StationKind};
@@ -32,12 +33,12 @@ pub fn main(args: &CalibrateArgs) -> anyhow::Result<Exit> {
     let logs: Vec<String> = args.log.iter().map(|path| path.to_string_lossy().into_owned()).collect();
     let (zone, whose) = zone(args, &logs);
     let mut utilization =
-        parse(&model::text(file)?, &zone).map_err(|message| UsageError(format!("{}: {message}", model::name(file))))?;
+        parse(&read_text(file)?, &zone).map_err(|message| UsageError(format!("{}: {message}", display_name(file))))?;
     if utilization.is_local {
-        let note = format!("times in {} have no zone and are taken for those of {whose}", model::name(file));
+        let note = format!("times in {} have no zone and are taken for those of {whose}", display_name(file));
         utilization.notes.push(note);
     }
-    let reading = logs::reading(&args.format)?;
+    let reading = read_options(&args.format).map_err(log_error)?;
     let profile = logs::profile(&logs, reading.clone())?;
     let counted = Counted::of(&logs, reading, &profile, &utilization)?;
     let site = site(args, &profile, &utilization, &counted)?;

@@ -2,7 +2,8 @@
 
 use super::args::SolveArgs;
 use super::load_curve::load_curve;
-use super::{Places, model};
+use super::model;
+use super::result::ResultFiles;
 use crate::exit::Exit;
 use brimful_core::model::{ClassKind, Model};
 use brimful_model::{
@@ -13,7 +14,7 @@ use brimful_report::plan::solution::{Percentiles, Solved, text};
 
 /// Runs it.
 pub fn main(args: &SolveArgs) -> anyhow::Result<Exit> {
-    let places = Places::open(&args.result)?;
+    let places = ResultFiles::open(&args.result)?;
     let model = model::read(&args.model.model)?;
     let mut solved = match by_formula(&model, args.model.method) {
         // Only the simulator is left then.

@@ -2,7 +2,8 @@
 
 use super::args::WhatIfArgs;
 use super::load_curve::load_curve;
-use super::{Places, model};
+use super::model;
+use super::result::ResultFiles;
 use crate::exit::{Exit, UsageError};
 use crate::output::OutFile;
 use brimful_model::{Method, ModelError, Scenario, WhatIf, WhatIfOptions, what_if};
@@ -10,7 +11,7 @@ use brimful_report::plan::what_if::{Changed, LoadCurves, text};
 
 /// Runs it.
 pub fn main(args: &WhatIfArgs) -> anyhow::Result<Exit> {
-    let places = Places::open(&args.result)?;
+    let places = ResultFiles::open(&args.result)?;
     let csv = OutFile::optional(args.csv.as_deref(), "--csv")?;
     let scenario =
         Scenario { changes: args.set.clone(), classes: args.add_class.clone(), clients: args.client.clone() };

@@ -1,9 +1,11 @@
 //! The same requests twice: with the log's bursts, and at a constant rate.
 
-use super::{How, ReplayArgs, length, plan, rate_of, read_twice, replayed};
+use super::args::ReplayArgs;
+use super::length;
+use super::run::{How, plan, rate_of, read_twice, replayed};
 use crate::exit::{self, Exit, UsageError};
-use crate::load::deliver_record;
 use crate::output::{OutFile, first_failure, print, print_document, say};
+use crate::results::deliver_record;
 use brimful_core::Nanos;
 use brimful_core::record::Record;
 use brimful_core::workload::Load;

@@ -3,17 +3,18 @@
 //! Of large logs only as much is read as takes a moment, and the rest is estimated by its bytes. Standard input can be
 //! read only once, so its length is not known.
 
-use super::{ReplayArgs, lines, options, reading};
-use crate::characterize::failed;
+use super::args::ReplayArgs;
+use super::summary::{lasting, no_call};
+use crate::access_logs::{log_error, read_options};
 use crate::exit::UsageError;
 use crate::output::say;
 use brimful_accesslog::Entry;
 use brimful_accesslog::logs::Logs;
-use brimful_accesslog::read::{Kept, Progress, Read, first_malformed};
+use brimful_accesslog::read::{Kept, Progress};
 use brimful_accesslog::readout::in_words;
-use brimful_accesslog::replay::{Call, Options, Replayer, Summary};
+use brimful_accesslog::replay::{Call, Options, Replayer};
 use brimful_core::Nanos;
-use brimful_core::quantity::{count, counted};
+use brimful_core::quantity::counted;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -25,7 +26,7 @@ const LONG_PAUSE: u64 = 4;
 const WORTH_CUTTING: Nanos = Nanos::from_secs(10);
 
 /// What there will be to do.
-pub(super) struct Length {
+pub struct Length {
     pub calls: u64,
     /// When the last call is due.
     pub last: Nanos,
@@ -43,7 +44,7 @@ pub(super) struct Length {
 
 /// Reads the logs, as far as `--duration` goes; all of them where a mean rate is asked for. `None` for standard input, or
 /// when it was interrupted.
-pub(super) fn measure(args: &ReplayArgs, stop: &AtomicBool) -> anyhow::Result<Option<Length>> {
+pub fn measure(args: &ReplayArgs, stop: &AtomicBool) -> anyhow::Result<Option<Length>> {
     let logs = args.logs();
     let is_whole_needed = args.flatten;
     if !is_whole_needed && !logs.iter().all(|log| is_read_again(log)) {
@@ -62,9 +63,9 @@ pub(super) fn measure(args: &ReplayArgs, stop: &AtomicBool) -> anyhow::Result<Op
         last = Nanos(call.due_ns);
         true
     };
-    let mut replayer = Replayer::new(Options { fileset: None, ..options(args, None) });
-    let read_options = reading(args).map_err(failed)?;
-    let enough = read_options.enough.clone();
+    let mut replayer = Replayer::new(Options { fileset: None, ..args.replay_options(None) });
+    let options = read_options(&args.format).map_err(log_error)?;
+    let enough = options.enough.clone();
     let mut wrong = None;
     let mut sink = |entry: &Entry<'_>| {
         if is_cut.get() || wrong.is_some() || stop.load(Ordering::Relaxed) {
@@ -88,9 +89,9 @@ pub(super) fn measure(args: &ReplayArgs, stop: &AtomicBool) -> anyhow::Result<Op
             enough.store(true, Ordering::Relaxed);
         }
     };
-    let read = Logs::open(&logs, read_options).map_err(failed)?.read(&mut sink, &mut progress).map_err(failed)?;
+    let read = Logs::open(&logs, options).map_err(log_error)?.read(&mut sink, &mut progress).map_err(log_error)?;
     if let Some(error) = wrong {
-        return Err(failed(error));
+        return Err(log_error(error));
     }
     let summary = if is_cut.get() { replayer.summary() } else { replayer.finish(&mut emit) };
     if stop.load(Ordering::Relaxed) {
@@ -118,7 +119,7 @@ fn is_read_again(log: &str) -> bool {
 }
 
 /// Says what the logs were read as and how long the replay is: how long that is, as far as it is known.
-pub(super) fn say_length(args: &ReplayArgs, length: Option<&Length>) -> Nanos {
+pub fn say_length(args: &ReplayArgs, length: Option<&Length>) -> Nanos {
     let Some(length) = length else {
         if !args.output.quiet {
             say("how long this will be is not known: the log can be read only once");
@@ -147,52 +148,4 @@ pub(super) fn say_length(args: &ReplayArgs, length: Option<&Length>) -> Nanos {
         say(&format!("the longest pause between calls is {}: --max-gap 10s cuts pauses to 10 s", lasting(pause)));
     }
     lasts
-}
-
-/// `30 s`, `2 h 5 min`, `3 days 4 h`: the two largest units.
-pub(super) fn lasting(time: Nanos) -> String {
-    const UNITS: [(u64, &str); 3] = [(86_400, "days"), (3_600, "h"), (60, "min")];
-    let seconds = time.as_secs_f64().round() as u64;
-    if seconds < 10 {
-        return time.rounded();
-    }
-    if seconds < 120 {
-        return format!("{seconds} s");
-    }
-    let mut rest = seconds;
-    let mut parts = Vec::new();
-    for (length, unit) in UNITS.into_iter().chain([(1, "s")]) {
-        let number = rest / length;
-        rest %= length;
-        if number > 0 {
-            let unit = if number == 1 && unit == "days" { "day" } else { unit };
-            parts.push(format!("{} {unit}", count(number)));
-        }
-    }
-    parts.truncate(2);
-    parts.join(" ")
-}
-
-/// Why no call comes of what was read.
-pub(super) fn no_call(read: &Read, summary: &Summary) -> String {
-    let not_sent = left_out(summary).map_or(String::new(), |left_out| format!("; not sent: {left_out}"));
-    format!(
-        "there is no call to make in what was read: {}{not_sent}{}",
-        lines(&read.lines),
-        first_malformed(&read.lines)
-    )
-}
-
-/// Requests that are not sent, by reason.
-pub(super) fn left_out(summary: &Summary) -> Option<String> {
-    let methods = match summary.other_methods {
-        0 => None,
-        number => Some(format!("{} of other methods (--methods)", count(number))),
-    };
-    let paths = match summary.without_path {
-        0 => None,
-        number => Some(format!("{} without a path", count(number))),
-    };
-    let reasons: Vec<String> = methods.into_iter().chain(paths).collect();
-    (!reasons.is_empty()).then(|| reasons.join(", "))
 }

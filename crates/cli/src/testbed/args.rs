@@ -1,6 +1,6 @@
 //! The flags of `brimful testbed`.
 
-use crate::args::examples;
+use crate::flags::values::share_or_zero;
 use brimful_core::Nanos;
 use brimful_core::cpus::CpuList;
 use brimful_testbed::{MOST_CLIENTS, Range};
@@ -10,9 +10,13 @@ use std::path::PathBuf;
 /// Longest queue of a limited rate.
 const MOST_QUEUE: Nanos = Nanos::from_secs(2);
 
+const EXAMPLES: &str = "\
+Examples:
+  $ sudo brimful testbed --rtt 40ms --loss 1% -- sh -c 'ip netns exec server nginx; brimful load http://{server}/'";
+
 /// `brimful testbed`.
 #[derive(Debug, Args)]
-#[command(after_help = examples::TESTBED)]
+#[command(after_help = EXAMPLES)]
 pub struct TestbedArgs {
     /// Client hosts, named client1, client2 and so on
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u64).range(1..=MOST_CLIENTS as u64))]
@@ -25,10 +29,10 @@ pub struct TestbedArgs {
     #[arg(long, value_name = "FILE")]
     pub rtts: Option<PathBuf>,
     /// Share of each round-trip time that is the way from the client to the router
-    #[arg(long, value_name = "SHARE", default_value = "50%", value_parser = share)]
+    #[arg(long, value_name = "SHARE", default_value = "50%", value_parser = share_or_zero)]
     pub up_share: f64,
     /// Share of the packets that each client's link loses, each way, like 0.5%
-    #[arg(long, value_name = "SHARE", default_value = "0%", value_parser = share)]
+    #[arg(long, value_name = "SHARE", default_value = "0%", value_parser = share_or_zero)]
     pub loss: f64,
     /// Rate of each client's link, each way, like 10mbit [default: unlimited]
     #[arg(long, value_name = "RATE", value_parser = bits_per_s)]
@@ -38,7 +42,7 @@ pub struct TestbedArgs {
     pub queue: Nanos,
     /// Share of the packets, each way, that are held back for a quarter of their delay and 1 ms at least, so that later
     /// ones overtake them
-    #[arg(long, value_name = "SHARE", default_value = "0%", value_parser = share)]
+    #[arg(long, value_name = "SHARE", default_value = "0%", value_parser = share_or_zero)]
     pub reorder: f64,
     /// CPUs that do the server's receive work, like 0 or 0,2-3 [default: half of those the router leaves]
     #[arg(long, value_name = "LIST")]
@@ -72,13 +76,6 @@ pub struct InsideArgs {
     /// The command.
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     pub command: Vec<String>,
-}
-
-/// Reads `0.5%` and `0.005`.
-fn share(text: &str) -> Result<f64, String> {
-    let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
-    let share = number.trim().parse::<f64>().map(|x| x / scale).ok().filter(|x| (0.0..=1.0).contains(x));
-    share.ok_or_else(|| format!("`{text}` is no share: write it like 0.5% or 0.005"))
 }
 
 /// Reads `10mbit`, as tc does, and `10Mbit/s`.
@@ -119,9 +116,9 @@ mod tests {
 
     #[test]
     fn shares_and_queues_have_bounds() {
-        assert_eq!((share("0%"), share("0.5%"), share("1")), (Ok(0.0), Ok(0.005), Ok(1.0)));
+        assert_eq!((share_or_zero("0%"), share_or_zero("0.5%"), share_or_zero("1")), (Ok(0.0), Ok(0.005), Ok(1.0)));
         for text in ["", "-1%", "101%", "nan", "half"] {
-            assert!(share(text).is_err(), "{text}");
+            assert!(share_or_zero(text).is_err(), "{text}");
         }
         assert_eq!(queue("50ms"), Ok(Nanos::from_millis(50)));
         assert!(queue("3s").unwrap_err().contains("2s at most") && queue("5").is_err());

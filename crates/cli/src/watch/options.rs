@@ -1,7 +1,8 @@
 //! What the command line asks for.
 
-use crate::args::{IntervalOf, WatchArgs};
+use super::args::WatchArgs;
 use crate::exit::{Exit, UsageError};
+use crate::flags::values::IntervalOf;
 use brimful_core::Nanos;
 use brimful_core::units::Count;
 use brimful_monitor::{GroupName, Intervals, MonitorConfig, NetNamespace, ProcessSelector};

@@ -1,9 +1,9 @@
 //! `brimful watch --serve`: load generators on other hosts have samples taken here.
 
+use super::args::WatchArgs;
 use super::events::Events;
-use crate::args::WatchArgs;
 use crate::output::say;
-use crate::token;
+use crate::remote::find_token;
 use brimful_monitor::{Identity, MonitorConfig, ServeConfig, Serving, Token};
 
 /// Serves until it is dropped.
@@ -16,7 +16,7 @@ pub struct Served {
 /// Begins to serve, if that is asked for, and says where on stderr.
 pub fn start(args: &WatchArgs, watch: &MonitorConfig, events: &Events) -> anyhow::Result<Option<Served>> {
     let Some(address) = args.serving.serve else { return Ok(None) };
-    let (token, news) = match token::find(args.serving.token_file.as_deref())? {
+    let (token, news) = match find_token(args.serving.token_file.as_deref())? {
         Some(token) => (token, String::new()),
         None => {
             let token = Token::generate()?;

@@ -1,10 +1,7 @@
 //! What access logs say of each step of time: requests and bytes by class of size; and by which clocks they are written.
 
-use crate::characterize::failed;
+use crate::access_logs::{line_counts, log_error};
 use crate::plan::utilization::Utilization;
-use crate::replay::lines;
-use brimful_accesslog::detect::Formats;
-use brimful_accesslog::format::Format;
 use brimful_accesslog::profile::{Options, Profiler};
 use brimful_accesslog::read::{Kept, ReadOptions, read};
 use brimful_accesslog::{Entry, classes};
@@ -18,19 +15,11 @@ const HEAD_BYTES: u64 = 64 * 1024;
 /// Of fewer steps, those that logs begin and end in are kept.
 const STEPS: usize = 10;
 
-/// How the logs are read: by these formats, or those that are found.
-pub(super) fn reading(formats: &[String]) -> anyhow::Result<ReadOptions> {
-    let formats: Vec<Format> =
-        formats.iter().map(|format| Format::parse(format)).collect::<Result<_, _>>().map_err(failed)?;
-    let formats = (!formats.is_empty()).then(|| Formats::given(formats));
-    Ok(ReadOptions { formats, ..ReadOptions::default() })
-}
-
 /// Which classes of size there are.
 pub(super) fn profile(logs: &[String], reading: ReadOptions) -> anyhow::Result<Profile> {
     let mut profiler = Profiler::new(Options { sessions: false, ..Options::default() });
-    let read = read(logs, reading, &mut |entry| profiler.add(entry), &mut |_| {}).map_err(failed)?;
-    profiler.finish(&read).map_err(failed)
+    let read = read(logs, reading, &mut |entry| profiler.add(entry), &mut |_| {}).map_err(log_error)?;
+    profiler.finish(&read).map_err(log_error)
 }
 
 /// Requests and bytes by class in each step of the utilizations.
@@ -70,8 +59,8 @@ impl Counted {
             counted.bytes[step][class] += bytes as f64;
             Kept::Yes
         };
-        let read = read(logs, reading, &mut sink, &mut |_| {}).map_err(failed)?;
-        counted.lines = lines(&read.lines);
+        let read = read(logs, reading, &mut sink, &mut |_| {}).map_err(log_error)?;
+        counted.lines = line_counts(&read.lines);
         Ok(counted)
     }
 

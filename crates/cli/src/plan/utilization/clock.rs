@@ -123,7 +123,7 @@ impl Course {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::characterize::args::zone;
+    use crate::access_logs::zone;
 
     #[test]
     fn clocks_of_12_and_24_hours_are_read() {

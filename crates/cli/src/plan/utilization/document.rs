@@ -5,7 +5,7 @@
 
 use super::samples::Samples;
 use super::{CPU, KINDS, Utilization};
-use crate::record;
+use crate::documents::parse_record;
 use brimful_core::record::{Record, SCHEMA};
 use brimful_core::server::{CpuShares, Kernel, LogLine, Server, ServerInterval};
 use serde::Deserialize;
@@ -18,7 +18,7 @@ struct Begins {
 
 pub(super) fn read(text: &str) -> Result<Utilization, String> {
     match serde_json::from_str::<Begins>(text).ok().and_then(|document| document.schema) {
-        Some(schema) if schema == SCHEMA => of_record(&record::parse(text)?),
+        Some(schema) if schema == SCHEMA => of_record(&parse_record(text)?),
         Some(schema) => Err(format!("it is a `{schema}`, which does not say how busy what was when: give it {KINDS}")),
         None => of_log(text),
     }

@@ -1,7 +1,7 @@
 //! What the monitors print, as they print it.
 
 use super::*;
-use crate::characterize::args::zone;
+use crate::access_logs::zone;
 
 const SAR: &str = include_str!("fixtures/sar.txt");
 const SAR_12: &str = include_str!("fixtures/sar-12-hours.txt");

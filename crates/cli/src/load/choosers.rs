@@ -1,13 +1,11 @@
 //! What `load` requests besides one URL, as its flags say it: they make the classes of a Workload.
 
+use crate::documents::load_files;
 use crate::exit::UsageError;
 use brimful_core::template::is_template;
-use brimful_core::workload::{
-    Class, Expect, FileSet, ListedRequest, Order, Popularity, Sha256, Statuses, Workload, WorkloadError,
-};
+use brimful_core::workload::{Class, Expect, FileSet, ListedRequest, Order, Popularity, Sha256, Statuses, Workload};
 use brimful_run::RunPlan;
 use clap::Args;
-use std::io;
 
 /// What is requested, and what is expected of the answers.
 #[derive(Debug, Args)]
@@ -72,7 +70,7 @@ impl ChooserArgs {
         plan.headers = literal;
         self.make(&mut plan.workload, filled_in)?;
         if self.says_something() || templates {
-            read(&mut plan.workload).map_err(|error| UsageError(error.to_string()))?;
+            load_files(&mut plan.workload).map_err(|error| UsageError(error.to_string()))?;
         }
         Ok(())
     }
@@ -133,20 +131,10 @@ impl ChooserArgs {
     }
 }
 
-/// Takes in what the files hold that a workload's classes name.
-pub fn read(workload: &mut Workload) -> Result<(), WorkloadError> {
-    workload.validate()?;
-    workload.read_files(read_file)
-}
-
-fn read_file(name: &str) -> io::Result<Vec<u8>> {
-    std::fs::read(name)
-}
-
 /// A class for each that the requests name.
 fn of_requests(file: &str, like: &[Class]) -> anyhow::Result<Vec<Class>> {
     let named = |error: &dyn std::fmt::Display| UsageError(format!("--requests-file {file}: {error}"));
-    let bytes = read_file(file).map_err(|error| named(&error))?;
+    let bytes = std::fs::read(file).map_err(|error| named(&error))?;
     let classes = ListedRequest::classes(&bytes).map_err(|error| named(&error))?;
     let Some(like) = like.first() else { return Ok(Vec::new()) };
     let class = |(name, weight)| Class {

@@ -1,10 +1,11 @@
 //! The flags that whatever makes load has in common: what is requested, by which connections, and from which threads.
 
-use super::values::{Credentials, Header, MixList, close, credentials, engine, header, http_version, mix, tls_version};
-use crate::choosers;
+use crate::documents::parse_workload;
 use crate::exit::UsageError;
+use crate::flags::values::{
+    Credentials, Header, MixList, close, credentials, engine, header, http_version, mix, tls_version,
+};
 use brimful_core::cpus::CpuList;
-use brimful_core::text::without_mark;
 use brimful_core::tls::{Tls, TlsVersion};
 use brimful_core::units::Count;
 use brimful_core::workload::Workload;
@@ -177,8 +178,7 @@ impl RequestArgs {
         let Some(path) = &self.workload else { return Ok(None) };
         let usage = |message: String| UsageError(format!("{}: {message}", path.display()));
         let text = std::fs::read_to_string(path).map_err(|error| usage(error.to_string()))?;
-        let mut workload: Workload = toml::from_str(without_mark(&text)).map_err(|error| usage(error.to_string()))?;
-        choosers::read(&mut workload).map_err(|error| usage(error.to_string()))?;
+        let mut workload = parse_workload(&text).map_err(usage)?;
         if let Some(MixList(mix)) = &self.mix {
             workload.set_mix(mix).map_err(|error| UsageError(format!("--mix: {error}")))?;
         }

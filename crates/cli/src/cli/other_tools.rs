@@ -6,7 +6,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::ffi::OsString;
 
 /// Flags of wrk, oha, hey, ab, k6, vegeta, httperf and curl that are none here.
-const FLAGS: &[(&[&str], &str)] = &[
+pub(super) const FLAGS: &[(&[&str], &str)] = &[
     (
         &["-k", "--keepalive", "--keep-alive"],
         "connections are kept alive anyway (--new-connection opens one for every call); to take any certificate: --insecure",
@@ -55,20 +55,20 @@ const FLAGS: &[(&[&str], &str)] = &[
 ];
 
 /// The error, with what to write instead where that is known.
-pub fn answered(mut error: clap::Error, words: &[OsString], command: &Command) -> clap::Error {
+pub fn with_tip(mut error: clap::Error, words: &[OsString], command: &Command) -> clap::Error {
     let words: Vec<String> = words.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     // That a flag could be meant as a value is never so here.
     error.remove(ContextKind::Suggested);
-    if let Some(answer) = answer(&error, &words, command) {
+    if let Some(tip) = tip(&error, &words, command) {
         for kind in [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand, ContextKind::SuggestedValue] {
             error.remove(kind);
         }
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![answer.into()]));
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
     error
 }
 
-fn answer(error: &clap::Error, words: &[String], command: &Command) -> Option<String> {
+fn tip(error: &clap::Error, words: &[String], command: &Command) -> Option<String> {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => text.as_str(),
         _ => "",
@@ -145,98 +145,5 @@ fn conflicting(error: &clap::Error) -> String {
         Some(ContextValue::String(flag)) => flag.clone(),
         Some(ContextValue::Strings(flags)) => flags.join(" "),
         _ => String::new(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::help::{Flags, command, parse};
-    use super::*;
-
-    fn said(line: &str) -> String {
-        let words: Vec<OsString> = std::iter::once("brimful").chain(line.split(' ')).map(OsString::from).collect();
-        parse(&words).unwrap_err().to_string()
-    }
-
-    #[test]
-    fn what_is_answered_is_no_flag_of_load() {
-        let all = command(Flags::All);
-        let load = all.find_subcommand("load").unwrap();
-        for (flags, _) in FLAGS {
-            for flag in *flags {
-                let taken = load.get_arguments().any(|arg| {
-                    let longs = arg.get_long_and_visible_aliases().unwrap_or_default();
-                    let shorts = arg.get_short_and_visible_aliases().unwrap_or_default();
-                    longs.iter().any(|long| format!("--{long}") == **flag)
-                        || shorts.iter().any(|short| format!("-{short}") == **flag)
-                });
-                assert!(!taken, "{flag}");
-                let text = said(&format!("load http://h/ {flag}"));
-                assert!(text.contains("tip: ") && !text.contains("use '--"), "{text}");
-            }
-        }
-    }
-
-    #[test]
-    fn habits_are_answered() {
-        for (line, answer) in [
-            ("load -k -c 10 http://h/", "kept alive anyway"),
-            ("load --http2 http://h/", "--http 2"),
-            ("load -s post.lua http://h/", "--requests-file"),
-            ("load -L http://h/", "--follow 10"),
-            ("load -q 100 -c 10 http://h/", "--rate 100"),
-            ("load -d {\"a\":1} http://h/", "--data"),
-            ("load -t 30s http://h/", "--duration 30s"),
-            ("load -t2 -c64 -d30s -R2000 http://h/", "opens connections as it needs them"),
-            ("load -rate=500 -duration=30s http://h/", "two dashes: --rate=500"),
-            ("load -duration=30s http://h/", "two dashes: --duration=30s"),
-            ("-n 200 -c 50 http://h/", "brimful load -n 200 -c 50 http://h/"),
-            ("http://h/", "brimful load http://h/"),
-            ("run script.js", "brimful load URL"),
-            ("attack", "brimful survey URL"),
-            ("load --num-conns 100 http://h/", "brimful httperf"),
-            // What clap knows better.
-            ("load --rat 100 http://h/", "--rate"),
-            ("lode", "load"),
-        ] {
-            let said = said(line);
-            assert!(said.contains("tip: ") && said.contains(answer), "{line}: {said}");
-        }
-    }
-
-    #[test]
-    fn what_means_the_same_is_taken() {
-        use crate::args::{Command, LoadArgs};
-        let load = |line: &str| -> Box<LoadArgs> {
-            let words = ["brimful", "load", "http://h/"].into_iter().chain(line.split(' ')).map(OsString::from);
-            let Command::Load(args) = parse(&words.collect::<Vec<_>>()).unwrap().command else { panic!("{line}") };
-            args
-        };
-        for line in ["-c 64", "-c64", "--connections 64", "--vus 64", "--clients 64"] {
-            assert_eq!(load(line).clients.unwrap().0, 64, "{line}");
-        }
-        for line in ["-d 10", "-z 10s", "--duration 10000ms", "-d10s"] {
-            assert_eq!(load(line).duration, Some(brimful_core::Nanos::from_secs(10)), "{line}");
-        }
-        for line in ["--rps 5", "--qps 5", "-R5", "--rate=5"] {
-            assert_eq!(load(line).rate, Some(brimful_core::Rate(5.0)), "{line}");
-        }
-        for line in ["-X put", "-m PUT", "--method put"] {
-            assert_eq!(load(line).call.method.as_deref(), Some("PUT"), "{line}");
-        }
-        for line in ["-b x=1", "--body x=1", "--data x=1"] {
-            assert_eq!(load(line).call.data.as_deref(), Some("x=1"), "{line}");
-        }
-        for line in ["-u me:secret", "-a me:secret", "--user me:secret"] {
-            let field = ("Authorization".to_owned(), "Basic bWU6c2VjcmV0".to_owned());
-            assert_eq!(load(line).request.headers().unwrap(), [field], "{line}");
-        }
-        assert!(load("-u a:b -H Authorization:x").request.headers().is_err());
-        for line in ["--new-connection", "--disable-keepalive", "-H Connection:close", "-H connection:Close"] {
-            assert_eq!(load(line).request.calls_per_connection().unwrap(), Some(1), "{line}");
-        }
-        assert_eq!(load("-H Connection:keep-alive").request.calls_per_connection().unwrap(), None);
-        assert!(load("-H Connection:close --calls-per-connection 5").request.calls_per_connection().is_err());
-        assert!(load("--latency").latency && load("--iterations 9").requests.is_some());
     }
 }

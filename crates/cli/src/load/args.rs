@@ -1,11 +1,11 @@
 //! The flags of `brimful load`.
 
-use super::values::{Arrivals, MaxConnections, arrivals, clock_offset, instant, max_connections, method, shard, time};
-use super::{DetailArgs, OutputArgs, RequestArgs, examples};
-use crate::choosers::ChooserArgs;
-use crate::hdr::HdrArgs;
-use crate::sessions::SessionArgs;
-use crate::trace::MOST_PRINTED;
+use super::choosers::ChooserArgs;
+use super::sessions::SessionArgs;
+use crate::flags::values::{
+    Arrivals, MaxConnections, arrivals, clock_offset, instant, max_connections, method, shard, time,
+};
+use crate::flags::{DetailArgs, HdrArgs, OutputArgs, RequestArgs};
 use brimful_core::units::Count;
 use brimful_core::workload::{Class, Stage};
 use brimful_core::{Nanos, Rate, Slo};
@@ -16,9 +16,19 @@ use clap::Args;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
+/// Upper bound of `--print`: printed calls are kept in memory.
+const MAX_PRINTED_CALLS: u64 = 10_000;
+
+const EXAMPLES: &str = "\
+Examples:
+  $ brimful load http://127.0.0.1:8080/ --rate 1000 -d 30s --slo 'p99<50ms'   # open loop
+  $ brimful load http://127.0.0.1:8080/ -c 64 -t 2 -d 30s                     # closed loop, as wrk and oha have it
+  $ brimful load http://127.0.0.1:8080/ --stage 30s:100 --stage 1m:100        # ramps, as k6 has them
+  $ brimful load http://127.0.0.1:8080/a --rate 50 -X POST -b @order.json -H 'Content-Type: application/json' --watch";
+
 /// `brimful load`.
 #[derive(Debug, Args)]
-#[command(after_help = examples::LOAD, next_help_heading = "Load")]
+#[command(after_help = EXAMPLES, next_help_heading = "Load")]
 pub struct LoadArgs {
     /// The server, like http://127.0.0.1:8080/index.html
     #[arg(help_heading = None)]
@@ -229,7 +239,7 @@ pub struct LookArgs {
     /// Print what was sent and received of the first N calls, and of the first failures
     ///
     /// And when, on stderr: for the first N calls, and for the first failure of each kind.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MOST_PRINTED))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_PRINTED_CALLS))]
     pub print: Option<u64>,
     /// Write the same of every call to this file, one line of JSON each
     ///

@@ -65,7 +65,7 @@ impl fmt::Debug for Credentials {
 }
 
 /// HTTP versions.
-pub(super) fn http_version() -> impl TypedValueParser<Value = Version> {
+pub fn http_version() -> impl TypedValueParser<Value = Version> {
     one_of([
         ("1.0", "HTTP/1.0", Version::Http10),
         ("1.1", "HTTP/1.1", Version::Http11),
@@ -74,12 +74,12 @@ pub(super) fn http_version() -> impl TypedValueParser<Value = Version> {
 }
 
 /// Versions of TLS.
-pub(super) fn tls_version() -> impl TypedValueParser<Value = TlsVersion> {
+pub fn tls_version() -> impl TypedValueParser<Value = TlsVersion> {
     one_of([("1.2", "TLS 1.2 or 1.3", TlsVersion::V12), ("1.3", "TLS 1.3", TlsVersion::V13)])
 }
 
 /// Who closes.
-pub(super) fn close() -> impl TypedValueParser<Value = Close> {
+pub fn close() -> impl TypedValueParser<Value = Close> {
     one_of([
         ("server", "The server, asked by `Connection: close`; it keeps the TIME_WAIT", Close::Server),
         ("fin", "This side, by FIN", Close::Fin),
@@ -88,7 +88,7 @@ pub(super) fn close() -> impl TypedValueParser<Value = Close> {
 }
 
 /// I/O engines.
-pub(super) fn engine() -> impl TypedValueParser<Value = Engine> {
+pub fn engine() -> impl TypedValueParser<Value = Engine> {
     one_of([
         ("auto", "io_uring where it may be used, else epoll", Engine::Auto),
         ("uring", "io_uring", Engine::Uring),
@@ -106,7 +106,7 @@ fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
 }
 
 /// Reads `1/4`.
-pub(super) fn shard(text: &str) -> Result<Shard, String> {
+pub fn shard(text: &str) -> Result<Shard, String> {
     let numbers = text.split_once('/').and_then(|(i, n)| Some((i.parse::<u64>().ok()?, n.parse::<u64>().ok()?)));
     match numbers {
         Some((i, n)) if (1..=n).contains(&i) && n <= 1 << 20 => Ok(Shard { index: i - 1, count: n }),
@@ -123,7 +123,7 @@ pub enum MaxConnections {
     Unlimited,
 }
 
-pub(super) fn max_connections(text: &str) -> Result<MaxConnections, String> {
+pub fn max_connections(text: &str) -> Result<MaxConnections, String> {
     if text == "unlimited" {
         return Ok(MaxConnections::Unlimited);
     }
@@ -135,14 +135,14 @@ pub(super) fn max_connections(text: &str) -> Result<MaxConnections, String> {
 }
 
 /// Reads RFC 3339, with any offset, and seconds since 1970.
-pub(super) fn instant(text: &str) -> Result<SystemTime, String> {
+pub fn instant(text: &str) -> Result<SystemTime, String> {
     let since_1970 = || SystemTime::UNIX_EPOCH.checked_add(Duration::try_from_secs_f64(text.parse().ok()?).ok()?);
     let at = text.parse::<Timestamp>().ok().map(SystemTime::from).or_else(since_1970);
     at.ok_or_else(|| format!("`{text}` is no instant: write it like 2026-03-01T14:00:00Z or 1772373600.5"))
 }
 
 /// Reads `1.2ms/300us` and `-15us/300us`.
-pub(super) fn clock_offset(text: &str) -> Result<FleetClock, String> {
+pub fn clock_offset(text: &str) -> Result<FleetClock, String> {
     let read = || {
         let (ahead, error) = text.split_once('/')?;
         let size: Nanos = ahead.strip_prefix('-').unwrap_or(ahead).parse().ok()?;
@@ -154,7 +154,7 @@ pub(super) fn clock_offset(text: &str) -> Result<FleetClock, String> {
 }
 
 /// Reads a process and its parameters, and `trace:FILE`.
-pub(super) fn arrivals(text: &str) -> Result<Arrivals, ArrivalsError> {
+pub fn arrivals(text: &str) -> Result<Arrivals, ArrivalsError> {
     match text.strip_prefix("trace:") {
         Some(file) => Ok(Arrivals::Trace(file.into())),
         None => text.parse().map(Arrivals::Process),
@@ -162,7 +162,7 @@ pub(super) fn arrivals(text: &str) -> Result<Arrivals, ArrivalsError> {
 }
 
 /// Reads `1s` and `process=5s`.
-pub(super) fn interval(text: &str) -> Result<IntervalOf, String> {
+pub fn interval(text: &str) -> Result<IntervalOf, String> {
     let (group, time) = match text.split_once('=') {
         Some((group, time)) => (Some(group.parse()?), time),
         None => (None, text),
@@ -174,21 +174,35 @@ pub(super) fn interval(text: &str) -> Result<IntervalOf, String> {
     }
 }
 
+/// Reads a share above 0, like `70%` and `0.7`.
+pub fn share(text: &str) -> Result<f64, String> {
+    let above_zero = share_or_zero(text).ok().filter(|share| *share > 0.0);
+    above_zero.ok_or_else(|| format!("`{text}` is not a share above 0: write it like 70% or 0.7"))
+}
+
+/// Reads a share, like `0.5%` and `0.005`.
+pub fn share_or_zero(text: &str) -> Result<f64, String> {
+    let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
+    let share = number.trim().parse::<f64>().map(|number| number / scale).ok();
+    let share = share.filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| format!("`{text}` is not a share from 0 to 100%: write it like 0.5% or 0.005"))
+}
+
 /// Reads `20%` and `0.2`.
-pub(super) fn duty(text: &str) -> Result<Duty, String> {
-    let share = crate::plan::args::share(text)?;
+pub fn duty(text: &str) -> Result<Duty, String> {
+    let share = share(text)?;
     Duty::of_share(share).ok_or_else(|| format!("`{text}` is less than 0.1%: choose a larger share"))
 }
 
 /// Reads `9477`, `:9477` and `0.0.0.0:9477`; without an address only this host is served.
-pub(super) fn local_address(text: &str) -> Result<SocketAddr, String> {
+pub fn local_address(text: &str) -> Result<SocketAddr, String> {
     let port = text.strip_prefix(':').unwrap_or(text).parse();
     let address = port.map(|port| SocketAddr::from(([127, 0, 0, 1], port))).or_else(|_| text.parse());
     address.map_err(|_| format!("`{text}` is no address: write it like 9477, 127.0.0.1:9477 or [::1]:9477"))
 }
 
 /// Reads `light=0.7,heavy=0.3`.
-pub(super) fn mix(text: &str) -> Result<MixList, String> {
+pub fn mix(text: &str) -> Result<MixList, String> {
     let share = |item: &str| {
         let (name, share) = item.split_once('=')?;
         Some((name.trim().to_owned(), share.trim().parse().ok()?))
@@ -198,21 +212,21 @@ pub(super) fn mix(text: &str) -> Result<MixList, String> {
 }
 
 /// Reads `10s`, and `10` as seconds: a run of ten of anything else is meant by nobody.
-pub(super) fn time(text: &str) -> Result<Nanos, ParseUnitError> {
+pub fn time(text: &str) -> Result<Nanos, ParseUnitError> {
     let seconds = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     let with_unit = if seconds { format!("{text}s") } else { text.to_owned() };
     with_unit.parse().or_else(|_| text.parse())
 }
 
 /// Reads `POST`, and `post`; a method of one's own keeps its letters.
-pub(super) fn method(text: &str) -> Result<String, Infallible> {
+pub fn method(text: &str) -> Result<String, Infallible> {
     const METHODS: [&str; 9] = ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT"];
     let known = METHODS.iter().find(|method| method.eq_ignore_ascii_case(text));
     Ok(known.map_or(text, |method| method).to_owned())
 }
 
 /// Reads `NAME:PASSWORD`.
-pub(super) fn credentials(text: &str) -> Result<Credentials, &'static str> {
+pub fn credentials(text: &str) -> Result<Credentials, &'static str> {
     match text.contains(':') {
         true => Ok(Credentials { written: text.to_owned() }),
         false => Err("write it like NAME:PASSWORD"),
@@ -220,7 +234,7 @@ pub(super) fn credentials(text: &str) -> Result<Credentials, &'static str> {
 }
 
 /// Reads `Accept: text/html`.
-pub(super) fn header(text: &str) -> Result<Header, String> {
+pub fn header(text: &str) -> Result<Header, String> {
     let (name, value) =
         text.split_once(':').ok_or_else(|| format!("`{text}` is not a header: write it like 'Accept: text/html'"))?;
     Ok(Header { name: name.trim().to_owned(), value: value.trim().to_owned(), written: text.to_owned() })

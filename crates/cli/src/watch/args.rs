@@ -1,7 +1,6 @@
 //! The flags of `brimful watch`.
 
-use super::examples;
-use super::values::{IntervalOf, duty, interval, local_address, time};
+use crate::flags::values::{IntervalOf, duty, interval, local_address, time};
 use brimful_core::Nanos;
 use brimful_core::cpus::CpuList;
 use brimful_core::units::Count;
@@ -10,9 +9,16 @@ use clap::Args;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+const EXAMPLES: &str = "\
+Examples:
+  $ brimful watch nginx
+  $ brimful watch -p 80,443 --requests
+  $ brimful watch --port 80 --once --json
+  $ brimful watch nginx --port 80 --prometheus 9477 --log /var/log/brimful";
+
 /// `brimful watch`.
 #[derive(Debug, Args)]
-#[command(after_help = examples::WATCH, next_help_heading = "Watching")]
+#[command(after_help = EXAMPLES, next_help_heading = "Watching")]
 pub struct WatchArgs {
     /// Programs to watch, as --process has them, like nginx
     #[arg(value_name = "PROGRAM", help_heading = None)]

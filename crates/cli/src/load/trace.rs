@@ -6,7 +6,7 @@
 //! document. Memory is that of the calls shown; a trace is written by whichever shard's call has ended, so a disk that
 //! is slow makes the load late, and the Record says so.
 
-use crate::args::LookArgs;
+use super::args::LookArgs;
 use crate::output::{StreamFile, say};
 use brimful_core::quantity::bytes;
 use brimful_core::secret::{self, MASK};
@@ -21,8 +21,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 const TRACED: usize = 64 * 1024;
 /// And this much is printed.
 const PRINTED: usize = 4 * 1024;
-/// Most calls that are printed.
-pub const MOST_PRINTED: u64 = 10_000;
 /// Kinds of failures that are told apart.
 const KINDS: usize = 32;
 

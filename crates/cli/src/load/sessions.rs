@@ -1,8 +1,8 @@
 //! Flags of `brimful load` that ask for sessions: how long they are, as httperf's `--wsess` and `--wsesslog` have it, who
 //! begins them, and what they keep. All of it can stand in a Workload document, too; the flags win.
 
-use crate::args::Arrivals;
 use crate::exit::UsageError;
+use crate::flags::values::Arrivals;
 use brimful_core::Rate;
 use brimful_core::text::bytes_without_mark;
 use brimful_core::units::Count;

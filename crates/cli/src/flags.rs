@@ -1,0 +1,33 @@
+//! Flags that several commands share, and how the values of flags are written. Imports no command.
+
+mod hdr;
+mod request;
+pub mod values;
+
+use clap::Args;
+pub use hdr::HdrArgs;
+pub use request::RequestArgs;
+use std::path::PathBuf;
+
+/// How results are shown.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub struct OutputArgs {
+    /// Print the whole document as JSON, and nothing else
+    #[arg(long)]
+    pub json: bool,
+    /// Write the JSON document to a file as well; - is stdout, and stderr has the rest then
+    #[arg(short, long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// No progress on stderr
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// How much of a Record is shown to people.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct DetailArgs {
+    /// Show every figure: httperf's groups, and all times side by side
+    #[arg(long, help_heading = "Output", hide_short_help = true)]
+    pub full: bool,
+}
