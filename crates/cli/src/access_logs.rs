@@ -18,12 +18,12 @@ pub fn read_options(formats: &[String]) -> Result<ReadOptions, LogError> {
     Ok(ReadOptions { formats, ..ReadOptions::default() })
 }
 
-/// Reads `--timezone`: a name of the IANA database, or an offset from UTC.
+/// Reads a time zone: a name of the IANA database, or an offset from UTC.
 pub fn zone(text: &str) -> Result<TimeZone, String> {
     let zone = DateTimeParser::new().parse_time_zone(text);
     zone.map_err(|_| {
         let text: String = text.chars().take(40).collect();
-        format!("`{text}` is no time zone: write a name like Europe/Berlin, UTC, or an offset from it like +01:00")
+        format!("`{text}` is not a time zone: write a name like Europe/Berlin, UTC, or an offset from UTC like +01:00")
     })
 }
 

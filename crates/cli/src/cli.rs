@@ -120,7 +120,7 @@ mod tests {
         assert_eq!(listed.collect::<Vec<_>>(), visible.collect::<Vec<_>>());
     }
 
-    /// The examples in the help of a command and of those below it.
+    /// The examples in the help of a command and of its subcommands.
     fn examples(command: &clap::Command) -> Vec<String> {
         let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
         let own = text.lines().filter_map(|line| line.trim().strip_prefix("$ ").map(str::to_owned));
@@ -134,8 +134,8 @@ mod tests {
         }
     }
 
-    /// What is wrong with a line, as a shell would hand it over; one of another program's is none of our concern.
-    fn wrong_in(example: &str) -> Option<String> {
+    /// The error in an example, parsed as a shell would pass it; `None` for commands of other programs.
+    fn error_in(example: &str) -> Option<String> {
         let line = example.trim_start_matches("sudo ").trim_end_matches(" &").split(" | ").next().unwrap();
         let line = line.split(" > ").next().unwrap().split("  #").next().unwrap().split(" || ").next().unwrap();
         let line = line.trim_end().strip_prefix("brimful ")?;
@@ -150,11 +150,11 @@ mod tests {
     fn every_example_is_a_command_line() {
         let examples = examples(&program());
         assert!(examples.len() >= 20, "{examples:#?}");
-        let wrong: Vec<String> = examples.iter().filter_map(|example| wrong_in(example)).collect();
+        let wrong: Vec<String> = examples.iter().filter_map(|example| error_in(example)).collect();
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     }
 
-    /// But for `first-commands.md`, which shows what is refused, too.
+    /// Except in `first-commands.md`, which also shows commands that are refused.
     #[test]
     fn every_command_in_the_documents_is_a_command_line() {
         let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
@@ -167,10 +167,10 @@ mod tests {
             for block in page.split("\n```").skip(1).step_by(2) {
                 let lines = block.lines().map(|line| line.strip_prefix("$ ").unwrap_or(line));
                 let is_command = |line: &&str| line.trim_start_matches("sudo ").starts_with("brimful ");
-                // Drawings name commands, too, and nginx has a directive of the name.
+                // Drawings contain commands, too, and nginx has a directive of that name.
                 for line in lines.filter(is_command).filter(|line| !line.contains(['─', ';'])) {
                     commands += 1;
-                    wrong.extend(wrong_in(line));
+                    wrong.extend(error_in(line));
                 }
             }
         }
@@ -192,18 +192,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_answered_is_no_flag_of_load() {
+    fn flags_with_a_tip_are_not_flags_of_load() {
         let program = program();
         let load = program.find_subcommand("load").unwrap();
         for (flags, _) in other_tools::FLAGS {
             for flag in *flags {
-                let taken = load.get_arguments().any(|arg| {
+                let is_flag = load.get_arguments().any(|arg| {
                     let longs = arg.get_long_and_visible_aliases().unwrap_or_default();
                     let shorts = arg.get_short_and_visible_aliases().unwrap_or_default();
                     longs.iter().any(|long| format!("--{long}") == **flag)
                         || shorts.iter().any(|short| format!("-{short}") == **flag)
                 });
-                assert!(!taken, "{flag}");
+                assert!(!is_flag, "{flag}");
                 let text = said(&format!("load http://h/ {flag}"));
                 assert!(text.contains("tip: ") && !text.contains("use '--"), "{text}");
             }
@@ -211,9 +211,9 @@ mod tests {
     }
 
     #[test]
-    fn habits_are_answered() {
+    fn habits_get_a_tip() {
         for (line, answer) in [
-            ("load -k -c 10 http://h/", "kept alive anyway"),
+            ("load -k -c 10 http://h/", "kept alive by default"),
             ("load --http2 http://h/", "--http 2"),
             ("load -s post.lua http://h/", "--requests-file"),
             ("load -L http://h/", "--follow 10"),
@@ -228,7 +228,7 @@ mod tests {
             ("run script.js", "brimful load URL"),
             ("attack", "brimful survey URL"),
             ("load --num-conns 100 http://h/", "brimful httperf"),
-            // What clap knows better.
+            // Clap's own suggestions.
             ("load --rat 100 http://h/", "--rate"),
             ("lode", "load"),
         ] {
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_means_the_same_is_taken() {
+    fn flags_of_other_tools_with_the_same_meaning_are_aliases() {
         let load = |line: &str| -> Box<LoadArgs> {
             let words = ["brimful", "load", "http://h/"].into_iter().chain(line.split(' ')).map(OsString::from);
             let Command::Load(args) = parse(&words.collect::<Vec<_>>()).unwrap().command else { panic!("{line}") };

@@ -1,15 +1,15 @@
-//! The command line as documents state it: without secrets, because documents are passed on.
+//! The command line as documents record it. Secrets are masked, because users pass documents on.
 
 use crate::flags::RequestArgs;
 use brimful_core::secret::{self, MASK};
 
-/// This program's.
-pub fn for_documents(args: &RequestArgs) -> Vec<String> {
+/// This process's command line, without the secrets in the request flags.
+pub fn without_secrets(args: &RequestArgs) -> Vec<String> {
     let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
-    words.map(|word| without_secrets(word, args)).collect()
+    words.map(|word| mask_secrets(word, args)).collect()
 }
 
-/// This program's command line, without credentials in URLs.
+/// This process's command line, without credentials in URLs.
 pub fn without_url_credentials() -> Vec<String> {
     let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
     words.map(|word| without_credentials_in_url(&word)).collect()
@@ -19,8 +19,8 @@ fn without_credentials_in_url(word: &str) -> String {
     if word.contains("://") { secret::without_credentials(word).into_owned() } else { word.to_owned() }
 }
 
-/// Whatever the flag before it looks like, a word that holds a header field or credentials ends with them.
-fn without_secrets(word: String, args: &RequestArgs) -> String {
+/// Masks a word that ends with a secret. The flag may be in the same word, in any spelling.
+fn mask_secrets(word: String, args: &RequestArgs) -> String {
     if let Some(flag) = args.user.as_ref().and_then(|user| word.strip_suffix(&user.written)) {
         return format!("{flag}{MASK}");
     }
@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn no_spelling_of_a_secret_stays() {
+    fn secrets_are_masked_in_every_spelling_of_their_flags() {
         let words = [
             "brimful",
             "http://host/",
@@ -70,7 +70,7 @@ mod tests {
             "--rate=5",
         ];
         let args = TestCommand::parse_from(words);
-        let shown: Vec<String> = words.iter().map(|word| without_secrets(word.to_string(), &args.request)).collect();
+        let shown: Vec<String> = words.iter().map(|word| mask_secrets(word.to_string(), &args.request)).collect();
         let expected = [
             "brimful",
             "http://host/",
@@ -91,7 +91,7 @@ mod tests {
             "--rate=5",
         ];
         assert_eq!(shown, expected);
-        let word = without_secrets("http://me:hunter2@host/".to_owned(), &args.request);
+        let word = mask_secrets("http://me:hunter2@host/".to_owned(), &args.request);
         assert_eq!(word, "http://•••@host/");
         for (words, shown) in [
             (&["-u", "me:hunter2"][..], &["-u", MASK][..]),
@@ -101,8 +101,7 @@ mod tests {
         ] {
             let all = ["brimful", "http://host/"].into_iter().chain(words.iter().copied());
             let args = TestCommand::parse_from(all);
-            let said: Vec<String> =
-                words.iter().map(|word| without_secrets((*word).to_owned(), &args.request)).collect();
+            let said: Vec<String> = words.iter().map(|word| mask_secrets((*word).to_owned(), &args.request)).collect();
             assert_eq!(said, shown);
         }
     }

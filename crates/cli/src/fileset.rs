@@ -1,4 +1,4 @@
-//! `brimful fileset`: the document root that a Workload's requests need.
+//! `brimful fileset`: creates the document root that the requests of a Workload need.
 
 use crate::documents::parse_workload;
 use crate::exit::{Exit, UsageError};
@@ -20,12 +20,12 @@ Examples:
 pub struct FilesetArgs {
     /// A Workload (TOML), as `brimful characterize --out FILE.toml` writes it
     pub workload: PathBuf,
-    /// Where to make the files; it need not be there yet, and other files in it stay
+    /// Directory for the files; created if it does not exist, and other files in it are kept
     #[arg(value_name = "DIR")]
     pub directory: PathBuf,
 }
 
-/// Runs it.
+/// Creates the files and prints how many there are.
 pub fn main(args: &FilesetArgs) -> anyhow::Result<Exit> {
     let name = args.workload.display();
     let text =

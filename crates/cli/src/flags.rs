@@ -1,4 +1,4 @@
-//! Flags that several commands share, and how the values of flags are written. Imports no command.
+//! Flags that several commands share, and the syntax of flags' values. Nothing here imports a command.
 
 mod hdr;
 mod request;
@@ -16,10 +16,10 @@ pub struct OutputArgs {
     /// Print the whole document as JSON, and nothing else
     #[arg(long)]
     pub json: bool,
-    /// Write the JSON document to a file as well; - is stdout, and stderr has the rest then
+    /// Write the JSON document to a file as well; with -, to stdout, and everything else to stderr
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// No progress on stderr
+    /// Show no progress on stderr
     #[arg(short, long)]
     pub quiet: bool,
 }
@@ -27,7 +27,7 @@ pub struct OutputArgs {
 /// How much of a Record is shown to people.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct DetailArgs {
-    /// Show every figure: httperf's groups, and all times side by side
+    /// Show every figure: all of httperf's groups, and all times side by side
     #[arg(long, help_heading = "Output", hide_short_help = true)]
     pub full: bool,
 }

@@ -1,4 +1,4 @@
-//! `brimful load`: one load, one Record.
+//! `brimful load`: generates one load and makes one Record of it.
 
 pub mod args;
 mod choosers;
@@ -31,14 +31,14 @@ use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 use trace::CallTrace;
 
-/// Where nothing says how calls come.
+/// Clients of a closed loop if no flag and no workload defines the load.
 const DEFAULT_CLIENTS: u64 = 10;
-/// Runs it.
+/// Generates the load, and delivers its Record.
 pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
     let mut plan = plan(args)?;
     let limit_only = wants_client_limit_only(args, &plan)?;
     if limit_only {
-        // It is one for loads of some kind.
+        // The limit is measured for loads of one kind, so there must be one.
         plan.workload.load.get_or_insert_with(|| Load::poisson(Rate(client_limit::START)));
     }
     plan.validate()?;
@@ -64,7 +64,7 @@ pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
     plan.client_max = limit.or(args.part.client_max.map(|max| max.0));
     plan.keeper = kept.as_ref().map(|_| Arc::default());
     plan.live = (kept.is_none() && progress::is_shown(plan.window, args.output.quiet)).then(Arc::default);
-    let trace = CallTrace::of(&args.look, &plan)?;
+    let trace = CallTrace::new(&args.look, &plan)?;
     let load = || match trace.looks() {
         Some(looks) => run_beheld(&plan, &looks, &stop).map(|(record, _)| record),
         None => run(&plan, &stop),
@@ -88,39 +88,39 @@ pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
     first_failure(delivered, others)
 }
 
-/// Says which load it is that nobody has asked for in particular.
-fn say_default(plan: &RunPlan) {
-    let lasts = match plan.calls {
+/// Says which load is generated when no flag defines one.
+fn say_default_load(plan: &RunPlan) {
+    let until = match plan.calls {
         u64::MAX => format!("for {}", plan.window.rounded()),
         calls => format!("until {} calls are made", quantity::count(calls)),
     };
     say(&format!(
-        "no load was asked for: {DEFAULT_CLIENTS} clients, each waiting for its answer before its next call, {lasts} \
+        "no load is defined, so {DEFAULT_CLIENTS} clients call, each waiting for a response before its next call, {until} \
          (--clients N); --rate N makes N calls per second, whatever the server does"
     ));
 }
 
-/// Whether there is no load to run once the client's maximum is known.
+/// Whether only the client's limit is measured, and no load is generated.
 fn wants_client_limit_only(args: &LoadArgs, plan: &RunPlan) -> Result<bool, UsageError> {
     match (args.calibrate && plan.workload.load.is_none(), args.part.client_limit_only) {
         (true, true) => Err(UsageError(
-            "a fleet finds what its hosts can offer for a load: give it one, like --rate; `brimful load URL --calibrate` \
-             says it of one host"
+            "a fleet measures its hosts' limits for a given load: define one, like --rate; `brimful load URL --calibrate` \
+             measures one host without a load"
                 .to_owned(),
         )),
         (no_load, only) => Ok(no_load || only),
     }
 }
 
-/// Finds the client's maximum for loads of this shape.
+/// Measures the highest load of this kind that this client can generate.
 fn find_client_limit(plan: &RunPlan, quiet: bool, stop: &AtomicBool) -> anyhow::Result<Record> {
     let note = |text: String| {
         if !quiet {
             say(&text);
         }
     };
-    note(format!("what this client can offer before it is the limit itself ({})", client_limit::LASTS.rounded()));
-    // The limit of S-Clients is found by attempts that nobody answers.
+    note(format!("measuring the highest load that this client can generate ({})", client_limit::LASTS.rounded()));
+    // The limit of S-Clients is measured with attempts that get no response.
     let response = if plan.is_s_clients() { Bytes(0) } else { client_limit::response_size(plan, stop)? };
     Ok(client_limit::find(plan, response, None, stop, &mut |text| note(format!("  {text}")))?)
 }
@@ -137,13 +137,13 @@ fn deliver_client_limit(record: &Record, args: &LoadArgs, out: Option<OutFile>) 
 }
 
 fn plan(args: &LoadArgs) -> anyhow::Result<RunPlan> {
-    // By this host's clock.
+    // The instant by this host's clock.
     let start_at = match (args.part.start_at, args.part.clock_ahead) {
         (Some(at), Some(clock)) => clock.here(at),
         (at, _) => at,
     };
     if start_at.is_some_and(|at| at <= SystemTime::now()) {
-        let message = "the instant of --start-at is over: give all shards one that is some seconds ahead";
+        let message = "the instant of --start-at has passed: give all shards one that is some seconds in the future";
         return Err(UsageError(message.to_owned()).into());
     }
     let (load, trace) = load(args)?;
@@ -160,8 +160,8 @@ fn plan(args: &LoadArgs) -> anyhow::Result<RunPlan> {
     }
     args.sessions.apply(&mut plan.workload, &args.arrivals)?;
     let is_paced = args.arrivals != Arrivals::Process(Process::Constant) || args.tick.is_some();
-    let by_default = plan.workload.load.is_none() && !is_paced && !args.calibrate;
-    if by_default {
+    let is_default_load = plan.workload.load.is_none() && !is_paced && !args.calibrate;
+    if is_default_load {
         plan.workload.load = Some(Load::Closed { clients: DEFAULT_CLIENTS, think: args.think });
     }
     let scheduled = match (&plan.workload.load, &plan.trace) {
@@ -176,11 +176,11 @@ fn plan(args: &LoadArgs) -> anyhow::Result<RunPlan> {
         (Some(duration), _, _) => duration,
         (None, Some(scheduled), _) => scheduled,
         (None, None, Some(_)) => Nanos::MAX,
-        // Until they have all ended.
+        // The run ends with the last session.
         (None, None, None) if plan.workload.sessions().is_some_and(|sessions| sessions.number.is_some()) => Nanos::MAX,
         (None, None, None) => DEFAULT_DURATION,
     };
-    // Clients by the simple scheme leave it to the kernel to try again, or they could not be told from S-Clients.
+    // Closed-loop clients let the kernel retry connection attempts. With a short time limit they would behave like S-Clients.
     if matches!(plan.workload.load, Some(Load::Closed { .. })) {
         plan.connections.connect_timeout = args.request.connections.connect_timeout;
     }
@@ -193,19 +193,18 @@ fn plan(args: &LoadArgs) -> anyhow::Result<RunPlan> {
     plan.connections.most_per_shard = most_per_shard(args, &plan, parts)?;
     (plan.start_at, plan.clock) = (start_at, args.part.clock_ahead);
     plan.monitor = watched(&args.watched, &plan.endpoint)?;
-    if by_default && !args.output.quiet {
-        say_default(&plan);
+    if is_default_load && !args.output.quiet {
+        say_default_load(&plan);
     }
     Ok(plan)
 }
 
-/// Connections that one thread may have: `--max-connections` over all threads of all `parts` of the load.
+/// Maximum connections of one thread: `--max-connections` divided by the threads of all `parts` of the load.
 fn most_per_shard(args: &LoadArgs, plan: &RunPlan, parts: u64) -> anyhow::Result<Option<u64>> {
     let Some(MaxConnections::AtMost(most)) = args.max_connections else { return Ok(None) };
     let is_open = plan.workload.load.as_ref().is_none_or(|load| load.kind() == LoadKind::Open);
     if !is_open || plan.workload.sessions().is_some() {
-        let message =
-            "--max-connections is for open loops (--rate): clients and sessions have connections of their own";
+        let message = "--max-connections is for open loops (--rate): clients and sessions have their own connections";
         return Err(UsageError(message.to_owned()).into());
     }
     let threads = parts.saturating_mul(plan.threads);
@@ -241,7 +240,7 @@ fn watched(args: &WatchedArgs, endpoint: &Endpoint) -> anyhow::Result<Option<Wat
     Ok(Some(Watched::There(RemoteConfig { intervals: here.intervals, ..config })))
 }
 
-/// The programs that listen there.
+/// The programs that listen at the endpoint.
 fn listening(endpoint: &Endpoint) -> anyhow::Result<Vec<ProcessSelector>> {
     Ok(match &endpoint.address {
         Address::Tcp(address) => vec![ProcessSelector::Port(address.port())],
@@ -252,7 +251,7 @@ fn listening(endpoint: &Endpoint) -> anyhow::Result<Vec<ProcessSelector>> {
     })
 }
 
-/// How calls come, as the flags say it; `None` where they say nothing. And the trace, if it is one.
+/// The load that the flags define, if they do, and its trace, if it has one.
 fn load(args: &LoadArgs) -> anyhow::Result<(Option<Load>, Option<Trace>)> {
     let usage = |message: &str| Err(UsageError(message.to_owned()).into());
     let load = |load| Ok((Some(load), None));
@@ -264,14 +263,14 @@ fn load(args: &LoadArgs) -> anyhow::Result<(Option<Load>, Option<Trace>)> {
             load(Load::Closed { clients: args.clients.map_or(0, |n| n.0), think: args.think })
         }
         _ if args.s_clients.is_some() => load(Load::SClients { attempts: args.s_clients.map_or(0, |n| n.0) }),
-        (Arrivals::Trace(_), _) if !args.stages.is_empty() => usage("a trace has a rate of its own: leave out --stage"),
-        (Arrivals::Trace(_), Some(_)) => usage("a trace has a rate of its own: give --speed 2x instead of --rate"),
+        (Arrivals::Trace(_), _) if !args.stages.is_empty() => usage("a trace has its own rate: remove --stage"),
+        (Arrivals::Trace(_), Some(_)) => usage("a trace has its own rate: use --speed 2x instead of --rate"),
         (Arrivals::Trace(file), None) => {
             let trace = read_trace(file)?;
             let (file, speed) = (file.display().to_string(), args.speed.unwrap_or(Speed::ORIGINAL).get());
             Ok((Some(Load::Trace(workload::Trace { file, speed })), Some(trace)))
         }
-        _ if args.speed.is_some() => usage("--speed is for traces: give --arrivals trace:FILE, or a higher --rate"),
+        _ if args.speed.is_some() => usage("--speed is for traces: add --arrivals trace:FILE, or use a higher --rate"),
         (Arrivals::Process(process), start) if !args.stages.is_empty() => {
             let (start, arrivals) = (start.unwrap_or(Rate(0.0)), process.to_string());
             load(Load::Stages { start, stages: args.stages.clone(), arrivals })

@@ -1,7 +1,8 @@
-//! The command line: arguments become a typed configuration, one call is made, and its result an exit code.
+//! The program: parses the command line, runs one command, and turns its result into an exit code.
 //!
-//! stdout carries results, stderr everything else. Exit codes: 0 ok, 1 an objective was missed (of `load`: that more
-//! calls are completed than fail), 2 usage or bad input, 3 environment, 4 the generator was the limit, 130 interrupted.
+//! Results go to stdout, everything else to stderr. Exit codes: 0 ok, 1 an objective was missed (every `load` has the
+//! objective that more calls are completed than fail), 2 usage or bad input, 3 environment, 4 the load generator was the
+//! limit, 130 interrupted.
 #![forbid(unsafe_code)]
 
 mod access_logs;
@@ -42,9 +43,9 @@ fn main() -> ExitCode {
 
 fn run() -> ExitCode {
     survive_file_size_limit();
-    // Its options are its own, and no others'.
-    if let Some(words) = httperf::words(std::env::args_os()) {
-        // It knows one status for whatever keeps it from a test.
+    // httperf's options are parsed by their own rules, not by clap.
+    if let Some(words) = httperf::arguments(std::env::args_os()) {
+        // httperf exits with 1 whenever it cannot run a test.
         return match httperf::main(&words) {
             Ok(exit) => exit.into(),
             Err(error) => {
@@ -56,7 +57,7 @@ fn run() -> ExitCode {
     let words: Vec<_> = std::env::args_os().collect();
     let cli = match cli::parse(&words) {
         Ok(cli) => cli,
-        Err(error) => return refuse(&error),
+        Err(error) => return print_usage_error(&error),
     };
     let result = match cli.command {
         Command::Survey(args) => survey::main(&args),
@@ -75,33 +76,34 @@ fn run() -> ExitCode {
         Command::Completions(args) => manual::completions(&args, &cli::program()),
         Command::Man(args) => manual::man(&args, cli::program()),
         Command::PutBack => survey::put_back(),
-        // Their exit codes are those of a command.
-        Command::Testbed(args) => return ended(testbed::main(&args)),
-        Command::Inside(args) => return ended(testbed::inside(&args)),
+        // The exit code is that of the command inside the test bed.
+        Command::Testbed(args) => return exit_code(testbed::main(&args)),
+        Command::Inside(args) => return exit_code(testbed::inside(&args)),
     };
-    ended(result)
+    exit_code(result)
 }
 
-/// Makes a write beyond `ulimit -f` fail like any other write. Otherwise its signal (SIGXFSZ) would end the process,
-/// and what was measured would be lost.
+/// Makes a write beyond `ulimit -f` fail like any other write. Otherwise its signal (SIGXFSZ) would end the process, and
+/// the measurements would be lost.
 fn survive_file_size_limit() {
     // This fails only if no descriptor is left, which is reported where the next one is opened.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
 }
 
-/// The exit code; an error is told.
-fn ended(result: anyhow::Result<impl Into<ExitCode>>) -> ExitCode {
+/// The exit code of a result. An error is printed.
+fn exit_code(result: anyhow::Result<impl Into<ExitCode>>) -> ExitCode {
     match result {
         Ok(exit) => exit.into(),
         Err(error) => {
             output::complain(&message(&error));
-            exit::of(&error).into()
+            exit::of_error(&error).into()
         }
     }
 }
 
-/// Shows help, or what is wrong with the arguments. They may be names of files, which a shell has put there.
-fn refuse(error: &clap::Error) -> ExitCode {
+/// Prints help, or the error in the arguments. Arguments with control characters, such as the names of foreign files that
+/// a shell has expanded, are escaped.
+fn print_usage_error(error: &clap::Error) -> ExitCode {
     if std::env::args_os().map(|word| word.to_string_lossy().into_owned()).all(|word| one_line(&word) == word) {
         error.exit();
     }
@@ -109,7 +111,7 @@ fn refuse(error: &clap::Error) -> ExitCode {
     exit::Exit::Usage.into()
 }
 
-/// The error and its causes, without those that the sentence before already quotes.
+/// The error and its causes, except causes that the text before already contains.
 fn message(error: &anyhow::Error) -> String {
     error
         .chain()

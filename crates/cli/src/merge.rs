@@ -24,13 +24,13 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct MergeArgs {
-    /// Records that `brimful load --shard I/N` wrote by --out or --keep, one of each shard; - is stdin
+    /// Records that `brimful load --shard I/N` wrote with --out or --keep, one per shard; - is stdin
     #[arg(value_name = "RECORD", required = true)]
     pub records: Vec<PathBuf>,
-    /// Shard I was lost before it had seen anything, and has no Record: its share of the load was missing (repeatable)
+    /// Shard I failed before it wrote a Record, so that its share of the load is missing (repeatable)
     #[arg(long, value_name = "I")]
     pub lost: Vec<u64>,
-    /// An objective for the response times of the whole load, as --slo of `brimful load` (repeatable)
+    /// An objective for the whole load, as with `brimful load --slo` (repeatable)
     #[arg(long, value_name = "OBJECTIVE")]
     pub slo: Vec<Slo>,
     /// Histograms for other tools.
@@ -44,26 +44,27 @@ pub struct MergeArgs {
     pub detail: DetailArgs,
 }
 
-/// Shards that began further apart were not one load. An agreed start is kept to within milliseconds.
-const TOGETHER: Duration = Duration::from_millis(100);
+/// Shards that started further apart did not make one load. Shards with a common --start-at start within milliseconds.
+const MAX_START_DIFFERENCE: Duration = Duration::from_millis(100);
 
-/// Of fewer Records than this, a thread more would not be worth its start.
-const WORTH_A_THREAD: usize = 8;
+/// Records that justify the start of another thread.
+const RECORDS_PER_THREAD: usize = 8;
 
-/// Freed memory up to twice this is kept for the next Record.
-const KEPT: usize = 16 << 20;
+/// Size of a block that is allocated and freed so that the C library keeps up to twice as much freed memory, in bytes.
+const FREED_BLOCK: usize = 16 << 20;
 
-/// Runs it.
+/// Merges the Records, writes the Record of the whole load and judges its objectives.
 pub fn main(args: &MergeArgs) -> anyhow::Result<Exit> {
     let out = OutFile::optional(args.output.out.as_deref(), "--out")?;
     let hdr = args.hdr.open()?;
     let (mut merger, began) = read_and_merge(&args.records)?;
     args.lost.iter().try_for_each(|index| merger.lost(*index))?;
-    if let Some(apart) = apart(&began).filter(|apart| *apart > TOGETHER && !args.output.quiet) {
+    let difference = start_difference(&began).filter(|difference| *difference > MAX_START_DIFFERENCE);
+    if let Some(difference) = difference.filter(|_| !args.output.quiet) {
         say(&format!(
-            "WARNING: the shards began {} apart, so that the rates are of no load that was there: give them all one \
-             --start-at",
-            seconds(apart.as_secs_f64())
+            "WARNING: the shards started {} apart, so they did not make one load and its rates are wrong: give all \
+             shards the same --start-at",
+            seconds(difference.as_secs_f64())
         ));
     }
     let mut record = merger.finish()?;
@@ -74,15 +75,16 @@ pub fn main(args: &MergeArgs) -> anyhow::Result<Exit> {
     first_failure(delivered, [hdr.map_or(Ok(()), |file| file.write(&record))])
 }
 
-/// What all of these Records come to, and when each began. Every thread reads one after the other: a fleet's Records may
-/// be more than this host's memory.
+/// Reads and merges the Records, and returns when each shard started. Each thread holds one Record at a time, because a
+/// fleet's Records may exceed this host's memory.
 fn read_and_merge(paths: &[PathBuf]) -> anyhow::Result<(Merger, Vec<SystemTime>)> {
-    // Three quarters of the time went into giving memory back to the kernel and taking it again. The GNU C library keeps
-    // twice as much as the largest block that was ever mapped and freed (mallopt(3), M_MMAP_THRESHOLD).
-    drop(black_box(Vec::<u8>::with_capacity(KEPT)));
-    let threads = available_parallelism().map_or(1, NonZero::get).min(paths.len() / WORTH_A_THREAD).max(1);
+    // Without this, three quarters of the time are spent returning memory to the kernel and requesting it again. The GNU C
+    // library keeps up to twice the size of the largest block that was mapped and freed (mallopt(3), M_MMAP_THRESHOLD).
+    drop(black_box(Vec::<u8>::with_capacity(FREED_BLOCK)));
+    let threads = available_parallelism().map_or(1, NonZero::get).min(paths.len() / RECORDS_PER_THREAD).max(1);
     let merge = |paths: &[PathBuf]| -> anyhow::Result<(Merger, Vec<SystemTime>)> {
-        let (mut merger, mut began) = (Merger::default(), Vec::new());
+        let mut merger = Merger::default();
+        let mut began = Vec::new();
         for path in paths {
             let record = read_record(path)?;
             began.extend(humantime::parse_rfc3339(&record.started_at));
@@ -93,7 +95,8 @@ fn read_and_merge(paths: &[PathBuf]) -> anyhow::Result<(Merger, Vec<SystemTime>)
     thread::scope(|scope| {
         let parts: Vec<_> =
             paths.chunks(paths.len().div_ceil(threads)).map(|paths| scope.spawn(move || merge(paths))).collect();
-        let (mut merger, mut began) = (Merger::default(), Vec::new());
+        let mut merger = Merger::default();
+        let mut began = Vec::new();
         for part in parts {
             let (merged, began_there) = part.join().unwrap_or_else(|panic| resume_unwind(panic))?;
             merger.join(merged)?;
@@ -103,7 +106,7 @@ fn read_and_merge(paths: &[PathBuf]) -> anyhow::Result<(Merger, Vec<SystemTime>)
     })
 }
 
-/// How far apart the first of these instants is and the last.
-fn apart(began: &[SystemTime]) -> Option<Duration> {
+/// The time between the first and the last of these instants.
+fn start_difference(began: &[SystemTime]) -> Option<Duration> {
     began.iter().max()?.duration_since(*began.iter().min()?).ok()
 }

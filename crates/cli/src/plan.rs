@@ -1,4 +1,4 @@
-//! `brimful plan`: the face of the queueing models.
+//! `brimful plan`: solves, changes and calibrates queueing models, and forecasts arrivals.
 
 pub mod args;
 mod calibrate;
@@ -14,7 +14,7 @@ mod what_if;
 use crate::exit::Exit;
 use args::{PlanArgs, PlanCommand};
 
-/// Runs it.
+/// Runs the subcommand.
 pub fn main(args: &PlanArgs) -> anyhow::Result<Exit> {
     match &args.command {
         PlanCommand::Solve(args) => solve::main(args),

@@ -1,4 +1,4 @@
-//! `brimful replay`: the requests of access logs are made again, at the log's own times.
+//! `brimful replay`: makes the requests of access logs again, at the times of the log.
 
 mod against_flat;
 pub mod args;
@@ -11,21 +11,21 @@ use crate::output::{OutFile, first_failure};
 use crate::progress;
 use crate::results::deliver_record;
 use args::ReplayArgs;
-use run::{How, plan, rate_of, read_twice, replayed};
+use run::{Pass, check_readable_twice, mean_rate, plan, run};
 use std::sync::atomic::Ordering;
 
-/// Runs it.
+/// Replays the logs, once or twice, and delivers the Records.
 pub fn main(args: &ReplayArgs) -> anyhow::Result<Exit> {
     if args.request.workload.is_some() {
-        return Err(UsageError("a log says itself what is requested: leave out --workload".to_owned()).into());
+        return Err(UsageError("the log defines the requests: remove --workload".to_owned()).into());
     }
     args.logs_and_url()?;
     if args.flatten {
-        read_twice(args, "--flatten")?;
+        check_readable_twice(args, "--flatten")?;
     }
     if args.against_flat {
         if args.hdr.hdr.is_some() {
-            return Err(UsageError("--hdr is of one run: leave out --against-flat".to_owned()).into());
+            return Err(UsageError("--hdr is for a single run: remove --against-flat".to_owned()).into());
         }
         return against_flat::main(args);
     }
@@ -39,12 +39,12 @@ pub fn main(args: &ReplayArgs) -> anyhow::Result<Exit> {
         return Ok(Exit::Interrupted);
     }
     let flattened = match (args.flatten, &length) {
-        (true, Some(length)) => Some(rate_of(length.calls, length.last, "--flatten")?),
+        (true, Some(length)) => Some(mean_rate(length.calls, length.last, "--flatten")?),
         _ => None,
     };
     let lasts = length::say_length(args, length.as_ref());
-    let done = replayed(args, plan, How { flattened, most: u64::MAX, lasts }, &stop)?;
-    done.account(args);
-    let delivered = deliver_record(&done.record, &args.output, args.detail, out);
-    first_failure(delivered, [hdr.map_or(Ok(()), |file| file.write(&done.record)), done.read_to_its_end()])
+    let replayed = run(args, plan, Pass { flattened, max_calls: u64::MAX, lasts }, &stop)?;
+    replayed.say_account(args);
+    let delivered = deliver_record(&replayed.record, &args.output, args.detail, out);
+    first_failure(delivered, [hdr.map_or(Ok(()), |file| file.write(&replayed.record)), replayed.check_logs_read()])
 }

@@ -75,25 +75,27 @@ pub fn request_plan(url: &str, args: &RequestArgs) -> anyhow::Result<RunPlan> {
         interval: Nanos::from_secs(1),
         seed: args.generator.seed.unwrap_or_else(clock),
         monitor: None,
-        command: command_line::for_documents(args),
+        command: command_line::without_secrets(args),
     })
 }
 
-/// How connections to this server are secured, if they are, and what was agreed on in a first handshake.
+/// The TLS settings for an https:// endpoint, and what a first handshake negotiated.
 fn secured(
     endpoint: &Endpoint,
     args: &RequestArgs,
     workload: &mut Workload,
-    patience: Nanos,
+    timeout: Nanos,
 ) -> anyhow::Result<(Option<Arc<Security>>, Option<TlsSpoken>)> {
     if !endpoint.is_secure {
         return match args.tls.first_flag() {
             None => Ok((None, None)),
-            Some(flag) => Err(UsageError(format!("{flag} is for https:// URLs, and {} is none", endpoint.url)).into()),
+            Some(flag) => {
+                Err(UsageError(format!("{flag} needs an https:// URL, and {} is not one", endpoint.url)).into())
+            }
         };
     }
     let flags = &args.tls;
-    let tls = flags.over(workload.tls.as_ref());
+    let tls = flags.override_tls(workload.tls.as_ref());
     let security = Security::new(&SecurityOptions {
         name: tls.sni.clone().unwrap_or_else(|| endpoint.host().to_owned()),
         authorities: flags.ca.clone(),
@@ -104,12 +106,12 @@ fn secured(
         http2: args.http == Version::Http2,
     })
     .map_err(RunError::from)?;
-    let spoken = endpoint.check(&security, patience)?;
+    let spoken = endpoint.check(&security, timeout)?;
     workload.tls = (tls != Tls::default()).then_some(tls);
     Ok((Some(Arc::new(security)), spoken))
 }
 
 fn buffer(size: Option<Bytes>) -> anyhow::Result<Option<u32>> {
-    let too_large = || UsageError("a socket's buffer is less than 2 GiB: give a smaller size".to_owned());
+    let too_large = || UsageError("a socket's buffer must be smaller than 2 GiB: give a smaller size".to_owned());
     Ok(size.map(|size| i32::try_from(size.0).map(|bytes| bytes as u32)).transpose().map_err(|_| too_large())?)
 }

@@ -1,4 +1,4 @@
-//! `brimful survey`: the whole loop, with its progress, its summary and its report.
+//! `brimful survey`: runs a whole survey, shows its progress and summary, and writes its report.
 
 pub mod args;
 mod display;
@@ -25,7 +25,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// Runs it.
+/// Runs the survey, and delivers the document and the report.
 pub fn main(args: &SurveyArgs) -> anyhow::Result<Exit> {
     let mut plan = plan(args)?;
     let out = OutFile::optional(args.output.out.as_deref(), "--out")?;
@@ -44,12 +44,12 @@ pub fn main(args: &SurveyArgs) -> anyhow::Result<Exit> {
     let json = brimful_report::json::survey(&survey)?;
     let text = || brimful_report::survey::text(&survey);
     let text = if args.output.json { json.clone() } else { text_or_document(text, &json) };
-    // The text alone leaves out much of what was measured.
-    let lost = written.is_err() && out.is_none() && !args.output.json;
-    let delivered = deliver(out, &json, &if lost { text + "\n" + &json } else { text });
+    // If neither file gets the document, print it: the text has only a part of it.
+    let needs_document = written.is_err() && out.is_none() && !args.output.json;
+    let delivered = deliver(out, &json, &if needs_document { text + "\n" + &json } else { text });
     match (written, delivered) {
         (Ok(()), delivered) => delivered?,
-        (Err(report), Ok(())) if lost => return Err(report.context("the document is on stdout instead")),
+        (Err(report), Ok(())) if needs_document => return Err(report.context("the document is on stdout instead")),
         (Err(report), Ok(())) => return Err(report),
         (Err(report), Err(document)) => return Err(document.context(format!("{report:#}; and then"))),
     }
@@ -103,18 +103,18 @@ fn plan(args: &SurveyArgs) -> anyhow::Result<SurveyPlan> {
     })
 }
 
-/// How many calls by HTTP/2 share a connection where all are taken, unless it was said: as many as a server should allow
-/// (RFC 9113 §6.5.2). A connection more for each would be a handshake more just when the server is late, and a server
-/// that TLS costs much would never get out of that.
+/// HTTP/2 streams per connection, unless a flag sets them: calls share connections once all are in use, by as many streams
+/// as a server should allow (RFC 9113 §6.5.2). More connections would cost the server more handshakes just when it is
+/// overloaded, and with TLS it might never recover.
 fn shared_streams(args: &SurveyArgs) -> Option<usize> {
-    const MOST: usize = 100;
+    const STREAMS: usize = 100;
     let request = &args.request;
     let is_kept = !matches!(request.calls_per_connection(), Ok(Some(1)));
-    (request.http == Version::Http2 && request.connections.pipeline.is_none() && is_kept).then_some(MOST)
+    (request.http == Version::Http2 && request.connections.pipeline.is_none() && is_kept).then_some(STREAMS)
 }
 
-/// The demonstration has no address yet: the survey learns it when it has started the server. Until then an address that
-/// answers stands in for it.
+/// The plan of `--demo`. The survey starts the server itself and only then knows its address, so the plan has that of a
+/// listener that accepts connections.
 fn demo_plan(args: &SurveyArgs) -> anyhow::Result<RunPlan> {
     let stand_in = std::net::TcpListener::bind(("127.0.0.1", 0))?;
     let plan = request_plan(&stand_in.local_addr()?.to_string(), &args.request)?;
@@ -126,10 +126,10 @@ fn server_processes(args: &SurveyArgs, endpoint: &Endpoint) -> anyhow::Result<Ve
     if !args.process.is_empty() {
         return Ok(args.process.clone());
     }
-    // Of a Unix socket, the survey itself says why not.
+    // For a Unix socket, the survey itself explains that no process is watched.
     let Some(port) = endpoint.port() else { return Ok(Vec::new()) };
-    let owners =
-        listener_owners(port).context("nothing is seen of the server (--black-box surveys it by its answers alone)")?;
+    let owners = listener_owners(port)
+        .context("the server's processes cannot be watched (--black-box surveys it by its responses alone)")?;
     Ok(owners.into_iter().map(ProcessSelector::Pid).collect())
 }
 
@@ -157,7 +157,7 @@ mod tests {
     use clap::{Args, Command, FromArgMatches};
 
     #[test]
-    fn calls_by_http2_share_a_connection_unless_that_was_said_or_each_has_one() {
+    fn http2_calls_share_connections_unless_a_flag_sets_the_streams_or_each_call_has_its_own() {
         let shared = |flags: &[&str]| {
             let words = [&["survey", "https://server/"], flags].concat();
             let matches = SurveyArgs::augment_args(Command::new("survey")).get_matches_from(words);

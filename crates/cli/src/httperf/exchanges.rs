@@ -1,23 +1,23 @@
-//! `--print-request` and `--print-reply`: every line of what is sent and received, each with the number of its call, when
-//! the call has ended (httperf(1)).
+//! `--print-request` and `--print-reply`: prints every line that is sent and received, with the number of its call, when the
+//! call has ended (httperf(1)).
 
 use super::options::{Options, Parts};
 use crate::output;
 use brimful_run::{Exchange, Kept, Tap};
 use std::fmt::Write;
 
-/// Of each request and reply this much is printed.
-const MOST: usize = 1 << 20;
+/// Printed part of each request and reply, in bytes.
+const MAX_PRINTED_BYTES: usize = 1 << 20;
 
-/// What shows the calls, if they are to be shown.
+/// The tap that prints the calls, if an option asks for it.
 pub fn tap(options: &Options) -> Option<Tap> {
     let (request, reply) = (options.print_request, options.print_reply);
     if request == Parts::default() && reply == Parts::default() {
         return None;
     }
     let mut number = 0_u64;
-    Some(Tap::new(MOST, move |exchange| {
-        // A reader that has gone away is no reason to end the test.
+    Some(Tap::new(MAX_PRINTED_BYTES, move |exchange| {
+        // The test continues if stdout cannot be written.
         let _ = output::print(&text(number, exchange, request, reply));
         number += 1;
     }))
@@ -36,7 +36,8 @@ fn text(number: u64, exchange: &Exchange, request: Parts, reply: Parts) -> Strin
     text
 }
 
-/// One message, its direction's letter first.
+/// Adds the lines of one message: `S` for sent or `R` for received, `H` for head or `B` for body, the call's number, and the
+/// line.
 fn add(text: &mut String, direction: char, number: u64, kept: &Kept, parts: Parts) {
     let end = kept.bytes.windows(4).position(|bytes| bytes == b"\r\n\r\n").map_or(kept.bytes.len(), |at| at + 4);
     let (head, body) = kept.bytes.split_at(end);

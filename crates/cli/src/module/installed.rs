@@ -1,4 +1,4 @@
-//! Finds an installed server: the one place that knows which kinds of [`Server`] there are.
+//! Finds an installed server. Only this file knows all kinds of [`Server`].
 
 use super::apache::Apache;
 use super::args::{Kind, PlaceArgs};

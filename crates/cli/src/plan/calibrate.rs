@@ -1,4 +1,4 @@
-//! `brimful plan calibrate`: Records become a model, shown with how far it can be trusted.
+//! `brimful plan calibrate`: fits a model to Records, and shows how far it can be trusted.
 
 use super::args::CalibrateArgs;
 use crate::documents::{display_name, read_record};
@@ -10,7 +10,7 @@ use brimful_estimate::{CalibrateOptions, EstimateError, calibrate};
 use brimful_model::{Scenario, WhatIfOptions, what_if};
 use brimful_report::plan::calibration::{Calibration, text};
 
-/// Runs it.
+/// Calibrates a model and delivers it.
 pub fn main(args: &CalibrateArgs) -> anyhow::Result<Exit> {
     if !args.log.is_empty() {
         return super::site::main(args);
@@ -20,9 +20,9 @@ pub fn main(args: &CalibrateArgs) -> anyhow::Result<Exit> {
     let records: Vec<Record> = args.records.iter().map(|path| read_record(path)).collect::<Result<_, _>>()?;
     let options =
         CalibrateOptions { servers: args.servers, attribution: args.attribution.into(), ..CalibrateOptions::default() };
-    let calibrated = calibrate(&records, options).map_err(|error| naming(error, args))?;
+    let calibrated = calibrate(&records, options).map_err(|error| with_file_names(error, args))?;
     let names = args.records.iter().map(|path| display_name(path)).collect();
-    // Intervals are the calibration's own, which knows what belongs together.
+    // No draws: the intervals come from the calibration, which knows the correlations of the demands.
     let options = WhatIfOptions { draws: 0, ..WhatIfOptions::default() };
     let limits = what_if(&calibrated.model, &Scenario::default(), &options)?.before.stations;
     let calibration = Calibration::new(calibrated, limits, names);
@@ -37,8 +37,8 @@ pub fn main(args: &CalibrateArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// The error, and which file each Record that it counts is.
-fn naming(error: EstimateError, args: &CalibrateArgs) -> anyhow::Error {
+/// Adds the names of the files to an error that refers to Records by number.
+fn with_file_names(error: EstimateError, args: &CalibrateArgs) -> anyhow::Error {
     let names: Vec<String> =
         args.records.iter().enumerate().map(|(i, p)| format!("{} {}", i + 1, display_name(p))).collect();
     match error.to_string() {

@@ -12,15 +12,15 @@ pub struct ResultArgs {
     /// Print the whole document as JSON, and nothing else
     #[arg(long)]
     pub json: bool,
-    /// Write the JSON document to a file as well; - is stdout, and stderr has the rest then
+    /// Write the JSON document to a file as well; with -, to stdout, and everything else to stderr
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// Write a page with charts to a file as well
+    /// Write an HTML page with charts to a file as well
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
 }
 
-/// Where a result goes besides the terminal, opened before there is any.
+/// The destinations of a result. Files are opened before the work starts, so that errors come early.
 pub struct ResultFiles {
     json: bool,
     out: Option<OutFile>,
@@ -36,7 +36,7 @@ impl ResultFiles {
         })
     }
 
-    /// The document as JSON to the file, as a page to the other, and as JSON or as text to stdout.
+    /// Writes the document as JSON to `--out`, as a page to `--html`, and as JSON or text to stdout.
     pub fn deliver(
         self,
         name: &'static str,

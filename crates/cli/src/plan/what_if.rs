@@ -1,4 +1,4 @@
-//! `brimful plan what-if`: a model before and after changes, or along a range of them.
+//! `brimful plan what-if`: solves a model before and after changes, or along a range of changes.
 
 use super::args::WhatIfArgs;
 use super::load_curve::load_curve;
@@ -9,7 +9,7 @@ use crate::output::OutFile;
 use brimful_model::{Method, ModelError, Scenario, WhatIf, WhatIfOptions, what_if};
 use brimful_report::plan::what_if::{Changed, LoadCurves, text};
 
-/// Runs it.
+/// Solves the changed model and delivers the comparison.
 pub fn main(args: &WhatIfArgs) -> anyhow::Result<Exit> {
     let places = ResultFiles::open(&args.result)?;
     let csv = OutFile::optional(args.csv.as_deref(), "--csv")?;
@@ -17,7 +17,7 @@ pub fn main(args: &WhatIfArgs) -> anyhow::Result<Exit> {
         Scenario { changes: args.set.clone(), classes: args.add_class.clone(), clients: args.client.clone() };
     if scenario == Scenario::default() && args.slo.is_empty() {
         let ask =
-            "nothing is asked: change something with --set, --add-class or --client, or give an objective with --slo";
+            "nothing to do: change something with --set, --add-class or --client, or give an objective with --slo";
         return Err(UsageError(ask.to_owned()).into());
     }
     let model = model::read(&args.model.model)?;
@@ -35,7 +35,7 @@ pub fn main(args: &WhatIfArgs) -> anyhow::Result<Exit> {
     Ok(exit)
 }
 
-/// Before and after as the load grows, where that can be compared.
+/// The curves over the load before and after the changes, if they have the same axes.
 fn load_curves(found: &WhatIf, method: Method) -> Result<Option<LoadCurves>, ModelError> {
     let Some(after) = &found.after else { return Ok(None) };
     let (before, after) = (load_curve(&found.before, method)?, load_curve(after, method)?);
@@ -43,7 +43,7 @@ fn load_curves(found: &WhatIf, method: Method) -> Result<Option<LoadCurves>, Mod
     Ok(curves.map(|(before, after)| LoadCurves { before, after }))
 }
 
-/// Objectives are judged by the model after the changes, or as it is where they make a curve.
+/// The exit code by the objectives, which are judged by the model after the changes, or before them if they make a curve.
 fn exit_of(found: &WhatIf) -> Exit {
     let judged = found.after.as_ref().unwrap_or(&found.before);
     if judged.headroom.iter().all(|headroom| headroom.met) { Exit::Ok } else { Exit::Objective }

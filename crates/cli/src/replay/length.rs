@@ -1,10 +1,10 @@
-//! How long a replay will be, found out before it begins: the logs are read once for it, without a call.
+//! The length of a replay, measured before it starts by reading the logs once.
 //!
-//! Of large logs only as much is read as takes a moment, and the rest is estimated by its bytes. Standard input can be
-//! read only once, so its length is not known.
+//! Only the first part of large logs is read, and the rest is estimated from its bytes. Standard input can be read only
+//! once, so its length is unknown.
 
 use super::args::ReplayArgs;
-use super::summary::{lasting, no_call};
+use super::summary::{duration_text, no_call_message};
 use crate::access_logs::{log_error, read_options};
 use crate::exit::UsageError;
 use crate::output::say;
@@ -18,36 +18,36 @@ use brimful_core::quantity::counted;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// So many bytes are read, as they are stored; of larger logs the rest is estimated.
+/// Stored bytes that are read; the rest of larger logs is estimated.
 const READ_BYTES: u64 = 256 << 20;
-/// A pause that is this part of the whole replay is worth a word.
-const LONG_PAUSE: u64 = 4;
-/// No shorter one is.
-const WORTH_CUTTING: Nanos = Nanos::from_secs(10);
+/// A pause is reported if it is at least one part in this many of the whole replay,
+const LONG_PAUSE_PART: u64 = 4;
+/// and at least this long.
+const MIN_LONG_PAUSE: Nanos = Nanos::from_secs(10);
 
-/// What there will be to do.
+/// The length of a replay.
 pub struct Length {
     pub calls: u64,
     /// When the last call is due.
     pub last: Nanos,
     /// The longest pause between two calls.
     longest_pause: Nanos,
-    /// What part of the logs that is of, where not all were read.
+    /// The share of the logs that was read, if not all.
     share: Option<f64>,
     /// Whether `--duration` ends it before the logs do.
     is_cut: bool,
-    /// What lines were read as, and a line read out.
+    /// The formats of the lines, and one line as an example.
     formats: String,
     sample: String,
     remarks: Vec<String>,
 }
 
-/// Reads the logs, as far as `--duration` goes; all of them where a mean rate is asked for. `None` for standard input, or
-/// when it was interrupted.
+/// Reads the logs, up to the end of `--duration`; all of them if their mean rate is needed. Returns `None` for standard
+/// input, or after an interrupt.
 pub fn measure(args: &ReplayArgs, stop: &AtomicBool) -> anyhow::Result<Option<Length>> {
     let logs = args.logs();
-    let is_whole_needed = args.flatten;
-    if !is_whole_needed && !logs.iter().all(|log| is_read_again(log)) {
+    let needs_all = args.flatten;
+    if !needs_all && !logs.iter().all(|log| can_be_read_twice(log)) {
         return Ok(None);
     }
     let ends = args.duration.filter(|_| !args.flatten).unwrap_or(Nanos::MAX);
@@ -66,9 +66,9 @@ pub fn measure(args: &ReplayArgs, stop: &AtomicBool) -> anyhow::Result<Option<Le
     let mut replayer = Replayer::new(Options { fileset: None, ..args.replay_options(None) });
     let options = read_options(&args.format).map_err(log_error)?;
     let enough = options.enough.clone();
-    let mut wrong = None;
+    let mut map_error = None;
     let mut sink = |entry: &Entry<'_>| {
-        if is_cut.get() || wrong.is_some() || stop.load(Ordering::Relaxed) {
+        if is_cut.get() || map_error.is_some() || stop.load(Ordering::Relaxed) {
             enough.store(true, Ordering::Relaxed);
             return Kept::No;
         }
@@ -76,7 +76,7 @@ pub fn measure(args: &ReplayArgs, stop: &AtomicBool) -> anyhow::Result<Option<Le
             Ok((_, true)) => Kept::Yes,
             Ok((_, false)) => Kept::No,
             Err(error) => {
-                wrong = Some(error);
+                map_error = Some(error);
                 Kept::No
             }
         }
@@ -84,13 +84,13 @@ pub fn measure(args: &ReplayArgs, stop: &AtomicBool) -> anyhow::Result<Option<Le
     let mut share = None;
     let mut progress = |progress: &Progress| {
         let of = progress.of.unwrap_or(0);
-        if !is_whole_needed && progress.bytes > READ_BYTES && progress.bytes < of {
+        if !needs_all && progress.bytes > READ_BYTES && progress.bytes < of {
             share = Some(progress.bytes as f64 / of as f64);
             enough.store(true, Ordering::Relaxed);
         }
     };
     let read = Logs::open(&logs, options).map_err(log_error)?.read(&mut sink, &mut progress).map_err(log_error)?;
-    if let Some(error) = wrong {
+    if let Some(error) = map_error {
         return Err(log_error(error));
     }
     let summary = if is_cut.get() { replayer.summary() } else { replayer.finish(&mut emit) };
@@ -98,7 +98,7 @@ pub fn measure(args: &ReplayArgs, stop: &AtomicBool) -> anyhow::Result<Option<Le
         return Ok(None);
     }
     if calls == 0 {
-        return Err(UsageError(no_call(&read, &summary)).into());
+        return Err(UsageError(no_call_message(&read, &summary)).into());
     }
     let names: Vec<String> = read.formats.shares().into_iter().map(|format| format.name).collect();
     Ok(Some(Length {
@@ -113,16 +113,16 @@ pub fn measure(args: &ReplayArgs, stop: &AtomicBool) -> anyhow::Result<Option<Le
     }))
 }
 
-/// A pipe or a terminal cannot be read twice.
-fn is_read_again(log: &str) -> bool {
+/// Whether a log is a file: a pipe or a terminal cannot be read twice.
+fn can_be_read_twice(log: &str) -> bool {
     log != "-" && std::fs::metadata(log).map_or(true, |metadata| metadata.is_file() || metadata.is_dir())
 }
 
-/// Says what the logs were read as and how long the replay is: how long that is, as far as it is known.
+/// Says how the logs are read and how long the replay will be. Returns the duration, or `Nanos::MAX` if it is unknown.
 pub fn say_length(args: &ReplayArgs, length: Option<&Length>) -> Nanos {
     let Some(length) = length else {
         if !args.output.quiet {
-            say("how long this will be is not known: the log can be read only once");
+            say("the duration is unknown, because this log can be read only once");
         }
         return Nanos::MAX;
     };
@@ -133,19 +133,23 @@ pub fn say_length(args: &ReplayArgs, length: Option<&Length>) -> Nanos {
     if args.output.quiet {
         return lasts;
     }
-    say(&format!("read as {}: {}", length.formats, length.sample));
+    say(&format!("log format {}: {}", length.formats, length.sample));
     length.remarks.iter().for_each(|remark| say(remark));
     let about = if length.share.is_some() { "about " } else { "" };
     let speed = match args.speed.get() {
         1.0 => String::new(),
         speed => format!(" (at {speed} times the log's speed)"),
     };
-    let cut = if length.is_cut { ", then --duration ends it" } else { "" };
+    let cut = if length.is_cut { ", until --duration ends it" } else { "" };
     let estimated = if length.share.is_some() { "; estimated from the first 256 MiB" } else { "" };
-    say(&format!("{about}{} over {about}{}{speed}{cut}{estimated}", counted(calls, "call"), lasting(lasts)));
+    say(&format!("{about}{} over {about}{}{speed}{cut}{estimated}", counted(calls, "call"), duration_text(lasts)));
     let pause = length.longest_pause;
-    if !args.flatten && args.max_gap.is_none() && pause >= WORTH_CUTTING && pause.0 >= length.last.0 / LONG_PAUSE {
-        say(&format!("the longest pause between calls is {}: --max-gap 10s cuts pauses to 10 s", lasting(pause)));
+    if !args.flatten && args.max_gap.is_none() && pause >= MIN_LONG_PAUSE && pause.0 >= length.last.0 / LONG_PAUSE_PART
+    {
+        say(&format!(
+            "the longest pause between calls is {}: --max-gap 10s shortens pauses to 10 s",
+            duration_text(pause)
+        ));
     }
     lasts
 }

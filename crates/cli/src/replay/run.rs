@@ -1,4 +1,4 @@
-//! One run of a replay: the logs are read while their calls are made.
+//! One run of a replay. The logs are read while their calls are made.
 
 use super::args::ReplayArgs;
 use super::summary;
@@ -17,36 +17,36 @@ use brimful_run::{RunPlan, StreamedCall, run_stream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What is replayed, besides what the flags say.
+/// One pass over the logs.
 #[derive(Clone, Copy, Debug)]
-pub struct How {
-    /// At this constant rate, in calls per second.
+pub struct Pass {
+    /// The constant rate of the calls, in calls per second; `None` for the times of the log.
     pub flattened: Option<f64>,
-    /// So many calls.
-    pub most: u64,
-    /// How long it will last, as far as that is known.
+    /// Maximum number of calls.
+    pub max_calls: u64,
+    /// Expected duration; `Nanos::MAX` if unknown.
     pub lasts: Nanos,
 }
 
-/// What came of it.
+/// The outcome of a run.
 pub struct Replayed {
     pub record: Record,
-    /// What was read from the logs; `None` if the run ended before the logs did, or they could not be read to their
-    /// ends.
+    /// What was read from the logs; `None` if the run ended before the end of the logs, or they could not be read.
     pub fed: Option<Fed>,
-    /// Why the logs could not be read to their ends.
-    unread: Option<LogError>,
+    /// The error that ended the reading of the logs.
+    read_error: Option<LogError>,
 }
 
-/// What was read, and handed over.
+/// What was read, and the calls that were made of it.
 pub struct Fed {
     read: Read,
     summary: Summary,
     pub calls: u64,
-    /// When the last of them was due.
+    /// When the last call was due.
     pub last: Nanos,
 }
 
+/// The plan of a run at the times of the logs.
 pub fn plan(args: &ReplayArgs) -> anyhow::Result<RunPlan> {
     let (logs, url) = args.logs_and_url()?;
     let mut plan = request_plan(url, &args.request)?;
@@ -69,105 +69,114 @@ pub fn plan(args: &ReplayArgs) -> anyhow::Result<RunPlan> {
     Ok(plan)
 }
 
-/// One run. The logs are read while it goes on.
-pub fn replayed(args: &ReplayArgs, mut plan: RunPlan, how: How, stop: &AtomicBool) -> anyhow::Result<Replayed> {
-    let lasts = plan.window.min(how.lasts);
+/// Runs the plan, and reads the logs meanwhile.
+pub fn run(args: &ReplayArgs, mut plan: RunPlan, pass: Pass, stop: &AtomicBool) -> anyhow::Result<Replayed> {
+    let lasts = plan.window.min(pass.lasts);
     plan.live = progress::is_shown(lasts, args.output.quiet).then(Arc::default);
     let fed = Mutex::new(None);
     let feed = |push: &mut dyn FnMut(StreamedCall) -> bool| {
-        let read = feed(args, how, push, stop);
+        let read = feed(args, pass, push, stop);
         *fed.lock().unwrap_or_else(PoisonError::into_inner) = Some(read);
     };
     let load = || run_stream(&plan, Box::new(feed), stop);
-    let what = if how.flattened.is_some() { "flat" } else { "replay" };
+    let what = if pass.flattened.is_some() { "flat" } else { "replay" };
     let record = progress::during(what, lasts, plan.live.as_deref(), load);
-    // Why nothing was read says more than that there was nothing to do.
+    // The error of reading the logs explains more than the error of a run without calls.
     match (record, fed.into_inner().unwrap_or_else(PoisonError::into_inner)) {
         (Ok(record), Some(Err(error))) if record.counts.scheduled > 0 => {
-            Ok(Replayed { record, fed: None, unread: Some(error) })
+            Ok(Replayed { record, fed: None, read_error: Some(error) })
         }
         (_, Some(Err(error))) => Err(log_error(error)),
         (Err(_), Some(Ok(fed))) if fed.calls == 0 && fed.read.lines.read > 0 => {
-            Err(UsageError(summary::no_call(&fed.read, &fed.summary)).into())
+            Err(UsageError(summary::no_call_message(&fed.read, &fed.summary)).into())
         }
-        (record, Some(Ok(fed))) => Ok(Replayed { record: record?, fed: Some(fed), unread: None }),
-        (record, None) => Ok(Replayed { record: record?, fed: None, unread: None }),
+        (record, Some(Ok(fed))) => Ok(Replayed { record: record?, fed: Some(fed), read_error: None }),
+        (record, None) => Ok(Replayed { record: record?, fed: None, read_error: None }),
     }
 }
 
-/// Reads the logs and hands over their calls, until nobody wants more.
+/// Reads the logs and pushes their calls, until the run ends or accepts no more.
 fn feed(
     args: &ReplayArgs,
-    how: How,
+    pass: Pass,
     push: &mut dyn FnMut(StreamedCall) -> bool,
     stop: &AtomicBool,
 ) -> Result<Fed, LogError> {
     let ends = args.duration.unwrap_or(Nanos::MAX);
-    let (mut calls, mut last) = (0, Nanos::ZERO);
+    let mut calls = 0;
+    let mut last = Nanos::ZERO;
     let mut emit = |call: Call| {
         let due = Nanos(call.due_ns);
-        if due >= ends || calls >= how.most || stop.load(Ordering::Relaxed) {
+        if due >= ends || calls >= pass.max_calls || stop.load(Ordering::Relaxed) {
             return false;
         }
-        (calls, last) = (calls + 1, due);
+        calls += 1;
+        last = due;
         let headers = if call.unchanged { vec![("If-None-Match".to_owned(), "*".to_owned())] } else { Vec::new() };
         let Call { class, method, path, .. } = call;
         push(StreamedCall { due, class, method, path, headers })
     };
-    let mut replayer = Replayer::new(args.replay_options(how.flattened));
-    let (mut wrong, mut wanted) = (None, true);
+    let mut replayer = Replayer::new(args.replay_options(pass.flattened));
+    let mut map_error = None;
+    let mut accepts_more = true;
     let options = read_options(&args.format)?;
     let enough = options.enough.clone();
     let mut sink = |entry: &Entry<'_>| {
-        if !wanted || wrong.is_some() {
+        if !accepts_more || map_error.is_some() {
             enough.store(true, Ordering::Relaxed);
             return Kept::No;
         }
         match replayer.add(entry, &mut emit) {
             Ok((goes_on, is_call)) => {
-                wanted = goes_on;
+                accepts_more = goes_on;
                 if is_call { Kept::Yes } else { Kept::No }
             }
             Err(error) => {
-                wrong = Some(error);
+                map_error = Some(error);
                 Kept::No
             }
         }
     };
     let read = Logs::open(&args.logs(), options)?.read(&mut sink, &mut |_: &Progress| {})?;
-    if let Some(error) = wrong {
+    if let Some(error) = map_error {
         return Err(error);
     }
-    let summary = if wanted { replayer.finish(&mut emit) } else { replayer.summary() };
+    let summary = if accepts_more { replayer.finish(&mut emit) } else { replayer.summary() };
     Ok(Fed { read, summary, calls, last })
 }
 
-/// Calls per second of so many, of which the last was due then.
-pub fn rate_of(calls: u64, last: Nanos, flag: &str) -> anyhow::Result<f64> {
+/// Mean rate, in calls per second, of this many calls of which the last was due at `last`.
+pub fn mean_rate(calls: u64, last: Nanos, flag: &str) -> anyhow::Result<f64> {
     if calls < 2 || last == Nanos::ZERO {
-        return Err(UsageError(format!("a log of a single moment has no mean rate: leave out {flag}")).into());
+        return Err(UsageError(format!(
+            "all requests of the log have the same time, so there is no mean rate: remove {flag}"
+        ))
+        .into());
     }
     Ok(Rate((calls - 1) as f64 / last.as_secs_f64()).0)
 }
 
-pub fn read_twice(args: &ReplayArgs, flag: &str) -> anyhow::Result<()> {
+/// Checks that no log is stdin.
+pub fn check_readable_twice(args: &ReplayArgs, flag: &str) -> anyhow::Result<()> {
     if args.logs().iter().any(|log| log == "-") {
-        return Err(UsageError(format!("{flag} reads the logs twice, which stdin cannot be: give files")).into());
+        return Err(
+            UsageError(format!("{flag} reads the logs twice, which is impossible for stdin: give files")).into()
+        );
     }
     Ok(())
 }
 
 impl Replayed {
     /// # Errors
-    /// The logs could not be read to their ends, and the rest was not replayed.
-    pub fn read_to_its_end(self) -> anyhow::Result<()> {
-        self.unread.map_or(Ok(()), |error| Err(log_error(error)))
+    /// When the logs could not be read to their ends, so that the rest was not replayed.
+    pub fn check_logs_read(self) -> anyhow::Result<()> {
+        self.read_error.map_or(Ok(()), |error| Err(log_error(error)))
     }
 
-    /// Says what became of the lines, and of the requests that they are.
-    pub fn account(&self, args: &ReplayArgs) {
+    /// Accounts for the lines of the logs and their requests on stderr.
+    pub fn say_account(&self, args: &ReplayArgs) {
         if let Some(fed) = self.fed.as_ref().filter(|_| !args.output.quiet) {
-            summary::account(&fed.read, &fed.summary, &self.record);
+            summary::say_account(&fed.read, &fed.summary, &self.record);
         }
     }
 }

@@ -14,11 +14,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Shows each step: a bar on a terminal, a line elsewhere.
+/// Shows each step as a bar on a terminal, and as a line elsewhere.
 pub struct Display {
     quiet: bool,
     bar: Option<ProgressBar>,
-    /// What the run under way has seen, where a bar shows it.
+    /// The figures of the current run, if a bar shows them.
     pub live: Option<Arc<Live>>,
     current: Mutex<Option<(Instant, Nanos)>>,
 }
@@ -35,7 +35,7 @@ impl Display {
         let line = match step {
             Step::Begin(what, lasts) => {
                 if let Some(bar) = &self.bar {
-                    // A step without a load of its own has seen nothing.
+                    // A step without a load has no figures.
                     self.live.iter().for_each(|live| live.restart());
                     bar.set_length(lasts.0 / 1_000_000);
                     bar.set_prefix(one_line(what).into_owned());
@@ -47,11 +47,11 @@ impl Display {
                 format!("{what} ({})", lasts.rounded())
             }
             Step::Foreseen(lasts) => {
-                format!("  the survey takes about {} in all, longer where a level is disturbed", in_minutes(*lasts))
+                format!("  the survey takes about {} in total, and longer if a level is disturbed", in_minutes(*lasts))
             }
             Step::Note(text) => format!("  {text}"),
-            Step::Predicted(predictions) => format!("  {}", predicted(predictions)),
-            Step::Level(level) => format!("  {}", summary(level)),
+            Step::Predicted(predictions) => format!("  {}", predictions_text(predictions)),
+            Step::Level(level) => format!("  {}", level_summary(level)),
         };
         match &self.bar {
             Some(bar) => bar.println(visible(&line)),
@@ -73,7 +73,7 @@ impl Display {
                     std::thread::park_timeout(Duration::from_millis(200));
                 }
             };
-            // Without its bar the survey goes on.
+            // The survey continues even if the bar panics.
             scope.spawn(move || panics::caught(refresh));
             let result = body();
             done.store(true, Ordering::Relaxed);
@@ -83,7 +83,7 @@ impl Display {
     }
 }
 
-/// To the second: `2 min 5 s`.
+/// Minutes and seconds, like `2 min 5 s`.
 fn in_minutes(time: Nanos) -> String {
     let seconds = time.as_secs_f64().round() as u64;
     match (seconds / 60, seconds % 60) {
@@ -92,8 +92,8 @@ fn in_minutes(time: Nanos) -> String {
     }
 }
 
-/// All predictions, for whoever wants to know that they came first.
-fn predicted(predictions: &Predictions) -> String {
+/// All predictions. They are printed before the levels are measured.
+fn predictions_text(predictions: &Predictions) -> String {
     let time = |seconds| Nanos::from_secs_f64(seconds).rounded();
     let level = |level: &Predicted| {
         let Spread { median, interval90: [low, high] } = level.expected.response;
@@ -106,18 +106,16 @@ fn predicted(predictions: &Predictions) -> String {
         format!(" ({} … {})", rate(low), rate(high))
     });
     let saturation = rate(predictions.saturation);
-    format!(
-        "predicted, with 90 % intervals: the most {saturation}{between}; a call takes on average{}",
-        levels.concat()
-    )
+    format!("predicted, with 90 % intervals: capacity {saturation}{between}; mean response times{}", levels.concat())
 }
 
-fn summary(level: &Level) -> String {
+/// The main figures of a measured level.
+fn level_summary(level: &Level) -> String {
     let time = |seconds: Option<f64>| seconds.map_or("-".to_owned(), |s| Nanos::from_secs_f64(s).rounded());
     let busy = level.utilization.measured.map_or("-".to_owned(), whole_percent);
-    let doubt = if level.verdict.valid { "" } else { "; in doubt" };
+    let doubt = if level.verdict.valid { "" } else { "; not valid" };
     format!(
-        "{} at {}: {} answers/s, {} on average, server {busy} busy{doubt}",
+        "{} at {}: {} responses/s, {} on average, server {busy} busy{doubt}",
         level.workload,
         rate(level.offered),
         number(level.throughput.measured.unwrap_or(0.0)),

@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_requested_and_how_is_passed_on_and_nothing_else() {
+    fn only_request_flags_are_passed_on() {
         let line = ["survey", "-H", "Accept: a b", "-HX-Y: z", "--new-connection", "--workload", "w", "-t", "2"];
         let more = ["--mix", "a=1", "--seed", "5", "--level", "1s", "--server-cpus", "0", "--timeout", "9s", "-q"];
         let ends = ["--retry-closed", "--shards", "2", "http://h/"];

@@ -290,7 +290,7 @@ fn it_goes_by_its_name_and_prints_what_is_sent_and_received() {
     let args = ["--server", "127.0.0.1", "--port", &port, "--print-reply=header", "--print-request", "--num-c=2"];
     let _machine = own_machine();
     let refused = Running::start(brimful(&[&["httperf"], &args[..]].concat())).finish();
-    assert!(refused.stderr.contains("--num-c may be --num-calls or --num-conns"), "{refused:?}");
+    assert!(refused.stderr.contains("--num-c may mean --num-calls or --num-conns"), "{refused:?}");
     let mut named = Command::new(env!("CARGO_BIN_EXE_brimful"));
     named.arg0("httperf").args(&args[..6]);
     let done = Running::start(named).finish().exits(&[0]);
