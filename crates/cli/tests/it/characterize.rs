@@ -175,7 +175,7 @@ fn what_cannot_be_read_says_what_to_do() {
         (&["--window", "5"], "500ms"),
         (&["--peak", "2026-03-01"], "--peak: a window has two ends"),
         (&["--peak", "soon/later"], "--peak: `soon` is no time"),
-        (&["--peak", "2026-03-02/2026-03-01"], "ends after it begins"),
+        (&["--peak", "2026-03-02/2026-03-01"], "must end after it starts"),
         (&["--peak", "2026-03-01/2026-03-02", "--window", "1h"], "cannot be used with"),
         (&["--timezone", "Mars/Olympus"], "Europe/Berlin"),
         (&["--robots", "love"], "keep"),
@@ -191,7 +191,7 @@ fn what_cannot_be_read_says_what_to_do() {
         characterize(&[&[path.as_str()], flags].concat()).fails(2, message);
     }
     let no_profile = files.write("record.json", r#"{"schema": "brimful.record/1"}"#);
-    characterize(&[&path, "--against", &no_profile]).fails(2, "this is no profile");
+    characterize(&[&path, "--against", &no_profile]).fails(2, "this is not a profile");
     characterize(&[&path, "--against", "/no/such/profile.json"]).fails(3, "check the path");
     characterize(&[&path, "--out", "/no/such/place.json"]).fails(3, "choose another place with --out");
 }
@@ -242,12 +242,12 @@ fn hours_are_those_of_the_logs_own_clocks() {
     let here = profile(&[&path]);
     assert_eq!((here.timezone.as_str(), here.arrivals.by_hour[14], here.arrivals.by_hour[15]), ("+02:00", 1800, 3600));
     assert!(here.from.starts_with("2026-03-01T14:00:00") && here.from.ends_with("+02:00"), "{}", here.from);
-    assert!(here.notes.iter().any(|note| note.contains("the log's own clocks, UTC+2;")), "{:#?}", here.notes);
+    assert!(here.notes.iter().any(|note| note.contains("the log's own time zone, UTC+2.")), "{:#?}", here.notes);
     let later = profile(&[&path, "--since", "2026-03-01T15:00"]);
     assert_eq!((later.requests, later.arrivals.by_hour[15]), (3600, 3600));
     let utc = profile(&[&path, "--timezone", "UTC"]);
     assert_eq!((utc.timezone.as_str(), utc.arrivals.by_hour[12], utc.arrivals.by_hour[13]), ("UTC", 1800, 3600));
-    assert!(!utc.notes.iter().any(|note| note.contains("own clocks")), "{:#?}", utc.notes);
+    assert!(!utc.notes.iter().any(|note| note.contains("own time zone")), "{:#?}", utc.notes);
     assert_eq!(profile(&[&files.write("utc.log", log())]).timezone, "UTC");
 }
 

@@ -205,7 +205,7 @@ fn what_is_wrong_in_a_file_is_said_with_its_place() {
     fails(&["--requests-file", &file("i", r#"{"path":"/ HTTP/1.1\r\nX: y"}"#)], "i");
     fails(&["-H", "X: {csv.user}", "--csv", &file("j", "user\n\"ann\nX: y\"\n")], "j, line 2");
     fails(&["--wset", "100"], "--zipf 0.8");
-    fails(&["--wset", "100,2"], "is no set of files");
+    fails(&["--wset", "100,2"], "is not a set of files");
     fails(&["-H", "X: {csv.user}"], "name the file");
     let url = format!("{}{{csv.user}}", nginx.url());
     let csv = file("f", "user\nann\nb c\n");

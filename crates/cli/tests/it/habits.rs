@@ -15,14 +15,14 @@ fn nginx() -> Nginx {
 fn a_url_alone_is_a_load() {
     let nginx = nginx();
     let done = run(&["load", &nginx.url(), "-z", "300ms", "--json"]).exits(&[0, 4]);
-    let said = "no load was asked for: 10 clients, each waiting for its answer before its next call, for 300 ms";
+    let said = "no load is defined, so 10 clients call, each waiting for a response before its next call, for 300 ms";
     assert!(done.stderr.contains(said) && done.stderr.contains("--rate N"), "{}", done.stderr);
     let record = documents::record(&done.stdout);
     assert!(matches!(record.workload.unwrap().load, Some(Load::Closed { clients: 10, .. })));
     let done = run(&["load", &nginx.url(), "-n", "20"]).exits(&[0, 4]);
     assert!(done.stderr.contains("until 20 calls are made"), "{}", done.stderr);
     let done = run(&["load", &nginx.url(), "-n", "20", "--quiet"]).exits(&[0, 4]);
-    assert!(!done.stderr.contains("no load was asked for"), "{}", done.stderr);
+    assert!(!done.stderr.contains("no load is defined"), "{}", done.stderr);
     // What only an open loop has is no closed one.
     run(&["load", &nginx.url(), "--arrivals", "poisson"]).fails(2, "--rate 1000");
 }

@@ -109,7 +109,7 @@ fn two_shards_of_a_schedule_are_the_schedule() {
 
     // Whoever started them one after the other is told that this was no load of that rate.
     runs.change(|record| record["started_at"] = json!("2024-01-01T00:00:00Z"));
-    assert!(runs.merge(&["1.json", "changed.json"], &[]).stderr.contains("give them all one --start-at"));
+    assert!(runs.merge(&["1.json", "changed.json"], &[]).stderr.contains("give all shards the same --start-at"));
     assert_eq!(runs.merge(&["1.json", "changed.json"], &["--quiet"]).stderr, "");
 }
 
@@ -175,7 +175,7 @@ fn parts_and_instants_that_are_none_are_refused() {
     load(&["--shard", "3/2", "--seed", "1"]).fails(2, "write it like 1/4, up to 4/4");
     load(&["--shard", "1/2"]).fails(2, "--seed");
     load(&["--start-at", "tomorrow"]).fails(2, "write it like 2026-03-01T14:00:00Z");
-    load(&["--start-at", "1772373600"]).fails(2, "the instant of --start-at is over");
+    load(&["--start-at", "1772373600"]).fails(2, "the instant of --start-at has passed");
 }
 
 #[test]

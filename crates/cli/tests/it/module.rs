@@ -123,7 +123,7 @@ fn gets_it_and_loses_it(server: &Daemon, name: &str, more: &[&str], graceful: Si
     let said = module("install", name, directory, &[&[&config, &named, "--yes", "--reload"], more].concat())
         .exits(&[0])
         .stdout;
-    assert!(said.contains("has the module now") && said.contains("on: "), "{said}");
+    assert!(said.contains("now has the module") && said.contains("on: "), "{said}");
 
     // Those of before serve, and log, until they are told to end.
     until(|| !server.workers().iter().any(|worker| former.contains(worker)));
@@ -170,7 +170,7 @@ fn gets_it_and_loses_it(server: &Daemon, name: &str, more: &[&str], graceful: Si
     assert!(module("on", name, directory, &[&config]).exits(&[0]).stdout.contains(": already on"));
 
     let said = module("remove", name, directory, &[&config, "--reload"]).exits(&[0]).stdout;
-    assert!(said.contains("is without the module"), "{said}");
+    assert!(said.contains("no longer has the module"), "{said}");
     let left: Vec<PathBuf> = names(directory).into_iter().filter(|path| !before.contains(path)).collect();
     assert!(left.iter().all(|path| path.ends_with("access.log")), "{left:?}");
     let load = run(&["load", &server.url(), "--requests", "20", "--clients", "1", "--new-connection", "--json"])
@@ -196,7 +196,7 @@ fn what_nginx_refuses_is_undone() {
     // A program of the right signature, which is no module.
     let given = format!("--module={NGINX}");
     let done = module("install", "nginx", directory.path(), &["--yes", &given]);
-    assert!(done.stderr.contains("refuses the module") && done.stderr.contains("everything is as it was"), "{done:#?}");
+    assert!(done.stderr.contains("refuses the module") && done.stderr.contains("all changes were undone"), "{done:#?}");
     assert_eq!(done.exits(&[3]).stdout, "");
     assert_eq!(apart_from_logs(directory.path()), before);
 }
@@ -268,12 +268,12 @@ fn bad_input_is_named() {
     let directory = prefix(INCLUDING);
     let at = |name: &str| directory.path().join(name);
     let install = |more: &[&str]| module("install", "nginx", directory.path(), more);
-    install(&[]).fails(2, "say --yes");
+    install(&[]).fails(2, "use --yes");
     install(&["--yes", "--binary", "/bin/true"]).fails(2, "no nginx");
-    install(&["--yes", "--binary", "/nonexistent"]).fails(2, "no program");
+    install(&["--yes", "--binary", "/nonexistent"]).fails(2, "not an executable program");
     install(&["--yes", "--class", "a;b=size 0-1"]).fails(2, "letters, digits");
     install(&["--yes", "--cpu-one-in", "1000001"]).fails(2, "1000001");
-    install(&["--yes", "--memory", "/dev/shm/a;b"]).fails(2, "cannot stand in a server's configuration");
+    install(&["--yes", "--memory", "/dev/shm/a;b"]).fails(2, "not usable in a server's configuration");
     install(&["--yes", "--source", "/nonexistent"]).fails(2, "has no sources of nginx");
     install(&["--yes", "--module", "/nonexistent"]).fails(3, "cannot read /nonexistent");
     module("install", "apache", directory.path(), &["--yes"]).fails(2, "name the main configuration with --config");

@@ -132,7 +132,7 @@ fn mode_and_links_of_a_file_stay() {
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     fs::hard_link(&file, dir.path().join("other.json")).unwrap();
-    load(&file).fails(3, "(hard links), from which it would be parted");
+    load(&file).fails(3, "(hard links), which would keep the old content");
 }
 
 #[test]

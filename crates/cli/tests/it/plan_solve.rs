@@ -80,7 +80,7 @@ fn what_is_approximate_says_so() {
         assert!(caveats.contains(words), "{caveats}");
     };
     says(&model, "erlang", "an error of 1 %");
-    says(&model, "seidmann", "slower than real ones");
+    says(&model, "seidmann", "slower than they are");
     model["stations"][3]["scheduling"] = json!("fcfs");
     let path = files.write("model.json", model.to_string());
     let why = json(&["solve", &path])["why"].to_string();
@@ -207,7 +207,7 @@ fn what_is_no_part_of_a_model_is_named_and_left() {
     let files = Files::new();
     let path = files.write("case.json", case("qsp_p113_open").to_string());
     let done = plan(&["solve", &path]).exits(&[0]);
-    assert!(done.stderr.contains("`expected` is no part of a model"), "{}", done.stderr);
+    assert!(done.stderr.contains("`expected` is not a part of a model"), "{}", done.stderr);
 }
 
 #[test]

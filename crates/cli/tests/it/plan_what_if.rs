@@ -74,7 +74,7 @@ fn what_makes_no_sense_is_said() {
     let files = Files::new();
     let path = files.write("paper.json", model(&case("paper_open_120tps")).to_string());
     let fails = |more: &[&str], words: &str| plan(&[&["what-if", &path], more].concat()).fails(2, words);
-    fails(&[], "nothing is asked");
+    fails(&[], "nothing to do");
     fails(&["--set", "GPU.speed=2x"], "`Disk1`");
     fails(&["--set", "CPU.sped=2x"], "speed");
     fails(&["--set", "CPU.speed=2"], "write 1.5x");

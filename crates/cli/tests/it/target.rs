@@ -56,7 +56,7 @@ fn work_is_short_for_classes_made_of_it_and_a_pool_is_told() {
     assert_eq!([get(&address, "/b").0, get(&address, "/light").0], [200, 404]);
     target.signal(Signal::INT);
     let done = target.finish().exits(&[0]);
-    let line = "pool: at most 1 of 1 places taken at once, 0 requests waited\n";
+    let line = "pool: at most 1 of 1 places in use at once, 0 requests waited\n";
     assert!(done.stdout.ends_with(line), "{}", done.stdout);
 }
 

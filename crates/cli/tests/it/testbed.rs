@@ -72,7 +72,7 @@ fn connections_survive_loss_and_reordering() {
     let client = &document.clients[0];
     assert!(client.up.lost_packets + client.down.lost_packets > 0, "{client:#?}");
     assert!(client.up.reordered_packets + client.down.reordered_packets > 0, "{client:#?}");
-    assert!(said.contains("testbed: seed 3; the router delivered") && said.contains("lost as asked for"), "{said}");
+    assert!(said.contains("testbed: seed 3; the router forwarded") && said.contains("lost by --loss"), "{said}");
     assert_eq!((document.seed, document.shape.loss), (3, 0.03));
 }
 
@@ -261,14 +261,14 @@ fn bad_input_is_refused_before_anything_is_made() {
     let file = file.path().to_str().unwrap();
     for (flags, message) in [
         (&["--rtt", "2s..1s"][..], "ends before it begins"),
-        (&["--loss", "150%"], "is no share"),
+        (&["--loss", "150%"], "is not a share"),
         (&["--rate", "10"], "write it like 256kbit"),
         (&["--clients", "0"], "0 is not in 1..=200"),
         (&["--clients", "201"], "201 is not in 1..=200"),
         (&["--rtts", "/no/such/file"], "give --rtts a file of lines like"),
         (&["--rtts", file], "line 1: `20ms` is no round-trip time"),
         (&["--server-cpus", "7777"], "--server-cpus names CPU 7777"),
-        (&["--out", "-"], "stdout is the command's"),
+        (&["--out", "-"], "stdout belongs to the command"),
     ] {
         run(&[&["testbed"], flags, &["--", "true"]].concat()).fails(2, message);
     }

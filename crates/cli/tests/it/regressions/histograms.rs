@@ -81,7 +81,7 @@ fn hdr_refuses_a_name_that_does_not_say_the_format() {
         let file = directory.path().join(name);
         let file = file.to_str().unwrap();
         let args = ["load", &server.url(), "--requests", "1", "--hdr", file];
-        run(&args).fails(2, "name a file .hgrm for percentiles as text, or .hlog for a histogram of each interval");
+        run(&args).fails(2, "use .hgrm for percentiles as text, or .hlog for one histogram per interval");
         assert!(!Path::new(file).exists());
     }
 }

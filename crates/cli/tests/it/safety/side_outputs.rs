@@ -30,7 +30,7 @@ fn a_trace_on_a_full_disk_leaves_the_record_and_every_other_file() {
     let flags = ["--trace", "/dev/full", "--hdr", &hdr, "--html", &html, "--keep", &keep];
     let url = server.url();
     let done = run(&[&["load", &url, "--json", "-c", "2", "-n", "50"][..], &flags].concat());
-    let record = record_beside_error(done, 3, "cannot write all of /dev/full: choose a place with room: No space left");
+    let record = record_beside_error(done, 3, "cannot write all of /dev/full: choose a disk with free space: No space left");
     assert_eq!(record.counts.completed, 50);
     for written in [&hdr, &html] {
         assert!(fs::metadata(written).unwrap().len() > 0, "{written}");
