@@ -263,7 +263,8 @@ fn workload_toml(profile: &Profile) -> anyhow::Result<String> {
     let Some(workload) = &profile.workload else {
         return Err(UsageError(format!("no Workload can be made for --out: {why}")).into());
     };
-    let (from, seconds) = (one_line(&profile.peak.from), profile.peak.seconds);
+    let from = one_line(&profile.peak.from);
+    let seconds = profile.peak.seconds;
     let head =
         format!("# The traffic of {seconds} s from {from}, from access logs by `brimful characterize`.\n# {why}\n\n");
     Ok(head + &toml::to_string(workload)?)

@@ -158,7 +158,8 @@ mod tests {
     #[test]
     fn every_command_in_the_documents_is_a_command_line() {
         let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
-        let (mut commands, mut wrong) = (0, Vec::new());
+        let mut commands = 0;
+        let mut wrong = Vec::new();
         for page in std::fs::read_dir(docs).unwrap().map(|entry| entry.unwrap().path()) {
             if page.extension().is_none_or(|extension| extension != "md") || page.ends_with("first-commands.md") {
                 continue;
@@ -186,7 +187,7 @@ mod tests {
         }
     }
 
-    fn said(line: &str) -> String {
+    fn error_text(line: &str) -> String {
         let words: Vec<OsString> = std::iter::once("brimful").chain(line.split(' ')).map(OsString::from).collect();
         parse(&words).unwrap_err().to_string()
     }
@@ -204,7 +205,7 @@ mod tests {
                         || shorts.iter().any(|short| format!("-{short}") == **flag)
                 });
                 assert!(!is_flag, "{flag}");
-                let text = said(&format!("load http://h/ {flag}"));
+                let text = error_text(&format!("load http://h/ {flag}"));
                 assert!(text.contains("tip: ") && !text.contains("use '--"), "{text}");
             }
         }
@@ -232,8 +233,8 @@ mod tests {
             ("load --rat 100 http://h/", "--rate"),
             ("lode", "load"),
         ] {
-            let said = said(line);
-            assert!(said.contains("tip: ") && said.contains(answer), "{line}: {said}");
+            let text = error_text(line);
+            assert!(text.contains("tip: ") && text.contains(answer), "{line}: {text}");
         }
     }
 

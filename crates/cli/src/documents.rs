@@ -25,7 +25,7 @@ pub fn read_text(path: &Path) -> anyhow::Result<String> {
     let name = display_name(path);
     read.map_err(|error| UsageError(format!("cannot read {name}: {error}; check its name and permissions")))?;
     let text = std::str::from_utf8(&bytes);
-    let text = text.map_err(|error| UsageError(format!("{name}: {error}: it is no text file")))?;
+    let text = text.map_err(|error| UsageError(format!("{name}: {error}: it is not a text file")))?;
     Ok(without_mark(text).to_owned())
 }
 

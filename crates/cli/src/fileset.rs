@@ -33,14 +33,14 @@ pub fn main(args: &FilesetArgs) -> anyhow::Result<Exit> {
     let wrong = |why: String| UsageError(format!("{name}: {why}"));
     let workload = parse_workload(&text).map_err(wrong)?;
     let made = fileset(&workload, &args.directory).map_err(|error| match error {
-        LogError::Io { .. } => anyhow::anyhow!("{error}; choose another directory, or make room"),
+        LogError::Io { .. } => anyhow::anyhow!("{error}; choose another directory, or free disk space"),
         other => wrong(other.to_string()).into(),
     })?;
     let what = if made.files == 1 { "1 file".to_owned() } else { format!("{} files", count(made.files)) };
     let place = args.directory.display();
     print(&match made.files {
         0 => format!(
-            "The workload needs no files: none of its classes has `urls` or a `file_set`. {place} is as it was.\n"
+            "The workload needs no files: none of its classes has `urls` or a `file_set`. {place} is unchanged.\n"
         ),
         _ => format!("{what}, {}, in {place}\n", bytes(made.bytes as f64)),
     })?;

@@ -267,12 +267,14 @@ fn load(args: &LoadArgs) -> anyhow::Result<(Option<Load>, Option<Trace>)> {
         (Arrivals::Trace(_), Some(_)) => usage("a trace has its own rate: use --speed 2x instead of --rate"),
         (Arrivals::Trace(file), None) => {
             let trace = read_trace(file)?;
-            let (file, speed) = (file.display().to_string(), args.speed.unwrap_or(Speed::ORIGINAL).get());
+            let file = file.display().to_string();
+            let speed = args.speed.unwrap_or(Speed::ORIGINAL).get();
             Ok((Some(Load::Trace(workload::Trace { file, speed })), Some(trace)))
         }
         _ if args.speed.is_some() => usage("--speed is for traces: add --arrivals trace:FILE, or use a higher --rate"),
         (Arrivals::Process(process), start) if !args.stages.is_empty() => {
-            let (start, arrivals) = (start.unwrap_or(Rate(0.0)), process.to_string());
+            let start = start.unwrap_or(Rate(0.0));
+            let arrivals = process.to_string();
             load(Load::Stages { start, stages: args.stages.clone(), arrivals })
         }
         (Arrivals::Process(process), Some(rate)) => load(Load::Open { rate, arrivals: process.to_string() }),

@@ -116,9 +116,9 @@ fn message(error: &anyhow::Error) -> String {
     error
         .chain()
         .map(ToString::to_string)
-        .reduce(|said, cause| match said.contains(&cause) {
-            true => said,
-            false => format!("{said}: {cause}"),
+        .reduce(|text, cause| match text.contains(&cause) {
+            true => text,
+            false => format!("{text}: {cause}"),
         })
         .unwrap_or_default()
 }

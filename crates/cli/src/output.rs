@@ -138,13 +138,21 @@ mod tests {
 
     #[test]
     fn the_first_locale_variable_that_is_set_decides() {
-        let of = |set: &[(&str, &str)]| {
+        let is_unicode_with = |set: &[(&str, &str)]| {
             is_unicode(|name| set.iter().find(|(other, _)| *other == name).map(|(_, value)| (*value).to_owned()))
         };
-        assert!(of(&[]) && of(&[("LANG", "de_DE.UTF-8")]) && of(&[("LC_CTYPE", "C.utf8"), ("LANG", "C")]));
-        assert!(of(&[("LC_ALL", ""), ("LANG", "en_US.UTF-8")]));
-        assert!(!of(&[("LC_ALL", "C"), ("LANG", "en_US.UTF-8")]));
-        assert!(!of(&[("LANG", "POSIX")]) && !of(&[("LANG", "de_DE.ISO-8859-1")]) && !of(&[("LANG", "de_DE")]));
+        assert!(
+            is_unicode_with(&[])
+                && is_unicode_with(&[("LANG", "de_DE.UTF-8")])
+                && is_unicode_with(&[("LC_CTYPE", "C.utf8"), ("LANG", "C")])
+        );
+        assert!(is_unicode_with(&[("LC_ALL", ""), ("LANG", "en_US.UTF-8")]));
+        assert!(!is_unicode_with(&[("LC_ALL", "C"), ("LANG", "en_US.UTF-8")]));
+        assert!(
+            !is_unicode_with(&[("LANG", "POSIX")])
+                && !is_unicode_with(&[("LANG", "de_DE.ISO-8859-1")])
+                && !is_unicode_with(&[("LANG", "de_DE")])
+        );
     }
 
     #[test]

@@ -136,7 +136,8 @@ fn default_read_dir() -> PathBuf {
 fn table(truth: &Truth) -> String {
     let mut text = format!("{:<20} {:>12} {:>14} {:>14}\n", "class", "requests", "CPU each", "nominal");
     for (name, class) in &truth.classes {
-        let (mean, nominal) = (seconds(class.mean_cpu_s), seconds(class.nominal_s));
+        let mean = seconds(class.mean_cpu_s);
+        let nominal = seconds(class.nominal_s);
         text += &format!("{name:<20} {:>12} {mean:>14} {nominal:>14}\n", count(class.requests));
     }
     let [all, other] = [truth.total_cpu_s, truth.other_cpu_s].map(seconds);

@@ -35,7 +35,9 @@ pub fn main(args: &TestbedArgs) -> anyhow::Result<u8> {
     let cpus = Cpus::choose(&brimful_os::cpus::online(), &wanted).map_err(with_exit_code)?;
     // Must happen before the first thread starts.
     brimful_testbed::become_root().map_err(with_exit_code)?;
-    let (seed, began_at, began) = (shape.seed, SystemTime::now(), brimful_os::clock::now());
+    let seed = shape.seed;
+    let began_at = SystemTime::now();
+    let began = brimful_os::clock::now();
     let bed = Bed::start(shape, cpus).map_err(with_exit_code)?;
     if !bed.is_steered() && !args.quiet {
         say("note: receive work cannot be moved to other CPUs, so the router's CPU does the receive work of all hosts");
@@ -91,7 +93,8 @@ fn shape(args: &TestbedArgs) -> anyhow::Result<Shape> {
         queue: args.queue,
     };
     let clock = || Nanos::from(SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default()).0 / 1000;
-    let (clients, up_share) = (args.clients as usize, args.up_share);
+    let clients = args.clients as usize;
+    let up_share = args.up_share;
     Ok(Shape { clients, rtts, up_share, link, seed: args.seed.unwrap_or_else(clock) })
 }
 

@@ -138,7 +138,8 @@ fn window(text: &str) -> Result<u64, String> {
 fn classes_by(text: &str) -> Result<ClassCriterion, String> {
     let pattern = |item: &str| {
         let (name, pattern) = item.split_once('=')?;
-        let (name, pattern) = (name.trim(), pattern.trim());
+        let name = name.trim();
+        let pattern = pattern.trim();
         (!name.is_empty() && !pattern.is_empty()).then(|| (name.to_owned(), pattern.to_owned()))
     };
     match (text, text.strip_prefix("url:")) {

@@ -51,7 +51,8 @@ impl Filter {
 /// Whether no rule to skip matches, and a rule to keep does, if there is any. The items are whether a rule is one to skip,
 /// and whether it matches.
 fn is_kept(matches: impl Iterator<Item = (bool, bool)>) -> bool {
-    let (mut any_kept, mut kept) = (false, false);
+    let mut any_kept = false;
+    let mut kept = false;
     for (leave_out, matches) in matches {
         if leave_out && matches {
             return false;
@@ -65,26 +66,31 @@ fn is_kept(matches: impl Iterator<Item = (bool, bool)>) -> bool {
 /// Whether a text matches the pattern. After a mismatch, only the last asterisk takes more text: whatever the asterisks
 /// before it took, the rest of the text is the same.
 fn matches(pattern: &[u8], text: &[u8]) -> bool {
-    let (mut p, mut t) = (0, 0);
+    let mut pattern_at = 0;
+    let mut text_at = 0;
     // The positions in pattern and text after the last asterisk.
     let mut retry: Option<(usize, usize)> = None;
-    while let Some(byte) = text.get(t) {
-        match pattern.get(p) {
+    while let Some(byte) = text.get(text_at) {
+        match pattern.get(pattern_at) {
             Some(b'*') => {
-                p += 1;
-                retry = Some((p, t));
+                pattern_at += 1;
+                retry = Some((pattern_at, text_at));
             }
-            Some(wanted) if wanted == byte => (p, t) = (p + 1, t + 1),
+            Some(wanted) if wanted == byte => {
+                pattern_at += 1;
+                text_at += 1;
+            }
             _ => match &mut retry {
                 Some((behind, from)) => {
                     *from += 1;
-                    (p, t) = (*behind, *from);
+                    pattern_at = *behind;
+                    text_at = *from;
                 }
                 None => return false,
             },
         }
     }
-    pattern.get(p..).is_none_or(|rest| rest.iter().all(|byte| *byte == b'*'))
+    pattern.get(pattern_at..).is_none_or(|rest| rest.iter().all(|byte| *byte == b'*'))
 }
 
 impl StatusRange {
@@ -146,7 +152,8 @@ pub fn instant(text: &str, zone: &TimeZone, flag: &str) -> Result<i64, UsageErro
 pub fn window(text: &str, zone: &TimeZone, flag: &str) -> Result<(i64, i64), UsageError> {
     let usage = |why: &str| UsageError(format!("{flag}: {why}: write it like 2026-03-01T14:00/2026-03-01T15:00"));
     let (from, to) = text.split_once('/').ok_or_else(|| usage("a window has a start and an end"))?;
-    let (from, to) = (instant(from, zone, flag)?, instant(to, zone, flag)?);
+    let from = instant(from, zone, flag)?;
+    let to = instant(to, zone, flag)?;
     if from < to { Ok((from, to)) } else { Err(usage("a window must end after it starts")) }
 }
 

@@ -70,7 +70,8 @@ fn tip(error: &clap::Error, words: &[String], command: &Command) -> Option<Strin
         Some(ContextValue::String(text)) => text.as_str(),
         _ => "",
     };
-    let (flag, value) = (text(ContextKind::InvalidArg), text(ContextKind::InvalidValue));
+    let flag = text(ContextKind::InvalidArg);
+    let value = text(ContextKind::InvalidValue);
     let kind = error.kind();
     match kind {
         ErrorKind::UnknownArgument | ErrorKind::ValueValidation | ErrorKind::ArgumentConflict => {}

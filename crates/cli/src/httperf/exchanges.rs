@@ -11,7 +11,8 @@ const MAX_PRINTED_BYTES: usize = 1 << 20;
 
 /// The tap that prints the calls, if an option asks for it.
 pub fn tap(options: &Options) -> Option<Tap> {
-    let (request, reply) = (options.print_request, options.print_reply);
+    let request = options.print_request;
+    let reply = options.print_reply;
     if request == Parts::default() && reply == Parts::default() {
         return None;
     }
@@ -59,7 +60,8 @@ mod tests {
     #[test]
     fn lines_have_their_kind_and_their_calls_number() {
         let kept = |bytes: &[u8]| Kept { bytes: bytes.to_vec(), of: bytes.len() as u64 };
-        let (call, end) = (CallSpec::of_class(ClassId(0)), End::Completed { status: 200 });
+        let call = CallSpec::of_class(ClassId(0));
+        let end = End::Completed { status: 200 };
         let exchange = Exchange {
             due: Nanos::ZERO,
             begun: None,
@@ -73,7 +75,8 @@ mod tests {
             size: Some(ResponseSize { head: 19, body: 11 }),
             outcome: Outcome { call, due: Nanos::ZERO, at: Nanos::ZERO, end, bytes_sent: 1, bytes_received: 1 },
         };
-        let (all, head) = (Parts { head: true, body: true }, Parts { head: true, body: false });
+        let all = Parts { head: true, body: true };
+        let head = Parts { head: true, body: false };
         let shown = text(7, &exchange, head, all);
         let expected = "SH7:GET / HTTP/1.1\nSH7:Host: a\nSH7:\nSS7: header 27 content 0\nRH7:HTTP/1.1 200 OK\nRH7:\n\
                         RB7:hello\nRB7:there\nRS7: header 19 content 11 footer 0\n";

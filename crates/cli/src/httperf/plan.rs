@@ -106,13 +106,15 @@ pub fn plan(options: &Options) -> anyhow::Result<RunPlan> {
 
 /// The endpoint. A single address of a server is not tried before the test: the test itself measures refused connections.
 fn endpoint(options: &Options) -> anyhow::Result<Endpoint> {
-    let (server, port) = (options.server.as_str(), options.port());
+    let server = options.server.as_str();
+    let port = options.port();
     let endpoint = Endpoint::of_server(server, port, CONNECT_TIMEOUT)
         .with_context(|| format!("cannot resolve the server {server}: check --server and the name service"))?;
     let host = if server.contains(':') { format!("[{server}]") } else { server.to_owned() };
     // Without the port, as in httperf.
     let authority = options.server_name.clone().unwrap_or_else(|| host.clone());
-    let (is_secure, path) = (options.ssl, options.uri.clone());
+    let is_secure = options.ssl;
+    let path = options.uri.clone();
     let scheme = if is_secure { "https" } else { "http" };
     let url = match path.starts_with('/') {
         true => format!("{scheme}://{host}:{port}{path}"),

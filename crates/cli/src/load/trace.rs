@@ -176,9 +176,11 @@ fn printed(what: &str, exchange: &Exchange, names: &Names) -> String {
 
 fn print_bytes(text: &mut String, mark: &str, kept: &Kept, names: &Names) {
     let (head, body) = split_head(&kept.bytes);
-    let (head, body) = (&head[..head.len().min(PRINTED_BYTES)], &body[..body.len().min(PRINTED_BYTES)]);
+    let head = &head[..head.len().min(PRINTED_BYTES)];
+    let body = &body[..body.len().min(PRINTED_BYTES)];
     let more = kept.of.saturating_sub((head.len() + body.len()) as u64);
-    let (head, body) = (names.without_secrets(head), String::from_utf8_lossy(body));
+    let head = names.without_secrets(head);
+    let body = String::from_utf8_lossy(body);
     for line in head.lines().chain(body.lines()) {
         text.push_str(mark);
         text.push_str(line.trim_end_matches('\r'));
@@ -359,7 +361,8 @@ mod tests {
     }
 
     fn exchange(due_ms: u64, end: End, response: &[u8]) -> Exchange {
-        let (call, due) = (CallSpec::of_class(ClassId(0)), Nanos::from_millis(due_ms));
+        let call = CallSpec::of_class(ClassId(0));
+        let due = Nanos::from_millis(due_ms);
         let kept = |bytes: &[u8]| Kept { bytes: bytes.to_vec(), of: bytes.len() as u64 };
         let at = due + Nanos::from_millis(3);
         Exchange {

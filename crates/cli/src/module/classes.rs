@@ -75,7 +75,8 @@ fn size(text: &str) -> Result<Rule, String> {
         true => digits.parse::<u64>().map_err(|_| wrong()),
         false => Err(wrong()),
     };
-    let (least, most) = (number(least)?, if most.is_empty() { None } else { Some(number(most)?) });
+    let least = number(least)?;
+    let most = if most.is_empty() { None } else { Some(number(most)?) };
     if most.is_some_and(|most| most < least) {
         return Err(format!("size {}: the lower bound exceeds the upper one: swap them", one_line(text)));
     }

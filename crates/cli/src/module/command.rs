@@ -70,12 +70,14 @@ pub fn run<S: AsRef<OsStr>>(
         command.current_dir(directory);
     }
     let mut child = command.spawn().with_context(|| format!("cannot run {name}"))?;
-    let (stdout, stderr) = (read(child.stdout.take()), read(child.stderr.take()));
+    let stdout = read(child.stdout.take());
+    let stderr = read(child.stderr.take());
     let status = wait(&mut child, limit).with_context(|| format!("cannot wait for {name}"))?;
     let text = |pipe: Receiver<Vec<u8>>| {
         String::from_utf8_lossy(&pipe.recv_timeout(OUTPUT_DELAY).unwrap_or_default()).into_owned()
     };
-    let (stdout, stderr) = (text(stdout), text(stderr));
+    let stdout = text(stdout);
+    let stderr = text(stderr);
     match status {
         Some(status) => Ok(Ran { ok: status.success(), stdout, stderr }),
         None => anyhow::bail!("{name} was still running after {} s and was killed; try it by hand", limit.as_secs()),

@@ -241,7 +241,8 @@ mod tests {
     #[test]
     fn changes_are_detected() {
         let directory = tempfile::tempdir().unwrap();
-        let (file, link) = (directory.path().join("file"), directory.path().join("link"));
+        let file = directory.path().join("file");
+        let link = directory.path().join("link");
         let of_file = Made::file(&file, b"text");
         let of_link = Made::Link { path: link.clone(), to: "file".into() };
         assert_eq!((of_file.state(), of_link.state()), (State::Gone, State::Gone));

@@ -312,7 +312,8 @@ mod tests {
     #[test]
     fn mode_and_symbolic_links_are_kept_and_hard_links_are_refused() {
         let dir = tempfile::tempdir().unwrap();
-        let (path, link) = (dir.path().join("a.json"), dir.path().join("link.json"));
+        let path = dir.path().join("a.json");
+        let link = dir.path().join("link.json");
         fs::write(&path, "a long former text").unwrap();
         for mode in [0o600, 0o640, 0o664] {
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();

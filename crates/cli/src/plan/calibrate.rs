@@ -42,7 +42,7 @@ fn with_file_names(error: EstimateError, args: &CalibrateArgs) -> anyhow::Error 
     let names: Vec<String> =
         args.records.iter().enumerate().map(|(i, p)| format!("{} {}", i + 1, display_name(p))).collect();
     match error.to_string() {
-        said if said.contains("record") => UsageError(format!("{said} (the records are {})", names.join(", "))).into(),
+        text if text.contains("record") => UsageError(format!("{text} (the records are {})", names.join(", "))).into(),
         _ => error.into(),
     }
 }

@@ -68,7 +68,9 @@ fn site(
         ..Class::default()
     };
     let mut model = Model { classes: names.iter().enumerate().map(class).collect(), ..Model::default() };
-    let (mut resources, mut half_widths, mut notes) = (Vec::new(), Vec::new(), vec![counted.lines.clone()]);
+    let mut resources = Vec::new();
+    let mut half_widths = Vec::new();
+    let mut notes = vec![counted.lines.clone()];
     notes.extend(utilization.notes.iter().cloned());
     let cpus = args.servers.or(utilization.cpus);
     if cpus.is_none() && utilization.resources.first().is_some_and(|name| name == "cpu") {

@@ -38,7 +38,8 @@ pub fn main(args: &WhatIfArgs) -> anyhow::Result<Exit> {
 /// The curves over the load before and after the changes, if they have the same axes.
 fn load_curves(found: &WhatIf, method: Method) -> Result<Option<LoadCurves>, ModelError> {
     let Some(after) = &found.after else { return Ok(None) };
-    let (before, after) = (load_curve(&found.before, method)?, load_curve(after, method)?);
+    let before = load_curve(&found.before, method)?;
+    let after = load_curve(after, method)?;
     let curves = before.zip(after).filter(|(before, after)| before.axes == after.axes);
     Ok(curves.map(|(before, after)| LoadCurves { before, after }))
 }

@@ -97,7 +97,8 @@ fn predictions_text(predictions: &Predictions) -> String {
     let time = |seconds| Nanos::from_secs_f64(seconds).rounded();
     let level = |level: &Predicted| {
         let Spread { median, interval90: [low, high] } = level.expected.response;
-        let (name, share) = (&level.name, whole_percent(level.fraction));
+        let name = &level.name;
+        let share = whole_percent(level.fraction);
         format!("\n    {name} at {share}, {}: {} ({} … {})", rate(level.rate), time(median), time(low), time(high))
     };
     let levels: Vec<String> = predictions.levels.iter().map(level).collect();

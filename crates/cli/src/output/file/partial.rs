@@ -59,7 +59,8 @@ impl Replacement {
     fn copy_mode_and_owner(&self, former: &Metadata) -> io::Result<()> {
         let own = self.file.metadata()?;
         let changed = |own: u32, former: u32| (own != former).then_some(former);
-        let (uid, gid) = (changed(own.uid(), former.uid()), changed(own.gid(), former.gid()));
+        let uid = changed(own.uid(), former.uid());
+        let gid = changed(own.gid(), former.gid());
         if uid.is_some() || gid.is_some() {
             fchown(&self.file, uid.map(Uid::from_raw), gid.map(Gid::from_raw))
                 .map_err(|_| refusal("the file belongs to another user, and its replacement would belong to you"))?;

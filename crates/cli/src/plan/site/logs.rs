@@ -128,7 +128,8 @@ fn offset_s(text: &[u8]) -> Option<i32> {
             .take(4)
             .collect();
         let [h1, h2, m1, m2] = digits[..] else { return None };
-        let (hours, minutes) = (10 * h1 + h2, 10 * m1 + m2);
+        let hours = 10 * h1 + h2;
+        let minutes = 10 * m1 + m2;
         (hours < 24 && minutes < 60).then_some(sign * (hours * 3600 + minutes * 60))
     })
 }

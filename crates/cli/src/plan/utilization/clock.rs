@@ -16,7 +16,9 @@ pub(super) fn time_of_day(words: &[&str]) -> Option<(i64, usize)> {
         ((1..=2).contains(&text.len()) && (0..below).contains(&number)).then_some(number)
     };
     // 60 is a leap second.
-    let (hour, minute, second) = (part(24)?, part(60)?, part(61)?);
+    let hour = part(24)?;
+    let minute = part(60)?;
+    let second = part(61)?;
     if parts.next().is_some() {
         return None;
     }
@@ -35,7 +37,9 @@ pub(super) fn date(text: &str) -> Option<Date> {
     let groups: Vec<&str> = text.split(|c: char| !c.is_ascii_digit()).filter(|group| !group.is_empty()).collect();
     let [first, second, third] = groups[..] else { return None };
     let number = |text: &str| text.parse::<i16>().ok();
-    let (a, b, c) = (number(first)?, number(second)?, number(third)?);
+    let a = number(first)?;
+    let b = number(second)?;
+    let c = number(third)?;
     let (year, month, day) = match first.len() {
         4 => (a, b, c),
         _ if text.contains('/') && a <= 12 => (c, a, b),

@@ -35,8 +35,10 @@ fn of_record(record: &Record) -> Result<Utilization, String> {
     let by_process = server.intervals.iter().any(|interval| interval.process_cores.is_some());
     let mut samples = Samples::default();
     for interval in &server.intervals {
-        let (from_ms, to_ms) = (milliseconds(interval.t_s), milliseconds(interval.t_s + interval.length_s));
-        let (from_ms, to_ms) = (start_ms.saturating_add(from_ms), start_ms.saturating_add(to_ms));
+        let from_ms = milliseconds(interval.t_s);
+        let to_ms = milliseconds(interval.t_s + interval.length_s);
+        let from_ms = start_ms.saturating_add(from_ms);
+        let to_ms = start_ms.saturating_add(to_ms);
         let process = interval.process_cores.map(|cores| cores / f64::from(cpus));
         if let Some(busy) = if by_process { process } else { interval.cpu.map(busy) } {
             samples.add(from_ms, to_ms, CPU, busy);

@@ -27,9 +27,12 @@ pub(super) fn is_header(line: &str) -> bool {
 
 pub(super) fn read(text: &str, zone: &TimeZone) -> Result<Utilization, String> {
     let mut samples = Samples::default();
-    let (mut cpus, mut is_local, mut has_times) = (None, false, false);
+    let mut cpus = None;
+    let mut is_local = false;
+    let mut has_times = false;
     // The interval of the current report, from the time of the report before.
-    let (mut before_ms, mut at_ms) = (None, None);
+    let mut before_ms = None;
+    let mut at_ms = None;
     let (mut part, mut columns): (Option<Part>, Vec<&str>) = (None, Vec::new());
     let mut notes = Vec::new();
     for line in text.lines() {

@@ -80,7 +80,8 @@ mod tests {
     fn all_cpus_replace_single_ones_and_rare_or_idle_resources_are_dropped() {
         let mut samples = Samples::default();
         for second in 0..10 {
-            let (from, to) = (1000 * second, 1000 * second + 1000);
+            let from = 1000 * second;
+            let to = 1000 * second + 1000;
             samples.add(from, to, "cpu", 0.5);
             samples.add(from, to, "cpu0", 1.0);
             samples.add(from, to, "sda", 0.25);

@@ -22,7 +22,10 @@ pub(super) fn is_header(line: &str) -> bool {
 pub(super) fn read(text: &str, zone: &TimeZone) -> Result<Utilization, String> {
     let mut samples = Samples::default();
     let (mut columns, mut named): (Vec<&str>, Option<TimeZone>) = (Vec::new(), None);
-    let (mut before_ms, mut is_local, mut rows, mut has_times) = (None, false, 0_u64, false);
+    let mut before_ms = None;
+    let mut is_local = false;
+    let mut rows = 0_u64;
+    let mut has_times = false;
     for line in text.lines() {
         let words: Vec<&str> = line.split_whitespace().collect();
         if is_header(line) {
