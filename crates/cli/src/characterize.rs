@@ -1,17 +1,19 @@
-//! `brimful characterize`: access logs become a profile of their traffic, and the Workload that has it.
+//! `brimful characterize`: makes a profile of the traffic in access logs, and a Workload that is like it.
 //!
-//! Ctrl-C leaves out what comes later in the logs: the account of the lines stays whole, and the profile says so.
+//! Ctrl-C skips the rest of the logs. The profile notes that, and its counts of lines still add up.
 
 pub mod args;
 mod filter;
 mod meter;
 
+use crate::access_logs::log_error;
+use crate::command_line;
+use crate::documents::{display_name, from_json, schema};
 use crate::exit::{Exit, UsageError};
 use crate::output::{OutFile, complain, deliver, print, print_document};
-use crate::plan::model::{from_json, name};
-use crate::plan::page;
 use crate::progress;
-use args::{CharacterizeArgs, ClassesBy, ComingBy, RobotPolicy};
+use crate::results::write_page;
+use args::{ArrivalUnit, CharacterizeArgs, ClassCriterion, RobotPolicy};
 use brimful_accesslog::compare::compare;
 use brimful_accesslog::detect::Formats;
 use brimful_accesslog::format::Format;
@@ -21,43 +23,40 @@ use brimful_accesslog::read::{Kept, ReadOptions};
 use brimful_accesslog::workload::{Coming, workload};
 use brimful_accesslog::{Entry, LogError};
 use brimful_core::profile::{self, Profile};
-use brimful_core::secret;
 use brimful_core::text::{bytes_without_mark, one_line, without_mark};
 use brimful_report::profile::{Against, Compared, comparison, csv, text};
 use filter::{Filter, instant, window};
 use jiff::tz::{Offset, TimeZone};
 use meter::Meter;
-use serde::Deserialize;
-use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// So many malformed lines are kept and shown.
-const FIRST_MALFORMED: usize = 5;
+/// Malformed lines that are kept and shown.
+const SHOWN_MALFORMED_LINES: usize = 5;
 
-/// Runs it.
+/// Reads the logs and delivers their profile.
 pub fn main(args: &CharacterizeArgs) -> anyhow::Result<Exit> {
     if args.list_formats {
         print(&(Format::names().join("\n") + "\n"))?;
         return Ok(Exit::Ok);
     }
-    // What is wrong with flags is said before anything is read, whatever the clocks of the logs.
+    // Errors in flags are reported before the logs are read, whose time zone may be needed later.
     let zone = args.timezone.clone().unwrap_or(TimeZone::UTC);
     let _ = (options(args, &zone)?, filter(args, &zone)?);
     let formats = formats(args)?;
     let other = args.against.as_deref().map(read_profile).transpose()?;
-    // As many as there are to compare with.
+    // A profile to compare with sets the number of classes.
     let classes = other.as_ref().map(|other| other.classes.len()).filter(|n| *n > 0);
     let out = OutFile::optional(args.out.as_deref(), "--out")?;
     let html = OutFile::optional(args.html.as_deref(), "--html")?;
     let stop = progress::stop_flag()?;
     let Some((profile, interrupted)) = characterize(args, classes, formats, &stop)? else {
-        complain("interrupted before there was any request to say something about");
+        complain("interrupted before the first request was read");
         return Ok(Exit::Interrupted);
     };
     let compared = other.as_ref().map(|other| compare(other, &profile));
-    let path = args.against.as_deref().map(name).unwrap_or_default();
+    let path = args.against.as_deref().map(display_name).unwrap_or_default();
     let json = match &compared {
         None => brimful_report::json::document("profile", &profile)?,
         Some(found) => {
@@ -70,9 +69,9 @@ pub fn main(args: &CharacterizeArgs) -> anyhow::Result<Exit> {
         None => text(&profile),
         Some(found) => text(&profile) + "\n" + &comparison(&path, found),
     };
-    let written = page(html, "profile", &profile);
-    match document(args.out.as_deref(), &profile, json) {
-        Ok(document) => deliver(out, &document, &shown)?,
+    let written = write_page(html, "profile", &profile);
+    match out_content(args.out.as_deref(), &profile, json) {
+        Ok(content) => deliver(out, &content, &shown)?,
         Err(error) => {
             if args.json {
                 print_document(&shown)?
@@ -90,7 +89,7 @@ pub fn main(args: &CharacterizeArgs) -> anyhow::Result<Exit> {
     })
 }
 
-/// Reads all logs; whether that was interrupted. Nothing if it was before anything was read.
+/// Reads all logs. Returns the profile and whether the reading was interrupted; `None` if that was before the first line.
 fn characterize(
     args: &CharacterizeArgs,
     classes: Option<usize>,
@@ -98,55 +97,58 @@ fn characterize(
     stop: &Arc<AtomicBool>,
 ) -> anyhow::Result<Option<(Profile, bool)>> {
     let reading =
-        ReadOptions { formats, first_malformed: FIRST_MALFORMED, enough: stop.clone(), ..ReadOptions::default() };
-    let logs = Logs::open(&args.logs, reading).map_err(failed)?;
-    let (zone, of_zone) = clock(args, &logs);
+        ReadOptions { formats, first_malformed: SHOWN_MALFORMED_LINES, enough: stop.clone(), ..ReadOptions::default() };
+    let logs = Logs::open(&args.logs, reading).map_err(log_error)?;
+    let (zone, zone_note) = time_zone(args, &logs);
     let filter = filter(args, &zone)?;
     let mut options = options(args, &zone)?;
     options.classes = options.classes.or(classes);
     let mut profiler = Profiler::new(options);
-    let mut left_out = 0_u64;
+    let mut skipped = 0_u64;
     let mut sink = |entry: &Entry<'_>| {
         if stop.load(Ordering::Relaxed) {
-            left_out += 1;
+            skipped += 1;
             return Kept::No;
         }
         if filter.keeps(entry) { profiler.add(entry) } else { Kept::No }
     };
     let mut meter = Meter::new(args.quiet);
-    let read = logs.read(&mut sink, &mut |progress| meter.show(progress)).map_err(failed)?;
+    let read = logs.read(&mut sink, &mut |progress| meter.show(progress)).map_err(log_error)?;
     drop(meter);
     let interrupted = stop.load(Ordering::Relaxed);
     if interrupted && read.lines.parsed == 0 {
         return Ok(None);
     }
-    let mut profile = profiler.finish(&read).map_err(failed)?;
-    profile.notes.extend(of_zone);
+    let mut profile = profiler.finish(&read).map_err(log_error)?;
+    profile.notes.extend(zone_note);
     if interrupted {
-        let filtered = match left_out {
+        let filtered = match skipped {
             0 => String::new(),
-            n => format!(" {} requests that had been read count as filtered.", brimful_core::quantity::count(n)),
+            n => format!(
+                " {} requests that were read after the interrupt count as filtered.",
+                brimful_core::quantity::count(n)
+            ),
         };
-        let note = format!("Interrupted: what came later in the logs is left out.{filtered}");
+        let note = format!("Interrupted: the rest of the logs is missing.{filtered}");
         profile.notes.insert(0, note);
     }
     env!("CARGO_PKG_VERSION").clone_into(&mut profile.brimful_version);
-    profile.command = command();
+    profile.command = command_line::without_url_credentials();
     let coming = match args.load {
         None => Coming::AsKnown,
-        Some(ComingBy::Sessions) => Coming::Sessions,
-        Some(ComingBy::Requests) => Coming::Requests,
+        Some(ArrivalUnit::Sessions) => Coming::Sessions,
+        Some(ArrivalUnit::Requests) => Coming::Requests,
     };
     match workload(&profile, coming) {
         Ok(chosen) => (profile.workload, profile.workload_arrivals_why) = (Some(chosen.workload), chosen.why),
-        Err(error) if coming == Coming::Sessions => return Err(failed(error)),
+        Err(error) if coming == Coming::Sessions => return Err(log_error(error)),
         Err(error) => profile.workload_arrivals_why = error.to_string(),
     }
     Ok(Some((profile, interrupted)))
 }
 
-/// Whose clocks hours and days are by: those of `--timezone`, else the logs' own; and a note where it is these.
-fn clock(args: &CharacterizeArgs, logs: &Logs) -> (TimeZone, Option<String>) {
+/// The time zone of hours and days: that of `--timezone`, or else the logs' own, with a note in that case.
+fn time_zone(args: &CharacterizeArgs, logs: &Logs) -> (TimeZone, Option<String>) {
     if let Some(zone) = &args.timezone {
         return (zone.clone(), None);
     }
@@ -154,32 +156,25 @@ fn clock(args: &CharacterizeArgs, logs: &Logs) -> (TimeZone, Option<String>) {
     let Some((offset, offset_s)) = offset_s.and_then(|s| Some((Offset::from_seconds(s).ok()?, s))) else {
         return (TimeZone::UTC, None);
     };
-    let (sign, minutes) = (if offset_s < 0 { '-' } else { '+' }, offset_s.unsigned_abs() / 60);
+    let sign = if offset_s < 0 { '-' } else { '+' };
+    let minutes = offset_s.unsigned_abs() / 60;
     let shown = match minutes % 60 {
         0 => format!("UTC{sign}{}", minutes / 60),
         rest => format!("UTC{sign}{}:{rest:02}", minutes / 60),
     };
     let note = format!(
-        "Hours and days are those of the log's own clocks, {shown}; for others, or where clocks were changed meanwhile, \
-         give --timezone."
+        "Hours and days are in the log's own time zone, {shown}. Use --timezone for another one, or if the log contains a \
+         change of daylight saving time."
     );
     (TimeZone::fixed(offset), Some(note))
-}
-
-/// The command line, as documents state it.
-fn command() -> Vec<String> {
-    let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
-    let without = |word: String| match word.contains("://") {
-        true => secret::without_credentials(&word).into_owned(),
-        false => word,
-    };
-    words.map(without).collect()
 }
 
 fn options(args: &CharacterizeArgs, zone: &TimeZone) -> anyhow::Result<Options> {
     let peak = args.peak.as_deref().map(|peak| window(peak, zone, "--peak")).transpose()?;
     if args.session_gap.0 == 0 {
-        return Err(UsageError("--session-gap more than 0s is needed, or --no-sessions".to_owned()).into());
+        return Err(
+            UsageError("--session-gap must be more than 0s; --no-sessions detects no sessions".to_owned()).into()
+        );
     }
     Ok(Options {
         zone: zone.clone(),
@@ -191,10 +186,10 @@ fn options(args: &CharacterizeArgs, zone: &TimeZone) -> anyhow::Result<Options> 
             RobotPolicy::Only => Robots::Only,
         },
         class_by: match &args.classes_by {
-            ClassesBy::Size => ClassBy::Size,
-            ClassesBy::Url(patterns) => ClassBy::Url(patterns.clone()),
-            ClassesBy::Status => ClassBy::Status,
-            ClassesBy::Host => ClassBy::Host,
+            ClassCriterion::Size => ClassBy::Size,
+            ClassCriterion::Url(patterns) => ClassBy::Url(patterns.clone()),
+            ClassCriterion::Status => ClassBy::Status,
+            ClassCriterion::Host => ClassBy::Host,
         },
         classes: args.classes.map(usize::from),
         sessions: !args.no_sessions,
@@ -204,32 +199,33 @@ fn options(args: &CharacterizeArgs, zone: &TimeZone) -> anyhow::Result<Options> 
 }
 
 fn filter(args: &CharacterizeArgs, zone: &TimeZone) -> anyhow::Result<Filter> {
-    let at = |time: &Option<String>, flag: &str| time.as_deref().map(|time| instant(time, zone, flag)).transpose();
+    let instant_of =
+        |time: &Option<String>, flag: &str| time.as_deref().map(|time| instant(time, zone, flag)).transpose();
     let filter = Filter {
-        since: at(&args.since, "--since")?,
-        until: at(&args.until, "--until")?,
+        since: instant_of(&args.since, "--since")?,
+        until: instant_of(&args.until, "--until")?,
         status: args.filter_status.clone(),
         urls: args.filter_url.clone(),
     };
     if filter.since.zip(filter.until).is_some_and(|(since, until)| since >= until) {
-        return Err(UsageError("nothing lies between --since and --until: give a later --until".to_owned()).into());
+        return Err(UsageError("there is no time between --since and --until: give a later --until".to_owned()).into());
     }
     Ok(filter)
 }
 
-/// Those that flags name; without any they are found out.
+/// The formats of the flags; `None` if there are none, so that they are detected.
 fn formats(args: &CharacterizeArgs) -> anyhow::Result<Option<Formats>> {
     let mut formats = Vec::new();
     for format in &args.format {
         formats.push(Format::parse(format).map_err(|error| UsageError(format!("--format: {error}")))?);
     }
     if let Some(path) = &args.format_from {
-        let bytes = std::fs::read(path).map_err(|source| failed(LogError::Io { path: path.clone(), source }))?;
+        let bytes = std::fs::read(path).map_err(|source| log_error(LogError::Io { path: path.clone(), source }))?;
         let of_file = Format::of_configuration(&String::from_utf8_lossy(bytes_without_mark(&bytes)));
         formats.extend(of_file.map_err(|error| UsageError(format!("{}: {error}", path.display())))?);
         if formats.is_empty() {
             return Err(UsageError(format!(
-                "{} defines no format of an access log: name the file with its log_format or LogFormat, or give --format",
+                "{} defines no log format: name the file that has a log_format or LogFormat, or use --format",
                 path.display()
             ))
             .into());
@@ -238,28 +234,21 @@ fn formats(args: &CharacterizeArgs) -> anyhow::Result<Option<Formats>> {
     Ok((!formats.is_empty()).then(|| Formats::given(formats)))
 }
 
-/// The schema of any document.
-#[derive(Deserialize)]
-struct Schema {
-    schema: String,
-}
-
-/// The profile to compare with.
+/// Reads the profile to compare with.
 fn read_profile(path: &Path) -> anyhow::Result<Profile> {
     let text =
-        std::fs::read_to_string(path).map_err(|source| failed(LogError::Io { path: path.to_owned(), source }))?;
-    let wrong = |why: String| UsageError(format!("{}: {why}", name(path)));
+        std::fs::read_to_string(path).map_err(|source| log_error(LogError::Io { path: path.to_owned(), source }))?;
+    let wrong = |why: String| UsageError(format!("{}: {why}", display_name(path)));
     let text = without_mark(&text);
-    let schema = from_json::<Schema>(text).map_or(String::new(), |document| document.schema);
-    if schema != profile::SCHEMA {
-        let what = "this is no profile: give a file that `brimful characterize --out FILE.json` wrote";
+    if schema(text) != profile::SCHEMA {
+        let what = "this is not a profile: give a file that `brimful characterize --out FILE.json` wrote";
         return Err(wrong(what.to_owned()).into());
     }
     Ok(from_json(text).map_err(wrong)?)
 }
 
-/// What goes into the file of `--out`, by its name.
-fn document(out: Option<&Path>, profile: &Profile, json: String) -> anyhow::Result<String> {
+/// The content of the file of `--out`, by its extension.
+fn out_content(out: Option<&Path>, profile: &Profile, json: String) -> anyhow::Result<String> {
     let extension = out.and_then(Path::extension).map(|extension| extension.to_ascii_lowercase());
     match extension.as_ref().and_then(|extension| extension.to_str()) {
         Some("toml") => workload_toml(profile),
@@ -268,28 +257,15 @@ fn document(out: Option<&Path>, profile: &Profile, json: String) -> anyhow::Resu
     }
 }
 
-/// The Workload alone, with what it comes from.
+/// The Workload in TOML, with its origin in a comment.
 fn workload_toml(profile: &Profile) -> anyhow::Result<String> {
     let why = one_line(&profile.workload_arrivals_why);
     let Some(workload) = &profile.workload else {
-        return Err(UsageError(format!("there is no Workload for --out: {why}")).into());
+        return Err(UsageError(format!("no Workload can be made for --out: {why}")).into());
     };
-    let (from, seconds) = (one_line(&profile.peak.from), profile.peak.seconds);
+    let from = one_line(&profile.peak.from);
+    let seconds = profile.peak.seconds;
     let head =
         format!("# The traffic of {seconds} s from {from}, from access logs by `brimful characterize`.\n# {why}\n\n");
     Ok(head + &toml::to_string(workload)?)
-}
-
-/// What an error means to a script, and what to do about it where the system alone has spoken.
-pub fn failed(error: LogError) -> anyhow::Error {
-    let hint = match &error {
-        LogError::Io { source, .. } => match source.kind() {
-            ErrorKind::NotFound => "; check the path",
-            ErrorKind::PermissionDenied => "; read it as a member of its group (`ls -l` shows which), or with sudo",
-            _ => "",
-        },
-        LogError::NoMatch(_) => "",
-        _ => return UsageError(error.to_string()).into(),
-    };
-    anyhow::anyhow!("{error}{hint}")
 }

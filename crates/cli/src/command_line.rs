@@ -1,16 +1,26 @@
-//! The command line as documents state it: without secrets, because documents are passed on.
+//! The command line as documents record it. Secrets are masked, because users pass documents on.
 
-use crate::args::RequestArgs;
+use crate::flags::RequestArgs;
 use brimful_core::secret::{self, MASK};
 
-/// This program's.
-pub fn for_documents(args: &RequestArgs) -> Vec<String> {
+/// This process's command line, without the secrets in the request flags.
+pub fn without_secrets(args: &RequestArgs) -> Vec<String> {
     let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
-    words.map(|word| without_secrets(word, args)).collect()
+    words.map(|word| mask_secrets(word, args)).collect()
 }
 
-/// Whatever the flag before it looks like, a word that holds a header field or credentials ends with them.
-fn without_secrets(word: String, args: &RequestArgs) -> String {
+/// This process's command line, without credentials in URLs.
+pub fn without_url_credentials() -> Vec<String> {
+    let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+    words.map(|word| without_credentials_in_url(&word)).collect()
+}
+
+fn without_credentials_in_url(word: &str) -> String {
+    if word.contains("://") { secret::without_credentials(word).into_owned() } else { word.to_owned() }
+}
+
+/// Masks a word that ends with a secret. The flag may be in the same word, in any spelling.
+fn mask_secrets(word: String, args: &RequestArgs) -> String {
     if let Some(flag) = args.user.as_ref().and_then(|user| word.strip_suffix(&user.written)) {
         return format!("{flag}{MASK}");
     }
@@ -19,23 +29,29 @@ fn without_secrets(word: String, args: &RequestArgs) -> String {
         let name = header.written.split(':').next().unwrap_or_default();
         return format!("{flag}{name}: {MASK}");
     }
-    match word.contains("://") {
-        true => secret::without_credentials(&word).into_owned(),
-        false => word,
-    }
+    without_credentials_in_url(&word)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args::{Cli, Command};
     use clap::Parser;
 
+    #[derive(Parser)]
+    struct TestCommand {
+        url: String,
+        #[arg(short)]
+        quiet: bool,
+        #[arg(long)]
+        rate: Option<f64>,
+        #[command(flatten)]
+        request: RequestArgs,
+    }
+
     #[test]
-    fn no_spelling_of_a_secret_stays() {
+    fn secrets_are_masked_in_every_spelling_of_their_flags() {
         let words = [
             "brimful",
-            "load",
             "http://host/",
             "-H",
             "Authorization: Bearer hunter2",
@@ -53,11 +69,10 @@ mod tests {
             "X-Internal",
             "--rate=5",
         ];
-        let Command::Load(args) = Cli::parse_from(words).command else { panic!("it is a load") };
-        let shown: Vec<String> = words.iter().map(|word| without_secrets(word.to_string(), &args.request)).collect();
+        let args = TestCommand::parse_from(words);
+        let shown: Vec<String> = words.iter().map(|word| mask_secrets(word.to_string(), &args.request)).collect();
         let expected = [
             "brimful",
-            "load",
             "http://host/",
             "-H",
             "Authorization: •••",
@@ -76,7 +91,7 @@ mod tests {
             "--rate=5",
         ];
         assert_eq!(shown, expected);
-        let word = without_secrets("http://me:hunter2@host/".to_owned(), &args.request);
+        let word = mask_secrets("http://me:hunter2@host/".to_owned(), &args.request);
         assert_eq!(word, "http://•••@host/");
         for (words, shown) in [
             (&["-u", "me:hunter2"][..], &["-u", MASK][..]),
@@ -84,10 +99,9 @@ mod tests {
             (&["-qame:hunter2"], &["-qa•••"]),
             (&["--user=me:hunter2"], &["--user=•••"]),
         ] {
-            let all = ["brimful", "load", "http://host/"].into_iter().chain(words.iter().copied());
-            let Command::Load(args) = Cli::parse_from(all).command else { panic!("it is a load") };
-            let said: Vec<String> =
-                words.iter().map(|word| without_secrets((*word).to_owned(), &args.request)).collect();
+            let all = ["brimful", "http://host/"].into_iter().chain(words.iter().copied());
+            let args = TestCommand::parse_from(all);
+            let said: Vec<String> = words.iter().map(|word| mask_secrets((*word).to_owned(), &args.request)).collect();
             assert_eq!(said, shown);
         }
     }

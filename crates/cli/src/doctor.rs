@@ -1,15 +1,38 @@
-//! `brimful doctor`: what this host allows, and what would mend each shortfall.
+//! `brimful doctor`: the limits of this host, and the command that fixes each one that is too low.
 
-use crate::args::DoctorArgs;
 use crate::exit::Exit;
 use crate::output::{Painted, columns, print, print_document, print_painted};
 use brimful_core::text::wrap;
 use brimful_monitor::host::{Finding, Status, TOPICS, examine};
+use clap::Args;
 
-/// Where what is said of a finding begins.
-const SAID: usize = 24;
+const EXAMPLES: &str = "\
+Exit code: 0 if there is no shortfall, 3 if there is one.
 
-/// Examines the host. A script learns by the exit code whether something is in the way.
+Examples:
+  $ brimful doctor
+  $ brimful doctor descriptors ports io_uring
+  $ brimful doctor --script | sh";
+
+/// `brimful doctor`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, next_help_heading = "Output")]
+pub struct DoctorArgs {
+    /// Examine only these topics, like descriptors or io_uring [default: all]
+    #[arg(value_name = "TOPIC", help_heading = None, value_parser = topic)]
+    pub topics: Vec<String>,
+    /// Print one shell script that fixes every shortfall that a command can fix
+    #[arg(long, conflicts_with = "json")]
+    pub script: bool,
+    /// Print the findings as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Column at which the description of a finding begins.
+const DESCRIPTION_COLUMN: usize = 24;
+
+/// Examines the host and prints the findings. The exit code tells a script whether there is a shortfall.
 pub fn main(args: &DoctorArgs) -> anyhow::Result<Exit> {
     let mut findings = examine();
     findings.retain(|finding| args.topics.is_empty() || args.topics.iter().any(|topic| topic == finding.topic));
@@ -24,22 +47,22 @@ pub fn main(args: &DoctorArgs) -> anyhow::Result<Exit> {
 }
 
 fn exit_of(findings: &[Finding]) -> Exit {
-    let in_the_way = findings.iter().any(|finding| finding.status == Status::Shortfall);
-    if in_the_way { Exit::Environment } else { Exit::Ok }
+    let has_shortfall = findings.iter().any(|finding| finding.status == Status::Shortfall);
+    if has_shortfall { Exit::Environment } else { Exit::Ok }
 }
 
-/// Reads the name of a finding.
-pub fn topic(text: &str) -> Result<String, String> {
+/// Parses the topic of a finding.
+fn topic(text: &str) -> Result<String, String> {
     match TOPICS.contains(&text) {
         true => Ok(text.to_owned()),
-        false => Err(format!("there are {}", TOPICS.join(", "))),
+        false => Err(format!("the topics are {}", TOPICS.join(", "))),
     }
 }
 
-/// Mends whatever a command can mend, until the next start of the machine; what it cannot is said in comments.
+/// A shell script that fixes the shortfalls until the host restarts. Fixes without a command are in comments.
 fn script(findings: &[Finding]) -> String {
     let mut script =
-        "#!/bin/sh\n# What `brimful doctor` found in the way on this host. Settings last until it restarts.\n"
+        "#!/bin/sh\n# Fixes the shortfalls that `brimful doctor` found on this host. Settings last until it restarts.\n"
             .to_owned();
     for finding in findings.iter().filter(|finding| finding.status == Status::Shortfall) {
         script += &format!("\n# {}: {}\n", finding.topic, finding.value);
@@ -51,7 +74,7 @@ fn script(findings: &[Finding]) -> String {
     script
 }
 
-/// In lines of so many columns, but for commands, which are to be copied.
+/// The findings in lines of at most `width` columns. Commands stay on one line so that they can be copied.
 fn text(findings: &[Finding], width: usize) -> Painted {
     use clap::builder::styling::AnsiColor::{Green, Red, Yellow};
     let mut text = Painted::default();
@@ -61,18 +84,18 @@ fn text(findings: &[Finding], width: usize) -> Painted {
             Status::Shortfall => ("shortfall", Red),
             Status::Unknown => ("unknown  ", Yellow),
         };
-        let value = wrap(&finding.value, SAID, width);
+        let value = wrap(&finding.value, DESCRIPTION_COLUMN, width);
         text.styled(colour.on_default(), mark).plain(&format!("  {:<12} {}", finding.topic, value.trim_start()));
-        text.plain(&wrap(&finding.means, SAID, width));
+        text.plain(&wrap(&finding.means, DESCRIPTION_COLUMN, width));
         if let Some(fix) = &finding.fix {
-            text.plain(&format!("{:SAID$}fix: {fix}\n", ""));
+            text.plain(&format!("{:DESCRIPTION_COLUMN$}fix: {fix}\n", ""));
         }
     }
     let shortfalls = findings.iter().filter(|finding| finding.status == Status::Shortfall).count();
     text.plain(&match shortfalls {
-        0 => "nothing on this host limits brimful noticeably\n".to_owned(),
+        0 => "no limit of this host is too low for brimful\n".to_owned(),
         n => format!(
-            "{n} shortfall{}; `brimful doctor --script` prints a script that mends what a command can mend\n",
+            "{n} shortfall{}; `brimful doctor --script` prints a script that fixes those that a command can fix\n",
             if n == 1 { "" } else { "s" }
         ),
     });
@@ -89,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_mends_what_it_can_and_names_the_rest() {
+    fn the_script_fixes_what_a_command_can_fix_and_names_the_rest() {
         let sysctl = "sudo sysctl -w net.core.somaxconn=4096";
         let findings = [
             finding("ports", Status::Ok, [None, None]),

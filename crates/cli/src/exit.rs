@@ -1,4 +1,4 @@
-//! Exit codes: scripts depend on them.
+//! Exit codes. Scripts depend on them.
 
 use brimful_core::record::{Reason, ReasonCode, Record, Verdict};
 use brimful_estimate::EstimateError;
@@ -13,18 +13,18 @@ use std::process::ExitCode;
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// It did what it was asked.
+    /// The command succeeded.
     Ok = 0,
-    /// It did, and an objective was missed; `load`: more calls failed than were completed; `survey`: the server failed
-    /// calls, or did not do what was predicted.
+    /// The command succeeded, but an objective was missed. `load`: more calls failed than were completed. `survey`: the
+    /// server failed calls, or the measurements refuted the model.
     Objective = 1,
-    /// Usage, or bad input.
+    /// Wrong usage, or bad input.
     Usage = 2,
-    /// Permission, a missing kernel feature, a server that is not there.
+    /// A missing permission or kernel feature, or an unreachable server.
     Environment = 3,
-    /// The generator, not the server, was the limit.
+    /// The load generator, not the server, was the limit.
     Generator = 4,
-    /// By Ctrl-C; what was measured is kept.
+    /// Ctrl-C; the results until then are delivered.
     Interrupted = 130,
 }
 
@@ -34,18 +34,18 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// An error that the command line itself is to blame for.
+/// An error in the command line or in the input.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct UsageError(pub String);
 
-/// An objective that nothing can meet.
+/// An objective that the model misses without any load.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct MissedError(pub String);
 
-/// What an error means to a script.
-pub fn of(error: &anyhow::Error) -> Exit {
+/// The exit code of an error.
+pub fn of_error(error: &anyhow::Error) -> Exit {
     if error.is::<MissedError>() {
         return Exit::Objective;
     }
@@ -61,8 +61,8 @@ pub fn of(error: &anyhow::Error) -> Exit {
     if usage { Exit::Usage } else { Exit::Environment }
 }
 
-/// What a run means to a script. That its calls fail makes no run invalid, but nobody may take it for a run in which
-/// all went well: every load has the objective that more calls are completed than fail.
+/// The exit code of a run. Failed calls do not make a run invalid, but a script must notice them: every load has the
+/// objective that more calls are completed than fail.
 pub fn of_run(record: &Record) -> Exit {
     let failing = record.verdict.failing == Some(true);
     match of_verdict(&record.verdict, record.interrupted) {
@@ -72,7 +72,7 @@ pub fn of_run(record: &Record) -> Exit {
     }
 }
 
-/// What a verdict means to a script.
+/// The exit code of a verdict.
 pub fn of_verdict(verdict: &Verdict, interrupted: bool) -> Exit {
     use ReasonCode::{
         Incomplete, ModelRefuted, OtherWork, RateLimited, ServerChanged, ServerDied, ServerErrors, Throttled,

@@ -1,9 +1,9 @@
-//! `brimful httperf`: httperf's own options and report, so that scripts made for it keep working (Mosberger & Jin 1998;
-//! httperf(1) of version 0.9). The same happens where the binary is called `httperf`.
+//! `brimful httperf`: runs a test with httperf's own options and report, so that scripts for httperf keep working
+//! (Mosberger & Jin 1998; httperf(1) of version 0.9). A binary with the name `httperf` does the same.
 //!
-//! Its options become a Workload and a plan, which `load` could as well have been given; there is no second engine. A
-//! connection is a session that has one connection and makes its calls on it one after another, or in bursts. What
-//! httperf means by its options and this cannot do is said, and why.
+//! The options become a Workload and a plan for the same engine that `load` uses. A connection of httperf is a session with
+//! one connection, which makes its calls one after another or in bursts. Options without effect cause a warning with the
+//! reason.
 
 mod echo;
 mod exchanges;
@@ -24,9 +24,8 @@ use rustix::process::{Resource, getrlimit};
 use std::ffi::OsString;
 use std::path::Path;
 
-/// The words after `httperf`, if that is what this process is asked to be: by the name it was called, or by its first
-/// argument.
-pub fn words(mut args: impl Iterator<Item = OsString>) -> Option<Vec<String>> {
+/// The arguments after `httperf`, if that is the name of this program or its first argument.
+pub fn arguments(mut args: impl Iterator<Item = OsString>) -> Option<Vec<String>> {
     let called_httperf = |name: OsString| Path::new(&name).file_name().is_some_and(|name| name == "httperf");
     if !args.next().is_some_and(called_httperf) && args.next()? != "httperf" {
         return None;
@@ -34,9 +33,9 @@ pub fn words(mut args: impl Iterator<Item = OsString>) -> Option<Vec<String>> {
     Some(args.map(|word| word.to_string_lossy().into_owned()).collect())
 }
 
-/// Runs a test.
+/// Runs the test.
 pub fn main(words: &[String]) -> anyhow::Result<Exit> {
-    let options = Options::read(words).map_err(UsageError)?;
+    let options = Options::parse(words).map_err(UsageError)?;
     if options.help {
         print(&echo::help())?;
         return Ok(Exit::Ok);
@@ -54,12 +53,12 @@ pub fn main(words: &[String]) -> anyhow::Result<Exit> {
     let RunOutput { record, detail } = run(&plan, &observer, &stop)?;
     print(&text(&record, &extra(&options, &record, detail)))?;
     for reason in &record.verdict.reasons {
-        say(&format!("httperf: warning: these figures are not the server's: {}", reason.message));
+        say(&format!("httperf: warning: these figures do not describe the server: {}", reason.message));
     }
     Ok(if record.interrupted { Exit::Interrupted } else { Exit::Ok })
 }
 
-/// What httperf reports besides what is in the Record.
+/// The figures of httperf's report that are not in the Record.
 fn extra(options: &Options, record: &Record, detail: Option<Detail>) -> Extra {
     let cpu_s = cpu_s(&record.generator);
     let Some(detail) = detail else { return Extra { cpu_s, ..Extra::default() } };
@@ -70,7 +69,7 @@ fn extra(options: &Options, record: &Record, detail: Option<Detail>) -> Extra {
         lengths: detail.session_lengths().to_vec(),
     };
     let burst = match options.period {
-        // None begins before the one before it has ended.
+        // A connection starts when the one before it has ended.
         Period::OneAfterAnother => u32::from(record.counts.connect_attempts > 1),
         _ => detail.longest_burst(),
     };
@@ -81,17 +80,17 @@ fn extra(options: &Options, record: &Record, detail: Option<Detail>) -> Extra {
         reply_size: detail.response_size(),
         cpu_s,
         sessions: options.has_sessions().then_some(sessions),
-        verbose: options.verbose.then(descriptors),
+        verbose: options.verbose.then(descriptor_limit),
     }
 }
 
-/// How many descriptors this process may open: the hard limit, to which the engine raises the soft one.
-fn descriptors() -> u64 {
+/// Number of descriptors that this process may open: the hard limit, to which the engine raises the soft limit.
+fn descriptor_limit() -> u64 {
     getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX)
 }
 
-/// CPU time of the generator in user mode and in the kernel. Where the kernel's ticks were too few to tell them apart, as
-/// in a short test, all of it is taken for the kernel's, where most of it goes.
+/// CPU time of the load generator in user mode and in the kernel, in seconds. In a test too short to separate them by the
+/// kernel's ticks, all of it counts as the kernel's, which has most of it.
 fn cpu_s(generator: &record::Generator) -> (f64, f64) {
     match (generator.cpu_user_s, generator.cpu_system_s) {
         (Some(user), Some(system)) => (user, system),
@@ -104,13 +103,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_asked_for_by_name_or_by_command() {
-        let read = |line: &str| words(line.split(' ').map(OsString::from));
+    fn httperf_is_recognized_by_program_name_and_first_argument() {
+        let read = |line: &str| arguments(line.split(' ').map(OsString::from));
         let some = |words: &[&str]| Some(words.iter().map(ToString::to_string).collect());
         assert_eq!(read("/usr/bin/httperf --hog -v"), some(&["--hog", "-v"]));
         assert_eq!(read("./httperf httperf"), some(&["httperf"]));
         assert_eq!(read("brimful httperf --hog"), some(&["--hog"]));
         assert_eq!(read("brimful load httperf"), None);
-        assert_eq!(words(std::iter::empty()), None);
+        assert_eq!(arguments(std::iter::empty()), None);
     }
 }

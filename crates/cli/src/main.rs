@@ -1,20 +1,21 @@
-//! The command line: arguments become a typed configuration, one call is made, and its result an exit code.
+//! The program: parses the command line, runs one command, and turns its result into an exit code.
 //!
-//! stdout carries results, stderr everything else. Exit codes: 0 ok, 1 an objective was missed (of `load`: that more
-//! calls are completed than fail), 2 usage or bad input, 3 environment, 4 the generator was the limit, 130 interrupted.
+//! Results go to stdout, everything else to stderr. Exit codes: 0 ok, 1 an objective was missed (every `load` has the
+//! objective that more calls are completed than fail), 2 usage or bad input, 3 environment, 4 the load generator was the
+//! limit, 130 interrupted.
 #![forbid(unsafe_code)]
 
-mod args;
+mod access_logs;
 mod characterize;
-mod choosers;
+mod cli;
 mod command_line;
 mod doctor;
+mod documents;
 mod exit;
 mod fileset;
+mod flags;
 mod fleet;
-mod hdr;
 mod httperf;
-mod keep;
 mod load;
 mod manual;
 mod merge;
@@ -22,19 +23,17 @@ mod module;
 mod output;
 mod plan;
 mod progress;
-mod put_back;
-mod record;
+mod remote;
 mod replay;
-mod sessions;
+mod results;
+mod run_plan;
 mod survey;
 mod target;
 mod testbed;
-mod token;
-mod trace;
 mod watch;
 
-use args::Command;
 use brimful_core::text::one_line;
+use cli::Command;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -44,9 +43,9 @@ fn main() -> ExitCode {
 
 fn run() -> ExitCode {
     survive_file_size_limit();
-    // Its options are its own, and no others'.
-    if let Some(words) = httperf::words(std::env::args_os()) {
-        // It knows one status for whatever keeps it from a test.
+    // httperf's options are parsed by their own rules, not by clap.
+    if let Some(words) = httperf::arguments(std::env::args_os()) {
+        // httperf exits with 1 whenever it cannot run a test.
         return match httperf::main(&words) {
             Ok(exit) => exit.into(),
             Err(error) => {
@@ -56,9 +55,9 @@ fn run() -> ExitCode {
         };
     }
     let words: Vec<_> = std::env::args_os().collect();
-    let cli = match args::parse(&words) {
+    let cli = match cli::parse(&words) {
         Ok(cli) => cli,
-        Err(error) => return refuse(&error),
+        Err(error) => return print_usage_error(&error),
     };
     let result = match cli.command {
         Command::Survey(args) => survey::main(&args),
@@ -74,36 +73,37 @@ fn run() -> ExitCode {
         Command::Plan(args) => plan::main(&args),
         Command::Target(args) => target::main(&args),
         Command::Doctor(args) => doctor::main(&args),
-        Command::Completions(args) => manual::completions(&args),
-        Command::Man(args) => manual::man(&args),
-        Command::PutBack => put_back::main(),
-        // Their exit codes are those of a command.
-        Command::Testbed(args) => return testbed::main(&args),
-        Command::Inside(args) => return testbed::inside(&args),
+        Command::Completions(args) => manual::completions(&args, &cli::program()),
+        Command::Man(args) => manual::man(&args, cli::program()),
+        Command::PutBack => survey::put_back(),
+        // The exit code is that of the command inside the test bed.
+        Command::Testbed(args) => return exit_code(testbed::main(&args)),
+        Command::Inside(args) => return exit_code(testbed::inside(&args)),
     };
-    ended(result)
+    exit_code(result)
 }
 
-/// Makes a write beyond `ulimit -f` fail like any other write. Otherwise its signal (SIGXFSZ) would end the process,
-/// and what was measured would be lost.
+/// Makes a write beyond `ulimit -f` fail like any other write. Otherwise its signal (SIGXFSZ) would end the process, and
+/// the measurements would be lost.
 fn survive_file_size_limit() {
     // This fails only if no descriptor is left, which is reported where the next one is opened.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
 }
 
-/// The exit code; an error is told.
-fn ended(result: anyhow::Result<exit::Exit>) -> ExitCode {
+/// The exit code of a result. An error is printed.
+fn exit_code(result: anyhow::Result<impl Into<ExitCode>>) -> ExitCode {
     match result {
         Ok(exit) => exit.into(),
         Err(error) => {
             output::complain(&message(&error));
-            exit::of(&error).into()
+            exit::of_error(&error).into()
         }
     }
 }
 
-/// Shows help, or what is wrong with the arguments. They may be names of files, which a shell has put there.
-fn refuse(error: &clap::Error) -> ExitCode {
+/// Prints help, or the error in the arguments. Arguments with control characters, such as the names of foreign files that
+/// a shell has expanded, are escaped.
+fn print_usage_error(error: &clap::Error) -> ExitCode {
     if std::env::args_os().map(|word| word.to_string_lossy().into_owned()).all(|word| one_line(&word) == word) {
         error.exit();
     }
@@ -111,14 +111,14 @@ fn refuse(error: &clap::Error) -> ExitCode {
     exit::Exit::Usage.into()
 }
 
-/// The error and its causes, without those that the sentence before already quotes.
+/// The error and its causes, except causes that the text before already contains.
 fn message(error: &anyhow::Error) -> String {
     error
         .chain()
         .map(ToString::to_string)
-        .reduce(|said, cause| match said.contains(&cause) {
-            true => said,
-            false => format!("{said}: {cause}"),
+        .reduce(|text, cause| match text.contains(&cause) {
+            true => text,
+            false => format!("{text}: {cause}"),
         })
         .unwrap_or_default()
 }

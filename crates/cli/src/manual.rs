@@ -1,22 +1,48 @@
-//! `brimful completions` and `brimful man`: what else is made of the flags' one definition.
+//! `brimful completions` and `brimful man`: made from the same definitions as `--help`.
 
-use crate::args::{CompletionsArgs, Flags, ManArgs, command};
 use crate::exit::Exit;
 use crate::output::{OutFile, print};
 use anyhow::Context;
-use clap::Command;
 use clap::builder::{Resettable, Str};
+use clap::{Args, Command};
+use clap_complete::Shell;
 use clap_mangen::Man;
+use std::path::PathBuf;
 
-/// Writes what a shell needs to stdout.
-pub fn completions(args: &CompletionsArgs) -> anyhow::Result<Exit> {
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  $ brimful completions bash > /usr/share/bash-completion/completions/brimful
+  $ brimful completions zsh > /usr/local/share/zsh/site-functions/_brimful";
+
+const MAN_EXAMPLES: &str = "\
+Examples:
+  $ brimful man /usr/local/share/man/man1";
+
+/// `brimful completions`.
+#[derive(Debug, Args)]
+#[command(after_help = COMPLETIONS_EXAMPLES)]
+pub struct CompletionsArgs {
+    /// The shell to complete commands in
+    pub shell: Shell,
+}
+
+/// `brimful man`.
+#[derive(Debug, Args)]
+#[command(after_help = MAN_EXAMPLES)]
+pub struct ManArgs {
+    /// Directory to write the pages to: brimful.1, brimful-load.1, …
+    pub dir: PathBuf,
+}
+
+/// Prints the completion script of a shell.
+pub fn completions(args: &CompletionsArgs, program: &Command) -> anyhow::Result<Exit> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut without_hidden(&command(Flags::All)), "brimful", &mut script);
-    print(&String::from_utf8(script).context("the script is no text")?)?;
+    clap_complete::generate(args.shell, &mut without_hidden(program), "brimful", &mut script);
+    print(&String::from_utf8(script).context("the script is not valid UTF-8")?)?;
     Ok(Exit::Ok)
 }
 
-/// A command without the hidden ones below it, which not every shell's generator leaves out.
+/// A command without its hidden subcommands, which the generators of some shells would include.
 fn without_hidden(command: &Command) -> Command {
     let shown = command.get_subcommands().filter(|below| !below.is_hide_set()).map(without_hidden);
     Command::new(command.get_name().to_owned())
@@ -28,20 +54,19 @@ fn without_hidden(command: &Command) -> Command {
         .subcommands(shown)
 }
 
-/// Writes a page for each command.
-pub fn man(args: &ManArgs) -> anyhow::Result<Exit> {
+/// Writes one page for each command.
+pub fn man(args: &ManArgs, mut program: Command) -> anyhow::Result<Exit> {
     std::fs::create_dir_all(&args.dir).with_context(|| format!("cannot make {}", args.dir.display()))?;
-    let mut all = command(Flags::All);
-    all.build();
+    program.build();
     let mut pages = Vec::new();
-    render(&all, &mut pages)?;
+    render(&program, &mut pages)?;
     for (name, page) in pages {
         OutFile::create(&args.dir.join(format!("{name}.1")), "the man page")?.commit(&page)?;
     }
     Ok(Exit::Ok)
 }
 
-/// The pages of a command and of those below it, with their names.
+/// Adds the pages of a command and of its subcommands, with their names.
 fn render(command: &Command, pages: &mut Vec<(String, String)>) -> anyhow::Result<()> {
     for below in command.get_subcommands().filter(|below| !below.is_hide_set() && below.get_name() != "help") {
         render(below, pages)?;
@@ -49,6 +74,6 @@ fn render(command: &Command, pages: &mut Vec<(String, String)>) -> anyhow::Resul
     let mut page = Vec::new();
     Man::new(command.clone()).render(&mut page).context("cannot write a man page")?;
     let name = command.get_display_name().unwrap_or_else(|| command.get_name());
-    pages.push((name.to_owned(), String::from_utf8(page).context("the man page is no text")?));
+    pages.push((name.to_owned(), String::from_utf8(page).context("the man page is not valid UTF-8")?));
     Ok(())
 }

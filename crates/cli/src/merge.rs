@@ -1,13 +1,14 @@
 //! `brimful merge`: the Records of the shards of one load become the Record of that load.
 
-use crate::args::MergeArgs;
+use crate::documents::{display_name, read_record};
 use crate::exit::Exit;
-use crate::load::deliver_record;
+use crate::flags::{DetailArgs, HdrArgs, OutputArgs};
 use crate::output::{OutFile, first_failure, say};
-use crate::plan::model::name;
-use crate::record;
+use crate::results::deliver_record;
+use brimful_core::Slo;
 use brimful_core::quantity::seconds;
 use brimful_stats::{Merger, check_objectives, judge_objectives};
+use clap::Args;
 use std::hint::black_box;
 use std::num::NonZero;
 use std::panic::resume_unwind;
@@ -15,26 +16,55 @@ use std::path::PathBuf;
 use std::thread::{self, available_parallelism};
 use std::time::{Duration, SystemTime};
 
-/// Shards that began further apart were not one load. An agreed start is kept to within milliseconds.
-const TOGETHER: Duration = Duration::from_millis(100);
+const EXAMPLES: &str = "\
+Examples:
+  $ brimful merge shard-1.json shard-2.json --out whole.json";
 
-/// Of fewer Records than this, a thread more would not be worth its start.
-const WORTH_A_THREAD: usize = 8;
+/// `brimful merge`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct MergeArgs {
+    /// Records that `brimful load --shard I/N` wrote with --out or --keep, one per shard; - is stdin
+    #[arg(value_name = "RECORD", required = true)]
+    pub records: Vec<PathBuf>,
+    /// Shard I failed before it wrote a Record, so that its share of the load is missing (repeatable)
+    #[arg(long, value_name = "I")]
+    pub lost: Vec<u64>,
+    /// An objective for the whole load, as with `brimful load --slo` (repeatable)
+    #[arg(long, value_name = "OBJECTIVE")]
+    pub slo: Vec<Slo>,
+    /// Histograms for other tools.
+    #[command(flatten)]
+    pub hdr: HdrArgs,
+    /// How results are shown.
+    #[command(flatten)]
+    pub output: OutputArgs,
+    /// How much of a Record is shown.
+    #[command(flatten)]
+    pub detail: DetailArgs,
+}
 
-/// Freed memory up to twice this is kept for the next Record.
-const KEPT: usize = 16 << 20;
+/// Shards that started further apart did not make one load. Shards with a common --start-at start within milliseconds.
+const MAX_START_DIFFERENCE: Duration = Duration::from_millis(100);
 
-/// Runs it.
+/// Records that justify the start of another thread.
+const RECORDS_PER_THREAD: usize = 8;
+
+/// Size of a block that is allocated and freed so that the C library keeps up to twice as much freed memory, in bytes.
+const FREED_BLOCK: usize = 16 << 20;
+
+/// Merges the Records, writes the Record of the whole load and judges its objectives.
 pub fn main(args: &MergeArgs) -> anyhow::Result<Exit> {
     let out = OutFile::optional(args.output.out.as_deref(), "--out")?;
     let hdr = args.hdr.open()?;
     let (mut merger, began) = read_and_merge(&args.records)?;
     args.lost.iter().try_for_each(|index| merger.lost(*index))?;
-    if let Some(apart) = apart(&began).filter(|apart| *apart > TOGETHER && !args.output.quiet) {
+    let difference = start_difference(&began).filter(|difference| *difference > MAX_START_DIFFERENCE);
+    if let Some(difference) = difference.filter(|_| !args.output.quiet) {
         say(&format!(
-            "WARNING: the shards began {} apart, so that the rates are of no load that was there: give them all one \
-             --start-at",
-            seconds(apart.as_secs_f64())
+            "WARNING: the shards started {} apart, so they did not make one load and its rates are wrong: give all \
+             shards the same --start-at",
+            seconds(difference.as_secs_f64())
         ));
     }
     let mut record = merger.finish()?;
@@ -45,26 +75,28 @@ pub fn main(args: &MergeArgs) -> anyhow::Result<Exit> {
     first_failure(delivered, [hdr.map_or(Ok(()), |file| file.write(&record))])
 }
 
-/// What all of these Records come to, and when each began. Every thread reads one after the other: a fleet's Records may
-/// be more than this host's memory.
+/// Reads and merges the Records, and returns when each shard started. Each thread holds one Record at a time, because a
+/// fleet's Records may exceed this host's memory.
 fn read_and_merge(paths: &[PathBuf]) -> anyhow::Result<(Merger, Vec<SystemTime>)> {
-    // Three quarters of the time went into giving memory back to the kernel and taking it again. The GNU C library keeps
-    // twice as much as the largest block that was ever mapped and freed (mallopt(3), M_MMAP_THRESHOLD).
-    drop(black_box(Vec::<u8>::with_capacity(KEPT)));
-    let threads = available_parallelism().map_or(1, NonZero::get).min(paths.len() / WORTH_A_THREAD).max(1);
+    // Without this, three quarters of the time are spent returning memory to the kernel and requesting it again. The GNU C
+    // library keeps up to twice the size of the largest block that was mapped and freed (mallopt(3), M_MMAP_THRESHOLD).
+    drop(black_box(Vec::<u8>::with_capacity(FREED_BLOCK)));
+    let threads = available_parallelism().map_or(1, NonZero::get).min(paths.len() / RECORDS_PER_THREAD).max(1);
     let merge = |paths: &[PathBuf]| -> anyhow::Result<(Merger, Vec<SystemTime>)> {
-        let (mut merger, mut began) = (Merger::default(), Vec::new());
+        let mut merger = Merger::default();
+        let mut began = Vec::new();
         for path in paths {
-            let record = record::read(path)?;
+            let record = read_record(path)?;
             began.extend(humantime::parse_rfc3339(&record.started_at));
-            merger.add(name(path), record)?;
+            merger.add(display_name(path), record)?;
         }
         Ok((merger, began))
     };
     thread::scope(|scope| {
         let parts: Vec<_> =
             paths.chunks(paths.len().div_ceil(threads)).map(|paths| scope.spawn(move || merge(paths))).collect();
-        let (mut merger, mut began) = (Merger::default(), Vec::new());
+        let mut merger = Merger::default();
+        let mut began = Vec::new();
         for part in parts {
             let (merged, began_there) = part.join().unwrap_or_else(|panic| resume_unwind(panic))?;
             merger.join(merged)?;
@@ -74,7 +106,7 @@ fn read_and_merge(paths: &[PathBuf]) -> anyhow::Result<(Merger, Vec<SystemTime>)
     })
 }
 
-/// How far apart the first of these instants is and the last.
-fn apart(began: &[SystemTime]) -> Option<Duration> {
+/// The time between the first and the last of these instants.
+fn start_difference(began: &[SystemTime]) -> Option<Duration> {
     began.iter().max()?.duration_since(*began.iter().min()?).ok()
 }

@@ -1,15 +1,16 @@
-//! `brimful module`: the recorder inside nginx and Apache (WebMonitor's Server Module; Almeida, Almeida & Yates 1997,
-//! section 3.2), built for the server that is installed here, loaded by it, switched on and off, and taken away again.
+//! `brimful module`: builds the recorder for nginx and Apache (WebMonitor's Server Module; Almeida, Almeida & Yates 1997,
+//! section 3.2), installs it in the server of this host, switches it on and off, and removes it.
 //!
-//! `install` changes nothing before it knows that it may, and leaves everything as it was when the server refuses the
-//! result. What it made stands in a manifest beside the module; `remove` needs nothing else. No shell is run but
-//! `configure`, which is one.
+//! `install` checks everything before it changes anything, and undoes its changes if the server refuses the result. A
+//! manifest beside the module lists what it made; `remove` needs nothing else. The only shell script that runs is nginx's
+//! own `configure`.
 
 mod apache;
 pub mod args;
 mod classes;
 mod command;
 mod install;
+mod installed;
 mod journal;
 mod manifest;
 mod memory;
@@ -23,15 +24,15 @@ use crate::exit::Exit;
 use crate::output::print;
 use anyhow::Context;
 use args::{Action, Kind, ModuleArgs, PlaceArgs, StatusArgs, SwitchArgs};
-use install::{manifest_of, memory_of};
+use install::{manifest_path, memory_path};
+use installed::find_server;
 use manifest::Manifest;
-use server::find;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Does it.
+/// Runs the action.
 pub fn main(args: &ModuleArgs) -> anyhow::Result<Exit> {
     match &args.action {
         Action::Install(args) => install::main(args),
@@ -45,45 +46,49 @@ pub fn main(args: &ModuleArgs) -> anyhow::Result<Exit> {
 fn switch(args: &SwitchArgs, on: bool) -> anyhow::Result<Exit> {
     let manifest = match &args.memory {
         Some(_) => None,
-        // Where no server is found there may be memory all the same: that of a container.
-        None => noted(args.server, &args.place).unwrap_or_default(),
+        // Without a server on this host, the memory may be that of a container.
+        None => manifest(args.server, &args.place).unwrap_or_default(),
     };
-    let path = memory_of(args.server, manifest.as_ref(), args.memory.as_deref());
+    let path = memory_path(args.server, manifest.as_ref(), args.memory.as_deref());
     let was = memory::switch(&path, on)?;
     let state = if on { "on" } else { "off" };
     let already = if was == on { "already " } else { "" };
-    print(&format!("{}: {already}{state}, of requests that begin from now on\n", path.display()))?;
+    print(&format!("{}: recording is {already}{state}, for requests that start from now on\n", path.display()))?;
     Ok(Exit::Ok)
 }
 
 fn status(args: &StatusArgs) -> anyhow::Result<Exit> {
     let kinds = args.server.map_or_else(|| vec![Kind::Nginx, Kind::Apache], |kind| vec![kind]);
     for kind in &kinds {
-        let elsewhere = memory::elsewhere(*kind);
-        for (what, says) in &elsewhere {
-            print(&format!("{what}\n    {says}\n"))?;
+        let elsewhere = memory::in_containers(*kind);
+        for (server, status) in &elsewhere {
+            print(&format!("{server}\n    {status}\n"))?;
         }
-        let server = match find(*kind, &args.place) {
+        let server = match find_server(*kind, &args.place) {
             Ok(server) => server,
-            // Of both, one may be absent.
+            // Without a named server, one of the two may be missing.
             Err(error) if args.server.is_none() || !elsewhere.is_empty() => {
                 print(&format!("{}: {error}\n", kind.name()))?;
                 continue;
             }
             Err(error) => return Err(error),
         };
-        let manifest = Manifest::read(&manifest_of(&*server), *kind)?;
-        let path = memory_of(*kind, manifest.as_ref(), None);
+        let manifest = Manifest::read(&manifest_path(&*server), *kind)?;
+        let path = memory_path(*kind, manifest.as_ref(), None);
         match &manifest {
             Some(manifest) if manifest.unfinished => {
                 let how = format!("brimful module install {0}, or: brimful module remove {0}", kind.name());
-                print(&format!("{}: its installation was not finished; run: {how}\n", server.version()))?;
+                print(&format!("{}: the installation was not finished; run: {how}\n", server.version()))?;
             }
             Some(_) => {
                 print(&format!("{}: {}\n    {}\n", server.version(), server.module().display(), memory::status(&path)))?
             }
-            None if memory::is_one(&path) => {
-                print(&format!("{}: installed by somebody else\n    {}\n", server.version(), memory::status(&path)))?;
+            None if memory::is_memory(&path) => {
+                print(&format!(
+                    "{}: installed, but not by brimful\n    {}\n",
+                    server.version(),
+                    memory::status(&path)
+                ))?;
             }
             None => {
                 let how = format!("brimful module install {}", kind.name());
@@ -94,15 +99,16 @@ fn status(args: &StatusArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Ok)
 }
 
-fn noted(kind: Kind, place: &PlaceArgs) -> anyhow::Result<Option<Manifest>> {
-    Manifest::read(&manifest_of(&*find(kind, place)?), kind)
+/// The manifest of an installed server, if brimful installed the module.
+fn manifest(kind: Kind, place: &PlaceArgs) -> anyhow::Result<Option<Manifest>> {
+    Manifest::read(&manifest_path(&*find_server(kind, place)?), kind)
 }
 
-/// Whether somebody wants an end: what is half done is undone first.
-fn listen() -> anyhow::Result<Arc<AtomicBool>> {
-    let heard = Arc::new(AtomicBool::new(false));
+/// A flag that a signal sets instead of ending the process, so that an unfinished change can be undone.
+fn interrupt_flag() -> anyhow::Result<Arc<AtomicBool>> {
+    let interrupted = Arc::new(AtomicBool::new(false));
     for signal in [SIGHUP, SIGINT, SIGTERM] {
-        flag::register(signal, heard.clone()).context("cannot listen for signals")?;
+        flag::register(signal, interrupted.clone()).context("cannot listen for signals")?;
     }
-    Ok(heard)
+    Ok(interrupted)
 }

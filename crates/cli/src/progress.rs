@@ -1,4 +1,5 @@
-//! What is happening, on stderr, for people: a bar on a terminal, lines elsewhere, nothing with `--quiet`.
+//! Progress on stderr, which is a bar on a terminal, lines elsewhere, and nothing with `--quiet`; and the signals that stop
+//! a run.
 
 use crate::output;
 use anyhow::Context;
@@ -13,18 +14,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Runs shorter than this need no progress.
+/// Runs shorter than this show no progress.
 const WORTH_SHOWING: Nanos = Nanos::from_secs(2);
-/// Columns of a bar.
-const BAR: usize = 28;
+/// Width of a bar, in columns.
+const BAR_WIDTH: usize = 28;
 const REFRESH: Duration = Duration::from_millis(500);
 
-/// Whether the progress of a run of about `lasts` is worth showing, and there is somebody to see it.
+/// Whether to show the progress of a run of about this duration: it is long enough, and stderr is a terminal.
 pub fn is_shown(lasts: Nanos, quiet: bool) -> bool {
     !quiet && lasts >= WORTH_SHOWING && std::io::stderr().is_terminal()
 }
 
-/// Shows how a run of about `lasts` gets on while `body` runs it, if it can be looked at.
+/// Shows a bar while `body` runs for about `lasts`, if there are `live` figures of the run.
 pub fn during<T>(what: &str, lasts: Nanos, live: Option<&Live>, body: impl FnOnce() -> T) -> T {
     let Some(live) = live else { return body() };
     let bar = bar(what, lasts);
@@ -37,7 +38,7 @@ pub fn during<T>(what: &str, lasts: Nanos, live: Option<&Live>, body: impl FnOnc
                 std::thread::park_timeout(REFRESH);
             }
         };
-        // Without its bar the run goes on.
+        // The run continues even if the bar panics.
         scope.spawn(move || panics::caught(refresh));
         let result = body();
         done.store(true, Ordering::Relaxed);
@@ -46,68 +47,67 @@ pub fn during<T>(what: &str, lasts: Nanos, live: Option<&Live>, body: impl FnOnc
     })
 }
 
-/// What has become of the calls so far, and how long the latest took.
+/// The calls completed and failed so far, and the latest response times.
 pub fn described(so_far: &SoFar) -> String {
     let counts = so_far.counts();
     let failed = match counts.errors() {
         0 => String::new(),
         errors => format!(", {} failed", count(errors)),
     };
-    // The last interval has only begun.
+    // The last interval is not complete.
     let latest = so_far.intervals().iter().rev().skip(1).find_map(|interval| interval.p99_us);
     let time = latest.map_or(String::new(), |us| format!("; 99 % within {}", Nanos::from_secs_f64(us / 1e6).rounded()));
     format!("{} completed{failed}{time}", counted(counts.completed, "call"))
 }
 
-/// A bar over `lasts`.
+/// A bar for a duration of `lasts`.
 pub fn bar(what: &str, lasts: Nanos) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(lasts.0 / 1_000_000), ProgressDrawTarget::stderr());
-    if let Ok(style) = ProgressStyle::with_template(&format!("{{prefix}} [{{bar:{BAR}}}] {{msg}}")) {
+    if let Ok(style) = ProgressStyle::with_template(&format!("{{prefix}} [{{bar:{BAR_WIDTH}}}] {{msg}}")) {
         bar.set_style(style.progress_chars("=> "));
     }
     bar.set_prefix(what.to_owned());
     bar
 }
 
-/// Brings a bar up to date; a schedule without an end shows elapsed time alone.
+/// Updates a bar. A run without a planned end shows only the elapsed time.
 pub fn show(bar: &ProgressBar, began: Instant, lasts: Nanos, calls: &str) {
     let elapsed = began.elapsed();
     bar.set_position((elapsed.as_millis() as u64).min(lasts.0 / 1_000_000));
     let of = if lasts < Nanos::from_secs(86_400) { format!(" of {lasts}") } else { String::new() };
     let message = format!("{:.0}s{of}, {calls}", elapsed.as_secs_f64());
-    bar.set_message(fitted(&output::shown(&message), bar.prefix().chars().count()));
+    bar.set_message(fitted(&output::in_locale(&message), bar.prefix().chars().count()));
 }
 
-/// As many of its parts as fit into one line of the terminal, beside the prefix and the bar.
+/// As many parts of the message as fit into one line of the terminal, next to the prefix and the bar.
 fn fitted(message: &str, prefix: usize) -> String {
     let columns = tcgetwinsize(std::io::stderr()).map_or(usize::MAX, |size| usize::from(size.ws_col));
-    let room = columns.saturating_sub(prefix + BAR + " [] ".len());
+    let room = columns.saturating_sub(prefix + BAR_WIDTH + " [] ".len());
     let separators = [", ", "; "].into_iter().flat_map(|separator| message.match_indices(separator));
     let ends = separators.map(|(end, _)| &message[..end]).chain([message]);
     ends.filter(|start| start.chars().count() < room).max_by_key(|start| start.len()).unwrap_or("").to_owned()
 }
 
-/// Sets a flag on Ctrl-C, a request to terminate, or when the terminal is closed, as by a lost ssh connection.
+/// A flag that is set by Ctrl-C, by SIGTERM, and when the terminal closes, as with a lost ssh connection.
 pub fn stop_flag() -> anyhow::Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = stop.clone();
-    on_stop(hang_up(), move || flag.store(true, Ordering::Relaxed))?;
+    on_stop(hang_up_signal(), move || flag.store(true, Ordering::Relaxed))?;
     Ok(stop)
 }
 
-/// The signal of a terminal that is closed, unless it is ignored, as under nohup: then whoever began this wants it to
-/// go on.
-fn hang_up() -> &'static [i32] {
+/// SIGHUP, the signal of a terminal that closes, unless it is ignored: with nohup, the process is meant to continue.
+fn hang_up_signal() -> &'static [i32] {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
     let bit = 1 << (SIGHUP - 1);
     if ignored.is_some_and(|ignored| ignored & bit != 0) { &[] } else { &[SIGHUP] }
 }
 
-/// Calls `stop` on Ctrl-C, a request to terminate, or another of these signals. Another Ctrl-C ends the process, unless
-/// it comes with the first: `timeout -s INT` and some shells signal twice for one wish.
+/// Calls `stop` on Ctrl-C, SIGTERM, or another of these signals. A second Ctrl-C ends the process, unless it comes at once:
+/// `timeout -s INT` and some shells send the signal twice.
 pub fn on_stop(others: &[i32], mut stop: impl FnMut() + Send + 'static) -> anyhow::Result<()> {
-    const SAME_WISH: Duration = Duration::from_secs(1);
+    const REPEATED_SIGNAL: Duration = Duration::from_secs(1);
     let signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM].iter().chain(others));
     let mut signals =
         signals.context("cannot listen for signals; raise the descriptor limit (`ulimit -n`) and try again")?;
@@ -115,7 +115,7 @@ pub fn on_stop(others: &[i32], mut stop: impl FnMut() + Send + 'static) -> anyho
         let mut first = None;
         for signal in signals.forever() {
             stop();
-            if signal == SIGINT && first.get_or_insert_with(Instant::now).elapsed() > SAME_WISH {
+            if signal == SIGINT && first.get_or_insert_with(Instant::now).elapsed() > REPEATED_SIGNAL {
                 std::process::exit(130);
             }
         }

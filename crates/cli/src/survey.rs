@@ -1,33 +1,31 @@
-//! `brimful survey`: the whole loop, with its progress, its summary and its report.
+//! `brimful survey`: runs a whole survey, shows its progress and summary, and writes its report.
 
-use crate::args::{MaxConnections, SurveyArgs, given};
+pub mod args;
+mod display;
+mod fleet;
+
 use crate::exit::{self, Exit};
-use crate::fleet;
-use crate::load::{request_plan, watched_from};
-use crate::output::{OutFile, deliver, page, say, text_or_document};
+use crate::flags::values::MaxConnections;
+use crate::output::{OutFile, deliver, page, text_or_document};
 use crate::progress;
+use crate::remote::remote_config;
+use crate::run_plan::request_plan;
 use anyhow::Context;
-use brimful_core::quantity::{number, rate, whole_percent};
+use args::SurveyArgs;
 use brimful_core::record::ReasonCode;
-use brimful_core::survey::{Level, Survey};
-use brimful_core::text::{one_line, visible};
-use brimful_core::{Nanos, panics};
-use brimful_estimate::PredictedFigure;
+use brimful_core::survey::Survey;
 use brimful_http::Version;
 use brimful_monitor::{ProcessSelector, listener_owners, online_cpus};
-use brimful_run::{Crew, Endpoint, RunPlan};
-use brimful_stats::Live;
-use brimful_survey::{
-    Change, ConnectionLimit, PredictedLevel, Predictions, Step, Subject, SurveyPlan, demo_classes, survey,
-};
-use indicatif::ProgressBar;
-use std::ffi::OsString;
+use brimful_run::{Endpoint, RunPlan};
+use brimful_survey::{Change, ConnectionLimit, Subject, SurveyPlan, demo_classes, put_back_at_the_end, survey};
+use display::Display;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::flag;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant, SystemTime};
+use std::sync::Arc;
+use std::time::SystemTime;
 
-/// Runs it.
+/// Runs the survey, and delivers the document and the report.
 pub fn main(args: &SurveyArgs) -> anyhow::Result<Exit> {
     let mut plan = plan(args)?;
     let out = OutFile::optional(args.output.out.as_deref(), "--out")?;
@@ -35,8 +33,8 @@ pub fn main(args: &SurveyArgs) -> anyhow::Result<Exit> {
     let report = OutFile::create(&path, "--report")?;
     let stop = progress::stop_flag()?;
     let display = Display::new(args.output.quiet);
-    plan.template.live.clone_from(&display.live);
-    let crew = crew(args, &stop)?;
+    plan.like.live.clone_from(&display.live);
+    let crew = fleet::start(args, shared_streams(args), &stop)?;
     let mut survey = display.during(|| survey(&plan, crew, &stop, &mut |step| display.step(&step)))?;
     survey.report = report.name();
     let written = page(|| brimful_report::html::html(&survey)).and_then(|page| report.commit(&page));
@@ -46,12 +44,12 @@ pub fn main(args: &SurveyArgs) -> anyhow::Result<Exit> {
     let json = brimful_report::json::survey(&survey)?;
     let text = || brimful_report::survey::text(&survey);
     let text = if args.output.json { json.clone() } else { text_or_document(text, &json) };
-    // The text alone leaves out much of what was measured.
-    let lost = written.is_err() && out.is_none() && !args.output.json;
-    let delivered = deliver(out, &json, &if lost { text + "\n" + &json } else { text });
+    // If neither file gets the document, print it: the text has only a part of it.
+    let needs_document = written.is_err() && out.is_none() && !args.output.json;
+    let delivered = deliver(out, &json, &if needs_document { text + "\n" + &json } else { text });
     match (written, delivered) {
         (Ok(()), delivered) => delivered?,
-        (Err(report), Ok(())) if lost => return Err(report.context("the document is on stdout instead")),
+        (Err(report), Ok(())) if needs_document => return Err(report.context("the document is on stdout instead")),
         (Err(report), Ok(())) => return Err(report),
         (Err(report), Err(document)) => return Err(document.context(format!("{report:#}; and then"))),
     }
@@ -74,7 +72,7 @@ fn plan(args: &SurveyArgs) -> anyhow::Result<SurveyPlan> {
             like.connections.pipeline = streams;
         }
         let subject = match &args.watch_from {
-            Some(address) => Subject::Remote(watched_from(address, args.token_file.as_deref(), args.watch_ca.clone())?),
+            Some(address) => Subject::There(remote_config(address, args.token_file.as_deref(), args.watch_ca.clone())?),
             None if args.black_box => Subject::BlackBox,
             None => Subject::Local(server_processes(args, &like.endpoint)?),
         };
@@ -105,31 +103,18 @@ fn plan(args: &SurveyArgs) -> anyhow::Result<SurveyPlan> {
     })
 }
 
-/// How many calls by HTTP/2 share a connection where all are taken, unless it was said: as many as a server should allow
-/// (RFC 9113 §6.5.2). A connection more for each would be a handshake more just when the server is late, and a server
-/// that TLS costs much would never get out of that.
+/// HTTP/2 streams per connection, unless a flag sets them: calls share connections once all are in use, by as many streams
+/// as a server should allow (RFC 9113 §6.5.2). More connections would cost the server more handshakes just when it is
+/// overloaded, and with TLS it might never recover.
 fn shared_streams(args: &SurveyArgs) -> Option<usize> {
-    const MOST: usize = 100;
+    const STREAMS: usize = 100;
     let request = &args.request;
     let is_kept = !matches!(request.calls_per_connection(), Ok(Some(1)));
-    (request.http == Version::Http2 && request.connections.pipeline.is_none() && is_kept).then_some(MOST)
+    (request.http == Version::Http2 && request.connections.pipeline.is_none() && is_kept).then_some(STREAMS)
 }
 
-/// The fleet that is to make the loads, if one was asked for.
-fn crew(args: &SurveyArgs, stop: &AtomicBool) -> anyhow::Result<Option<Crew>> {
-    let (Some(shards), Some(url)) = (args.shards, &args.url) else { return Ok(None) };
-    let flag = |name: &str, value: &dyn std::fmt::Display| OsString::from(format!("--{name}={value}"));
-    let mut words = vec![OsString::from("crew"), flag("shards", &shards.0)];
-    words.extend(args.address.iter().map(|address| flag("address", address)));
-    words.extend(args.shards_per_node.map(|number| flag("shards-per-node", &number.0)));
-    words.extend(given::of_requests(&std::env::args_os().collect::<Vec<_>>()));
-    words.extend(shared_streams(args).map(|streams| flag("streams", &streams)));
-    words.push(url.into());
-    Ok(Some(Crew::start(shards.0, fleet::command(&words)?, stop)?))
-}
-
-/// The demonstration has no address yet: the survey learns it when it has started the server. Until then an address that
-/// answers stands in for it.
+/// The plan of `--demo`. The survey starts the server itself and only then knows its address, so the plan has that of a
+/// listener that accepts connections.
 fn demo_plan(args: &SurveyArgs) -> anyhow::Result<RunPlan> {
     let stand_in = std::net::TcpListener::bind(("127.0.0.1", 0))?;
     let plan = request_plan(&stand_in.local_addr()?.to_string(), &args.request)?;
@@ -141,10 +126,10 @@ fn server_processes(args: &SurveyArgs, endpoint: &Endpoint) -> anyhow::Result<Ve
     if !args.process.is_empty() {
         return Ok(args.process.clone());
     }
-    // Of a Unix socket, the survey itself says why not.
+    // For a Unix socket, the survey itself explains that no process is watched.
     let Some(port) = endpoint.port() else { return Ok(Vec::new()) };
-    let owners =
-        listener_owners(port).context("nothing is seen of the server (--black-box surveys it by its answers alone)")?;
+    let owners = listener_owners(port)
+        .context("the server's processes cannot be watched (--black-box surveys it by its responses alone)")?;
     Ok(owners.into_iter().map(ProcessSelector::Pid).collect())
 }
 
@@ -154,129 +139,29 @@ fn default_report() -> PathBuf {
     PathBuf::from(format!("brimful-survey-{now}.html"))
 }
 
-/// Shows each step: a bar on a terminal, a line elsewhere.
-struct Display {
-    quiet: bool,
-    bar: Option<ProgressBar>,
-    /// What the run under way has seen, where a bar shows it.
-    live: Option<Arc<Live>>,
-    current: Mutex<Option<(Instant, Nanos)>>,
-}
-
-impl Display {
-    fn new(quiet: bool) -> Display {
-        use std::io::IsTerminal;
-        let bar = (!quiet && std::io::stderr().is_terminal()).then(|| progress::bar("", Nanos::from_secs(1)));
-        let live = bar.is_some().then(Arc::default);
-        Display { quiet, bar, live, current: Mutex::default() }
+/// Restores the CPUs of a surveyed server at the end of stdin, however the survey ended. A survey starts this itself.
+pub fn put_back() -> anyhow::Result<Exit> {
+    // A signal that ends the survey, from a terminal or a shell's job control, must not end this process as well.
+    let ignored = Arc::default();
+    for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] {
+        flag::register(signal, Arc::clone(&ignored)).context("cannot ignore signals")?;
     }
-
-    fn step(&self, step: &Step) {
-        let line = match step {
-            Step::Begin(what, lasts) => {
-                if let Some(bar) = &self.bar {
-                    // A step without a load of its own has seen nothing.
-                    self.live.iter().for_each(|live| live.restart());
-                    bar.set_length(lasts.0 / 1_000_000);
-                    bar.set_prefix(one_line(what).into_owned());
-                    if let Ok(mut current) = self.current.lock() {
-                        *current = Some((Instant::now(), *lasts));
-                    }
-                    return;
-                }
-                format!("{what} ({})", lasts.rounded())
-            }
-            Step::EstimatedDuration(lasts) => {
-                format!("  the survey takes about {} in all, longer where a level is disturbed", in_minutes(*lasts))
-            }
-            Step::Note(text) => format!("  {text}"),
-            Step::Predicted(predictions) => format!("  {}", predicted(predictions)),
-            Step::Level(level) => format!("  {}", summary(level)),
-        };
-        match &self.bar {
-            Some(bar) => bar.println(visible(&line)),
-            None if !self.quiet => say(&line),
-            None => {}
-        }
-    }
-
-    /// Keeps the bar moving while `body` runs.
-    fn during<T>(&self, body: impl FnOnce() -> T) -> T {
-        let (Some(bar), Some(live)) = (&self.bar, &self.live) else { return body() };
-        let done = AtomicBool::new(false);
-        std::thread::scope(|scope| {
-            let refresh = || {
-                while !done.load(Ordering::Relaxed) {
-                    if let Ok(Some((began, lasts))) = self.current.lock().as_deref() {
-                        progress::show(bar, *began, *lasts, &progress::described(&live.so_far()));
-                    }
-                    std::thread::park_timeout(Duration::from_millis(200));
-                }
-            };
-            // Without its bar the survey goes on.
-            scope.spawn(move || panics::caught(refresh));
-            let result = body();
-            done.store(true, Ordering::Relaxed);
-            bar.finish_and_clear();
-            result
-        })
-    }
-}
-
-/// To the second: `2 min 5 s`.
-fn in_minutes(time: Nanos) -> String {
-    let seconds = time.as_secs_f64().round() as u64;
-    match (seconds / 60, seconds % 60) {
-        (0, seconds) => format!("{seconds} s"),
-        (minutes, seconds) => format!("{minutes} min {seconds} s"),
-    }
-}
-
-/// All predictions, for whoever wants to know that they came first.
-fn predicted(predictions: &Predictions) -> String {
-    let time = |seconds| Nanos::from_secs_f64(seconds).rounded();
-    let level = |level: &PredictedLevel| {
-        let PredictedFigure { median, interval90: [low, high] } = level.expected.response;
-        let (name, share) = (&level.name, whole_percent(level.fraction));
-        format!("\n    {name} at {share}, {}: {} ({} … {})", rate(level.rate), time(median), time(low), time(high))
-    };
-    let levels: Vec<String> = predictions.levels.iter().map(level).collect();
-    let between = predictions.saturation_spread.map_or(String::new(), |spread| {
-        let [low, high] = spread.interval90;
-        format!(" ({} … {})", rate(low), rate(high))
-    });
-    let saturation = rate(predictions.saturation);
-    format!(
-        "predicted, with 90 % intervals: the most {saturation}{between}; a call takes on average{}",
-        levels.concat()
-    )
-}
-
-fn summary(level: &Level) -> String {
-    let time = |seconds: Option<f64>| seconds.map_or("-".to_owned(), |s| Nanos::from_secs_f64(s).rounded());
-    let busy = level.utilization.measured.map_or("-".to_owned(), whole_percent);
-    let doubt = if level.verdict.valid { "" } else { "; in doubt" };
-    format!(
-        "{} at {}: {} answers/s, {} on average, server {busy} busy{doubt}",
-        level.workload,
-        rate(level.offered),
-        number(level.throughput.measured.unwrap_or(0.0)),
-        time(level.response_time_s.measured),
-    )
+    rustix::process::setsid().context("a survey starts this; there is nothing to put back otherwise")?;
+    put_back_at_the_end(std::io::stdin().lock(), std::io::stdout().lock()).context("cannot read what to put back")?;
+    Ok(Exit::Ok)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args::{Cli, Command};
-    use clap::Parser;
+    use clap::{Args, Command, FromArgMatches};
 
     #[test]
-    fn calls_by_http2_share_a_connection_unless_that_was_said_or_each_has_one() {
+    fn http2_calls_share_connections_unless_a_flag_sets_the_streams_or_each_call_has_its_own() {
         let shared = |flags: &[&str]| {
-            let words = [&["brimful", "survey", "https://server/"], flags].concat();
-            let Command::Survey(args) = Cli::parse_from(words).command else { panic!("it is a survey") };
-            shared_streams(&args)
+            let words = [&["survey", "https://server/"], flags].concat();
+            let matches = SurveyArgs::augment_args(Command::new("survey")).get_matches_from(words);
+            shared_streams(&SurveyArgs::from_arg_matches(&matches).unwrap())
         };
         assert_eq!(shared(&["--http", "2"]), Some(100));
         for flags in [

@@ -1,20 +1,81 @@
 //! `brimful target`: the reference server in the foreground.
 
-use crate::args::TargetArgs;
 use crate::exit::{Exit, UsageError};
 use crate::output::print;
 use crate::progress;
 use anyhow::Context;
+use brimful_core::cpus::CpuList;
 use brimful_core::quantity::{count, seconds};
+use brimful_core::units::Count;
 use brimful_target::{ServiceClass, Target, TargetConfig, TargetError, Truth};
+use clap::Args;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// What is served unless something else is asked for.
+const EXAMPLES: &str = "\
+Examples:
+  $ brimful target
+  $ brimful target --listen 127.0.0.1:8080 --service light=200us,heavy=2ms/16KiB --workers 2";
+
+/// `brimful target`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct TargetArgs {
+    /// Address to listen on; port 0 selects a free port
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8080")]
+    pub listen: std::net::SocketAddr,
+    /// Request classes, NAME=STEPS[/SIZE],…, each served at /NAME, like light=200us,heavy=2ms/16KiB
+    ///
+    /// The first class is also served at /. STEPS is a CPU time, or several of these joined by +: a CPU time, work:TIME (a
+    /// fixed amount of memory access, arithmetic and system calls that took TIME at the start), lock:TIME (CPU time under a
+    /// lock that all requests share), sleep:TIME, read:SIZE (from a file, past the page cache) [default:
+    /// light=200us,heavy=2ms/16KiB, unless --work is given]
+    #[arg(long, value_name = "CLASSES")]
+    pub service: Option<String>,
+    /// Request classes made of fixed work
+    ///
+    /// Like --service, but a time alone means work:TIME, and cpu:TIME is CPU time. With --service, these classes come after
+    /// its classes.
+    #[arg(long, value_name = "CLASSES")]
+    pub work: Option<String>,
+    /// Distribution of the times of steps around the times given with the class
+    #[arg(long, value_name = "NAME", default_value = "deterministic")]
+    pub distribution: String,
+    /// Worker threads
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub workers: Count,
+    /// Length of the listen queue
+    #[arg(long, value_name = "N", default_value = "511")]
+    pub backlog: Count,
+    /// Requests that may be served at once; others wait [default: as many as --workers]
+    ///
+    /// Like PHP-FPM's processes or a pool of database connections. A waiting request occupies its worker.
+    #[arg(long, value_name = "N")]
+    pub pool: Option<Count>,
+    /// Maximum requests served per second; further requests get status 429 [default: unlimited]
+    ///
+    /// Like a gateway that limits its clients.
+    #[arg(long, value_name = "N")]
+    pub rate_limit: Option<Count>,
+    /// Directory for the 67 MB file that read steps read; deleted at the end [default: TMPDIR or /var/tmp]
+    #[arg(long, value_name = "DIR")]
+    pub read_dir: Option<PathBuf>,
+    /// CPUs to pin the workers to, in turn
+    #[arg(long, value_name = "LIST")]
+    pub cpus: Option<CpuList>,
+    /// Seed of the random service demands
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub seed: u64,
+    /// End when the process that started this one ends
+    #[arg(long, hide = true)]
+    pub with_parent: bool,
+}
+
+/// Request classes without `--service` and `--work`.
 const DEFAULT_SERVICE: &str = "light=200us,heavy=2ms/16KiB";
 
-/// Serves until it is interrupted, then tells what it has spent.
+/// Serves until it is interrupted, then prints the service demands that it measured.
 pub fn main(args: &TargetArgs) -> anyhow::Result<Exit> {
     if args.with_parent {
         let signal = Some(rustix::process::Signal::TERM);
@@ -56,7 +117,7 @@ pub fn main(args: &TargetArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// Those of --service, then those of --work; without either, the default ones.
+/// The classes of `--service`, then those of `--work`; the default classes without either.
 fn classes(args: &TargetArgs) -> Result<Vec<ServiceClass>, TargetError> {
     let service = match (&args.service, &args.work) {
         (None, None) => Some(DEFAULT_SERVICE),
@@ -67,7 +128,7 @@ fn classes(args: &TargetArgs) -> Result<Vec<ServiceClass>, TargetError> {
     Ok(classes)
 }
 
-/// /tmp is often in memory.
+/// `TMPDIR`, or else /var/tmp: /tmp is often in memory.
 fn default_read_dir() -> PathBuf {
     std::env::var_os("TMPDIR").filter(|path| !path.is_empty()).map_or_else(|| "/var/tmp".into(), PathBuf::from)
 }
@@ -75,14 +136,15 @@ fn default_read_dir() -> PathBuf {
 fn table(truth: &Truth) -> String {
     let mut text = format!("{:<20} {:>12} {:>14} {:>14}\n", "class", "requests", "CPU each", "nominal");
     for (name, class) in &truth.classes {
-        let (mean, nominal) = (seconds(class.mean_cpu_s), seconds(class.nominal_s));
+        let mean = seconds(class.mean_cpu_s);
+        let nominal = seconds(class.nominal_s);
         text += &format!("{name:<20} {:>12} {mean:>14} {nominal:>14}\n", count(class.requests));
     }
     let [all, other] = [truth.total_cpu_s, truth.other_cpu_s].map(seconds);
-    text += &format!("CPU in all: {all}, of it for no class: {other}\n");
+    text += &format!("total CPU time: {all}, of which {other} belongs to no class\n");
     if let Some(pool) = truth.pool {
         let [most, waited] = [pool.most_served_at_once as u64, pool.waited].map(count);
-        text += &format!("pool: at most {most} of {} places taken at once, {waited} requests waited\n", pool.places);
+        text += &format!("pool: at most {most} of {} places in use at once, {waited} requests waited\n", pool.places);
     }
     text
 }

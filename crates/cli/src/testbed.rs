@@ -1,10 +1,11 @@
-//! `brimful testbed`: a command among a server and its clients that are hosts of their own, with a wide area between
-//! them.
+//! `brimful testbed`: runs a command on an emulated network, in which the server and each client are hosts of their own
+//! with a wide-area network between them.
 //!
-//! stdout is the command's; what is said here goes to stderr. The exit code is the command's as well.
+//! stdout and the exit code are those of the command. Messages go to stderr.
 
 pub mod args;
 
+use crate::command_line;
 use crate::exit::UsageError;
 use crate::output::{OutFile, say};
 use anyhow::Context;
@@ -12,61 +13,46 @@ use args::{InsideArgs, TestbedArgs};
 use brimful_core::Nanos;
 use brimful_core::cpus::CpuList;
 use brimful_core::quantity::{count, percent};
-use brimful_core::secret::without_credentials;
 use brimful_core::testbed::{Client, Link, Router, SCHEMA, Testbed};
 use brimful_core::text::without_mark;
 use brimful_testbed::{Bed, Cpus, Histogram, LinkShape, Measured, NoSuchHost, Rtts, Shape, TestbedError, Wanted};
-use std::process::ExitCode;
 use std::time::SystemTime;
 
-/// Later than this, 99th percentile, the router is worth a warning.
-const LATE_US: f64 = 200.0;
+/// Lateness of the router, 99th percentile, that causes a warning.
+const MAX_LATENESS_US: f64 = 200.0;
 
-/// Runs it.
-pub fn main(args: &TestbedArgs) -> ExitCode {
-    match run(args) {
-        Ok(code) => code.into(),
-        Err(error) => crate::ended(Err(error)),
-    }
-}
-
-/// The first process among those of the command.
-pub fn inside(args: &InsideArgs) -> ExitCode {
-    match brimful_testbed::inside(args.parent, &args.command) {
-        Ok(code) => code.into(),
-        Err(error) => crate::ended(Err(told(error))),
-    }
-}
-
-fn run(args: &TestbedArgs) -> anyhow::Result<u8> {
+/// Runs the command in its test bed. Returns the command's exit code.
+pub fn main(args: &TestbedArgs) -> anyhow::Result<u8> {
     let shape = shape(args)?;
     let fill = |word: &String| brimful_testbed::fill(word, shape.clients);
-    let command: Vec<String> = args.command.iter().map(fill).collect::<Result<_, NoSuchHost>>().map_err(usage)?;
+    let command: Vec<String> = args.command.iter().map(fill).collect::<Result<_, NoSuchHost>>().map_err(usage_error)?;
     let out = OutFile::optional(args.out.as_deref(), "--out")?;
     if out.as_ref().is_some_and(|out| out.name().is_none()) {
-        return Err(UsageError("stdout is the command's: give --out a file".to_owned()).into());
+        return Err(UsageError("stdout belongs to the command: give --out a file".to_owned()).into());
     }
     let list = |cpus: &Option<CpuList>| cpus.as_ref().map(|list| list.0.clone());
     let wanted = Wanted { server: list(&args.server_cpus), clients: list(&args.client_cpus), router: args.router_cpu };
-    let cpus = Cpus::choose(&brimful_os::cpus::online(), &wanted).map_err(told)?;
-    // Before there is any thread.
-    brimful_testbed::become_root().map_err(told)?;
-    let (seed, began_at, began) = (shape.seed, SystemTime::now(), brimful_os::clock::now());
-    let bed = Bed::start(shape, cpus).map_err(told)?;
+    let cpus = Cpus::choose(&brimful_os::cpus::online(), &wanted).map_err(with_exit_code)?;
+    // Must happen before the first thread starts.
+    brimful_testbed::become_root().map_err(with_exit_code)?;
+    let seed = shape.seed;
+    let began_at = SystemTime::now();
+    let began = brimful_os::clock::now();
+    let bed = Bed::start(shape, cpus).map_err(with_exit_code)?;
     if !bed.is_steered() && !args.quiet {
-        say("note: receive work is not steered: the router's CPU does that of all hosts");
+        say("note: receive work cannot be moved to other CPUs, so the router's CPU does the receive work of all hosts");
     }
-    let exit_code = brimful_testbed::run(&bed, &command).map_err(told)?;
-    let measured = bed.stop().context("the router has ended early; report this, with what it said")?;
+    let exit_code = brimful_testbed::run(&bed, &command).map_err(with_exit_code)?;
+    let measured = bed.stop().context("the router ended too early; please report this with its messages")?;
     if !args.quiet {
-        said(&measured, seed).iter().for_each(|line| say(line));
+        report_lines(&measured, seed).iter().for_each(|line| say(line));
     }
     let Measured { shape, server, clients, router } = measured;
     let document = Testbed {
         schema: SCHEMA.to_owned(),
         started_at: humantime::format_rfc3339_micros(began_at).to_string(),
         brimful_version: env!("CARGO_PKG_VERSION").to_owned(),
-        command: command_line(),
+        command: command_line::without_url_credentials(),
         seed,
         duration_s: (brimful_os::clock::now() - began).as_secs_f64(),
         exit_code,
@@ -81,10 +67,9 @@ fn run(args: &TestbedArgs) -> anyhow::Result<u8> {
     Ok(exit_code)
 }
 
-/// This program's, without credentials in URLs.
-fn command_line() -> Vec<String> {
-    let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
-    words.map(|word| if word.contains("://") { without_credentials(&word).into_owned() } else { word }).collect()
+/// Runs as the first process of the command's processes. Returns the command's exit code.
+pub fn inside(args: &InsideArgs) -> anyhow::Result<u8> {
+    brimful_testbed::inside(args.parent, &args.command).map_err(with_exit_code)
 }
 
 /// The network that the flags describe.
@@ -108,22 +93,25 @@ fn shape(args: &TestbedArgs) -> anyhow::Result<Shape> {
         queue: args.queue,
     };
     let clock = || Nanos::from(SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default()).0 / 1000;
-    let (clients, up_share) = (args.clients as usize, args.up_share);
+    let clients = args.clients as usize;
+    let up_share = args.up_share;
     Ok(Shape { clients, rtts, up_share, link, seed: args.seed.unwrap_or_else(clock) })
 }
 
-/// What the router did, in sentences.
-fn said(measured: &Measured, seed: u64) -> Vec<String> {
+/// The report on the router, in lines for stderr.
+fn report_lines(measured: &Measured, seed: u64) -> Vec<String> {
     let Measured { server, clients, router, .. } = measured;
     let links = || clients.iter().flat_map(|client: &Client| [client.up, client.down]);
-    let sum = |of: fn(Link) -> u64| links().map(of).sum::<u64>();
-    let (packets, lost, full) = (sum(|l| l.packets), sum(|l| l.lost_packets), sum(|l| l.queue_full_packets));
+    let sum = |count: fn(Link) -> u64| links().map(count).sum::<u64>();
+    let packets = sum(|link| link.packets);
+    let lost = sum(|link| link.lost_packets);
+    let full = sum(|link| link.queue_full_packets);
     let mut lines = vec![format!("testbed: seed {seed}; {}", lateness(router))];
     let offered = packets + lost + full;
     if lost + full > 0 {
         let share = |n: u64| percent(n as f64 / offered as f64);
         lines.push(format!(
-            "testbed: of {} packets, {} ({}) were lost as asked for, {} ({}) found the rate's queue full",
+            "testbed: of {} packets, {} ({}) were lost by --loss, {} ({}) were dropped by full queues of --rate",
             count(offered),
             count(lost),
             share(lost),
@@ -133,9 +121,9 @@ fn said(measured: &Measured, seed: u64) -> Vec<String> {
     }
     let unread = server.unread_packets + clients.iter().map(|client| client.host.unread_packets).sum::<u64>();
     for (packets, why) in [
-        (unread, "were dropped before the router could read them: give it a CPU of its own with --router-cpu"),
-        (router.no_room_packets, "found no room in the router: use a lower --rtt or a --rate"),
-        (router.refused_packets, "were not taken by the kernel of the host they were for"),
+        (unread, "were dropped before the router could read them: give the router its own CPU with --router-cpu"),
+        (router.no_room_packets, "exceeded the router's memory and were dropped: use a lower --rtt or a --rate"),
+        (router.refused_packets, "were refused by the kernel of their destination host"),
         (
             router.backlog_packets,
             "were dropped by CPUs whose backlogs were full: sysctl -w net.core.netdev_max_backlog=10000",
@@ -145,18 +133,18 @@ fn said(measured: &Measured, seed: u64) -> Vec<String> {
             lines.push(format!("WARNING: {} packets {why}", count(packets)));
         }
     }
-    if router.late_us.is_some_and(|late| late.p99 > LATE_US) {
-        let warning = "WARNING: delays are longer than asked for: give the router a CPU of its own with --router-cpu";
+    if router.late_us.is_some_and(|late| late.p99 > MAX_LATENESS_US) {
+        let warning = "WARNING: delays are longer than requested: give the router its own CPU with --router-cpu";
         lines.push(warning.to_owned());
     }
     lines
 }
 
 fn lateness(router: &Router) -> String {
-    let Some(late) = router.late_us else { return "no packet passed the router".to_owned() };
+    let Some(late) = router.late_us else { return "the router forwarded no packets".to_owned() };
     let time = |us: f64| Nanos::from_secs_f64(us / 1e6).rounded();
     format!(
-        "the router delivered {} packets, half of them at most {} late, 99 % at most {}, all at most {}",
+        "the router forwarded {} packets: half of them at most {} late, 99 % at most {}, all at most {}",
         count(router.delivered_packets),
         time(late.p50),
         time(late.p99),
@@ -164,10 +152,10 @@ fn lateness(router: &Router) -> String {
     )
 }
 
-fn told(error: TestbedError) -> anyhow::Error {
-    if error.is_usage() { usage(error) } else { error.into() }
+fn with_exit_code(error: TestbedError) -> anyhow::Error {
+    if error.is_usage() { usage_error(error) } else { error.into() }
 }
 
-fn usage(error: impl ToString) -> anyhow::Error {
+fn usage_error(error: impl ToString) -> anyhow::Error {
     UsageError(error.to_string()).into()
 }

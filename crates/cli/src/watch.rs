@@ -1,8 +1,9 @@
-//! `brimful watch`: looks at a server until it is told to end, then says what was seen.
+//! `brimful watch`: samples a server until it is stopped, then prints a summary.
 //!
-//! One loop takes samples when they are due and gives each to those who want it: the display, the logs, Prometheus and the
-//! summary. None of them may hold it up, and its memory does not grow with time.
+//! One loop takes samples when they are due and passes each to the display, the logs, Prometheus and the summary. None of
+//! them can delay it, and its memory does not grow with time.
 
+pub mod args;
 mod display;
 mod events;
 #[cfg(test)]
@@ -16,10 +17,10 @@ mod screen;
 mod serve;
 mod session;
 
-use crate::args::WatchArgs;
 use crate::exit::Exit;
 use crate::output::{OutFile, columns, deliver, say};
 use anyhow::Context;
+use args::WatchArgs;
 use brimful_core::Nanos;
 use brimful_core::quantity::small_percent;
 use brimful_core::server::Server;
@@ -34,20 +35,20 @@ use presence::Presence;
 use prometheus::Exporter;
 use session::Session;
 
-/// Watches.
+/// Watches the server.
 pub fn main(args: &WatchArgs) -> anyhow::Result<Exit> {
     let options = WatchOptions::new(args)?;
     let out = OutFile::optional(args.out.as_deref(), "--out")?;
     let mut logs = args.log.as_deref().map(Logs::open).transpose()?;
     let exporter = args.serving.prometheus.map(|address| Exporter::start(address, &args.serving.prometheus_host));
     let exporter = exporter.transpose()?;
-    let mut events = Events::of_signals()?;
+    let mut events = Events::from_signals()?;
     let serving = serve::start(args, &options.config, &events)?;
     let mut session = Session::open(&options)?;
     let mut display = Display::open(&options, &mut events)?;
     if let (Some(serving), Display::Screen(screen)) = (&serving, &mut display) {
-        // It was said below the screen.
-        screen.mention(serving.words.clone());
+        // The message on stderr is hidden by the screen.
+        screen.mention(serving.message.clone());
     }
     if let Some(exporter) = exporter.as_ref().filter(|_| !args.quiet && !args.json && !args.paper_tables) {
         display.mention(format!("metrics are at http://{}/metrics", exporter.address));
@@ -61,7 +62,9 @@ pub fn main(args: &WatchArgs) -> anyhow::Result<Exit> {
     let shown = match options {
         WatchOptions { json: true, .. } => json.clone(),
         WatchOptions { paper_tables: true, .. } => visible(&brimful_report::server::paper_tables(&server)).into_owned(),
-        WatchOptions { once: true, .. } => in_lines(&words(&findings)) + "\n" + &brimful_report::server::text(&server),
+        WatchOptions { once: true, .. } => {
+            wrapped(&sentences(&findings)) + "\n" + &brimful_report::server::text(&server)
+        }
         _ => summary(&options, &server, &findings),
     };
     deliver(out, &json, &shown)?;
@@ -70,7 +73,9 @@ pub fn main(args: &WatchArgs) -> anyhow::Result<Exit> {
     }
     match missing {
         0 => Ok(options.exit(ended)),
-        n => anyhow::bail!("{n} lines are missing in the logs: make room, or choose another place with --log"),
+        n => {
+            anyhow::bail!("{n} lines are missing in the logs: free disk space, or choose another directory with --log")
+        }
     }
 }
 
@@ -117,10 +122,10 @@ fn run(
     }
 }
 
-/// What was seen over the whole time, in a few lines.
+/// A summary of the whole time in a few lines.
 fn summary(options: &WatchOptions, server: &Server, findings: &[Finding]) -> String {
     let seconds = Nanos::from_secs_f64(server.intervals.iter().map(|interval| interval.length_s).sum());
-    let mut text = in_lines(&format!("{} for {}: {}", options.what, seconds.rounded(), words(findings)));
+    let mut text = wrapped(&format!("{} for {}: {}", options.what, seconds.rounded(), sentences(findings)));
     for (what, figures) in brimful_report::server::digest(server) {
         text += &format!("{what:<10}{figures}\n");
     }
@@ -132,16 +137,16 @@ fn summary(options: &WatchOptions, server: &Server, findings: &[Finding]) -> Str
     }
     let cost = server.overhead.monitor_cpu_s / seconds.as_secs_f64().max(f64::MIN_POSITIVE);
     let sample = brimful_core::quantity::seconds(server.overhead.per_sample_us / 1e6);
-    text + &format!("{:<10}{} of one CPU, {sample} a sample\n", "monitor", small_percent(cost))
+    text + &format!("{:<10}{} of one CPU, {sample} per sample\n", "monitor", small_percent(cost))
 }
 
-/// The findings as one line.
-/// Lines that fit the terminal, if there is one.
-fn in_lines(text: &str) -> String {
+/// The text in lines that fit the terminal, if there is one.
+fn wrapped(text: &str) -> String {
     columns().map_or(format!("{text}\n"), |columns| wrap(text, 0, columns.min(WIDTH)))
 }
 
-fn words(findings: &[Finding]) -> String {
+/// The findings in one line.
+fn sentences(findings: &[Finding]) -> String {
     let sentences: Vec<_> = findings.iter().map(|finding| one_line(&finding.sentence)).collect();
-    if sentences.is_empty() { "too short a time for figures".to_owned() } else { sentences.join("; ") }
+    if sentences.is_empty() { "the time was too short for figures".to_owned() } else { sentences.join("; ") }
 }

@@ -1,4 +1,4 @@
-//! Which requests of a log are looked at: by time, status and URL. What is left out is counted.
+//! The filter of a log's requests, by time, status and URL.
 
 use crate::exit::UsageError;
 use brimful_accesslog::Entry;
@@ -7,20 +7,20 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, civil};
 use std::str::FromStr;
 
-/// What is looked at.
+/// Requests that are kept.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Filter {
-    /// From this instant on, in nanoseconds since 1970.
+    /// Keep requests from this instant on, in nanoseconds since 1970.
     pub since: Option<i64>,
-    /// Before this one.
+    /// Keep requests before this instant, in nanoseconds since 1970.
     pub until: Option<i64>,
-    /// With one of these.
+    /// Statuses to keep or to skip.
     pub status: Vec<StatusRange>,
-    /// Of these.
+    /// URLs to keep or to skip.
     pub urls: Vec<UrlPattern>,
 }
 
-/// `304`, `4xx`, `400-499`; with `!` before it, what is left out.
+/// `304`, `4xx`, `400-499`; with `!` in front, a range to skip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StatusRange {
     from: u16,
@@ -28,7 +28,7 @@ pub struct StatusRange {
     leave_out: bool,
 }
 
-/// `/shop/*`: an asterisk matches anything, also nothing; with `!` before it, what is left out.
+/// `/shop/*`, where an asterisk matches any text, also none; with `!` in front, a pattern to skip.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UrlPattern {
     pattern: String,
@@ -36,21 +36,23 @@ pub struct UrlPattern {
 }
 
 impl Filter {
-    /// Whether a request is looked at.
+    /// Whether a request is kept.
     pub fn keeps(&self, entry: &Entry<'_>) -> bool {
         let time = entry.time_ns;
         let status = || self.status.iter().map(|range| (range.leave_out, range.has(entry.status)));
         let urls = || self.urls.iter().map(|url| (url.leave_out, matches(url.pattern.as_bytes(), entry.target)));
         self.since.is_none_or(|since| time >= since)
             && self.until.is_none_or(|until| time < until)
-            && wanted(status())
-            && wanted(urls())
+            && is_kept(status())
+            && is_kept(urls())
     }
 }
 
-/// Nothing that is left out matches, and something that is kept does, if anything is named that is.
-fn wanted(matches: impl Iterator<Item = (bool, bool)>) -> bool {
-    let (mut any_kept, mut kept) = (false, false);
+/// Whether no rule to skip matches, and a rule to keep does, if there is any. The items are whether a rule is one to skip,
+/// and whether it matches.
+fn is_kept(matches: impl Iterator<Item = (bool, bool)>) -> bool {
+    let mut any_kept = false;
+    let mut kept = false;
     for (leave_out, matches) in matches {
         if leave_out && matches {
             return false;
@@ -61,29 +63,34 @@ fn wanted(matches: impl Iterator<Item = (bool, bool)>) -> bool {
     kept || !any_kept
 }
 
-/// Whether a text is as the pattern says. Where it is not, only the last asterisk's part is tried again further on:
-/// whatever those before it took, the rest of the text is the same.
+/// Whether a text matches the pattern. After a mismatch, only the last asterisk takes more text: whatever the asterisks
+/// before it took, the rest of the text is the same.
 fn matches(pattern: &[u8], text: &[u8]) -> bool {
-    let (mut p, mut t) = (0, 0);
-    // Behind the last asterisk, and where the text was then.
+    let mut pattern_at = 0;
+    let mut text_at = 0;
+    // The positions in pattern and text after the last asterisk.
     let mut retry: Option<(usize, usize)> = None;
-    while let Some(byte) = text.get(t) {
-        match pattern.get(p) {
+    while let Some(byte) = text.get(text_at) {
+        match pattern.get(pattern_at) {
             Some(b'*') => {
-                p += 1;
-                retry = Some((p, t));
+                pattern_at += 1;
+                retry = Some((pattern_at, text_at));
             }
-            Some(wanted) if wanted == byte => (p, t) = (p + 1, t + 1),
+            Some(wanted) if wanted == byte => {
+                pattern_at += 1;
+                text_at += 1;
+            }
             _ => match &mut retry {
                 Some((behind, from)) => {
                     *from += 1;
-                    (p, t) = (*behind, *from);
+                    pattern_at = *behind;
+                    text_at = *from;
                 }
                 None => return false,
             },
         }
     }
-    pattern.get(p..).is_none_or(|rest| rest.iter().all(|byte| *byte == b'*'))
+    pattern.get(pattern_at..).is_none_or(|rest| rest.iter().all(|byte| *byte == b'*'))
 }
 
 impl StatusRange {
@@ -96,14 +103,14 @@ impl FromStr for StatusRange {
     type Err = String;
 
     fn from_str(text: &str) -> Result<StatusRange, String> {
-        let (leave_out, rest) = left_out(text.trim());
+        let (leave_out, rest) = split_exclamation(text.trim());
         let status = |text: &str| text.parse::<u16>().ok().filter(|status| text.len() == 3 && *status >= 100);
         let hundred = || Some(100 * rest.strip_suffix("xx")?.parse::<u16>().ok().filter(|h| (1..=9).contains(h))?);
         let range = match rest.split_once('-') {
             Some((from, to)) => status(from).zip(status(to)).filter(|(from, to)| from <= to),
             None => status(rest).map(|one| (one, one)).or_else(|| hundred().map(|from| (from, from + 99))),
         };
-        let error = || format!("`{text}` is no status: write it like 304, 4xx, 400-499 or !404");
+        let error = || format!("`{text}` is not a status: write it like 304, 4xx, 400-499 or !404");
         range.map(|(from, to)| StatusRange { from, to, leave_out }).ok_or_else(error)
     }
 }
@@ -112,7 +119,7 @@ impl FromStr for UrlPattern {
     type Err = String;
 
     fn from_str(text: &str) -> Result<UrlPattern, String> {
-        let (leave_out, pattern) = left_out(text);
+        let (leave_out, pattern) = split_exclamation(text);
         match pattern.is_empty() {
             true => Err("an empty pattern matches nothing: write it like '/shop/*' or '!/health*'".to_owned()),
             false => Ok(UrlPattern { pattern: pattern.to_owned(), leave_out }),
@@ -120,12 +127,14 @@ impl FromStr for UrlPattern {
     }
 }
 
-fn left_out(text: &str) -> (bool, &str) {
+/// Whether a rule is one to skip, and the rest of it.
+fn split_exclamation(text: &str) -> (bool, &str) {
     text.strip_prefix('!').map_or((false, text), |rest| (true, rest))
 }
 
-/// The instant that a flag names, in nanoseconds since 1970: in RFC 3339, or as a zone's clocks show it, perhaps only the
-/// day. Where clocks show a time twice it is the first, where they leave it out, as much later.
+/// Parses the instant of a flag, in nanoseconds since 1970: RFC 3339, or a date, with or without a time, in the zone. When
+/// clocks are set back, a time that occurs twice is the first; when they are set forward, a skipped time is the same
+/// amount later.
 pub fn instant(text: &str, zone: &TimeZone, flag: &str) -> Result<i64, UsageError> {
     let text = text.trim();
     let clock = || text.parse::<DateTime>().ok().or_else(|| Some(text.parse::<civil::Date>().ok()?.at(0, 0, 0, 0)));
@@ -134,17 +143,18 @@ pub fn instant(text: &str, zone: &TimeZone, flag: &str) -> Result<i64, UsageErro
     at.and_then(|at| i64::try_from(at.as_nanosecond()).ok()).ok_or_else(|| {
         let text: String = text.chars().take(60).collect();
         UsageError(format!(
-            "{flag}: `{text}` is no time: write 2026-03-01, 2026-03-01T14:00 or 2026-03-01T14:00:00+01:00"
+            "{flag}: `{text}` is not a time: write 2026-03-01, 2026-03-01T14:00 or 2026-03-01T14:00:00+01:00"
         ))
     })
 }
 
-/// The two instants of `FROM/TO`.
+/// Parses the two instants of `FROM/TO`.
 pub fn window(text: &str, zone: &TimeZone, flag: &str) -> Result<(i64, i64), UsageError> {
     let usage = |why: &str| UsageError(format!("{flag}: {why}: write it like 2026-03-01T14:00/2026-03-01T15:00"));
-    let (from, to) = text.split_once('/').ok_or_else(|| usage("a window has two ends"))?;
-    let (from, to) = (instant(from, zone, flag)?, instant(to, zone, flag)?);
-    if from < to { Ok((from, to)) } else { Err(usage("a window ends after it begins")) }
+    let (from, to) = text.split_once('/').ok_or_else(|| usage("a window has a start and an end"))?;
+    let from = instant(from, zone, flag)?;
+    let to = instant(to, zone, flag)?;
+    if from < to { Ok((from, to)) } else { Err(usage("a window must end after it starts")) }
 }
 
 #[cfg(test)]
@@ -174,7 +184,7 @@ mod tests {
         ] {
             assert_eq!(matches(pattern.as_bytes(), text.as_bytes()), expected, "{pattern} {text}");
         }
-        // Neither is this slow.
+        // The worst case is not slow.
         let long = vec![b'a'; 100_000];
         assert!(!matches(b"*a*a*a*a*a*a*b", &long));
     }

@@ -1,4 +1,4 @@
-//! How far reading a log is, on stderr: a bar on a terminal after two seconds, elsewhere a line now and then if it lasts.
+//! Progress of reading logs, on stderr: a bar on a terminal after two seconds, elsewhere a line every 30 seconds.
 
 use crate::output::say;
 use brimful_accesslog::read::Progress;
@@ -7,46 +7,46 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
-/// What is over sooner needs no progress.
-const WORTH_SHOWING: Duration = Duration::from_secs(2);
-/// A terminal is shown another figure so often,
-const REFRESH: Duration = Duration::from_millis(200);
-/// and a file or pipe gets another line.
-const LINES: Duration = Duration::from_secs(30);
+/// Time after which a bar appears.
+const BAR_DELAY: Duration = Duration::from_secs(2);
+/// Time between two updates of the bar.
+const BAR_INTERVAL: Duration = Duration::from_millis(200);
+/// Time between two lines in a file or pipe.
+const LINE_INTERVAL: Duration = Duration::from_secs(30);
 
 /// Shows progress until it is dropped.
 pub struct Meter {
     began: Instant,
     terminal: bool,
-    /// When it is time to show something; never, if `None`.
+    /// Elapsed time at which to show progress next; `None` for never.
     next: Option<Duration>,
     bar: Option<ProgressBar>,
 }
 
 impl Meter {
-    /// Shows nothing yet, and never anything if `quiet`.
+    /// A meter that shows nothing if `quiet`.
     pub fn new(quiet: bool) -> Meter {
         let terminal = std::io::stderr().is_terminal();
-        let next = if terminal { WORTH_SHOWING } else { LINES };
+        let next = if terminal { BAR_DELAY } else { LINE_INTERVAL };
         Meter { began: Instant::now(), terminal, next: (!quiet).then_some(next), bar: None }
     }
 
-    /// Shows where it is, when it is time to.
+    /// Shows the progress if it is time to.
     pub fn show(&mut self, progress: &Progress) {
         let elapsed = self.began.elapsed();
         if self.next.is_none_or(|next| elapsed < next) {
             return;
         }
-        let told = told(progress, elapsed);
+        let message = message(progress, elapsed);
         if self.terminal {
             let bar = self.bar.get_or_insert_with(bar);
             bar.set_length(progress.of.unwrap_or(0).max(progress.bytes));
             bar.set_position(if progress.of.is_some() { progress.bytes } else { 0 });
-            bar.set_message(told);
+            bar.set_message(message);
         } else {
-            say(&told);
+            say(&message);
         }
-        self.next = Some(elapsed + if self.terminal { REFRESH } else { LINES });
+        self.next = Some(elapsed + if self.terminal { BAR_INTERVAL } else { LINE_INTERVAL });
     }
 }
 
@@ -67,8 +67,8 @@ fn bar() -> ProgressBar {
     bar
 }
 
-/// `1.20 GB of 4.00 GB, 6,000,000 lines, 600 MB/s, 5 s left`.
-fn told(progress: &Progress, elapsed: Duration) -> String {
+/// Like `1.20 GB of 4.00 GB, 6,000,000 lines, 600 MB/s, 5 s left`.
+fn message(progress: &Progress, elapsed: Duration) -> String {
     let seconds = elapsed.as_secs_f64().max(1e-3);
     let per_s = progress.bytes as f64 / seconds;
     let of = progress.of.map_or(String::new(), |of| format!(" of {}", bytes(of as f64)));
@@ -82,16 +82,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn progress_says_how_much_how_fast_and_how_long_yet() {
+    fn the_message_has_bytes_lines_rate_and_remaining_time() {
         let progress = Progress { bytes: 1_200_000_000, of: Some(4_200_000_000), lines: 6_000_000 };
         let expected = "1.20 GB of 4.20 GB, 6,000,000 lines, 600 MB/s, 5 s left";
-        assert_eq!(told(&progress, Duration::from_secs(2)), expected);
+        assert_eq!(message(&progress, Duration::from_secs(2)), expected);
         let unknown = Progress { bytes: 0, of: None, lines: 0 };
-        assert_eq!(told(&unknown, Duration::ZERO), "0 B, 0 lines, 0 B/s");
+        assert_eq!(message(&unknown, Duration::ZERO), "0 B, 0 lines, 0 B/s");
     }
 
     #[test]
-    fn who_wants_none_gets_none() {
+    fn a_quiet_meter_shows_nothing() {
         let mut meter = Meter::new(true);
         meter.began -= Duration::from_secs(60);
         meter.show(&Progress { bytes: 1, of: None, lines: 1 });

@@ -1,10 +1,10 @@
-//! What httperf says before a test: its options as it has understood them.
+//! What httperf prints before a test: its options as it understood them.
 
 use super::getopt::Takes;
 use super::options::{KNOWN, Options, Parts, Period};
 use std::fmt::Write;
 
-/// The first line of its output: most of the options that are given, and those that have a default, in httperf's order.
+/// The first line of the output: most of the given options, and those with a default, in httperf's order.
 pub fn command_line(options: &Options) -> String {
     let (client, clients) = options.client;
     let mut line = "httperf".to_owned();
@@ -97,7 +97,7 @@ pub fn command_line(options: &Options) -> String {
     line
 }
 
-/// With six digits, as C's `%g` has it.
+/// A number with six significant digits, as by C's `%g`.
 fn number(number: f64) -> String {
     let before_point = if number >= 1.0 { number.log10().floor() as usize + 1 } else { 0 };
     let text = format!("{number:.*}", 6_usize.saturating_sub(before_point));
@@ -121,23 +121,23 @@ fn period(period: &Period) -> Option<String> {
     })
 }
 
-/// `--help`.
+/// The text of `--help`.
 pub fn help() -> String {
     let mut text = "Usage: httperf [OPTION]…\n\nThe options of httperf 0.9, as its manual describes them:\n".to_owned();
     for option in KNOWN {
         let letter = option.letter.map_or_else(String::new, |letter| format!("-{letter}, "));
         let value = match option.takes {
             Takes::Nothing => String::new(),
-            Takes::Value => format!(" {}", form(option.name)),
-            Takes::Perhaps => "[=header|body]".to_owned(),
+            Takes::Value => format!(" {}", value_name(option.name)),
+            Takes::OptionalValue => "[=header|body]".to_owned(),
         };
         let _ = writeln!(text, "  {letter}--{}{value}", option.name);
     }
     text
 }
 
-/// What a value is.
-fn form(name: &str) -> &'static str {
+/// The placeholder of an option's value.
+fn value_name(name: &str) -> &'static str {
     match name {
         "add-header" | "http-version" | "method" | "server" | "server-name" | "uri" => "S",
         "client" => "I/N",
@@ -165,11 +165,11 @@ mod tests {
             "--wset 1000,0.25 --period v1,2,0.5,4 --http-version 1.0 --method HEAD --close-with-reset -v",
             r"--think-timeout 2 --retry-on-failure --max-piped-calls 2 --add-header A:b\n --ssl-no-reuse",
         ] {
-            let options = Options::read(&line.split(' ').map(str::to_owned).collect::<Vec<_>>()).unwrap();
+            let options = Options::parse(&line.split(' ').map(str::to_owned).collect::<Vec<_>>()).unwrap();
             let said = command_line(&options);
             let plain = |word: &str| word.replace('_', "-").replace('\'', "");
             let words: Vec<String> = said.split(' ').skip(1).map(plain).collect();
-            let read = Options::read(&words).unwrap();
+            let read = Options::parse(&words).unwrap();
             assert_eq!(read, Options { port: Some(80), ..options }, "{said}");
         }
     }

@@ -1,23 +1,24 @@
-//! `--print-request` and `--print-reply`: every line of what is sent and received, each with the number of its call, when
-//! the call has ended (httperf(1)).
+//! `--print-request` and `--print-reply`: prints every line that is sent and received, with the number of its call, when the
+//! call has ended (httperf(1)).
 
 use super::options::{Options, Parts};
 use crate::output;
 use brimful_run::{Exchange, MessagePrefix, Tap};
 use std::fmt::Write;
 
-/// Of each request and reply this much is printed.
-const MOST: usize = 1 << 20;
+/// Printed part of each request and reply, in bytes.
+const MAX_PRINTED_BYTES: usize = 1 << 20;
 
-/// What shows the calls, if they are to be shown.
+/// The tap that prints the calls, if an option asks for it.
 pub fn tap(options: &Options) -> Option<Tap> {
-    let (request, reply) = (options.print_request, options.print_reply);
+    let request = options.print_request;
+    let reply = options.print_reply;
     if request == Parts::default() && reply == Parts::default() {
         return None;
     }
     let mut number = 0_u64;
-    Some(Tap::new(MOST, move |exchange| {
-        // A reader that has gone away is no reason to end the test.
+    Some(Tap::new(MAX_PRINTED_BYTES, move |exchange| {
+        // The test continues if stdout cannot be written.
         let _ = output::print(&text(number, exchange, request, reply));
         number += 1;
     }))
@@ -36,8 +37,9 @@ fn text(number: u64, exchange: &Exchange, request: Parts, reply: Parts) -> Strin
     text
 }
 
-/// One message, its direction's letter first.
-fn add(text: &mut String, direction: char, number: u64, kept: &MessagePrefix, parts: Parts) {
+/// Adds the lines of one message: `S` for sent or `R` for received, `H` for head or `B` for body, the call's number, and the
+/// line.
+fn add(text: &mut String, direction: char, number: u64, kept: &Kept, parts: Parts) {
     let end = kept.bytes.windows(4).position(|bytes| bytes == b"\r\n\r\n").map_or(kept.bytes.len(), |at| at + 4);
     let (head, body) = kept.bytes.split_at(end);
     for (letter, bytes, wanted) in [('H', head, parts.head), ('B', body, parts.body)] {
@@ -57,8 +59,9 @@ mod tests {
 
     #[test]
     fn lines_have_their_kind_and_their_calls_number() {
-        let kept = |bytes: &[u8]| MessagePrefix { bytes: bytes.to_vec(), total_bytes: bytes.len() as u64 };
-        let (call, end) = (CallSpec::of_class(ClassId(0)), End::Completed { status: 200 });
+        let kept = |bytes: &[u8]| Kept { bytes: bytes.to_vec(), of: bytes.len() as u64 };
+        let call = CallSpec::of_class(ClassId(0));
+        let end = End::Completed { status: 200 };
         let exchange = Exchange {
             due: Nanos::ZERO,
             begun: None,
@@ -72,7 +75,8 @@ mod tests {
             size: Some(ResponseSize { head: 19, body: 11 }),
             outcome: Outcome { call, due: Nanos::ZERO, at: Nanos::ZERO, end, bytes_sent: 1, bytes_received: 1 },
         };
-        let (all, head) = (Parts { head: true, body: true }, Parts { head: true, body: false });
+        let all = Parts { head: true, body: true };
+        let head = Parts { head: true, body: false };
         let shown = text(7, &exchange, head, all);
         let expected = "SH7:GET / HTTP/1.1\nSH7:Host: a\nSH7:\nSS7: header 27 content 0\nRH7:HTTP/1.1 200 OK\nRH7:\n\
                         RB7:hello\nRB7:there\nRS7: header 19 content 11 footer 0\n";

@@ -1,37 +1,38 @@
-//! Options as GNU's getopt_long reads them: `--name value`, `--name=value`, names shortened as long as only one begins
-//! so, single letters in a row, and words that are no options anywhere between them.
+//! Parses options as GNU's getopt_long does: `--name value`, `--name=value`, unambiguous abbreviations of names, groups of
+//! single letters, and other arguments anywhere between them.
 
-/// What follows an option.
+/// Whether an option has a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Takes {
-    /// Nothing.
+    /// No value.
     Nothing,
-    /// A value, behind `=` or as the next word.
+    /// A value, after `=` or as the next word.
     Value,
-    /// A value behind `=`, or nothing.
-    Perhaps,
+    /// A value after `=`, or none.
+    OptionalValue,
 }
 
-/// An option that there is.
+/// An option that exists.
 #[derive(Clone, Copy, Debug)]
 pub struct Known {
     /// Its long name, without dashes.
     pub name: &'static str,
     /// Its letter, if it has one.
     pub letter: Option<char>,
-    /// What follows it.
+    /// Whether it has a value.
     pub takes: Takes,
 }
 
-/// An option that was given: its long name and its value.
-pub type Given = (&'static str, Option<String>);
+/// An option on the command line: its long name and its value.
+pub type GivenOption = (&'static str, Option<String>);
 
-/// Reads the words after the program's name: the options in order, and the words that are none.
+/// Parses the words after the program's name. Returns the options in their order, and all other words.
 ///
 /// # Errors
-/// What is wrong with the first word that makes no sense.
-pub fn read(known: &[Known], words: &[String]) -> Result<(Vec<Given>, Vec<String>), String> {
-    let (mut given, mut others) = (Vec::new(), Vec::new());
+/// Describes the first option that is unknown, ambiguous, or lacks its value.
+pub fn parse(known: &[Known], words: &[String]) -> Result<(Vec<GivenOption>, Vec<String>), String> {
+    let mut given = Vec::new();
+    let mut others = Vec::new();
     let mut words = words.iter();
     while let Some(word) = words.next() {
         if word == "--" {
@@ -41,7 +42,7 @@ pub fn read(known: &[Known], words: &[String]) -> Result<(Vec<Given>, Vec<String
             let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
             let option = find(known, name)?;
             let value = match (option.takes, value) {
-                (Takes::Nothing, Some(_)) => return Err(format!("--{} takes no value", option.name)),
+                (Takes::Nothing, Some(_)) => return Err(format!("--{} has no value", option.name)),
                 (Takes::Value, None) => Some(next(&mut words, &format!("--{}", option.name))?),
                 (_, value) => value.map(str::to_owned),
             };
@@ -55,7 +56,7 @@ pub fn read(known: &[Known], words: &[String]) -> Result<(Vec<Given>, Vec<String
     Ok((given, others))
 }
 
-/// The option of this name, or the only one whose name begins so.
+/// The option with this name, or the only one whose name starts with it.
 fn find<'k>(known: &'k [Known], name: &str) -> Result<&'k Known, String> {
     if let Some(option) = known.iter().find(|option| option.name == name) {
         return Ok(option);
@@ -63,25 +64,24 @@ fn find<'k>(known: &'k [Known], name: &str) -> Result<&'k Known, String> {
     let candidates: Vec<&Known> = known.iter().filter(|option| option.name.starts_with(name)).collect();
     match candidates[..] {
         [option] => Ok(option),
-        [] => Err(format!("there is no option --{name}: --help lists those that there are")),
+        [] => Err(format!("there is no option --{name}: --help lists all options")),
         _ => {
             let names: Vec<String> = candidates.iter().map(|option| format!("--{}", option.name)).collect();
-            Err(format!("--{name} may be {}: write more of it", names.join(" or ")))
+            Err(format!("--{name} may mean {}: write more of the name", names.join(" or ")))
         }
     }
 }
 
-/// `-vd3`: letters without a value, and at the end perhaps one with its value.
+/// Parses `-vd3`: letters without a value, and possibly one with its value at the end.
 fn read_letters<'w>(
     known: &[Known],
     letters: &str,
     words: &mut impl Iterator<Item = &'w String>,
-    given: &mut Vec<Given>,
+    given: &mut Vec<GivenOption>,
 ) -> Result<(), String> {
     for (at, letter) in letters.char_indices() {
         let option = known.iter().find(|option| option.letter == Some(letter));
-        let option =
-            option.ok_or_else(|| format!("there is no option -{letter}: --help lists those that there are"))?;
+        let option = option.ok_or_else(|| format!("there is no option -{letter}: --help lists all options"))?;
         if option.takes == Takes::Value {
             let rest = &letters[at + letter.len_utf8()..];
             let value = if rest.is_empty() { next(words, &format!("-{letter}"))? } else { rest.to_owned() };
@@ -106,13 +106,13 @@ mod tests {
         Known { name: "server-name", letter: None, takes: Takes::Value },
         Known { name: "ssl", letter: None, takes: Takes::Nothing },
         Known { name: "ssl-no-reuse", letter: None, takes: Takes::Nothing },
-        Known { name: "print-reply", letter: None, takes: Takes::Perhaps },
+        Known { name: "print-reply", letter: None, takes: Takes::OptionalValue },
         Known { name: "verbose", letter: Some('v'), takes: Takes::Nothing },
         Known { name: "debug", letter: Some('d'), takes: Takes::Value },
     ];
 
-    fn words(line: &str) -> Result<(Vec<Given>, Vec<String>), String> {
-        read(KNOWN, &line.split(' ').map(str::to_owned).collect::<Vec<_>>())
+    fn words(line: &str) -> Result<(Vec<GivenOption>, Vec<String>), String> {
+        parse(KNOWN, &line.split(' ').map(str::to_owned).collect::<Vec<_>>())
     }
 
     fn given(line: &str) -> Vec<(&'static str, Option<String>)> {
@@ -143,7 +143,7 @@ mod tests {
         for (line, message) in [
             ("--nothing", "no option --nothing"),
             ("--s", "--server or --server-name or --ssl or --ssl-no-reuse"),
-            ("--ssl=1", "--ssl takes no value"),
+            ("--ssl=1", "--ssl has no value"),
             ("--server", "--server needs a value"),
             ("-vx", "no option -x"),
             ("-d", "-d needs a value"),

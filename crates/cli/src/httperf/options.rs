@@ -1,4 +1,4 @@
-//! The options of httperf 0.9 and their values, as httperf(1) has them. Times are seconds.
+//! The options of httperf 0.9 and their values, as in httperf(1). Times are in seconds.
 
 use super::getopt::{self, Known, Takes};
 use std::path::PathBuf;
@@ -23,8 +23,8 @@ pub const KNOWN: &[Known] = &[
     takes_value("num-conns"),
     takes_value("period"),
     takes_value("port"),
-    Known { name: "print-reply", letter: None, takes: Takes::Perhaps },
-    Known { name: "print-request", letter: None, takes: Takes::Perhaps },
+    Known { name: "print-reply", letter: None, takes: Takes::OptionalValue },
+    Known { name: "print-request", letter: None, takes: Takes::OptionalValue },
     takes_value("rate"),
     takes_value("recv-buffer"),
     flag("retry-on-failure"),
@@ -55,13 +55,13 @@ const fn flag(name: &'static str) -> Known {
     Known { name, letter: None, takes: Takes::Nothing }
 }
 
-/// A test, as its options describe it.
+/// A test as its options describe it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// Lines of every request's head, as they were written.
+    /// Header lines to add to every request, with escapes as they were written.
     pub add_header: String,
     pub burst_length: u32,
-    /// This client's number, from 0, and how many there are.
+    /// This client's number, from 0, and the number of clients.
     pub client: (u64, u64),
     pub close_with_reset: bool,
     pub debug: u32,
@@ -98,27 +98,27 @@ pub struct Options {
     pub wsess: Option<Wsess>,
     pub wsesslog: Option<Wsesslog>,
     pub wset: Option<Wset>,
-    /// Words that are no options.
+    /// Words that are not options.
     pub others: Vec<String>,
 }
 
-/// Time between connections, or sessions.
+/// Time between the starts of connections or sessions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Period {
-    /// One begins as soon as the one before it has ended.
+    /// Each starts as soon as the one before it has ended.
     #[default]
     OneAfterAnother,
-    /// Always the same.
+    /// A constant period.
     Fixed(f64),
-    /// Exponentially distributed, of this mean.
+    /// Exponentially distributed with this mean.
     Exponential(f64),
-    /// Uniformly distributed, from the first to the second.
+    /// Uniformly distributed between two bounds.
     Uniform(f64, f64),
-    /// One after another: a period, and how long it is kept.
+    /// Constant periods one after another, each with its duration.
     Steps(Vec<(f64, f64)>),
 }
 
-/// What is printed of each request or reply.
+/// The parts of each request or reply that are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Parts {
     pub head: bool,
@@ -128,7 +128,7 @@ pub struct Parts {
 /// `--wlog`: paths from a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wlog {
-    /// From the beginning again after the last.
+    /// Whether to repeat the list after its last path.
     pub again: bool,
     pub file: PathBuf,
 }
@@ -153,7 +153,7 @@ pub struct Wsesslog {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Wset {
     pub files: u64,
-    /// New ones per call.
+    /// Share of calls that move on to the next file.
     pub rate: f64,
 }
 
@@ -204,24 +204,24 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Reads the words after the program's name.
+    /// Parses the words after the program's name.
     ///
     /// # Errors
-    /// What is wrong with the first that makes no sense.
-    pub fn read(words: &[String]) -> Result<Options, String> {
-        let (given, others) = getopt::read(KNOWN, words)?;
+    /// Describes the first option that is wrong, and the form of its value.
+    pub fn parse(words: &[String]) -> Result<Options, String> {
+        let (given, others) = getopt::parse(KNOWN, words)?;
         let mut options = Options { others, ..Options::default() };
         for (name, value) in given {
             options.set(name, value.as_deref()).map_err(|form| {
                 let value = value.as_deref().unwrap_or_default();
-                format!("--{name} is given `{value}`: write {form}")
+                format!("--{name} has the value `{value}`: write {form}")
             })?;
         }
         Ok(options)
     }
 
     /// # Errors
-    /// How the value is written.
+    /// The form of the option's value.
     fn set(&mut self, name: &str, value: Option<&str>) -> Result<(), String> {
         let text = value.unwrap_or_default();
         match name {
@@ -271,7 +271,7 @@ impl Options {
         Ok(())
     }
 
-    /// Whether it is sessions that are made and measured, and not connections.
+    /// Whether the test makes and measures sessions instead of connections.
     pub fn has_sessions(&self) -> bool {
         self.wsess.is_some() || self.wsesslog.is_some()
     }
@@ -281,7 +281,7 @@ impl Options {
         unescaped(&self.add_header).lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()
     }
 
-    /// The port, as it was given or by the scheme.
+    /// The port of `--port`, or else that of the scheme.
     pub fn port(&self) -> u16 {
         self.port.unwrap_or(if self.ssl { 443 } else { 80 })
     }
@@ -293,8 +293,8 @@ impl FromStr for Period {
     /// Reads `[d|e]T`, `uT1,T2` and `vT1,D1,T2,D2…`.
     fn from_str(text: &str) -> Result<Period, String> {
         let form = || {
-            "a period in seconds: 0.1 or d0.1 (fixed), e0.1 (exponential, of this mean), u0.05,0.15 (uniform, from and to) \
-             or v1,2,0.5,4 (a period and how long it is kept, and so on)"
+            "a period in seconds: 0.1 or d0.1 (fixed), e0.1 (exponential with this mean), u0.05,0.15 (uniform between two \
+             bounds) or v1,2,0.5,4 (periods, each with its duration)"
                 .to_owned()
         };
         let (kind, rest) = match text.chars().next() {
@@ -335,7 +335,7 @@ fn client(text: &str) -> Result<(u64, u64), String> {
     let numbers = text.split_once('/').and_then(|(i, n)| Some((i.parse().ok()?, n.parse().ok()?)));
     numbers
         .filter(|(i, n)| i < n)
-        .ok_or_else(|| "this client's number, from 0, and how many there are, like 0/4".into())
+        .ok_or_else(|| "this client's number, from 0, and the number of clients, like 0/4".into())
 }
 
 fn parts(value: Option<&str>) -> Result<Parts, String> {
@@ -343,12 +343,12 @@ fn parts(value: Option<&str>) -> Result<Parts, String> {
         None => Ok(Parts { head: true, body: true }),
         Some("header") => Ok(Parts { head: true, body: false }),
         Some("body") => Ok(Parts { head: false, body: true }),
-        Some(_) => Err("header or body, or leave it out for both".to_owned()),
+        Some(_) => Err("header or body, or no value for both".to_owned()),
     }
 }
 
 fn wlog(text: &str) -> Result<Wlog, String> {
-    let form = || "y,FILE to begin anew after the last path of the file, or n,FILE to end there".to_owned();
+    let form = || "y,FILE to repeat the file's paths, or n,FILE to request them once".to_owned();
     let (again, file) = text.split_once(',').ok_or_else(form)?;
     let again = match again {
         "y" | "Y" => true,
@@ -359,35 +359,35 @@ fn wlog(text: &str) -> Result<Wlog, String> {
 }
 
 fn wsess(text: &str) -> Result<Wsess, String> {
-    let form =
-        || "the number of sessions, that of their calls and the time to think in seconds, like 10,5,2".to_owned();
-    let [sessions, calls, think_s] = three(text).ok_or_else(form)?;
+    let form = || "the number of sessions, the calls per session and the think time in seconds, like 10,5,2".to_owned();
+    let [sessions, calls, think_s] = three_parts(text).ok_or_else(form)?;
     let wsess =
         || Ok(Wsess { sessions: at_least_one(sessions)?, calls: at_least_one(calls)?, think_s: seconds(think_s)? });
     wsess().map_err(|_: String| form())
 }
 
 fn wsesslog(text: &str) -> Result<Wsesslog, String> {
-    let form = || "the number of sessions, the time to think in seconds and a file, like 10,2,sessions.txt".to_owned();
-    let [sessions, think_s, file] = three(text).ok_or_else(form)?;
+    let form = || "the number of sessions, the think time in seconds and a file, like 10,2,sessions.txt".to_owned();
+    let [sessions, think_s, file] = three_parts(text).ok_or_else(form)?;
     let wsesslog = || Ok(Wsesslog { sessions: at_least_one(sessions)?, think_s: seconds(think_s)?, file: file.into() });
     wsesslog().map_err(|_: String| form())
 }
 
 fn wset(text: &str) -> Result<Wset, String> {
-    let form = || "the number of files and how many new ones there are per call, like 1024,0.25".to_owned();
+    let form = || "the number of files and the share of calls that move on to the next file, like 1024,0.25".to_owned();
     let (files, rate) = text.split_once(',').ok_or_else(form)?;
     let wset = || Ok(Wset { files: at_least_one(files)?, rate: seconds(rate)? });
     let wset = wset().map_err(|_: String| form())?;
     if wset.rate > 1.0 { Err(form()) } else { Ok(wset) }
 }
 
-fn three(text: &str) -> Option<[&str; 3]> {
+/// Splits at the first two commas.
+fn three_parts(text: &str) -> Option<[&str; 3]> {
     let mut parts = text.splitn(3, ',');
     Some([parts.next()?, parts.next()?, parts.next()?])
 }
 
-/// `\n` ends a line; so do `\r\n` and `\a`. `\\` is a backslash, `\101` a character by its code in octal.
+/// Replaces escapes: `\n`, `\r\n` and `\a` end a line, `\\` is a backslash, and `\101` a character by its octal code.
 fn unescaped(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
@@ -419,7 +419,7 @@ mod tests {
     use super::*;
 
     fn read(line: &str) -> Result<Options, String> {
-        Options::read(&line.split(' ').map(str::to_owned).collect::<Vec<_>>())
+        Options::parse(&line.split(' ').map(str::to_owned).collect::<Vec<_>>())
     }
 
     #[test]
@@ -463,7 +463,7 @@ mod tests {
                 Takes::Nothing => vec![format!("--{}", option.name)],
                 _ => vec![format!("--{}={value}", option.name)],
             };
-            let read = Options::read(&words).unwrap();
+            let read = Options::parse(&words).unwrap();
             let same = matches!(option.name, "num-calls" | "num-conns" | "burst-length" | "client");
             assert_eq!(read == Options::default(), same, "{} changes something", option.name);
         }
@@ -496,8 +496,8 @@ mod tests {
     #[test]
     fn a_wrong_value_is_shown_with_the_right_form() {
         for (line, message) in [
-            ("--num-calls 0", "--num-calls is given `0`: write a whole number of 1 or more"),
-            ("--rate x", "--rate is given `x`: write a number per second"),
+            ("--num-calls 0", "--num-calls has the value `0`: write a whole number of 1 or more"),
+            ("--rate x", "--rate has the value `x`: write a number per second"),
             ("--client 3/3", "0/4"),
             ("--wsess 1,2", "10,5,2"),
             ("--wset 5", "1024,0.25"),

@@ -1,4 +1,4 @@
-//! From httperf's options to a Workload and the plan of a run.
+//! Turns httperf's options into a Workload and the plan of a run.
 
 use super::options::{Options, Period, Wset};
 use crate::exit::UsageError;
@@ -14,13 +14,13 @@ use brimful_run::{Endpoint, RunError, RunPlan};
 use brimful_workload::{Process, Steps, read_session_log};
 use std::sync::Arc;
 
-/// What httperf says of itself.
+/// The User-Agent header of httperf.
 const USER_AGENT: &str = "httperf/0.9.0";
 
-/// How long the addresses of a server that has several are tried before a test.
-const CONNECT_PATIENCE: Nanos = Nanos::from_secs(3);
+/// Time limit for connection attempts before a test, if the server has several addresses.
+const CONNECT_TIMEOUT: Nanos = Nanos::from_secs(3);
 
-/// What of the options has no effect here, and why.
+/// Warnings about options without effect, with the reason.
 pub fn warnings(options: &Options) -> Vec<String> {
     let mut warnings = Vec::new();
     let mut warn = |condition: bool, text: &str| {
@@ -30,41 +30,45 @@ pub fn warnings(options: &Options) -> Vec<String> {
     };
     warn(
         options.use_timer_cache,
-        "--use-timer-cache has no effect: the clock is read once per system call already, and costs no more",
+        "--use-timer-cache has no effect: the clock is always read only once per system call",
     );
     warn(options.debug > 0, "--debug has no effect: --print-request and --print-reply show what is sent and received");
-    warn(!matches!(&*options.http_version, "1.0" | "1.1"), "--http-version is 1.0 or 1.1: taken for 1.1");
+    warn(!matches!(&*options.http_version, "1.0" | "1.1"), "--http-version must be 1.0 or 1.1: using 1.1");
     warn(
         options.ssl_ciphers.is_some(),
-        "--ssl-ciphers has no effect: the server chooses among the suites of TLS 1.3 and those of 1.2 with ECDHE",
+        "--ssl-ciphers has no effect: the server chooses from the suites of TLS 1.3, and of TLS 1.2 with ECDHE",
     );
     warn(
         options.retry_on_failure && !(options.has_sessions() && options.failure_status.is_some()),
-        "--retry-on-failure is for sessions (--wsess, --wsesslog) with a --failure-status, and has no effect otherwise",
+        "--retry-on-failure has an effect only for sessions (--wsess, --wsesslog) with a --failure-status",
     );
     warn(
         !options.has_sessions() && options.max_connections.is_some(),
-        "--max-connections is for sessions (--wsess, --wsesslog): without them a test opens --num-conns connections",
+        "--max-connections has an effect only for sessions (--wsess, --wsesslog): other tests open --num-conns connections",
     );
     warn(
         !options.has_sessions() && options.failure_status.is_some(),
-        "--failure-status is for sessions (--wsess, --wsesslog), and has no effect without them",
+        "--failure-status has an effect only for sessions (--wsess, --wsesslog)",
     );
-    warn(!options.others.is_empty(), &format!("what is no option has no effect: {}", options.others.join(" ")));
+    warn(
+        !options.others.is_empty(),
+        &format!("arguments that are not options have no effect: {}", options.others.join(" ")),
+    );
     warnings
 }
 
 /// The plan of the test that these options describe.
 ///
 /// # Errors
-/// When the server cannot be found, a file cannot be read, or something is asked for that cannot be done.
+/// When the server's name cannot be resolved, a file cannot be read, or the options contradict one another.
 pub fn plan(options: &Options) -> anyhow::Result<RunPlan> {
     if options.session_cookies && !options.has_sessions() {
         return Err(
-            UsageError("--session-cookies is for sessions: ask for some by --wsess or --wsesslog".into()).into()
+            UsageError("--session-cookies is for sessions: define them with --wsess or --wsesslog".into()).into()
         );
     }
-    let (endpoint, mut workload) = (endpoint(options)?, workload(options)?);
+    let endpoint = endpoint(options)?;
+    let mut workload = workload(options)?;
     workload.tls = tls(options);
     let calls = workload.calls_listed_once().unwrap_or(u64::MAX);
     Ok(RunPlan {
@@ -82,7 +86,7 @@ pub fn plan(options: &Options) -> anyhow::Result<RunPlan> {
         engine: Engine::Auto,
         tick: None,
         client_max: None,
-        // As httperf: each refused connection is one of those that were asked for.
+        // As in httperf, each refused connection is one of the --num-conns.
         back_off: false,
         follow: None,
         threads: 1,
@@ -93,32 +97,34 @@ pub fn plan(options: &Options) -> anyhow::Result<RunPlan> {
         keeper: None,
         clock: None,
         interval: Nanos::from_secs(1),
-        // The same client makes the same test each time.
+        // The same client repeats the same test.
         seed: options.client.0 + 1,
         monitor: None,
         command: vec![super::echo::command_line(options)],
     })
 }
 
-/// The addresses of the server. A single one is not tried before: a server that refuses is what a test finds out.
+/// The endpoint. A single address of a server is not tried before the test: the test itself measures refused connections.
 fn endpoint(options: &Options) -> anyhow::Result<Endpoint> {
-    let (server, port) = (options.server.as_str(), options.port());
-    let endpoint = Endpoint::of_server(server, port, CONNECT_PATIENCE)
-        .with_context(|| format!("cannot find the server {server}: check --server and the name service"))?;
+    let server = options.server.as_str();
+    let port = options.port();
+    let endpoint = Endpoint::of_server(server, port, CONNECT_TIMEOUT)
+        .with_context(|| format!("cannot resolve the server {server}: check --server and the name service"))?;
     let host = if server.contains(':') { format!("[{server}]") } else { server.to_owned() };
-    // Without the port, as httperf has it.
+    // Without the port, as in httperf.
     let authority = options.server_name.clone().unwrap_or_else(|| host.clone());
-    let (is_secure, path) = (options.ssl, options.uri.clone());
+    let is_secure = options.ssl;
+    let path = options.uri.clone();
     let scheme = if is_secure { "https" } else { "http" };
     let url = match path.starts_with('/') {
         true => format!("{scheme}://{host}:{port}{path}"),
-        // A whole URL is what the server is asked for, as a proxy is.
+        // A whole URL in --uri is sent to the server as to a proxy.
         false => format!("{scheme}://{host}:{port}/"),
     };
     Ok(Endpoint { url, authority, path, is_secure, ..endpoint })
 }
 
-/// What `--ssl` means: httperf takes any certificate, and resumes sessions unless it is told not to.
+/// The settings of `--ssl`: httperf accepts any certificate, and resumes TLS sessions by default.
 fn tls(options: &Options) -> Option<Tls> {
     options.ssl.then(|| Tls { insecure: true, resume: !options.ssl_no_reuse, ..Tls::default() })
 }
@@ -134,7 +140,7 @@ fn secured(endpoint: &Endpoint, tls: &Tls) -> anyhow::Result<Arc<Security>> {
     Ok(Arc::new(security.map_err(RunError::from)?))
 }
 
-/// Every field of a head besides those that the class has: as httperf sends them, without others that `load` adds.
+/// The header fields that httperf sends, besides those of the class. An empty value removes a field that `load` sends.
 fn headers(options: &Options) -> anyhow::Result<Vec<(String, String)>> {
     let mut headers = vec![("User-Agent", USER_AGENT), ("Accept", ""), ("Content-Length", "")];
     if options.http_version != "1.0" || options.has_sessions() {
@@ -157,7 +163,7 @@ fn connections(options: &Options) -> ConnectionPolicy {
     let timeout = options.timeout.map(Nanos::from_secs_f64);
     ConnectionPolicy {
         close: if options.close_with_reset { Close::Rst } else { Close::Fin },
-        // A connection that the server closes is over, with the calls that it was still to make.
+        // If the server closes a connection, its remaining calls are dropped.
         connections_per_session: (!options.has_sessions()).then_some(1),
         connect_timeout: timeout,
         response_timeout: timeout.map_or(Nanos::MAX, |timeout| timeout + Nanos::from_secs_f64(options.think_timeout)),
@@ -183,7 +189,7 @@ fn workload(options: &Options) -> anyhow::Result<Workload> {
         class.order = if wlog.again { Order::Listed } else { Order::Once };
     }
     if let Some(failure) = options.failure_status.filter(|_| options.has_sessions()) {
-        class.expect = Some(all_but(failure)?);
+        class.expect = Some(every_status_except(failure)?);
     }
     workload.load = Some(Load::Sessions(sessions(options)?));
     workload.read_files(|file| std::fs::read(file)).map_err(|error| UsageError(error.to_string()))?;
@@ -191,21 +197,23 @@ fn workload(options: &Options) -> anyhow::Result<Workload> {
     Ok(workload)
 }
 
-/// Any answer but those of one status.
-fn all_but(failure: u16) -> anyhow::Result<Expect> {
+/// Expects every status except one.
+fn every_status_except(failure: u16) -> anyhow::Result<Expect> {
     if !(100..600).contains(&failure) {
-        return Err(UsageError(format!("--failure-status is {failure}: write a status from 100 to 599")).into());
+        return Err(
+            UsageError(format!("--failure-status {failure} is out of range: write a status from 100 to 599")).into()
+        );
     }
-    let (digit, of_class) = (failure / 100, failure / 100 * 100);
+    let digit = failure / 100;
     let classes = (1..=5).filter(|other| *other != digit).map(|other| format!("{other}xx"));
-    let codes = (of_class..of_class + 100).filter(|code| *code != failure).map(|code| code.to_string());
+    let codes = (100 * digit..100 * digit + 100).filter(|code| *code != failure).map(|code| code.to_string());
     let written = classes.chain(codes).collect::<Vec<_>>().join(",");
     Ok(Expect { status: Some(written.parse().map_err(UsageError)?), ..Expect::default() })
 }
 
-/// Connections or sessions: both are sessions here.
+/// The sessions of the test. A connection without sessions is a session with one connection.
 fn sessions(options: &Options) -> anyhow::Result<Sessions> {
-    let mut sessions = Sessions::with_arrivals(comes(&options.period)?);
+    let mut sessions = Sessions::coming(arrivals(&options.period)?);
     let constant = |number: u64| Spread::Constant(number as f64);
     sessions.calls_per_burst = constant(u64::from(options.burst_length));
     sessions.cookies = options.session_cookies;
@@ -218,12 +226,12 @@ fn sessions(options: &Options) -> anyhow::Result<Sessions> {
             read_session_log(brimful_core::text::bytes_without_mark(&bytes)).map_err(|error| named(&error))?;
         sessions.number = Some(wsesslog.sessions);
         sessions.think_s = Spread::Constant(wsesslog.think_s);
-        as_a_browser(&mut sessions, options);
+        use_browser_connections(&mut sessions, options);
     } else if let Some(wsess) = options.wsess {
         sessions.number = Some(wsess.sessions);
         sessions.calls_in_all = Some(constant(wsess.calls));
         sessions.think_s = Spread::Constant(wsess.think_s);
-        as_a_browser(&mut sessions, options);
+        use_browser_connections(&mut sessions, options);
     } else {
         sessions.number = Some(options.num_conns);
         sessions.calls_in_all = Some(constant(options.num_calls));
@@ -233,14 +241,14 @@ fn sessions(options: &Options) -> anyhow::Result<Sessions> {
     Ok(sessions)
 }
 
-/// The calls of a burst go out on the connection that there is, as long as the server keeps it open, and else on others.
-fn as_a_browser(sessions: &mut Sessions, options: &Options) {
+/// Sends bursts as httperf does: pipelined on one connection while the server keeps it open, otherwise on several.
+fn use_browser_connections(sessions: &mut Sessions, options: &Options) {
     sessions.connections = options.max_connections.unwrap_or(4);
     sessions.pipelined = options.max_piped_calls != Some(1);
 }
 
-/// When connections or sessions begin.
-fn comes(period: &Period) -> anyhow::Result<SessionArrivals> {
+/// The arrivals of connections or sessions.
+fn arrivals(period: &Period) -> anyhow::Result<SessionArrivals> {
     let open = |rate: f64, process: Process| SessionArrivals::Open { rate: Rate(rate), arrivals: process.to_string() };
     Ok(match period {
         Period::OneAfterAnother => SessionArrivals::Closed { users: 1, rest_s: Spread::Constant(0.0) },
@@ -264,7 +272,7 @@ mod tests {
     use super::*;
 
     fn options(line: &str) -> Options {
-        Options::read(&line.split(' ').map(str::to_owned).collect::<Vec<_>>()).unwrap()
+        Options::parse(&line.split(' ').map(str::to_owned).collect::<Vec<_>>()).unwrap()
     }
 
     fn sessions_of(line: &str) -> Sessions {
@@ -293,7 +301,7 @@ mod tests {
 
     #[test]
     fn periods_are_arrival_processes() {
-        let process = |period: &str| match comes(&period.parse().unwrap()).unwrap() {
+        let process = |period: &str| match arrivals(&period.parse().unwrap()).unwrap() {
             SessionArrivals::Open { rate, arrivals } => (rate.0, arrivals),
             SessionArrivals::Closed { .. } => panic!("{period} has a rate"),
         };
@@ -316,10 +324,10 @@ mod tests {
 
     #[test]
     fn one_status_is_a_failure_and_all_others_are_not() {
-        let expect = all_but(504).unwrap();
+        let expect = every_status_except(504).unwrap();
         assert!([100, 200, 404, 500, 503, 505, 599].iter().all(|status| expect.admits(*status, 0)));
         assert!(!expect.admits(504, 0));
-        assert!(all_but(99).is_err() && all_but(600).is_err());
+        assert!(every_status_except(99).is_err() && every_status_except(600).is_err());
     }
 
     #[test]

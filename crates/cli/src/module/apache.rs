@@ -1,59 +1,59 @@
-//! Apache 2.4: what `apache2 -V` says of it, and where its configuration takes a file in.
+//! Apache 2.4: its version and paths according to `apache2 -V`, and the files that its configuration includes.
 //!
-//! Debian's configuration refers to variables that a shell script sets, so its `apache2ctl` is asked in place of the
-//! program wherever the server's own directories are meant.
+//! Debian's configuration uses variables that a shell script sets, so `apache2ctl` is run instead of the program for
+//! Debian's own installation.
 
 mod build;
 mod config;
 
-use super::command::{QUESTION, Ran, find, named, run};
-use super::server::{Found, Piece, Server, Settings, config_in, directive, quoted};
+use super::command::{QUERY_LIMIT, Ran, find, named_program, run};
+use super::server::{Installation, Piece, Server, Settings, config_in, directive, quoted};
 use super::sources::Scratch;
 use crate::exit::UsageError;
 use anyhow::Context;
-use config::{available, directory, includes};
+use config::{included_directory, includes, module_piece};
 use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 const MODULE: &str = "mod_brimful.so";
-/// Where distributions have modules, if not in the server's own directory.
+/// Directories of modules in distributions that do not keep them in the server's own directory.
 const MODULES: [&str; 4] =
     ["/usr/lib/apache2/modules", "/usr/lib64/httpd/modules", "/usr/lib/httpd/modules", "/usr/local/apache2/modules"];
 
 /// An installed Apache.
 #[derive(Debug)]
 pub struct Apache {
-    found: Found,
-    /// Which modules it loads: those built with headers of the same first number.
+    installation: Installation,
+    /// The module magic number. It loads modules that were built with headers of the same major number.
     magic: String,
-    /// Its control script, where that has to be asked.
+    /// The control script, if it must be run instead of the program.
     control: Option<PathBuf>,
-    /// `-d` and `-f`, where they were given.
+    /// `-d` and `-f` with their values, if they were given.
     flags: Vec<OsString>,
     root: PathBuf,
     config: PathBuf,
 }
 
 impl Apache {
-    /// Finds it, and what it was built with.
+    /// Finds the server, and reads how it was built.
     ///
     /// # Errors
-    /// When there is none, or it says nothing of itself.
+    /// When there is no Apache, or `-V` does not print its version.
     pub fn find(binary: Option<&Path>, prefix: Option<PathBuf>, config: Option<PathBuf>) -> anyhow::Result<Apache> {
         let binary = match binary {
-            Some(path) => named(path)?,
+            Some(path) => named_program(path)?,
             None => {
                 find(&["apache2", "httpd"]).context("no Apache is installed here; name its program with --binary")?
             }
         };
-        let ran = run(&binary, &["-V"], None, QUESTION)?;
+        let ran = run(&binary, &["-V"], None, QUERY_LIMIT)?;
         let said = |start: &str| ran.stdout.lines().find_map(|line| line.trim().strip_prefix(start).map(str::trim));
         let compiled = |name: &str| said(&format!("-D {name}=")).map(|value| PathBuf::from(value.trim_matches('"')));
         let version = said("Server version:").and_then(|version| version.split(' ').next());
         let (Some(version), Some(magic)) = (version, said("Server's Module Magic Number:")) else {
-            let words = format!("{}: no Apache, it does not answer to -V as one; check --binary", binary.display());
+            let words = format!("{}: not Apache, according to its answer to -V; check --binary", binary.display());
             return Err(UsageError(words).into());
         };
         let own = compiled("HTTPD_ROOT").unwrap_or_else(|| "/usr/local/apache2".into());
@@ -71,7 +71,11 @@ impl Apache {
             vec!["-d".into(), root.clone().into(), "-f".into(), config.clone().into()]
         };
         Ok(Apache {
-            found: Found { version: version.to_owned(), binary, module: modules(&root, prefix.is_some()).join(MODULE) },
+            installation: Installation {
+                version: version.to_owned(),
+                binary,
+                module: modules_directory(&root, prefix.is_some()).join(MODULE),
+            },
             magic: magic.to_owned(),
             control,
             flags,
@@ -80,20 +84,21 @@ impl Apache {
         })
     }
 
-    fn ask(&self, flags: &[OsString], more: &[&str]) -> anyhow::Result<Ran> {
+    /// Runs the server, or its control script, with these arguments.
+    fn run_server(&self, flags: &[OsString], more: &[&str]) -> anyhow::Result<Ran> {
         let arguments: Vec<OsString> = flags.iter().cloned().chain(more.iter().map(OsString::from)).collect();
-        run(self.control.as_ref().unwrap_or(&self.found.binary), &arguments, None, QUESTION)
+        run(self.control.as_ref().unwrap_or(&self.installation.binary), &arguments, None, QUERY_LIMIT)
     }
 
     fn run_test(&self, flags: &[OsString]) -> anyhow::Result<Result<(), String>> {
-        let ran = self.ask(flags, &["-t"])?;
+        let ran = self.run_server(flags, &["-t"])?;
         Ok(if ran.ok { Ok(()) } else { Err(ran.complaint()) })
     }
 }
 
 impl Server for Apache {
-    fn found(&self) -> &Found {
-        &self.found
+    fn installation(&self) -> &Installation {
+        &self.installation
     }
 
     fn config(&self) -> &Path {
@@ -102,17 +107,17 @@ impl Server for Apache {
 
     fn build(&self, scratch: &Scratch, source: Option<&Path>) -> anyhow::Result<PathBuf> {
         if source.is_some() {
-            return Err(UsageError("--source is for nginx; Apache's modules are built by apxs".to_owned()).into());
+            return Err(UsageError("--source is for nginx; Apache's modules are built with apxs".to_owned()).into());
         }
-        build::build(&self.magic, &self.found.version, scratch)
+        build::build(&self.magic, &self.installation.version, scratch)
     }
 
     fn check(&self, module: &[u8]) -> anyhow::Result<()> {
-        // Which Apache it is for, its structure `brimful_module` says, and the server's own test compares.
+        // The server's own test compares the magic number in the structure `brimful_module`.
         let is_module = module.starts_with(b"\x7fELF") && module.windows(14).any(|window| window == b"brimful_module");
         match is_module {
             true => Ok(()),
-            false => Err(UsageError("it is no brimful module of Apache; check --module".to_owned()).into()),
+            false => Err(UsageError("this is not brimful's module for Apache; check --module".to_owned()).into()),
         }
     }
 
@@ -121,15 +126,16 @@ impl Server for Apache {
         let text = fs::read(&self.config)
             .with_context(|| format!("cannot read {name}; name the configuration with --config"))?;
         let (root, patterns) = includes(&String::from_utf8_lossy(&text), &self.root);
-        let head = "# Written by `brimful module install apache`; `brimful module remove apache` takes it away.\n";
+        let head = "# Written by `brimful module install apache`; `brimful module remove apache` removes it.\n";
         let load = format!("{head}LoadModule brimful_module {}\n", quoted(self.module())?);
         let mut text = format!("{}\nBrimfulCpuOneIn {}\n", directive("Brimful", settings)?, settings.cpu_one_in);
         settings.classes.iter().for_each(|class| text += &format!("BrimfulClass {class}\n"));
-        let directory = |ending: &str| patterns.iter().find_map(|pattern| directory(&root.join(pattern), ending));
+        let directory =
+            |ending: &str| patterns.iter().find_map(|pattern| included_directory(&root.join(pattern), ending));
         if let (Some(loads), Some(configurations)) = (directory("*.load"), directory("*.conf")) {
             return Ok(vec![
-                available(&loads, "brimful.load", load),
-                available(&configurations, "brimful.conf", format!("{head}{text}")),
+                module_piece(&loads, "brimful.load", load),
+                module_piece(&configurations, "brimful.conf", format!("{head}{text}")),
             ]);
         }
         let both = load + &text;
@@ -147,7 +153,7 @@ impl Server for Apache {
     }
 
     fn test_alone(&self, pieces: &[Piece], scratch: &Scratch) -> anyhow::Result<Result<(), String>> {
-        // What serves at all is in the configuration that there is.
+        // The existing configuration has the modules and directives that any Apache needs.
         let mut text = format!("Include {}\n", quoted(&self.config)?);
         for piece in pieces {
             text += &format!("Include {}\n", quoted(&piece.path)?);
@@ -158,22 +164,25 @@ impl Server for Apache {
     }
 
     fn reload(&self) -> anyhow::Result<()> {
-        let ran = self.ask(&self.flags, &["-t", "-D", "DUMP_RUN_CFG"])?;
+        let ran = self.run_server(&self.flags, &["-t", "-D", "DUMP_RUN_CFG"])?;
         let path =
             ran.stdout.lines().find_map(|line| line.strip_prefix("PidFile:")).map(|path| path.trim().trim_matches('"'));
-        let path = path.with_context(|| format!("{} does not say where its pid file is", self.found.version))?;
-        let text = fs::read_to_string(path)
-            .map_err(|error| anyhow::anyhow!("cannot read {path}: {error}; start Apache, which then has the module"))?;
-        let pid = text.trim().parse().ok().and_then(Pid::from_raw).with_context(|| format!("no pid is in {path}"))?;
+        let path =
+            path.with_context(|| format!("{} does not report the path of its pid file", self.installation.version))?;
+        let text = fs::read_to_string(path).map_err(|error| {
+            anyhow::anyhow!("cannot read {path}: {error}; start Apache, which then loads the module")
+        })?;
+        let pid =
+            text.trim().parse().ok().and_then(Pid::from_raw).with_context(|| format!("{path} contains no pid"))?;
         let program = fs::read_link(format!("/proc/{}/exe", pid.as_raw_nonzero()));
-        let is_it = program.is_ok_and(|program| program.file_name() == self.found.binary.file_name());
+        let is_apache = program.is_ok_and(|program| program.file_name() == self.installation.binary.file_name());
         anyhow::ensure!(
-            is_it,
-            "process {} of {path} is not {}; does Apache run?",
+            is_apache,
+            "process {} of {path} is not {}; is Apache running?",
             pid.as_raw_nonzero(),
-            self.found.binary.display()
+            self.installation.binary.display()
         );
-        // `-k graceful` would do the same, but start a server that does not run.
+        // `-k graceful` would do the same, but also start a server that is not running.
         kill_process(pid, Signal::USR1).with_context(|| format!("cannot signal process {}", pid.as_raw_nonzero()))
     }
 
@@ -182,14 +191,14 @@ impl Server for Apache {
             Some(control) => format!("{} graceful", control.display()),
             None => {
                 let flags: String = self.flags.iter().map(|flag| format!(" {}", flag.display())).collect();
-                format!("{}{flags} -k graceful", self.found.binary.display())
+                format!("{}{flags} -k graceful", self.installation.binary.display())
             }
         }
     }
 }
 
-/// Where the server of this directory has its modules.
-fn modules(root: &Path, is_named: bool) -> PathBuf {
+/// The directory of the modules of a server with this root.
+fn modules_directory(root: &Path, is_named: bool) -> PathBuf {
     let own = root.join("modules");
     if is_named || own.is_dir() {
         return own;
@@ -204,7 +213,7 @@ mod tests {
     fn pieces(directory: &Path, config: &str) -> Vec<Piece> {
         fs::write(directory.join("httpd.conf"), config).unwrap();
         let apache = Apache {
-            found: Found {
+            installation: Installation {
                 version: "Apache/2.4.66".to_owned(),
                 binary: "/usr/sbin/apache2".into(),
                 module: directory.join("modules").join(MODULE),
@@ -220,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn debian_has_them_enabled_by_links() {
+    fn on_debian_links_enable_the_module() {
         let directory = tempfile::tempdir().unwrap();
         let at = |name: &str| directory.path().join(name);
         fs::create_dir(at("mods-available")).unwrap();
@@ -238,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn others_have_one_file() {
+    fn other_distributions_get_one_file() {
         let directory = tempfile::tempdir().unwrap();
         let at = |name: &str| directory.path().join(name);
         fs::create_dir(at("conf.d")).unwrap();
@@ -251,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn nobodys_configuration_is_edited() {
+    fn existing_configuration_files_are_not_edited() {
         let directory = tempfile::tempdir().unwrap();
         let found = pieces(directory.path(), "Listen 80\n");
         assert_eq!(found[0].path, directory.path().join("brimful.conf"));

@@ -1,35 +1,40 @@
-//! Flags of `brimful module`.
+//! The flags of `brimful module`.
 
 use super::classes::Class;
-use crate::args::examples;
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
+const EXAMPLES: &str = "\
+Examples:
+  $ sudo brimful module install nginx --reload
+  $ brimful module status
+  $ sudo brimful module remove nginx";
+
 /// `brimful module`.
 #[derive(Debug, Args)]
-#[command(after_help = examples::MODULE)]
+#[command(after_help = EXAMPLES)]
 pub struct ModuleArgs {
-    /// What to do.
+    /// What to do with the module.
     #[command(subcommand)]
     pub action: Action,
 }
 
-/// What is done with the module.
+/// The actions.
 #[derive(Debug, Subcommand)]
 pub enum Action {
-    /// Build the module for the server that is installed here, and let the server load it
+    /// Build the module for the installed server, and configure the server to load it
     Install(Box<InstallArgs>),
     /// Undo what install did
     Remove(RemoveArgs),
-    /// Record requests (again)
+    /// Record requests, without a reload of the server
     On(SwitchArgs),
-    /// Record nothing; the server goes on, without a reload
+    /// Stop recording, without a reload of the server
     Off(SwitchArgs),
-    /// Show which servers have the module, whether it records, and how much it has seen
+    /// Show which servers have the module, whether it records, and how many requests it has recorded
     Status(StatusArgs),
 }
 
-/// The servers there is a module for.
+/// The servers for which there is a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Kind {
     /// nginx
@@ -39,7 +44,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// What it is called on the command line and in manifests.
+    /// Its name on the command line and in manifests.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Nginx => "nginx",
@@ -54,30 +59,30 @@ pub struct InstallArgs {
     /// The server: nginx or apache
     #[arg(hide_possible_values = true)]
     pub server: Kind,
-    /// Where it is.
+    /// Which installation.
     #[command(flatten)]
     pub place: PlaceArgs,
-    /// Count requests apart, by the size of the body or by the URL's path: small='size 0-4999', large='size 5000-',
-    /// images='url /images/*' (repeatable; the first that fits counts, "other" has the rest) [default: six sizes]
+    /// Count requests by class, which is the size of the body or the URL's path: small='size 0-4999', large='size 5000-',
+    /// images='url /images/*' (repeatable; the first rule that matches counts, "other" has the rest) [default: six sizes]
     #[arg(long = "class", value_name = "NAME=RULE")]
     pub classes: Vec<Class>,
-    /// Measure CPU time of one request in N, and of no more than 250 a second; 0 measures it of none
+    /// Measure the CPU time of one request in N, at most 250 per second; 0 measures none
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(..=1_000_000))]
     pub cpu_one_in: u32,
     /// The shared memory that the server writes to [default: /run/brimful/nginx or /run/brimful/apache if root starts
     /// the server, else /dev/shm/brimful-nginx or /dev/shm/brimful-apache]
     #[arg(long, value_name = "FILE")]
     pub memory: Option<PathBuf>,
-    /// nginx's sources, of the version that is installed [default: those of Debian's package nginx-dev]
+    /// nginx's sources, of the installed version [default: those of Debian's package nginx-dev]
     #[arg(long, value_name = "DIR", conflicts_with = "module")]
     pub source: Option<PathBuf>,
-    /// Build nothing: install this module, which was built elsewhere for the same server
+    /// Install this module instead of building one; it must be built for the same server
     #[arg(long, value_name = "FILE")]
     pub module: Option<PathBuf>,
-    /// Tell the running server to reload gracefully
+    /// Reload the running server gracefully
     #[arg(long)]
     pub reload: bool,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(short, long)]
     pub yes: bool,
 }
@@ -88,10 +93,10 @@ pub struct RemoveArgs {
     /// The server: nginx or apache
     #[arg(hide_possible_values = true)]
     pub server: Kind,
-    /// Where it is.
+    /// Which installation.
     #[command(flatten)]
     pub place: PlaceArgs,
-    /// Tell the running server to reload gracefully
+    /// Reload the running server gracefully
     #[arg(long)]
     pub reload: bool,
 }
@@ -102,10 +107,10 @@ pub struct SwitchArgs {
     /// The server: nginx or apache
     #[arg(hide_possible_values = true)]
     pub server: Kind,
-    /// Where it is.
+    /// Which installation.
     #[command(flatten)]
     pub place: PlaceArgs,
-    /// The shared memory that the server writes to [default: what install noted, else what it would choose]
+    /// The shared memory that the server writes to [default: as noted by install, else its default]
     #[arg(long, value_name = "FILE")]
     pub memory: Option<PathBuf>,
 }
@@ -116,7 +121,7 @@ pub struct StatusArgs {
     /// The server: nginx or apache [default: both]
     #[arg(hide_possible_values = true)]
     pub server: Option<Kind>,
-    /// Where it is.
+    /// Which installation.
     #[command(flatten)]
     pub place: PlaceArgs,
 }
@@ -124,7 +129,7 @@ pub struct StatusArgs {
 /// Which of several installations of a server.
 #[derive(Clone, Debug, Default, Args)]
 pub struct PlaceArgs {
-    /// The server's program [default: what PATH finds]
+    /// The server's program [default: from PATH]
     #[arg(long, value_name = "FILE")]
     pub binary: Option<PathBuf>,
     /// The server's own directory, as in nginx -p and httpd -d: the module goes to DIR/modules [default: the server's]

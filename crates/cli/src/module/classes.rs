@@ -1,39 +1,40 @@
-//! Classes of requests as the server's configuration states them: a name, and a rule by size or by path.
+//! Classes of requests in the server's configuration: a name, and a rule by size or by path.
 //!
-//! What is accepted here is what both servers read as one word each, so that no class can end a directive and begin
-//! another.
+//! Names and patterns are accepted only if both servers read them as one word, so that no class can end a directive and
+//! start another one.
 
 use brimful_core::text::one_line;
 use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
 
-/// Rules that a server's configuration holds at most (`struct brimful_settings` in recorder.h).
-pub const RULES_MOST: usize = 64;
-/// Names of classes that it holds at most; the sixteenth is "other".
-pub const CLASSES_MOST: usize = 15;
-/// Bytes of a name or a pattern at most; recorder.h has one more, a zero.
-const NAME_MOST: usize = 47;
-const PATTERN_MOST: usize = 255;
+/// Maximum number of rules in a server's configuration (`struct brimful_settings` in recorder.h).
+pub const MAX_RULES: usize = 64;
+/// Maximum number of named classes; the sixteenth class is "other".
+pub const MAX_CLASSES: usize = 15;
+/// Maximum length of a name in bytes, without the terminating zero in recorder.h.
+const MAX_NAME_BYTES: usize = 47;
+/// Maximum length of a pattern in bytes, without the terminating zero in recorder.h.
+const MAX_PATTERN_BYTES: usize = 255;
 
-/// One rule, and the class of what it fits. A class may have several.
+/// One rule, and the class of the requests that match it. A class may have several rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Class {
     /// Letters, digits, `.`, `_`, `-`.
     pub name: String,
-    /// What fits.
+    /// Which requests match.
     pub rule: Rule,
 }
 
-/// What a request must be like.
+/// The condition that a request must meet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rule {
-    /// Bytes of the body: from, and to, inclusive.
+    /// Size of the body in bytes: lower and upper bound, inclusive.
     Size(u64, Option<u64>),
     /// The path without the query; `*` matches anything.
     Url(String),
 }
 
-/// As the directives of both servers take it, after the directive's name.
+/// The arguments of the directive, in the syntax of both servers.
 impl Display for Class {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match &self.rule {
@@ -52,8 +53,10 @@ impl FromStr for Class {
             return Err("a class is NAME=RULE, like small='size 0-4999' or images='url /images/*'".to_owned());
         };
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-        if name.is_empty() || name.len() > NAME_MOST || !name.chars().all(is_plain) {
-            return Err(format!("a class's name is 1 to {NAME_MOST} letters, digits, dots, dashes or underscores"));
+        if name.is_empty() || name.len() > MAX_NAME_BYTES || !name.chars().all(is_plain) {
+            return Err(format!(
+                "a class's name is 1 to {MAX_NAME_BYTES} letters, digits, dots, dashes or underscores"
+            ));
         }
         let (kind, what) = rule.trim().split_once(' ').unwrap_or((rule.trim(), ""));
         let rule = match kind {
@@ -72,37 +75,38 @@ fn size(text: &str) -> Result<Rule, String> {
         true => digits.parse::<u64>().map_err(|_| wrong()),
         false => Err(wrong()),
     };
-    let (least, most) = (number(least)?, if most.is_empty() { None } else { Some(number(most)?) });
+    let least = number(least)?;
+    let most = if most.is_empty() { None } else { Some(number(most)?) };
     if most.is_some_and(|most| most < least) {
-        return Err(format!("size {}: nothing is as large as that and as small: turn it round", one_line(text)));
+        return Err(format!("size {}: the lower bound exceeds the upper one: swap them", one_line(text)));
     }
     Ok(Rule::Size(least, most))
 }
 
 fn pattern(text: &str) -> Result<String, String> {
-    // What ends a word or begins something else in one of the two servers' configurations.
+    // These characters end a word or have a meaning in one of the two servers' configurations.
     let is_plain = |c: char| c.is_ascii_graphic() && !"\"'\\;{}$#<>".contains(c);
-    if !text.starts_with(['/', '*']) || text.len() > PATTERN_MOST || !text.chars().all(is_plain) {
+    if !text.starts_with(['/', '*']) || text.len() > MAX_PATTERN_BYTES || !text.chars().all(is_plain) {
         return Err(format!(
-            "url {}: a pattern is a path like /images/*, of {PATTERN_MOST} letters at most, without spaces and quotes",
+            "url {}: a pattern is a path like /images/*, of at most {MAX_PATTERN_BYTES} characters, without spaces and quotes",
             one_line(text)
         ));
     }
     Ok(text.to_owned())
 }
 
-/// Whether a server's configuration holds so many.
+/// Checks that the rules and classes fit into a server's configuration.
 ///
 /// # Errors
-/// What is too many.
+/// Describes what there is too much of.
 pub fn check(classes: &[Class]) -> Result<(), String> {
     let mut names: Vec<&str> =
         classes.iter().map(|class| class.name.as_str()).filter(|name| *name != "other").collect();
     names.sort_unstable();
     names.dedup();
-    match (names.len() > CLASSES_MOST, classes.len() > RULES_MOST) {
-        (true, _) => Err(format!("{} classes are too many: name {CLASSES_MOST} at most", names.len())),
-        (_, true) => Err(format!("{} rules are too many: give {RULES_MOST} at most", classes.len())),
+    match (names.len() > MAX_CLASSES, classes.len() > MAX_RULES) {
+        (true, _) => Err(format!("{} classes are too many: name at most {MAX_CLASSES}", names.len())),
+        (_, true) => Err(format!("{} rules are too many: give at most {MAX_RULES}", classes.len())),
         _ => Ok(()),
     }
 }
@@ -112,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_parsed_is_what_the_server_reads() {
+    fn classes_are_written_as_the_servers_read_them() {
         for (given, written) in [
             ("small=size 0-4999", "small size 0-4999"),
             ("large=size 5000-", "large size 5000-"),
@@ -124,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_ends_the_directive() {
+    fn no_class_can_end_the_directive() {
         for given in [
             "",
             "small",
@@ -153,10 +157,10 @@ mod tests {
     }
 
     #[test]
-    fn a_server_holds_so_many() {
-        let of = |n: usize| (0..n).map(|i| format!("c{i}=size 0-").parse().unwrap()).collect::<Vec<Class>>();
-        assert!(check(&of(15)).is_ok());
-        assert!(check(&of(16)).is_err());
+    fn the_number_of_classes_and_rules_is_limited() {
+        let classes = |n: usize| (0..n).map(|i| format!("c{i}=size 0-").parse().unwrap()).collect::<Vec<Class>>();
+        assert!(check(&classes(15)).is_ok());
+        assert!(check(&classes(16)).is_err());
         let same = |n: usize| vec![Class { name: "same".to_owned(), rule: Rule::Size(0, None) }; n];
         assert!(check(&same(64)).is_ok());
         assert!(check(&same(65)).is_err());

@@ -1,4 +1,4 @@
-//! Foreign programs: found, run without a shell, and never waited for longer than is said.
+//! Finds other programs, and runs them without a shell and with a time limit.
 
 use crate::exit::UsageError;
 use anyhow::Context;
@@ -12,17 +12,17 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// For what answers a question about itself.
-pub const QUESTION: Duration = Duration::from_secs(60);
-/// For what compiles.
-pub const BUILD: Duration = Duration::from_secs(900);
+/// Time limit for a program that reports something or tests a configuration.
+pub const QUERY_LIMIT: Duration = Duration::from_secs(60);
+/// Time limit for a build.
+pub const BUILD_LIMIT: Duration = Duration::from_secs(900);
 
-/// Of what a program says, more is not kept.
-const KEPT_BYTES: u64 = 1 << 20;
-/// How long after its end somebody it started may hold its output open.
-const AFTERWARDS: Duration = Duration::from_secs(2);
-/// Where servers are whose directory is not in PATH.
-const PLACES: [&str; 7] = [
+/// Maximum size of the output that is kept.
+const MAX_OUTPUT_BYTES: u64 = 1 << 20;
+/// Time to wait for the end of the output after the program has ended: its children may still have the pipe open.
+const OUTPUT_DELAY: Duration = Duration::from_secs(2);
+/// Directories of servers that are often not in PATH.
+const SERVER_DIRECTORIES: [&str; 7] = [
     "/usr/sbin",
     "/usr/local/sbin",
     "/usr/local/bin",
@@ -32,10 +32,10 @@ const PLACES: [&str; 7] = [
     "/usr/bin",
 ];
 
-/// How a program ended.
+/// The result of a program that ran.
 #[derive(Debug)]
 pub struct Ran {
-    /// Whether it says that it did what it was asked.
+    /// Whether its exit status was success.
     pub ok: bool,
     /// Its stdout.
     pub stdout: String,
@@ -44,19 +44,19 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// What it complained of: the last lines of stderr, or of stdout where it has none.
+    /// The last lines of stderr, or of stdout if stderr is empty.
     pub fn complaint(&self) -> String {
-        let said = if self.stderr.trim().is_empty() { &self.stdout } else { &self.stderr };
-        let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        let output = if self.stderr.trim().is_empty() { &self.stdout } else { &self.stderr };
+        let lines: Vec<&str> = output.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
         let last = lines.get(lines.len().saturating_sub(4)..).unwrap_or_default();
-        if last.is_empty() { "it did not say why".to_owned() } else { one_line(&last.join("; ")).into_owned() }
+        if last.is_empty() { "it printed no reason".to_owned() } else { one_line(&last.join("; ")).into_owned() }
     }
 }
 
-/// Runs a program in a directory, or in this one's, without input, with messages in English.
+/// Runs a program in this directory, or in the current one, without input and with messages in English.
 ///
 /// # Errors
-/// When it is not there, cannot be started, or has not ended within the limit; it is killed then.
+/// When it does not exist, cannot be started, or does not end within the limit, after which it is killed.
 pub fn run<S: AsRef<OsStr>>(
     program: &Path,
     args: &[S],
@@ -70,35 +70,37 @@ pub fn run<S: AsRef<OsStr>>(
         command.current_dir(directory);
     }
     let mut child = command.spawn().with_context(|| format!("cannot run {name}"))?;
-    let (stdout, stderr) = (read(child.stdout.take()), read(child.stderr.take()));
+    let stdout = read(child.stdout.take());
+    let stderr = read(child.stderr.take());
     let status = wait(&mut child, limit).with_context(|| format!("cannot wait for {name}"))?;
     let text = |pipe: Receiver<Vec<u8>>| {
-        String::from_utf8_lossy(&pipe.recv_timeout(AFTERWARDS).unwrap_or_default()).into_owned()
+        String::from_utf8_lossy(&pipe.recv_timeout(OUTPUT_DELAY).unwrap_or_default()).into_owned()
     };
-    let (stdout, stderr) = (text(stdout), text(stderr));
+    let stdout = text(stdout);
+    let stderr = text(stderr);
     match status {
         Some(status) => Ok(Ran { ok: status.success(), stdout, stderr }),
-        None => anyhow::bail!("{name} was still running after {} s and was ended; try it by hand", limit.as_secs()),
+        None => anyhow::bail!("{name} was still running after {} s and was killed; try it by hand", limit.as_secs()),
     }
 }
 
-/// Reads a pipe on a thread of its own, so that the program never waits for us.
+/// Reads a pipe on its own thread, so that the program never blocks on a full pipe.
 fn read(pipe: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
     let (sender, receiver) = channel();
     thread::spawn(move || {
         let mut kept = Vec::new();
         if let Some(mut pipe) = pipe {
-            // What cannot be read was not said.
-            let _ = pipe.by_ref().take(KEPT_BYTES).read_to_end(&mut kept);
+            // Read errors are ignored: unread output is dropped.
+            let _ = pipe.by_ref().take(MAX_OUTPUT_BYTES).read_to_end(&mut kept);
             let _ = io::copy(&mut pipe, &mut io::sink());
         }
-        // Fails when nobody waits any longer.
+        // Fails if the receiver has stopped waiting.
         let _ = sender.send(kept);
     });
     receiver
 }
 
-/// `None` if it had to be killed.
+/// Waits for a process to end. Returns `None` if it exceeded the limit and was killed.
 fn wait(child: &mut Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
     let began = Instant::now();
     let mut pause = Duration::from_millis(1);
@@ -114,23 +116,24 @@ fn wait(child: &mut Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
     Ok(None)
 }
 
-/// The first of some programs that PATH or the usual places have.
+/// The first of these programs that is found in PATH or in the usual directories.
 pub fn find(names: &[&str]) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let directories: Vec<PathBuf> = std::env::split_paths(&path).chain(PLACES.iter().map(PathBuf::from)).collect();
+    let directories: Vec<PathBuf> =
+        std::env::split_paths(&path).chain(SERVER_DIRECTORIES.iter().map(PathBuf::from)).collect();
     let candidates = names.iter().flat_map(|name| directories.iter().map(move |directory| directory.join(name)));
     candidates.into_iter().find(|file| is_executable(file))
 }
 
-/// A program that somebody named, from the root directory.
+/// The absolute path of a program that the user named.
 ///
 /// # Errors
-/// When it is no program.
-pub fn named(path: &Path) -> anyhow::Result<PathBuf> {
-    let whole = std::path::absolute(path).with_context(|| format!("no path: {}", path.display()))?;
+/// When it is not an executable file.
+pub fn named_program(path: &Path) -> anyhow::Result<PathBuf> {
+    let whole = std::path::absolute(path).with_context(|| format!("not a path: {}", path.display()))?;
     match is_executable(&whole) {
         true => Ok(whole),
-        false => Err(UsageError(format!("{}: no program that may be run; check the path", path.display())).into()),
+        false => Err(UsageError(format!("{}: not an executable program; check the path", path.display())).into()),
     }
 }
 
@@ -143,30 +146,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_that_does_not_end_is_ended() {
+    fn a_program_that_exceeds_its_limit_is_killed() {
         let error = run(Path::new("/bin/sleep"), &["1000"], None, Duration::from_millis(20)).unwrap_err();
         assert!(error.to_string().contains("was still running"), "{error:#}");
     }
 
     #[test]
-    fn the_end_of_what_it_said_is_the_complaint() {
+    fn the_complaint_is_the_end_of_the_output() {
         let ran = Ran { ok: false, stdout: "out".to_owned(), stderr: "1\n2\n\n3\n4\n5\x1b[2J\n".to_owned() };
         assert_eq!(ran.complaint(), "2; 3; 4; 5\\u001b[2J");
         let ran = Ran { ok: false, stdout: "out\n".to_owned(), stderr: " \n".to_owned() };
         assert_eq!(ran.complaint(), "out");
         let ran = Ran { ok: false, stdout: String::new(), stderr: String::new() };
-        assert_eq!(ran.complaint(), "it did not say why");
+        assert_eq!(ran.complaint(), "it printed no reason");
     }
 
     #[test]
-    fn what_is_not_there_is_named() {
-        let error = run(Path::new("/nonexistent/program"), &["-V"], None, QUESTION).unwrap_err();
+    fn the_error_names_a_missing_program() {
+        let error = run(Path::new("/nonexistent/program"), &["-V"], None, QUERY_LIMIT).unwrap_err();
         assert_eq!(error.to_string(), "cannot run /nonexistent/program");
     }
 
     #[test]
-    fn arguments_are_no_shell() {
-        let ran = run(Path::new("/bin/echo"), &["$(false); a  b"], None, QUESTION).unwrap();
+    fn arguments_are_not_read_by_a_shell() {
+        let ran = run(Path::new("/bin/echo"), &["$(false); a  b"], None, QUERY_LIMIT).unwrap();
         assert_eq!((ran.ok, ran.stdout.as_str()), (true, "$(false); a  b\n"));
     }
 }

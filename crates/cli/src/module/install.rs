@@ -1,12 +1,12 @@
-//! `brimful module install`: everything that can be wrong is looked for before anything is changed, and what the server
-//! then refuses is undone.
+//! `brimful module install`: checks everything before it changes anything, and undoes its changes if the server refuses them.
 
 use super::args::{InstallArgs, Kind};
 use super::classes;
+use super::installed::find_server;
 use super::journal::{self, Journal};
 use super::manifest::{Made, Manifest, State};
 use super::memory;
-use super::server::{Piece, Server, Settings, check_trust, find};
+use super::server::{Piece, Server, Settings, check_trust};
 use super::sources::Scratch;
 use crate::exit::{Exit, UsageError};
 use crate::output::{print, say};
@@ -20,37 +20,38 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a server may take to make its memory once it was told to reload.
-const RELOAD: Duration = Duration::from_secs(10);
+/// Time limit for the server to create its shared memory after a reload.
+const RELOAD_LIMIT: Duration = Duration::from_secs(10);
 
-/// Everything that is known before anything is changed.
+/// The results of all checks before the first change.
 struct Prepared {
     server: Box<dyn Server>,
     settings: Settings,
     pieces: Vec<Piece>,
-    /// Where the note of what was made goes, and what stands there.
-    noted: PathBuf,
+    /// The path of the manifest.
+    manifest_path: PathBuf,
+    /// The manifest of an earlier installation.
     before: Option<Manifest>,
 }
 
-/// Installs it.
+/// Installs the module.
 ///
 /// # Errors
-/// When something is missing or refused; everything is then as it was.
+/// When something is missing or the server refuses the result. All changes are then undone.
 pub fn main(args: &InstallArgs) -> anyhow::Result<Exit> {
     let prepared = prepare(args)?;
     let server = &*prepared.server;
-    if !args.yes && !agreed(server, &prepared.pieces)? {
+    if !args.yes && !user_agrees(server, &prepared.pieces)? {
         say("nothing was changed");
         return Ok(Exit::Ok);
     }
-    // Not while it asks: there, Ctrl-C is an answer.
-    let heard = super::listen()?;
-    let interrupted = || heard.load(Ordering::Relaxed);
+    // Only now, because Ctrl-C is a valid answer to the question before.
+    let interrupt_flag = super::interrupt_flag()?;
+    let interrupted = || interrupt_flag.load(Ordering::Relaxed);
     match install(args, &prepared, &interrupted) {
         Ok(manifest) => follow_up(args, server, &manifest),
         Err(_) if interrupted() => {
-            say("interrupted; everything is as it was");
+            say("interrupted; all changes were undone");
             Ok(Exit::Interrupted)
         }
         Err(error) => Err(error),
@@ -58,17 +59,17 @@ pub fn main(args: &InstallArgs) -> anyhow::Result<Exit> {
 }
 
 fn prepare(args: &InstallArgs) -> anyhow::Result<Prepared> {
-    let server = find(args.server, &args.place)?;
+    let server = find_server(args.server, &args.place)?;
     let settings = settings(args)?;
-    let noted = manifest_of(&*server);
-    check_trust(&*server, &args.place, &noted)?;
-    let before = Manifest::read(&noted, args.server)?;
+    let manifest_path = manifest_path(&*server);
+    check_trust(&*server, &args.place, &manifest_path)?;
+    let before = Manifest::read(&manifest_path, args.server)?;
     let pieces = server.pieces(&settings)?;
     check_places(&*server, &pieces, before.as_ref())?;
     match server.test()? {
-        Ok(()) => Ok(Prepared { server, settings, pieces, noted, before }),
+        Ok(()) => Ok(Prepared { server, settings, pieces, manifest_path, before }),
         Err(why) => {
-            let words = format!("{} refuses its configuration as it is: {why}; mend that first", server.version());
+            let words = format!("{} refuses its present configuration: {why}; fix that first", server.version());
             Err(UsageError(words).into())
         }
     }
@@ -78,16 +79,16 @@ fn install(args: &InstallArgs, prepared: &Prepared, interrupted: &dyn Fn() -> bo
     let Prepared { settings, pieces, before, .. } = prepared;
     let server = &*prepared.server;
     let scratch = Scratch::new()?;
-    let module = built(args, server, &scratch)?;
+    let module = module_bytes(args, server, &scratch)?;
     let mut journal = Journal::default();
     let mut manifest =
         Manifest::new(args.server, server.version().to_owned(), server.binary().to_owned(), settings.memory.clone());
     manifest.prefix = args.place.prefix.as_ref().map(std::path::absolute).transpose()?;
     manifest.config = args.place.config.as_ref().map(std::path::absolute).transpose()?;
-    journal::sweep_directories(&prepared.noted);
-    plan(server, &module, pieces, before.as_ref(), &mut manifest);
-    put(server, &module, prepared, &manifest, &mut journal)?;
-    accepted(server, pieces, &scratch, &mut journal)?;
+    journal::sweep_directories(&prepared.manifest_path);
+    fill_manifest(server, &module, pieces, before.as_ref(), &mut manifest);
+    write_files(server, &module, prepared, &manifest, &mut journal)?;
+    test_or_undo(server, pieces, &scratch, &mut journal)?;
     anyhow::ensure!(!interrupted(), "interrupted");
     journal.keep();
     print(&report(server, &manifest))?;
@@ -101,13 +102,13 @@ fn settings(args: &InstallArgs) -> anyhow::Result<Settings> {
     Ok(Settings { memory, cpu_one_in: args.cpu_one_in, classes: args.classes.clone() })
 }
 
-/// Where the note of what was made is.
-pub fn manifest_of(server: &dyn Server) -> PathBuf {
+/// The path of a server's manifest.
+pub fn manifest_path(server: &dyn Server) -> PathBuf {
     server.module().with_extension("json")
 }
 
-/// Whether each file may be written: nothing is there, or what an earlier installation made, and the directory is ours
-/// to write.
+/// Checks that each file can be written: it does not exist or an earlier installation made it, and its directory is
+/// writable.
 fn check_places(server: &dyn Server, pieces: &[Piece], before: Option<&Manifest>) -> anyhow::Result<()> {
     let module = server.module();
     let links = pieces.iter().filter_map(|piece| Some(piece.link.as_ref()?.0.as_path()));
@@ -115,20 +116,19 @@ fn check_places(server: &dyn Server, pieces: &[Piece], before: Option<&Manifest>
         let state = before.and_then(|before| before.state(path));
         let place = path.display();
         if state == Some(State::Changed) {
-            let words =
-                format!("{place} was changed since brimful made it; `brimful module remove` keeps it and makes room");
+            let words = format!("{place} was changed since brimful wrote it; `brimful module remove` moves it aside");
             return Err(UsageError(words).into());
         }
         if state.is_none() && fs::symlink_metadata(path).is_ok() {
             return Err(
-                UsageError(format!("{place} is there already, and brimful did not make it; move it away")).into()
+                UsageError(format!("{place} exists already, and brimful did not write it; move it away")).into()
             );
         }
         let directory = path.ancestors().skip(1).find(|directory| directory.is_dir()).unwrap_or(Path::new("/"));
         access(directory, Access::WRITE_OK).map_err(|error| {
             let name = directory.display();
             anyhow::anyhow!(
-                "cannot write to {name}: {}; run this as root, or name a server of your own with --prefix",
+                "cannot write to {name}: {}; run this as root, or name your own server with --prefix",
                 io::Error::from(error)
             )
         })?;
@@ -136,10 +136,12 @@ fn check_places(server: &dyn Server, pieces: &[Piece], before: Option<&Manifest>
     Ok(())
 }
 
-/// Says what is going to be written, and asks.
-fn agreed(server: &dyn Server, pieces: &[Piece]) -> anyhow::Result<bool> {
+/// Prints what will be written, and asks for confirmation.
+fn user_agrees(server: &dyn Server, pieces: &[Piece]) -> anyhow::Result<bool> {
     if !io::stdin().is_terminal() {
-        return Err(UsageError("nobody can be asked here whether to go on; say --yes".to_owned()).into());
+        return Err(
+            UsageError("cannot ask for confirmation, because stdin is not a terminal; use --yes".to_owned()).into()
+        );
     }
     say(&format!("{} ({}) will get:", server.version(), server.binary().display()));
     say(&format!("    {}", server.module().display()));
@@ -147,14 +149,14 @@ fn agreed(server: &dyn Server, pieces: &[Piece]) -> anyhow::Result<bool> {
         say(&format!("    {}", piece.path.display()));
         piece.text.lines().for_each(|line| say(&format!("        {line}")));
     }
-    say("Go on? [y/N]");
+    say("Continue? [y/N]");
     let mut answer = String::new();
-    io::stdin().lock().read_line(&mut answer).context("cannot read the answer; say --yes")?;
+    io::stdin().lock().read_line(&mut answer).context("cannot read the answer; use --yes")?;
     Ok(["y", "yes"].contains(&answer.trim().to_lowercase().as_str()))
 }
 
-/// The module's bytes, compiled here or elsewhere.
-fn built(args: &InstallArgs, server: &dyn Server, scratch: &Scratch) -> anyhow::Result<Vec<u8>> {
+/// The module's bytes, compiled now or read from --module.
+fn module_bytes(args: &InstallArgs, server: &dyn Server, scratch: &Scratch) -> anyhow::Result<Vec<u8>> {
     let path = match &args.module {
         Some(path) => path.clone(),
         None => {
@@ -167,8 +169,14 @@ fn built(args: &InstallArgs, server: &dyn Server, scratch: &Scratch) -> anyhow::
     Ok(bytes)
 }
 
-/// Lists in the manifest what is about to be made.
-fn plan(server: &dyn Server, module: &[u8], pieces: &[Piece], before: Option<&Manifest>, manifest: &mut Manifest) {
+/// Lists in the manifest what will be made.
+fn fill_manifest(
+    server: &dyn Server,
+    module: &[u8],
+    pieces: &[Piece],
+    before: Option<&Manifest>,
+    manifest: &mut Manifest,
+) {
     let is_directory = |made: &&Made| matches!(made, Made::Directory { .. });
     let directories = journal::missing_directories(server.module()).into_iter().map(|path| Made::Directory { path });
     manifest.made.extend(directories);
@@ -180,18 +188,18 @@ fn plan(server: &dyn Server, module: &[u8], pieces: &[Piece], before: Option<&Ma
     manifest.by_hand = pieces.iter().filter_map(|piece| piece.by_hand.clone()).collect();
 }
 
-/// Makes what the manifest lists. The manifest is correct before, during and after that: if this program is killed,
-/// what it has made so far can be removed, or installed again.
-fn put(
+/// Makes what the manifest lists. The manifest is correct before, during and after that: if this program is killed, the
+/// partial installation can be removed or repeated.
+fn write_files(
     server: &dyn Server,
     module: &[u8],
     prepared: &Prepared,
     manifest: &Manifest,
     journal: &mut Journal,
 ) -> anyhow::Result<()> {
-    let Prepared { pieces, noted, before, .. } = prepared;
+    let Prepared { pieces, manifest_path, before, .. } = prepared;
     let planned = manifest.planned(before.as_ref());
-    journal.write_with_directories(noted, planned.text()?.as_bytes())?;
+    journal.write_with_directories(manifest_path, planned.text()?.as_bytes())?;
     let texts = pieces.iter().map(|piece| (piece.path.as_path(), piece.text.as_bytes()));
     for (path, bytes) in [(server.module(), module)].into_iter().chain(texts) {
         journal.write(path, bytes)?;
@@ -200,7 +208,7 @@ fn put(
         journal.remove(path)?;
         journal.link(path, to)?;
     }
-    // What an earlier installation put elsewhere.
+    // Files that an earlier installation made in other places.
     for made in before.iter().flat_map(|before| &before.made) {
         let path = made.path();
         let is_left = !manifest.has(path) && planned.state(path) == Some(State::AsMade);
@@ -208,11 +216,11 @@ fn put(
             journal.remove(path)?;
         }
     }
-    journal.write(noted, manifest.text()?.as_bytes())
+    journal.write(manifest_path, manifest.text()?.as_bytes())
 }
 
-/// Asks the server; what it refuses is undone.
-fn accepted(server: &dyn Server, pieces: &[Piece], scratch: &Scratch, journal: &mut Journal) -> anyhow::Result<()> {
+/// Has the server test its configuration, and undoes all changes if it refuses them.
+fn test_or_undo(server: &dyn Server, pieces: &[Piece], scratch: &Scratch, journal: &mut Journal) -> anyhow::Result<()> {
     let mut verdict = server.test()?;
     if verdict.is_ok() && pieces.iter().any(|piece| piece.by_hand.is_some()) {
         verdict = server.test_alone(pieces, scratch)?;
@@ -220,47 +228,50 @@ fn accepted(server: &dyn Server, pieces: &[Piece], scratch: &Scratch, journal: &
     let Err(why) = verdict else { return Ok(()) };
     let stuck = journal.undo();
     let undone = match stuck.is_empty() {
-        true => "everything is as it was".to_owned(),
-        false => format!("this could not be undone: {}", one_line(&stuck.join(", "))),
+        true => "all changes were undone".to_owned(),
+        false => format!("these changes could not be undone: {}", one_line(&stuck.join(", "))),
     };
     anyhow::bail!("{} refuses the module: {why}; {undone}", server.version())
 }
 
 fn report(server: &dyn Server, manifest: &Manifest) -> String {
-    let mut text = format!("{} has the module now:\n", server.version());
+    let mut text = format!("{} now has the module:\n", server.version());
     for made in &manifest.made {
         text += &format!("    {}\n", made.path().display());
     }
     if !manifest.by_hand.is_empty() {
-        text += "Its configuration was not edited; write there\n";
+        text += "Its configuration was not edited; add this to it:\n";
         manifest.by_hand.iter().for_each(|line| text += &format!("    {line}\n"));
     }
     text
 }
 
-/// The server has to read its configuration again.
+/// Reloads the server, or says how to.
 fn follow_up(args: &InstallArgs, server: &dyn Server, manifest: &Manifest) -> anyhow::Result<Exit> {
     if !args.reload || !manifest.by_hand.is_empty() {
         let then = "then see `brimful module status` and `brimful watch`";
-        print(&format!("To begin, let it reload (no request is lost):\n    {}\n{then}\n", server.reload_command()))?;
+        print(&format!(
+            "To start recording, reload the server (no request is lost):\n    {}\n{then}\n",
+            server.reload_command()
+        ))?;
         return Ok(Exit::Ok);
     }
     server.reload()?;
     let began = Instant::now();
-    let memory = || memory_of(args.server, Some(manifest), None);
-    while began.elapsed() < RELOAD && !memory::is_one(&memory()) {
+    let memory = || memory_path(args.server, Some(manifest), None);
+    while began.elapsed() < RELOAD_LIMIT && !memory::is_memory(&memory()) {
         thread::sleep(Duration::from_millis(20));
     }
     print(&format!("{}\n", memory::status(&memory())))?;
     let name = server.version();
-    anyhow::ensure!(memory::is_one(&memory()), "{name} was told to reload and records nothing; its error log says why");
+    anyhow::ensure!(memory::is_memory(&memory()), "{name} was reloaded but does not record; look into its error log");
     Ok(Exit::Ok)
 }
 
-/// The shared memory of a server that is installed here.
-pub fn memory_of(kind: Kind, manifest: Option<&Manifest>, named: Option<&Path>) -> PathBuf {
+/// The shared memory of a server on this host: the named one, that of the manifest, or the default.
+pub fn memory_path(kind: Kind, manifest: Option<&Manifest>, named: Option<&Path>) -> PathBuf {
     named
         .map(Path::to_owned)
         .or_else(|| manifest.and_then(|manifest| manifest.memory.clone()))
-        .unwrap_or_else(|| memory::chosen(memory::default_places(kind)))
+        .unwrap_or_else(|| memory::default_path(memory::default_paths(kind)))
 }

@@ -1,11 +1,11 @@
-//! Changes to the file system that are made together or not at all: each is noted with what undoes it.
+//! Changes to the file system that are made together or not at all. Each is recorded with the information to undo it.
 //!
-//! A file is written beside its place and takes it when it is whole: a server that has the former one mapped keeps
-//! that. A journal that is dropped undoes everything, latest first; `keep` makes the changes final.
+//! A file is written under a temporary name and renamed when it is complete, so that a server that has mapped the former
+//! file keeps that. A journal that is dropped undoes all changes, the latest first; `keep` makes them final.
 //!
-//! A program that is killed undoes nothing. So it first writes the manifest, which lists what it is about to make. The
-//! directories for the manifest are made under another name and appear together with it. `sweep` and
-//! `sweep_directories` remove what a killed program left under such other names.
+//! A killed program undoes nothing. So the first change is to write the manifest, which lists what will be made. The
+//! directories for the manifest are made under a temporary name and appear together with it. `sweep` and
+//! `sweep_directories` remove temporary files and directories of killed programs.
 
 use anyhow::Context;
 use std::fs::{self, DirBuilder, OpenOptions, Permissions};
@@ -13,7 +13,7 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-/// Changes that may still be undone.
+/// Changes that can still be undone.
 #[derive(Debug, Default)]
 pub struct Journal {
     done: Vec<Change>,
@@ -21,25 +21,26 @@ pub struct Journal {
 
 #[derive(Debug)]
 enum Change {
-    /// A file, a link or an empty directory that was not there.
+    /// A file, a link or an empty directory that was made.
     Made(PathBuf),
-    /// A file, and the uppermost of the directories that were made for it.
+    /// A file that was made, and the uppermost directory that was made for it.
     MadeWithDirectories(PathBuf, PathBuf),
-    /// A file that was there.
-    Had(PathBuf, Vec<u8>, u32),
-    HadLink(PathBuf, PathBuf),
-    /// From, to.
+    /// A file that was replaced or removed: its path, content and mode.
+    ReplacedFile(PathBuf, Vec<u8>, u32),
+    /// A link that was replaced or removed: its path and target.
+    ReplacedLink(PathBuf, PathBuf),
+    /// A file that was renamed: its former and its new path.
     Renamed(PathBuf, PathBuf),
 }
 
 impl Journal {
-    /// Writes a file that everybody may read, whether or not one is there.
+    /// Writes or replaces a file that all users can read.
     ///
     /// # Errors
-    /// When that cannot be; the file is as it was then. The same is true of all below.
+    /// When the change fails. The file is then unchanged, as after the errors of all functions below.
     pub fn write(&mut self, path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
         let cannot = || format!("cannot write {}", path.display());
-        let former = present(path).with_context(cannot)?;
+        let former = existing(path).with_context(cannot)?;
         replace(path, bytes, 0o644).with_context(cannot)?;
         self.done.push(match former {
             Some(former) => former,
@@ -48,7 +49,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Makes a symbolic link where nothing is.
+    /// Makes a symbolic link where nothing exists.
     pub fn link(&mut self, path: &Path, to: &Path) -> anyhow::Result<()> {
         symlink(to, path).with_context(|| format!("cannot make the link {}", path.display()))?;
         self.done.push(Change::Made(path.to_owned()));
@@ -59,7 +60,7 @@ impl Journal {
     pub fn write_with_directories(&mut self, path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
         let Some(top) = missing_directories(path).into_iter().next() else { return self.write(path, bytes) };
         let cannot = || format!("cannot make the directory {}", top.display());
-        let aside = beside(&top);
+        let aside = temporary_path(&top);
         let inside = aside.join(path.strip_prefix(&top).with_context(cannot)?);
         let directory = inside.parent().unwrap_or(&aside);
         let made = DirBuilder::new().mode(0o755).recursive(true).create(directory);
@@ -72,17 +73,17 @@ impl Journal {
         Ok(())
     }
 
-    /// Removes a file or a link, if it is there.
+    /// Removes a file or a link, if it exists.
     pub fn remove(&mut self, path: &Path) -> anyhow::Result<()> {
         let cannot = || format!("cannot remove {}", path.display());
-        if let Some(former) = present(path).with_context(cannot)? {
+        if let Some(former) = existing(path).with_context(cannot)? {
             fs::remove_file(path).with_context(cannot)?;
             self.done.push(former);
         }
         Ok(())
     }
 
-    /// Gives a file another name, which nothing has.
+    /// Renames a file to a name that does not exist.
     pub fn rename(&mut self, from: &Path, to: &Path) -> anyhow::Result<()> {
         fs::rename(from, to).with_context(|| format!("cannot rename {} to {}", from.display(), to.display()))?;
         self.done.push(Change::Renamed(from.to_owned(), to.to_owned()));
@@ -94,15 +95,15 @@ impl Journal {
         self.done.clear();
     }
 
-    /// Undoes them, latest first; what cannot be undone.
+    /// Undoes all changes, the latest first. Returns those that cannot be undone, with the error.
     pub fn undo(&mut self) -> Vec<String> {
         let mut stuck = Vec::new();
         while let Some(change) = self.done.pop() {
             let undone = match &change {
                 Change::Made(path) => fs::remove_file(path),
                 Change::MadeWithDirectories(path, top) => remove_with_directories(path, Some(top)),
-                Change::Had(path, bytes, mode) => replace(path, bytes, *mode),
-                Change::HadLink(path, to) => symlink(to, path),
+                Change::ReplacedFile(path, bytes, mode) => replace(path, bytes, *mode),
+                Change::ReplacedLink(path, to) => symlink(to, path),
                 Change::Renamed(from, to) => fs::rename(to, from),
             };
             if let Err(error) = undone {
@@ -116,7 +117,7 @@ impl Journal {
 impl Drop for Journal {
     fn drop(&mut self) {
         for stuck in self.undo() {
-            crate::output::say(&format!("cannot undo what was done to {stuck}"));
+            crate::output::say(&format!("cannot undo the change of {stuck}"));
         }
     }
 }
@@ -125,7 +126,7 @@ impl Change {
     fn path(&self) -> &Path {
         match self {
             Change::Made(path) | Change::MadeWithDirectories(path, _) => path,
-            Change::Had(path, ..) | Change::HadLink(path, _) | Change::Renamed(path, _) => path,
+            Change::ReplacedFile(path, ..) | Change::ReplacedLink(path, _) | Change::Renamed(path, _) => path,
         }
     }
 }
@@ -151,7 +152,7 @@ pub fn remove_with_directories(path: &Path, top: Option<&Path>) -> io::Result<()
         && let Ok(inside) = inside(top)
         && path.ancestors().skip(1).take_while(|directory| directory.starts_with(top)).all(alone)
     {
-        let aside = beside(top);
+        let aside = temporary_path(top);
         fs::rename(top, &aside)?;
         clear(&aside, &aside.join(inside));
         return Ok(());
@@ -159,7 +160,7 @@ pub fn remove_with_directories(path: &Path, top: Option<&Path>) -> io::Result<()
     fs::remove_file(path)?;
     let made = |directory: &&Path| top.is_some_and(|top| directory.starts_with(top));
     for directory in path.ancestors().skip(1).take_while(made) {
-        // Other programs may keep files in it.
+        // Other programs may have files in it.
         if fs::remove_dir(directory).is_err() {
             break;
         }
@@ -167,20 +168,20 @@ pub fn remove_with_directories(path: &Path, top: Option<&Path>) -> io::Result<()
     Ok(())
 }
 
-/// Removes what a killed program left beside a file that it was writing.
+/// Removes the temporary file that a killed program left.
 pub fn sweep(path: &Path) {
-    // Usually nothing is there.
-    let _ = fs::remove_file(beside(path));
+    // Usually it does not exist.
+    let _ = fs::remove_file(temporary_path(path));
 }
 
-/// Removes what a killed program left while it made or removed a file with its directories.
+/// Removes what a program left that was killed while it made or removed a file with its directories.
 pub fn sweep_directories(path: &Path) {
     sweep(path);
     for top in path.ancestors().skip(1) {
         if let Ok(inside) = path.strip_prefix(top)
             && top.file_name().is_some()
         {
-            let aside = beside(top);
+            let aside = temporary_path(top);
             clear(&aside, &aside.join(inside));
         }
     }
@@ -188,41 +189,40 @@ pub fn sweep_directories(path: &Path) {
 
 /// Removes this file and the directories above it, up to `top`. Directories with other contents stay.
 fn clear(top: &Path, inside: &Path) {
-    // Each of them may be missing.
+    // Each of them may not exist.
     let _ = fs::remove_file(inside);
     for directory in inside.ancestors().skip(1).take_while(|directory| directory.starts_with(top)) {
         let _ = fs::remove_dir(directory);
     }
 }
 
-/// The temporary name of a file or a directory until it is complete. Servers do not read files of such names: they
-/// include *.conf and *.load.
-fn beside(path: &Path) -> PathBuf {
+/// The temporary path of a file or directory. Servers do not read files with such names: they include *.conf and *.load.
+fn temporary_path(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".brimful-new");
     path.with_file_name(name)
 }
 
-/// What is there now, as that to which it can be put back.
-fn present(path: &Path) -> io::Result<Option<Change>> {
+/// The existing file or link, as the change that would restore it.
+fn existing(path: &Path) -> io::Result<Option<Change>> {
     let found = match fs::symlink_metadata(path) {
         Ok(found) => found,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
     if found.file_type().is_symlink() {
-        return Ok(Some(Change::HadLink(path.to_owned(), fs::read_link(path)?)));
+        return Ok(Some(Change::ReplacedLink(path.to_owned(), fs::read_link(path)?)));
     }
     if !found.is_file() {
         return Err(io::Error::other("it is neither a file nor a link"));
     }
-    Ok(Some(Change::Had(path.to_owned(), fs::read(path)?, found.permissions().mode() & 0o7777)))
+    Ok(Some(Change::ReplacedFile(path.to_owned(), fs::read(path)?, found.permissions().mode() & 0o7777)))
 }
 
-/// Writes a file beside its place, then into it.
+/// Writes a file under its temporary name, then renames it.
 fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
-    let new = beside(path);
-    // Left by a program that was killed.
+    let new = temporary_path(path);
+    // A killed program may have left it.
     let _ = fs::remove_file(&new);
     let written = write_new(&new, bytes, mode).and_then(|()| fs::rename(&new, path));
     if written.is_err() {
@@ -234,7 +234,7 @@ fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
 fn write_new(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?;
     file.write_all(bytes)?;
-    // Whatever the umask.
+    // Regardless of the umask.
     file.set_permissions(Permissions::from_mode(mode))?;
     file.sync_all()
 }
@@ -243,7 +243,7 @@ fn write_new(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    /// What is in a directory: names, contents or where links lead.
+    /// The entries of a directory: their names, with contents or targets of links.
     fn listing(directory: &Path) -> Vec<String> {
         let mut found: Vec<String> = fs::read_dir(directory)
             .unwrap()
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_kept_is_undone() {
+    fn changes_that_are_not_kept_are_undone() {
         let directory = tempfile::tempdir().unwrap();
         fill(directory.path());
         let before = listing(directory.path());
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_stays() {
+    fn changes_that_are_kept_stay() {
         let directory = tempfile::tempdir().unwrap();
         fill(directory.path());
         let mut journal = Journal::default();
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_leaves_what_was_there() {
+    fn a_failed_change_changes_nothing() {
         let directory = tempfile::tempdir().unwrap();
         fill(directory.path());
         let before = listing(directory.path());
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_program_left_is_swept() {
+    fn temporary_files_of_a_killed_program_are_removed() {
         let directory = tempfile::tempdir().unwrap();
         let inside = |name: &str| directory.path().join(name);
         let file = inside("made/deep/file");
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn directories_go_only_if_nothing_else_is_in_them() {
+    fn directories_are_removed_only_if_they_contain_nothing_else() {
         let directory = tempfile::tempdir().unwrap();
         let inside = |name: &str| directory.path().join(name);
         let file = inside("made/deep/file");

@@ -1,6 +1,6 @@
-//! What `install` made: a JSON document beside the module, from which `remove` undoes it.
+//! The manifest: a JSON document beside the module that lists what `install` made, so that `remove` can undo it.
 //!
-//! It is read with suspicion: nothing is removed but what still is what was made.
+//! The manifest is not trusted: a file is removed only if it is still as it was made.
 
 use super::args::Kind;
 use crate::exit::UsageError;
@@ -11,62 +11,61 @@ use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 const SCHEMA: &str = "brimful.module-manifest/1";
-const BYTES_MOST: u64 = 1 << 20;
+const MAX_BYTES: u64 = 1 << 20;
 
-/// The document.
+/// The manifest of one installation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
     schema: String,
     /// The server: `nginx` or `apache`.
     pub server: String,
-    /// Its name and version as it says it.
+    /// Its name and version as it reports them.
     pub version: String,
-    /// Its program.
+    /// Path of its program.
     pub binary: PathBuf,
-    /// Its own directory, where one was named.
+    /// Its own directory, if --prefix was given.
     pub prefix: Option<PathBuf>,
-    /// Its main configuration file, where one was named.
+    /// Its main configuration file, if --config was given.
     pub config: Option<PathBuf>,
-    /// The shared memory, where one was named.
+    /// The shared memory, if --memory was given.
     pub memory: Option<PathBuf>,
-    /// The installation was not finished, so some files may be missing. `made` then also lists what an earlier
-    /// installation made.
+    /// Whether the installation was not finished, so that some files may be missing. `made` then also has the entries of an
+    /// earlier installation.
     #[serde(default)]
     pub unfinished: bool,
-    /// What was made, in this order. A file that is about to be replaced is listed twice, with the old and the new
-    /// contents.
+    /// What was made, in this order. Before a file is replaced it is listed twice, with the old and the new content.
     pub made: Vec<Made>,
-    /// What was asked to be written into the configuration by hand.
+    /// Lines that the user was asked to add to the configuration.
     pub by_hand: Vec<String>,
 }
 
-/// One thing that was made.
+/// A file, link or directory that was made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Made {
-    /// A file with this content.
+    /// A file.
     File {
-        /// Where.
+        /// Its path.
         path: PathBuf,
-        /// Of its content, FNV-1a with 64 bits in hexadecimal: to find changes, not forgery.
+        /// Hash of its content, 64-bit FNV-1a in hexadecimal. It detects changes, not forgery.
         hash: String,
     },
     /// A symbolic link.
     Link {
-        /// Where.
+        /// Its path.
         path: PathBuf,
-        /// Where it leads.
+        /// Its target.
         to: PathBuf,
     },
     /// A directory.
     Directory {
-        /// Where.
+        /// Its path.
         path: PathBuf,
     },
 }
 
 impl Manifest {
-    /// One of nothing yet.
+    /// A manifest without entries.
     pub fn new(kind: Kind, version: String, binary: PathBuf, memory: Option<PathBuf>) -> Manifest {
         Manifest {
             schema: SCHEMA.to_owned(),
@@ -82,10 +81,10 @@ impl Manifest {
         }
     }
 
-    /// Reads the one of a server from where its modules are, if there is one.
+    /// Reads a server's manifest, if there is one.
     ///
     /// # Errors
-    /// When it cannot be read, or is something else.
+    /// When the file cannot be read, or is not a manifest of this kind of server.
     pub fn read(path: &Path, kind: Kind) -> anyhow::Result<Option<Manifest>> {
         let mut text = String::new();
         let file = match File::open(path) {
@@ -93,9 +92,9 @@ impl Manifest {
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
             Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
         };
-        file.take(BYTES_MOST).read_to_string(&mut text).with_context(|| format!("cannot read {}", path.display()))?;
+        file.take(MAX_BYTES).read_to_string(&mut text).with_context(|| format!("cannot read {}", path.display()))?;
         let wrong = |why: &str| {
-            let words = format!("{}: {why}; remove by hand what was installed, and this file", path.display());
+            let words = format!("{}: {why}; remove the installed files by hand, and this file", path.display());
             UsageError(words)
         };
         let manifest: Manifest = serde_json::from_str(&text).map_err(|error| wrong(&error.to_string()))?;
@@ -103,20 +102,20 @@ impl Manifest {
             return Err(wrong(&format!("its schema is {:?}, not {SCHEMA:?}", manifest.schema)).into());
         }
         if manifest.server != kind.name() {
-            return Err(wrong(&format!("it is of {:?}, not {:?}", manifest.server, kind.name())).into());
+            return Err(wrong(&format!("it is for {:?}, not {:?}", manifest.server, kind.name())).into());
         }
         Ok(Some(manifest))
     }
 
-    /// As it is written.
+    /// The JSON text.
     ///
     /// # Errors
-    /// When a path is no UTF-8.
+    /// When a path is not UTF-8.
     pub fn text(&self) -> anyhow::Result<String> {
-        Ok(serde_json::to_string_pretty(self).context("cannot note what was made")? + "\n")
+        Ok(serde_json::to_string_pretty(self).context("cannot write the manifest")? + "\n")
     }
 
-    /// Whether a file or link is one of ours.
+    /// Whether the manifest lists this path.
     pub fn has(&self, path: &Path) -> bool {
         self.made.iter().any(|made| made.path() == path)
     }
@@ -128,7 +127,7 @@ impl Manifest {
         Some(states.find(|state| *state == State::AsMade).unwrap_or(first))
     }
 
-    /// This manifest as it is written before anything is made: unfinished, and with the entries of an earlier one.
+    /// This manifest as it is written before anything is made: unfinished, with the entries of an earlier one.
     pub fn planned(&self, before: Option<&Manifest>) -> Manifest {
         let mut planned = Manifest { unfinished: true, ..self.clone() };
         let is_new = |made: &&Made| !self.made.contains(made);
@@ -143,40 +142,40 @@ impl Manifest {
 }
 
 impl Made {
-    /// A file with this content.
+    /// The entry of a file with this content.
     pub fn file(path: &Path, bytes: &[u8]) -> Made {
         Made::File { path: path.to_owned(), hash: hash(bytes) }
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         match self {
             Made::File { path, .. } | Made::Link { path, .. } | Made::Directory { path } => path,
         }
     }
 
-    /// How it is now.
+    /// Its present state.
     fn state(&self) -> State {
         let Ok(found) = fs::symlink_metadata(self.path()) else { return State::Gone };
-        let same = match self {
+        let is_as_made = match self {
             Made::File { path, hash: made } => {
                 found.is_file() && fs::read(path).is_ok_and(|bytes| hash(&bytes) == *made)
             }
             Made::Link { path, to } => fs::read_link(path).is_ok_and(|now| now == *to),
             Made::Directory { .. } => found.is_dir(),
         };
-        if same { State::AsMade } else { State::Changed }
+        if is_as_made { State::AsMade } else { State::Changed }
     }
 }
 
-/// What became of something that was made.
+/// The state of something that was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// It is as it was made.
+    /// Unchanged.
     AsMade,
-    /// Somebody changed it, or put something else there.
+    /// Changed, or replaced by something else.
     Changed,
-    /// Somebody removed it.
+    /// Removed.
     Gone,
 }
 
@@ -200,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn a_written_manifest_can_be_read() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("manifest.json");
         let mut manifest = Manifest::new(Kind::Nginx, "1.2".to_owned(), "/bin/nginx".into(), Some("/dev/shm/x".into()));
@@ -220,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn before_a_file_is_replaced_both_contents_are_ours() {
+    fn a_planned_manifest_accepts_the_old_and_the_new_content() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("file");
         let manifest = |text: &[u8]| {
@@ -240,9 +239,10 @@ mod tests {
     }
 
     #[test]
-    fn changes_are_found() {
+    fn changes_are_detected() {
         let directory = tempfile::tempdir().unwrap();
-        let (file, link) = (directory.path().join("file"), directory.path().join("link"));
+        let file = directory.path().join("file");
+        let link = directory.path().join("link");
         let of_file = Made::file(&file, b"text");
         let of_link = Made::Link { path: link.clone(), to: "file".into() };
         assert_eq!((of_file.state(), of_link.state()), (State::Gone, State::Gone));

@@ -1,5 +1,5 @@
-//! The shared memory that a server writes to: what `status` says of it, and the one word in it that anybody but the
-//! server writes.
+//! The shared memory that a server writes to: its default paths, its status, and the switch that turns recording on and off,
+//! which is the only word in it that other programs write.
 
 use super::args::Kind;
 use crate::exit::UsageError;
@@ -14,29 +14,28 @@ use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Sets whether requests are recorded; whether they were.
+/// Turns recording on or off. Returns whether it was on.
 ///
 /// # Errors
-/// When it is no such memory, or belongs to somebody else.
+/// When the file is not the memory of a server, or belongs to another user.
 pub fn switch(path: &Path, on: bool) -> anyhow::Result<bool> {
-    // Opened once, so that the file that was checked is the one that is written to, even if its name now leads
-    // elsewhere.
-    let file = ModuleFile::open_to_switch(path).map_err(|error| failed(path, error))?;
-    let was = file.header().map_err(|error| failed(path, error))?.enabled;
+    // The file is opened only once, so that the checked file is written to even if its path now leads to another one.
+    let file = ModuleFile::open_to_switch(path).map_err(|error| file_error(path, error))?;
+    let was = file.header().map_err(|error| file_error(path, error))?.enabled;
     file.set_enabled(on).with_context(|| format!("cannot write {}", path.display()))?;
     Ok(was)
 }
 
 /// Default paths of a server's shared memory: first that of a server that root starts, then that of any other
 /// (`BRIMFUL_DEFAULT_PATH` in place.h).
-pub fn default_places(kind: Kind) -> [PathBuf; 2] {
+pub fn default_paths(kind: Kind) -> [PathBuf; 2] {
     let name = kind.name();
     [PathBuf::from(format!("/run/brimful/{name}")), PathBuf::from(format!("/dev/shm/brimful-{name}"))]
 }
 
-/// The default path that the server uses; if neither file exists, the one that it is going to create.
-pub fn chosen(places: [PathBuf; 2]) -> PathBuf {
-    let [of_root, of_others] = places;
+/// The default path that the server uses, or, if neither file exists, that it will create.
+pub fn default_path(paths: [PathBuf; 2]) -> PathBuf {
+    let [of_root, of_others] = paths;
     match (is_trusted(&of_root), is_trusted(&of_others)) {
         (true, _) => of_root,
         (false, true) => of_others,
@@ -45,8 +44,8 @@ pub fn chosen(places: [PathBuf; 2]) -> PathBuf {
     }
 }
 
-/// Whether the file belongs to root, to the caller, or to the user of the server process that its header names.
-/// Otherwise a third user may have put it there.
+/// Whether the file belongs to root, to the caller, or to the user of the server process that its header names. Any other
+/// user could have created it to deceive the caller.
 fn is_trusted(path: &Path) -> bool {
     let Ok(file) = ModuleFile::open(path) else { return false };
     let of_server = |pid: u32| fs::metadata(format!("/proc/{pid}")).is_ok_and(|process| process.uid() == file.owner());
@@ -55,22 +54,21 @@ fn is_trusted(path: &Path) -> bool {
         || file.header().is_ok_and(|header| of_server(header.master_pid))
 }
 
-/// What a server's memory says, in a sentence.
+/// The status of a server's memory, in one sentence.
 pub fn status(path: &Path) -> String {
     let place = path.display();
-    match ModuleFile::open(path).and_then(|mut file| file.sample(&lives)) {
+    match ModuleFile::open(path).and_then(|mut file| file.sample(&is_running)) {
         Ok(sample) => sentence(&sample, path),
         Err(ModuleFileError::Io(error)) if error.kind() == ErrorKind::NotFound => {
-            format!("nothing is recorded: the server has not made {place}; start it, or let it reload")
+            format!("not recording: the server has not created {place}; start or reload it")
         }
         Err(error) => format!("{place}: {}", one_line(&error.to_string())),
     }
 }
 
-/// Servers of this kind that are in a container or below another root, where `find` does not look: what they are, and
-/// what their memory says.
-pub fn elsewhere(kind: Kind) -> Vec<(String, String)> {
-    let described = |mut server: ContainerServer| {
+/// Servers of this kind in containers or below other root directories: their description, and the status of their memory.
+pub fn in_containers(kind: Kind) -> Vec<(String, String)> {
+    let described = |mut server: Elsewhere| {
         let sample = server.sample().ok().filter(|sample| sample.name.to_lowercase().starts_with(kind.name()))?;
         let what = format!("{} in a container, process {}", one_line(&sample.name), server.pids.first()?);
         Some((what, sentence(&sample, &server.path)))
@@ -83,26 +81,29 @@ fn sentence(sample: &ServerSample, path: &Path) -> String {
     let [.., made_ns] = sample.identity;
     let since = Timestamp::from_nanosecond(i128::from(made_ns))
         .map_or_else(|_| "an unknown time".to_owned(), |made| format!("{made:.0}"));
-    let lost =
-        if sample.lost > 0 { format!(", {} without a place", count(u64::from(sample.lost))) } else { String::new() };
+    let lost = if sample.lost > 0 {
+        format!(", {} not recorded for lack of space", count(u64::from(sample.lost)))
+    } else {
+        String::new()
+    };
     let some = |n: u64, what: &str| format!("{} {what}{}", count(n), if n == 1 { "" } else { "s" });
     let counted = format!("{} by {}{lost}", some(sample.requests(), "request"), some(sample.workers, "worker"));
     format!("{state}: {counted} of {} since {since}, in {}", one_line(&sample.name), path.display())
 }
 
-/// Whether it is a server's memory, which nobody else needs.
-pub fn is_one(path: &Path) -> bool {
+/// Whether the file is the shared memory of a server.
+pub fn is_memory(path: &Path) -> bool {
     ModuleFile::open(path).is_ok()
 }
 
-/// Whether there is a process of this id here. In a container it has another one, which only a look into the container
-/// would tell.
-fn lives(pid: u32) -> bool {
+/// Whether a process with this id exists on this host. Processes in containers have other ids here.
+fn is_running(pid: u32) -> bool {
     Path::new("/proc").join(pid.to_string()).exists()
 }
 
-/// What is no such memory is bad input; what cannot be read is the host's.
-fn failed(path: &Path, error: ModuleFileError) -> anyhow::Error {
+/// The error with its exit code: a file that is not a server's memory is bad input, an I/O error belongs to the
+/// environment.
+fn file_error(path: &Path, error: ModuleFileError) -> anyhow::Error {
     let words = format!("{}: {error}", path.display());
     match error {
         ModuleFileError::Io(_) => anyhow::anyhow!(words),
@@ -118,7 +119,7 @@ mod tests {
     use std::process::Command;
 
     #[test]
-    fn nothing_else_is_written() {
+    fn other_files_are_not_written() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("other");
         assert!(!switch(&path, true).unwrap_err().is::<UsageError>());
@@ -126,11 +127,11 @@ mod tests {
         fs::write(&path, &text).unwrap();
         assert!(switch(&path, false).unwrap_err().is::<UsageError>());
         assert_eq!(fs::read_to_string(&path).unwrap(), text);
-        assert!(!is_one(&path));
-        assert!(!is_one(directory.path()));
+        assert!(!is_memory(&path));
+        assert!(!is_memory(directory.path()));
     }
 
-    /// A file of one class with these owners of its slots, as `layout.h` describes it.
+    /// A file with one class and these owners of its slots, in the layout of `layout.h`.
     fn memory_of(owners: &[u32]) -> Vec<u8> {
         let header_size = header::SIZE.next_multiple_of(SLOT_ALIGN);
         let slot_size = (slot::CLASSES + class::SIZE).next_multiple_of(SLOT_ALIGN);
@@ -160,27 +161,27 @@ mod tests {
         let places = ["root's", "other's"].map(|name| directory.path().join(name));
         let [of_root, of_others] = places.clone();
         fs::write(&of_others, memory_of(&[0])).unwrap();
-        assert_eq!(chosen(places.clone()), of_others);
+        assert_eq!(default_path(places.clone()), of_others);
         fs::write(&of_root, memory_of(&[0])).unwrap();
-        assert_eq!(chosen(places.clone()), of_root);
+        assert_eq!(default_path(places.clone()), of_root);
         if std::os::unix::fs::chown(&of_root, Some(65_534), None).is_err() {
             eprintln!("LEFT OUT in part: only root can give a file to another user");
             return;
         }
-        assert_eq!(chosen(places.clone()), of_others);
-        // Its header names a process of that user's.
+        assert_eq!(default_path(places.clone()), of_others);
+        // The header names a process of that user.
         let mut process = Command::new("sleep").arg("1000").uid(65_534).spawn().unwrap();
         let mut bytes = memory_of(&[0]);
         bytes[header::MASTER_PID..][..4].copy_from_slice(&process.id().to_ne_bytes());
         fs::write(&of_root, bytes).unwrap();
-        let found = chosen(places);
+        let found = default_path(places);
         process.kill().unwrap();
         process.wait().unwrap();
         assert_eq!(found, of_root);
     }
 
     #[test]
-    fn what_was_checked_is_what_is_switched() {
+    fn the_checked_file_is_switched() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("memory");
         fs::write(&path, memory_of(&[0])).unwrap();
@@ -195,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn workers_that_were_killed_are_none() {
+    fn killed_workers_are_not_counted() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("memory");
         // No process has a larger id than 2^22 (PID_MAX_LIMIT).
@@ -205,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_said() {
-        assert!(status(Path::new("/nonexistent/memory")).contains("has not made /nonexistent/memory"));
+    fn a_missing_file_is_reported() {
+        assert!(status(Path::new("/nonexistent/memory")).contains("has not created /nonexistent/memory"));
     }
 }

@@ -1,10 +1,10 @@
-//! nginx: what `nginx -V` says of it, and where its configuration takes a file in.
+//! nginx: its version and build arguments according to `nginx -V`, and the files that its configuration includes.
 
 mod build;
 mod config;
 
-use super::command::{QUESTION, find, named, run};
-use super::server::{Found, Piece, Server, Settings, config_in, directive, quoted};
+use super::command::{QUERY_LIMIT, find, named_program, run};
+use super::server::{Installation, Piece, Server, Settings, config_in, directive, quoted};
 use super::sources::Scratch;
 use crate::exit::UsageError;
 use anyhow::Context;
@@ -18,29 +18,29 @@ const MODULE: &str = "ngx_http_brimful_module.so";
 /// An installed nginx.
 #[derive(Debug)]
 pub struct Nginx {
-    found: Found,
-    /// Those of `configure`.
+    installation: Installation,
+    /// The arguments of `configure` when it was built.
     arguments: Vec<String>,
-    /// `-p` and `-c`, where they were given.
+    /// `-p` and `-c` with their values, if they were given.
     flags: Vec<OsString>,
     config: PathBuf,
 }
 
 impl Nginx {
-    /// Finds it, and what it was built with.
+    /// Finds the server, and reads how it was built.
     ///
     /// # Errors
-    /// When there is none, or it says nothing of itself.
+    /// When there is no nginx, or `-V` does not print its version.
     pub fn find(binary: Option<&Path>, prefix: Option<PathBuf>, config: Option<PathBuf>) -> anyhow::Result<Nginx> {
         let binary = match binary {
-            Some(path) => named(path)?,
+            Some(path) => named_program(path)?,
             None => find(&["nginx"]).context("no nginx is installed here; name its program with --binary")?,
         };
-        let ran = run(&binary, &["-V"], None, QUESTION)?;
+        let ran = run(&binary, &["-V"], None, QUERY_LIMIT)?;
         let said = |start: &str| ran.stderr.lines().find_map(|line| line.strip_prefix(start).map(str::trim));
         let version = said("nginx version:").map(|version| version.split(' ').next().unwrap_or_default().to_owned());
         let Some(version) = version else {
-            let words = format!("{}: no nginx, it does not answer to -V as one; check --binary", binary.display());
+            let words = format!("{}: not nginx, according to its answer to -V; check --binary", binary.display());
             return Err(UsageError(words).into());
         };
         let arguments = words(said("configure arguments:").unwrap_or_default());
@@ -59,18 +59,18 @@ impl Nginx {
             flags: flags.collect(),
             config: config
                 .unwrap_or_else(|| own.join(argument(&arguments, "--conf-path").unwrap_or("conf/nginx.conf"))),
-            found: Found { version, binary, module: own.join(modules).join(MODULE) },
+            installation: Installation { version, binary, module: own.join(modules).join(MODULE) },
             arguments,
         })
     }
 
     fn run_test(&self, flags: &[OsString]) -> anyhow::Result<Result<(), String>> {
         let arguments: Vec<OsString> = [OsString::from("-t")].into_iter().chain(flags.iter().cloned()).collect();
-        let ran = run(&self.found.binary, &arguments, None, QUESTION)?;
+        let ran = run(&self.installation.binary, &arguments, None, QUERY_LIMIT)?;
         Ok(if ran.ok { Ok(()) } else { Err(ran.complaint()) })
     }
 
-    /// The piece that belongs into a block: in a directory that the configuration includes there, or beside it.
+    /// The piece for a block: in a directory that the configuration includes there, or beside the configuration.
     fn piece(
         &self,
         included: &[Include],
@@ -92,8 +92,8 @@ impl Nginx {
 }
 
 impl Server for Nginx {
-    fn found(&self) -> &Found {
-        &self.found
+    fn installation(&self) -> &Installation {
+        &self.installation
     }
 
     fn config(&self) -> &Path {
@@ -101,14 +101,14 @@ impl Server for Nginx {
     }
 
     fn build(&self, scratch: &Scratch, source: Option<&Path>) -> anyhow::Result<PathBuf> {
-        build::build(&self.found.version, &self.arguments, scratch, source)
+        build::build(&self.installation.version, &self.arguments, scratch, source)
     }
 
     fn check(&self, module: &[u8]) -> anyhow::Result<()> {
-        let name = self.found.binary.display();
-        let server = fs::read(&self.found.binary).with_context(|| format!("cannot read {name}"))?;
+        let name = self.installation.binary.display();
+        let server = fs::read(&self.installation.binary).with_context(|| format!("cannot read {name}"))?;
         let Some(wanted) = build::signature(&server) else {
-            anyhow::bail!("{name} has no signature of modules, so that it loads none: it needs nginx 1.9.11 or newer");
+            anyhow::bail!("{name} has no module signature, so it cannot load modules: nginx 1.9.11 or newer is needed");
         };
         match build::signature(module) {
             Some(found) if found == wanted => Ok(()),
@@ -117,7 +117,9 @@ impl Server for Nginx {
                  it here, without --module"
             ))
             .into()),
-            None => Err(UsageError("it is no module of nginx: it has no signature; check --module".to_owned()).into()),
+            None => {
+                Err(UsageError("this is not a module of nginx: it has no signature; check --module".to_owned()).into())
+            }
         }
     }
 
@@ -126,7 +128,7 @@ impl Server for Nginx {
         let text = fs::read(&self.config)
             .with_context(|| format!("cannot read {name}; name the configuration with --config"))?;
         let included = includes(&String::from_utf8_lossy(&text));
-        let head = "# Written by `brimful module install nginx`; `brimful module remove nginx` takes it away.\n";
+        let head = "# Written by `brimful module install nginx`; `brimful module remove nginx` removes it.\n";
         let load = format!("{head}load_module {};\n", quoted(self.module())?);
         let mut http =
             format!("{head}{};\nbrimful_cpu_one_in {};\n", directive("brimful", settings)?, settings.cpu_one_in);
@@ -159,20 +161,20 @@ impl Server for Nginx {
     fn reload(&self) -> anyhow::Result<()> {
         let arguments: Vec<OsString> =
             ["-s", "reload"].map(OsString::from).into_iter().chain(self.flags.clone()).collect();
-        let ran = run(&self.found.binary, &arguments, None, QUESTION)?;
+        let ran = run(&self.installation.binary, &arguments, None, QUERY_LIMIT)?;
         match ran.ok {
             true => Ok(()),
-            false => anyhow::bail!("nginx was not reloaded: {}; does it run?", ran.complaint()),
+            false => anyhow::bail!("nginx was not reloaded: {}; is it running?", ran.complaint()),
         }
     }
 
     fn reload_command(&self) -> String {
         let flags: String = self.flags.iter().map(|flag| format!(" {}", flag.display())).collect();
-        format!("{}{flags} -s reload", self.found.binary.display())
+        format!("{}{flags} -s reload", self.installation.binary.display())
     }
 }
 
-/// The value of an argument like `--prefix=/usr`; the last one counts.
+/// The value of an argument like `--prefix=/usr`. The last one counts.
 fn argument<'a>(arguments: &'a [String], name: &str) -> Option<&'a str> {
     arguments.iter().rev().find_map(|argument| argument.strip_prefix(name)?.strip_prefix('='))
 }
@@ -184,7 +186,7 @@ mod tests {
     fn nginx(directory: &Path, config: &str) -> Nginx {
         fs::write(directory.join("nginx.conf"), config).unwrap();
         Nginx {
-            found: Found {
+            installation: Installation {
                 version: "nginx/1.22.1".to_owned(),
                 binary: "/usr/sbin/nginx".into(),
                 module: directory.join("modules").join(MODULE),
@@ -201,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_go_where_the_configuration_includes_them() {
+    fn pieces_are_in_directories_that_the_configuration_includes() {
         let directory = tempfile::tempdir().unwrap();
         let at = |name: &str| directory.path().join(name);
         fs::create_dir(at("conf.d")).unwrap();
@@ -224,10 +226,10 @@ mod tests {
     }
 
     #[test]
-    fn nobodys_configuration_is_edited() {
+    fn existing_configuration_files_are_not_edited() {
         let directory = tempfile::tempdir().unwrap();
         let at = |name: &str| directory.path().join(name);
-        // The first include is in no block that it would belong to.
+        // The first include is in a block where the piece does not belong.
         let nginx =
             nginx(directory.path(), "events {}\nhttp { server { include *.conf; } include brimful-http.conf; }");
         let pieces = nginx.pieces(&settings()).unwrap();

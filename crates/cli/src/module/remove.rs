@@ -1,11 +1,12 @@
-//! `brimful module remove`: what `install` noted is taken away, if the server does without it.
+//! `brimful module remove`: removes what the manifest lists, and undoes that if the server does not start without it.
 
 use super::args::{PlaceArgs, RemoveArgs};
-use super::install::{manifest_of, memory_of};
+use super::install::{manifest_path, memory_path};
+use super::installed::find_server;
 use super::journal::{self, Journal};
 use super::manifest::{Made, Manifest, State};
 use super::memory;
-use super::server::{Server, Settings, check_trust, find};
+use super::server::{Server, Settings, check_trust};
 use super::sources;
 use super::trust;
 use crate::exit::{Exit, UsageError};
@@ -16,25 +17,25 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The names of configuration files that install makes.
+/// Names of the configuration files that install writes.
 const PIECES: [&str; 5] = ["50-brimful.conf", "brimful.conf", "brimful-load.conf", "brimful-http.conf", "brimful.load"];
 
-/// Removes it.
+/// Removes the module.
 ///
 /// # Errors
-/// When it was not installed, or the server needs it; everything is then as it was.
+/// When it was not installed, or the server's configuration needs it. All changes are then undone.
 pub fn main(args: &RemoveArgs) -> anyhow::Result<Exit> {
-    let _interrupted = super::listen()?;
+    let _interrupted = super::interrupt_flag()?;
     sources::sweep();
-    let mut server = find(args.server, &args.place)?;
-    let noted = manifest_of(&*server);
-    check_trust(&*server, &args.place, &noted)?;
-    journal::sweep_directories(&noted);
-    let Some(manifest) = Manifest::read(&noted, args.server)? else {
+    let mut server = find_server(args.server, &args.place)?;
+    let manifest_path = manifest_path(&*server);
+    check_trust(&*server, &args.place, &manifest_path)?;
+    journal::sweep_directories(&manifest_path);
+    let Some(manifest) = Manifest::read(&manifest_path, args.server)? else {
         let words = format!(
-            "{} has no module that brimful installed: {} is not there; check --prefix",
+            "{} has no module that brimful installed: {} does not exist; check --prefix",
             server.version(),
-            noted.display()
+            manifest_path.display()
         );
         return Err(UsageError(words).into());
     };
@@ -44,62 +45,65 @@ pub fn main(args: &RemoveArgs) -> anyhow::Result<Exit> {
             prefix: args.place.prefix.clone().or(manifest.prefix.clone()),
             config: args.place.config.clone().or(manifest.config.clone()),
         };
-        // Check it before it is run.
+        // The program is checked before it runs.
         trust::check(&manifest.binary)?;
-        server = find(args.server, &place)?;
-        check_trust(&*server, &place, &noted)?;
+        server = find_server(args.server, &place)?;
+        check_trust(&*server, &place, &manifest_path)?;
     }
-    within_reach(&manifest, &*server)?;
+    check_manifest(&manifest, &*server)?;
     let mut journal = Journal::default();
-    let kept = take_away(&manifest, &mut journal)?;
+    let kept = remove_unchanged(&manifest, &mut journal)?;
     if let Err(why) = server.test()? {
-        return Err(needed(&*server, &manifest, &why, &mut journal).into());
+        return Err(undo_removal(&*server, &manifest, &why, &mut journal).into());
     }
     journal.keep();
     manifest.made.iter().for_each(|made| journal::sweep(made.path()));
-    let memory = memory_of(args.server, Some(&manifest), None);
-    if memory::is_one(&memory) && fs::remove_file(&memory).is_err() {
-        say(&format!("{} cannot be removed; do it by hand", memory.display()));
+    let memory = memory_path(args.server, Some(&manifest), None);
+    if memory::is_memory(&memory) && fs::remove_file(&memory).is_err() {
+        say(&format!("{} cannot be removed; remove it by hand", memory.display()));
     }
-    // The manifest goes last, so that an interrupted removal can be repeated.
-    journal::remove_with_directories(&real(&noted), manifest.top().map(real).as_deref())
-        .with_context(|| format!("cannot remove {}", noted.display()))?;
-    print(&format!("{} is without the module\n", server.version()))?;
+    // The manifest is removed last, so that an interrupted removal can be repeated.
+    journal::remove_with_directories(&canonical(&manifest_path), manifest.top().map(canonical).as_deref())
+        .with_context(|| format!("cannot remove {}", manifest_path.display()))?;
+    print(&format!("{} no longer has the module\n", server.version()))?;
     for path in kept {
-        print(&format!("{} was changed since it was made, and is kept\n", path.display()))?;
+        print(&format!("{} was changed since it was written, and is kept\n", path.display()))?;
     }
     match args.reload {
         true => server.reload()?,
-        false => print(&format!("To end it in the running server, let it reload:\n    {}\n", server.reload_command()))?,
+        false => print(&format!(
+            "To unload it from the running server, reload the server:\n    {}\n",
+            server.reload_command()
+        ))?,
     }
     Ok(Exit::Ok)
 }
 
-/// Refuses a manifest that names what `install` cannot have made for this server, or what others can write to.
-fn within_reach(manifest: &Manifest, server: &dyn Server) -> anyhow::Result<()> {
-    let base = real(server.config().parent().unwrap_or(Path::new("/")));
-    let module_directory = real(server.module().parent().unwrap_or(Path::new("/")));
-    // Directories elsewhere that the configuration includes now.
+/// Refuses a manifest that lists files that `install` cannot have made for this server, or that other users can write to.
+fn check_manifest(manifest: &Manifest, server: &dyn Server) -> anyhow::Result<()> {
+    let base = canonical(server.config().parent().unwrap_or(Path::new("/")));
+    let module_directory = canonical(server.module().parent().unwrap_or(Path::new("/")));
+    // Directories in other places that the present configuration includes.
     let settings = Settings { memory: None, cpu_one_in: 0, classes: Vec::new() };
     let pieces = server.pieces(&settings).unwrap_or_default();
     let links = pieces.iter().filter_map(|piece| Some(&piece.link.as_ref()?.0));
     let paths = pieces.iter().map(|piece| &piece.path).chain(links);
-    let included: Vec<PathBuf> = paths.filter_map(|path| Some(real(path.parent()?))).collect();
+    let included: Vec<PathBuf> = paths.filter_map(|path| Some(canonical(path.parent()?))).collect();
     for made in manifest.made.iter().filter(|made| manifest.state(made.path()) != Some(State::Gone)) {
         let path = made.path();
         let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
-        let directory = real(path.parent().unwrap_or(Path::new("/")));
+        let directory = canonical(path.parent().unwrap_or(Path::new("/")));
         let is_piece = PIECES.contains(&name) && (directory.starts_with(&base) || included.contains(&directory));
         let is_module = directory == module_directory && path.file_name() == server.module().file_name();
         let is_possible = match made {
-            Made::Directory { path } => module_directory.starts_with(real(path)),
+            Made::Directory { path } => module_directory.starts_with(canonical(path)),
             Made::File { .. } => is_piece || is_module,
             Made::Link { to, .. } => is_piece && to.file_name() == path.file_name(),
         };
         if !path.is_absolute() || !is_possible {
             let words = format!(
-                "the manifest names {}, which install cannot have made for this server; nothing was changed: look at \
-                 what is there, and remove it by hand",
+                "the manifest lists {}, which install cannot have made for this server; nothing was changed: inspect \
+                 the file, and remove it by hand",
                 path.display()
             );
             return Err(UsageError(words).into());
@@ -109,27 +113,27 @@ fn within_reach(manifest: &Manifest, server: &dyn Server) -> anyhow::Result<()> 
     Ok(())
 }
 
-/// A path without links and `..`, if it is there.
-fn real(path: &Path) -> PathBuf {
+/// The path with links and `..` resolved, if it exists.
+fn canonical(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// Removes the files that are unchanged since they were made. Returns where the changed ones are now.
-fn take_away(manifest: &Manifest, journal: &mut Journal) -> anyhow::Result<Vec<PathBuf>> {
+/// Removes the files that are unchanged since they were made. Returns the paths at which changed ones are kept.
+fn remove_unchanged(manifest: &Manifest, journal: &mut Journal) -> anyhow::Result<Vec<PathBuf>> {
     let mut kept = Vec::new();
     for made in manifest.made.iter().rev() {
         match (made, manifest.state(made.path())) {
             (Made::Directory { .. }, _) | (_, Some(State::Gone) | None) => {}
             (_, Some(State::AsMade)) => journal.remove(made.path())?,
-            (Made::File { path, .. }, Some(State::Changed)) => kept.push(aside(path, journal)?),
+            (Made::File { path, .. }, Some(State::Changed)) => kept.push(move_aside(path, journal)?),
             (Made::Link { path, .. }, Some(State::Changed)) => kept.push(path.clone()),
         }
     }
     Ok(kept)
 }
 
-/// Gives a file that somebody changed a name under which no server reads it.
-fn aside(path: &Path, journal: &mut Journal) -> anyhow::Result<PathBuf> {
+/// Renames a changed file so that no server reads it. Returns its new path.
+fn move_aside(path: &Path, journal: &mut Journal) -> anyhow::Result<PathBuf> {
     let free = |n: &u32| {
         let mut name = path.file_name().unwrap_or_default().to_owned();
         name.push(if *n == 0 { ".kept".to_owned() } else { format!(".kept-{n}") });
@@ -137,22 +141,22 @@ fn aside(path: &Path, journal: &mut Journal) -> anyhow::Result<PathBuf> {
         fs::symlink_metadata(&other).is_err().then_some(other)
     };
     let Some(other) = (0..1000).find_map(|n| free(&n)) else {
-        anyhow::bail!("{} was changed, and there is no name to keep it by; move it away", path.display())
+        anyhow::bail!("{} was changed, and no name to keep it under is free; move it away", path.display())
     };
     journal.rename(path, &other)?;
     Ok(other)
 }
 
-/// Undoes the removal, and says what the server misses.
-fn needed(server: &dyn Server, manifest: &Manifest, why: &str, journal: &mut Journal) -> UsageError {
+/// Undoes the removal. Returns the error that says why the server needs the module.
+fn undo_removal(server: &dyn Server, manifest: &Manifest, why: &str, journal: &mut Journal) -> UsageError {
     let stuck = journal.undo();
     let state = match stuck.is_empty() {
         true => "nothing was removed".to_owned(),
-        false => format!("this could not be put back: {}", one_line(&stuck.join(", "))),
+        false => format!("these changes could not be undone: {}", one_line(&stuck.join(", "))),
     };
     let first = match manifest.by_hand.is_empty() {
-        true => "take what names brimful out of its configuration first".to_owned(),
-        false => format!("first take out what was written {}", manifest.by_hand.join(" and ")),
+        true => "first remove all lines with brimful from its configuration".to_owned(),
+        false => format!("first remove the line that you added {}", manifest.by_hand.join(" and ")),
     };
     UsageError(format!("{} does not start without the module: {why}; {state}; {first}", server.version()))
 }

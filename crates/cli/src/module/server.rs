@@ -1,49 +1,46 @@
-//! What installing asks of a server, whichever it is. [`Server`] knows the program, its directories and its words; the
-//! order of the steps is in `install.rs` and `remove.rs`.
+//! The operations that an installation needs of any server. [`Server`] knows the program, its directories and the syntax of
+//! its configuration; the order of the steps is in `install.rs` and `remove.rs`.
 
-use super::apache::Apache;
-use super::args::{Kind, PlaceArgs};
+use super::args::PlaceArgs;
 use super::classes::Class;
-use super::nginx::Nginx;
 use super::sources::Scratch;
 use super::trust;
 use crate::exit::UsageError;
-use anyhow::Context;
 use std::path::{Path, PathBuf};
 
 /// One installation of a server.
 pub trait Server {
-    /// What is known of any.
-    fn found(&self) -> &Found;
+    /// The version and paths.
+    fn installation(&self) -> &Installation;
 
-    /// Its name and version as it says it, like `nginx/1.22.1`.
+    /// Its name and version as it reports them, like `nginx/1.22.1`.
     fn version(&self) -> &str {
-        &self.found().version
+        &self.installation().version
     }
 
-    /// Its program.
+    /// Path of its program.
     fn binary(&self) -> &Path {
-        &self.found().binary
+        &self.installation().binary
     }
 
-    /// Where the module belongs.
+    /// Path of the module to install.
     fn module(&self) -> &Path {
-        &self.found().module
+        &self.installation().module
     }
 
-    /// Its main configuration file.
+    /// Path of its main configuration file.
     fn config(&self) -> &Path;
 
-    /// Compiles the module; where it is, in the scratch directory.
+    /// Compiles the module in the scratch directory. Returns its path.
     ///
     /// # Errors
-    /// When a compiler, the server's headers or anything else is missing: the message says how to get it.
+    /// When a compiler, the server's headers or anything else is missing. The message says how to install it.
     fn build(&self, scratch: &Scratch, source: Option<&Path>) -> anyhow::Result<PathBuf>;
 
-    /// Whether a module was built for this very server.
+    /// Checks that a module was built for this server.
     ///
     /// # Errors
-    /// When it was not, or that cannot be found out.
+    /// When it was built for another server, or that cannot be determined.
     fn check(&self, module: &[u8]) -> anyhow::Result<()>;
 
     /// The pieces of configuration that load the module.
@@ -52,85 +49,67 @@ pub trait Server {
     /// When the main configuration file cannot be read, or a path cannot be written into it.
     fn pieces(&self, settings: &Settings) -> anyhow::Result<Vec<Piece>>;
 
-    /// The server's own test of its configuration; the inner error is what it complains of.
+    /// Runs the server's own test of its configuration. The inner error is the server's message.
     ///
     /// # Errors
     /// When it cannot be run.
     fn test(&self) -> anyhow::Result<Result<(), String>>;
 
-    /// The same of pieces that the configuration does not include yet.
+    /// Runs the same test with pieces that the configuration does not include yet.
     ///
     /// # Errors
     /// When it cannot be run.
     fn test_alone(&self, pieces: &[Piece], scratch: &Scratch) -> anyhow::Result<Result<(), String>>;
 
-    /// Tells the running server to read its configuration again, without ending a connection.
+    /// Reloads the configuration of the running server without closing connections.
     ///
     /// # Errors
-    /// When it does not run, or may not be told.
+    /// When it is not running, or the caller may not signal it.
     fn reload(&self) -> anyhow::Result<()>;
 
     /// The command that does the same.
     fn reload_command(&self) -> String;
 }
 
-/// What is known of any installation.
+/// Version and paths of an installation.
 #[derive(Debug)]
-pub struct Found {
-    /// Its name and version as it says it, like `nginx/1.22.1`.
+pub struct Installation {
+    /// The server's name and version as it reports them, like `nginx/1.22.1`.
     pub version: String,
-    /// Its program.
+    /// Path of its program.
     pub binary: PathBuf,
-    /// Where the module belongs.
+    /// Path of the module to install.
     pub module: PathBuf,
 }
 
-/// What the configuration says of the module.
+/// The module's settings in the configuration.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The shared memory; without it the server chooses.
+    /// Path of the shared memory; `None` for the server's default.
     pub memory: Option<PathBuf>,
-    /// CPU time is measured of one request in so many.
+    /// CPU time is measured for one request in this many.
     pub cpu_one_in: u32,
-    /// The rules, in this order.
+    /// The rules, in the order in which they are tried.
     pub classes: Vec<Class>,
 }
 
-/// A file of configuration.
+/// A configuration file of the module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// Where.
+    /// Its path.
     pub path: PathBuf,
-    /// What it says.
+    /// Its content.
     pub text: String,
-    /// A link to it, by which the server finds it, and where it leads.
+    /// The path and target of a link to it through which the server includes it.
     pub link: Option<(PathBuf, PathBuf)>,
-    /// What somebody has to write into the main configuration, if that does not include it.
+    /// The line that the user must add to the main configuration, if that does not include the file.
     pub by_hand: Option<String>,
 }
 
-/// Finds a server.
+/// The first of these configuration files that exists in a server's own directory.
 ///
 /// # Errors
-/// When it is not there, or does not say what it is.
-pub fn find(kind: Kind, place: &PlaceArgs) -> anyhow::Result<Box<dyn Server>> {
-    let whole = |path: &PathBuf| std::path::absolute(path).with_context(|| format!("no path: {}", path.display()));
-    let prefix = place.prefix.as_ref().map(whole).transpose()?;
-    let config = place.config.as_ref().map(whole).transpose()?;
-    if let Some(prefix) = prefix.as_ref().filter(|prefix| !prefix.is_dir()) {
-        return Err(UsageError(format!("{}: no directory; check --prefix", prefix.display())).into());
-    }
-    let binary = place.binary.as_deref();
-    Ok(match kind {
-        Kind::Nginx => Box::new(Nginx::find(binary, prefix, config)?),
-        Kind::Apache => Box::new(Apache::find(binary, prefix, config)?),
-    })
-}
-
-/// The main configuration file that there is in a server's own directory.
-///
-/// # Errors
-/// When there is none.
+/// When none exists.
 pub fn config_in(prefix: &Path, names: &[&str]) -> anyhow::Result<PathBuf> {
     names.iter().map(|name| prefix.join(name)).find(|path| path.is_file()).ok_or_else(|| {
         let words =
@@ -139,19 +118,19 @@ pub fn config_in(prefix: &Path, names: &[&str]) -> anyhow::Result<PathBuf> {
     })
 }
 
-/// Refuses a server if another user could make it run a program of that user's choice. What it reads when it tests its
-/// configuration, and the manifest `noted`, must belong to root or the caller.
+/// Refuses a server if another user could make it run a program of that user's choice. The files that it reads when it tests
+/// its configuration, and the manifest, must belong to root or the caller.
 ///
 /// # Errors
 /// Names the path, its owner, and what to do.
-pub fn check_trust(server: &dyn Server, place: &PlaceArgs, noted: &Path) -> anyhow::Result<()> {
-    [server.module(), noted, server.config()].into_iter().chain(place.prefix.as_deref()).try_for_each(trust::check)
+pub fn check_trust(server: &dyn Server, place: &PlaceArgs, manifest: &Path) -> anyhow::Result<()> {
+    [server.module(), manifest, server.config()].into_iter().chain(place.prefix.as_deref()).try_for_each(trust::check)
 }
 
-/// The directive that turns recording on, without the sign at its end.
+/// The directive that turns recording on, without a semicolon.
 ///
 /// # Errors
-/// When the path of the memory cannot stand in a configuration.
+/// When the path of the memory cannot be written in a configuration.
 pub fn directive(name: &str, settings: &Settings) -> anyhow::Result<String> {
     Ok(match &settings.memory {
         Some(path) => format!("{name} {}", quoted(path)?),
@@ -159,10 +138,10 @@ pub fn directive(name: &str, settings: &Settings) -> anyhow::Result<String> {
     })
 }
 
-/// A path as one word of the configuration of both servers.
+/// A path as one word in the configuration of both servers, in quotes if needed.
 ///
 /// # Errors
-/// When no quotes make it one.
+/// When it is not absolute, or contains characters that have a meaning even in quotes.
 pub fn quoted(path: &Path) -> anyhow::Result<String> {
     let plain =
         |text: &&str| text.starts_with('/') && text.chars().all(|c| !c.is_control() && !"\"'\\$;{}<>".contains(c));
@@ -171,7 +150,7 @@ pub fn quoted(path: &Path) -> anyhow::Result<String> {
         Some(text) => Ok(text.to_owned()),
         None => {
             let words =
-                "it cannot stand in a server's configuration; choose a whole path without quotes, $, ; and brackets";
+                "not usable in a server's configuration; choose an absolute path without quotes, $, ; and brackets";
             Err(UsageError(format!("{}: {words}", path.display())).into())
         }
     }

@@ -1,4 +1,4 @@
-//! The module's sources, which this program has inside it, and a directory of our own in which they are compiled.
+//! The module's sources, which are embedded in this program, and a private directory in which they are compiled.
 
 use anyhow::Context;
 use rustix::process::geteuid;
@@ -14,7 +14,7 @@ macro_rules! source {
     };
 }
 
-/// Path below `server-module/`, content.
+/// Paths below `server-module/`, and contents.
 const SOURCES: [(&str, &str); 23] = [
     source!("classes.h"),
     source!("clock.h"),
@@ -41,25 +41,25 @@ const SOURCES: [(&str, &str); 23] = [
     source!("apache/worker.h"),
 ];
 
-/// Prefix of the names of scratch directories; the process id follows.
+/// Prefix of the names of scratch directories, before the process id.
 const SCRATCH: &str = "brimful-module-";
 
-/// A directory that nobody else may enter, with the sources in it as they are in `server-module/`. Dropped, it is
-/// removed.
+/// A private directory with the sources, in the layout of `server-module/`. It is removed when this value is dropped.
 #[derive(Debug)]
 pub struct Scratch(PathBuf);
 
 impl Scratch {
-    /// Makes it.
+    /// Makes the directory and writes the sources.
     ///
     /// # Errors
-    /// When there is no place for it.
+    /// When the directory for temporary files cannot be written.
     pub fn new() -> anyhow::Result<Scratch> {
         sweep();
         let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
         let path = std::env::temp_dir().join(format!("{SCRATCH}{}-{now}", process::id()));
-        let cannot = || format!("cannot write to {}; make room, or choose another place with TMPDIR", path.display());
-        // Fails if anything has that name, a link included.
+        let cannot =
+            || format!("cannot write to {}; free disk space, or set TMPDIR to another directory", path.display());
+        // Fails if the name exists, even as a link.
         DirBuilder::new().mode(0o700).create(&path).with_context(cannot)?;
         let scratch = Scratch(path.clone());
         for (name, text) in SOURCES {
@@ -70,7 +70,7 @@ impl Scratch {
         Ok(scratch)
     }
 
-    /// Something in it.
+    /// The path of an entry.
     pub fn join(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
@@ -83,7 +83,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What is left there is in nobody's way.
+        // Errors are ignored: the next sweep removes the rest.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
@@ -98,14 +98,14 @@ pub fn sweep() {
         let is_left = pid.is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists());
         let is_ours = || entry.metadata().is_ok_and(|found| found.is_dir() && found.uid() == geteuid().as_raw());
         if is_left && is_ours() {
-            // A compiler that outlives its program may still write there: then the next sweep removes it.
+            // A compiler that is still running may write there meanwhile; then the next sweep removes the rest.
             let _ = fs::remove_dir_all(entry.path());
         }
     }
 }
 
-/// The one file with this ending in a directory.
-pub fn only(directory: &Path, ending: &str) -> Option<PathBuf> {
+/// The only file with this extension in a directory; `None` if there are several.
+pub fn only_file(directory: &Path, ending: &str) -> Option<PathBuf> {
     let entries = fs::read_dir(directory).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
     let mut found = entries.filter(|path| path.extension().is_some_and(|found| found == ending));
     found.next().filter(|_| found.next().is_none())
@@ -115,9 +115,9 @@ pub fn only(directory: &Path, ending: &str) -> Option<PathBuf> {
 mod tests {
     use super::*;
 
-    /// What is not inside this program cannot be compiled by it.
+    /// A source that is not embedded cannot be compiled.
     #[test]
-    fn every_source_is_inside() {
+    fn every_source_is_embedded() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../server-module");
         for directory in ["", "nginx", "apache"] {
             for entry in fs::read_dir(root.join(directory)).unwrap() {
@@ -134,12 +134,12 @@ mod tests {
     }
 
     #[test]
-    fn the_sources_are_there_until_the_end() {
+    fn the_sources_exist_until_the_drop() {
         let scratch = Scratch::new().unwrap();
         let header = scratch.join("layout.h");
         assert!(fs::read_to_string(&header).unwrap().contains("struct brimful_header"));
-        assert_eq!(only(&scratch.join("nginx"), "c"), Some(scratch.join("nginx/ngx_http_brimful_module.c")));
-        assert_eq!(only(scratch.path(), "so"), None);
+        assert_eq!(only_file(&scratch.join("nginx"), "c"), Some(scratch.join("nginx/ngx_http_brimful_module.c")));
+        assert_eq!(only_file(scratch.path(), "so"), None);
         drop(scratch);
         assert!(!header.exists());
     }

@@ -1,5 +1,5 @@
-//! Checks whether a path can be trusted. Before a server runs according to a file, or a file is renamed because another
-//! one names it, nobody but root and the caller may have been able to write to it.
+//! Checks whether a path can be trusted. Before a server reads a file, or a file is renamed because another file names it,
+//! only root and the caller may have been able to write to it.
 //!
 //! A path is trusted if root or the caller owns the file and each directory and link on the way to it, and other users
 //! can write to none of them. A sticky directory that others can write to, like /tmp, is accepted: there they cannot
@@ -13,8 +13,8 @@ use std::io::ErrorKind;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
 
-/// The most links on the way to a file; it is the kernel's limit too (path_resolution(7)).
-const LINKS_MOST: usize = 40;
+/// Maximum number of links in the resolution of a path, as in the kernel (path_resolution(7)).
+const MAX_LINKS: usize = 40;
 const STICKY: u32 = 0o1000;
 
 /// Refuses a path that other users could have written to. Parts that do not exist are not checked.
@@ -35,15 +35,15 @@ pub fn check(path: &Path) -> anyhow::Result<()> {
         let found = match fs::symlink_metadata(&next) {
             Ok(found) => found,
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(()),
-            Err(error) => return Err(error).with_context(|| format!("cannot look at {}", next.display())),
+            Err(error) => return Err(error).with_context(|| format!("cannot read the metadata of {}", next.display())),
         };
-        judge(&next, &found)?;
+        check_owner_and_mode(&next, &found)?;
         if !found.is_symlink() {
             at = next;
             continue;
         }
         links += 1;
-        anyhow::ensure!(links <= LINKS_MOST, "{} leads through more than {LINKS_MOST} links", path.display());
+        anyhow::ensure!(links <= MAX_LINKS, "{} leads through more than {MAX_LINKS} links", path.display());
         let to = fs::read_link(&next).with_context(|| format!("cannot read the link {}", next.display()))?;
         if to.is_absolute() {
             at = PathBuf::from("/");
@@ -53,7 +53,7 @@ pub fn check(path: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The names in a path, the last one first.
+/// The names in a path, in reverse order.
 fn parts(path: &Path) -> Vec<OsString> {
     let part = |component: Component<'_>| match component {
         Component::Normal(name) => Some(name.to_owned()),
@@ -63,7 +63,8 @@ fn parts(path: &Path) -> Vec<OsString> {
     path.components().rev().filter_map(part).collect()
 }
 
-fn judge(path: &Path, found: &Metadata) -> anyhow::Result<()> {
+/// Refuses a file, link or directory that another user owns or can write to.
+fn check_owner_and_mode(path: &Path, found: &Metadata) -> anyhow::Result<()> {
     let place = path.display();
     let user = geteuid().as_raw();
     let group = getegid().as_raw();
@@ -71,15 +72,15 @@ fn judge(path: &Path, found: &Metadata) -> anyhow::Result<()> {
     let owner = found.uid();
     anyhow::ensure!(
         owner == 0 || owner == user,
-        "{place} belongs to user {owner}, who could make this run or rename anything with your rights: run it as that \
-         user, or take the file over with chown"
+        "{place} belongs to user {owner}, who could use it to run programs or rename files with your rights: run this command \
+         as that user, or change the owner with chown"
     );
     let is_safe = found.is_symlink() || (found.is_dir() && mode & STICKY != 0);
     let by_group = mode & 0o020 != 0 && found.gid() != 0 && found.gid() != group;
     anyhow::ensure!(
         is_safe || (mode & 0o002 == 0 && !by_group),
-        "other users can write to {place}, and could make this run or rename anything with your rights; run: chmod go-w \
-         {place}"
+        "other users can write to {place}, and could use it to run programs or rename files with your rights; run: \
+         chmod go-w {place}"
     );
     Ok(())
 }
@@ -95,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_can_write_is_refused() {
+    fn paths_that_others_can_write_are_refused() {
         let directory = tempfile::tempdir().unwrap();
         let inside = |name: &str| directory.path().join(name);
         fs::create_dir(inside("inner")).unwrap();
@@ -121,7 +122,7 @@ mod tests {
 
     #[test]
     #[allow(clippy::disallowed_macros, reason = "a test that is left out says so")]
-    fn what_another_user_owns_is_refused() {
+    fn paths_of_another_user_are_refused() {
         let directory = tempfile::tempdir().unwrap();
         let inside = |name: &str| directory.path().join(name);
         fs::create_dir(inside("theirs")).unwrap();

@@ -1,12 +1,12 @@
-//! Files that are there whole or not at all.
+//! Output files, which are written as a whole or not at all.
 //!
-//! A file is opened before the run, so that a place that cannot be written is an error before the run has cost
-//! anything. The content goes to a file under a temporary name beside it (`partial.rs`), which is renamed when it is
-//! complete. Until then, and if there is no room for all of it, the former file stays as it is. The result is what a
-//! redirection would have left: a symbolic link still leads to the file, and its mode and owner are unchanged. A file
-//! of several names (hard links) is refused, because the others would keep the old content.
+//! A file is opened before the run, so that a path that cannot be written is an error before the run has cost anything.
+//! The content goes to a file with a temporary name in the same directory (`partial.rs`), which is renamed when it is
+//! complete. Until then, and if the disk is full, the former file is unchanged. The result is that of a redirection: a
+//! symbolic link still leads to the file, and its mode and owner are unchanged. A file with several names (hard links) is
+//! refused, because the other names would keep the old content.
 //!
-//! `-`, and whatever else stdout is, is stdout; devices and pipes are written as they are.
+//! `-` and any path that leads to stdout's own file are stdout. Devices and pipes are written directly.
 
 mod partial;
 
@@ -23,27 +23,27 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// The flag whose document has stdout for itself.
-static STDOUT: OnceLock<String> = OnceLock::new();
+/// The flag whose document is written to stdout.
+static STDOUT_FLAG: OnceLock<String> = OnceLock::new();
 
-/// Whether a document has stdout for itself.
-pub fn stdout_is_taken() -> bool {
-    STDOUT.get().is_some()
+/// Whether stdout is reserved for a document.
+pub fn stdout_is_reserved() -> bool {
+    STDOUT_FLAG.get().is_some()
 }
 
-/// A place for a document, opened.
+/// The opened destination of a document.
 #[derive(Debug)]
 pub struct OutFile {
     path: PathBuf,
-    place: Place,
+    destination: Destination,
 }
 
 #[derive(Debug)]
-enum Place {
+enum Destination {
     Stdout,
     /// A device or a pipe.
     Stream(File),
-    /// A file that is to be.
+    /// A file that is created, or replaces another one, when it is complete.
     Replacement(Replacement),
 }
 
@@ -60,7 +60,7 @@ enum Readers {
 #[derive(Debug)]
 pub struct StreamFile {
     path: PathBuf,
-    /// `None` is stdout.
+    /// `None` for stdout.
     file: Option<File>,
 }
 
@@ -69,45 +69,47 @@ pub struct StreamFile {
 pub struct RewrittenFile {
     path: PathBuf,
     flag: &'static str,
-    /// Its name, after all links.
+    /// The path with all symbolic links resolved.
     name: PathBuf,
-    /// The file that it replaced first.
+    /// Metadata of the file that the first write replaced.
     former: Option<Metadata>,
 }
 
 impl OutFile {
-    /// Opens the file of a flag, if it was given.
+    /// Opens the file of a flag if the flag is given.
     pub fn optional(path: Option<&Path>, flag: &str) -> anyhow::Result<Option<OutFile>> {
         path.map(|path| OutFile::create(path, flag)).transpose()
     }
 
     /// Opens the file that `flag` names.
     pub fn create(path: &Path, flag: &str) -> anyhow::Result<OutFile> {
-        let place = match path.as_os_str() == "-" {
-            true => Place::Stdout,
-            false => Place::open(path, Readers::Umask).with_context(|| cannot_write(path, flag))?,
+        let destination = match path.as_os_str() == "-" {
+            true => Destination::Stdout,
+            false => Destination::open(path, Readers::Umask).with_context(|| cannot_write(path, flag))?,
         };
-        if let Place::Stdout = place {
-            STDOUT.set(flag.to_owned()).map_err(|_| {
-                let other = STDOUT.get().map_or("another flag", String::as_str);
-                UsageError(format!("{other} and {flag} both name stdout, which takes one document: give one a file"))
+        if let Destination::Stdout = destination {
+            STDOUT_FLAG.set(flag.to_owned()).map_err(|_| {
+                let other = STDOUT_FLAG.get().map_or("another flag", String::as_str);
+                UsageError(format!(
+                    "{other} and {flag} both name stdout, which is for one document: give a file to one of them"
+                ))
             })?;
         }
-        Ok(OutFile { path: path.to_owned(), place })
+        Ok(OutFile { path: path.to_owned(), destination })
     }
 
-    /// Its name, unless it is stdout.
+    /// The file's name; `None` for stdout.
     pub fn name(&self) -> Option<String> {
-        (!matches!(self.place, Place::Stdout)).then(|| self.path.display().to_string())
+        (!matches!(self.destination, Destination::Stdout)).then(|| self.path.display().to_string())
     }
 
-    /// Writes it whole.
+    /// Writes the whole content.
     pub fn commit(self, text: &str) -> anyhow::Result<()> {
-        let OutFile { path, place } = self;
-        let written = match place {
-            Place::Stdout => to_stdout(text),
-            Place::Stream(mut file) => file.write_all(text.as_bytes()),
-            Place::Replacement(mut replacement) => {
+        let OutFile { path, destination } = self;
+        let written = match destination {
+            Destination::Stdout => to_stdout(text),
+            Destination::Stream(mut file) => file.write_all(text.as_bytes()),
+            Destination::Replacement(mut replacement) => {
                 replacement.file().write_all(text.as_bytes()).and_then(|()| replacement.commit())
             }
         };
@@ -116,21 +118,21 @@ impl OutFile {
 }
 
 impl StreamFile {
-    /// Opens the file that `flag` names, and gives it that name at once: what a killed process has written remains. Only its
-    /// owner may read a new file.
+    /// Opens the file that `flag` names. It has its final name from the start, so that it remains if the process is killed.
+    /// Only the owner can read a new file.
     pub fn create(path: &Path, flag: &str) -> anyhow::Result<StreamFile> {
-        let opened = Place::open(path, Readers::Owner).and_then(|place| match place {
-            Place::Stdout => Ok(None),
-            Place::Stream(file) => Ok(Some(file)),
-            Place::Replacement(replacement) => replacement.rename_into_place().map(Some),
+        let opened = Destination::open(path, Readers::Owner).and_then(|destination| match destination {
+            Destination::Stdout => Ok(None),
+            Destination::Stream(file) => Ok(Some(file)),
+            Destination::Replacement(replacement) => replacement.rename_into_place().map(Some),
         });
         let file = opened.with_context(|| cannot_write(path, flag))?;
         Ok(StreamFile { path: path.to_owned(), file })
     }
 
-    /// Adds the file's name to an error in writing it.
+    /// Adds the file's name to an error from writing it.
     pub fn finish(self, written: io::Result<()>) -> anyhow::Result<()> {
-        written.with_context(|| format!("cannot write all of {}: choose a place with room", self.path.display()))
+        written.with_context(|| format!("cannot write all of {}: choose a disk with free space", self.path.display()))
     }
 }
 
@@ -148,22 +150,23 @@ impl Write for StreamFile {
 }
 
 impl RewrittenFile {
-    /// Makes sure that the file that `flag` names can be replaced.
+    /// Checks that the file that `flag` names can be replaced.
     pub fn create(path: &Path, flag: &'static str) -> anyhow::Result<RewrittenFile> {
-        match Place::open(path, Readers::Umask).with_context(|| cannot_write(path, flag))? {
-            Place::Replacement(replacement) => {
+        match Destination::open(path, Readers::Umask).with_context(|| cannot_write(path, flag))? {
+            Destination::Replacement(replacement) => {
                 let name = replacement.name().to_owned();
                 let former = fs::metadata(&name).ok();
                 Ok(RewrittenFile { path: path.to_owned(), flag, name, former })
             }
-            Place::Stdout | Place::Stream(_) => {
-                Err(UsageError(format!("{} is no file that can be replaced: name a file with {flag}", path.display()))
-                    .into())
-            }
+            Destination::Stdout | Destination::Stream(_) => Err(UsageError(format!(
+                "{} is not a file that can be replaced: name a file with {flag}",
+                path.display()
+            ))
+            .into()),
         }
     }
 
-    /// Replaces the content. Without fsync: the file has to survive this process, not a power failure.
+    /// Replaces the content. There is no fsync, because the file must survive this process but not a power failure.
     pub fn replace(&self, text: &str) -> anyhow::Result<()> {
         let replacement = Replacement::create(self.name.clone(), self.former.as_ref(), Readers::Umask);
         let replaced = replacement.and_then(|mut replacement| {
@@ -178,49 +181,51 @@ fn cannot_write(path: &Path, flag: &str) -> String {
     format!("cannot write {}: choose another place with {flag}", path.display())
 }
 
-impl Place {
-    fn open(path: &Path, readers: Readers) -> io::Result<Place> {
-        // The kernel follows links, and knows which it must not: those of others in a directory like /tmp.
+impl Destination {
+    fn open(path: &Path, readers: Readers) -> io::Result<Destination> {
+        // Opening the path lets the kernel decide which symbolic links to follow: not those of others in a directory like /tmp.
         let former = match OpenOptions::new().write(true).open(path) {
             Ok(former) => former,
             Err(error) if error.kind() == ErrorKind::NotFound && fs::symlink_metadata(path).is_err() => {
                 delete_orphans(path);
-                return Replacement::create(path.to_owned(), None, readers).map(Place::Replacement);
+                return Replacement::create(path.to_owned(), None, readers).map(Destination::Replacement);
             }
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                return Err(refusal("it is a link to a file that is not there: make that, or name it"));
+                return Err(refusal(
+                    "it is a link to a file that does not exist: create that file, or name another one",
+                ));
             }
             Err(error) => return Err(error),
         };
         let metadata = former.metadata()?;
         if is_stdout(&metadata) {
-            return Ok(Place::Stdout);
+            return Ok(Destination::Stdout);
         }
         if !metadata.is_file() {
-            return Ok(Place::Stream(former));
+            return Ok(Destination::Stream(former));
         }
         if metadata.nlink() > 1 {
-            return Err(refusal("the file has other names as well (hard links), from which it would be parted"));
+            return Err(refusal("the file has other names (hard links), which would keep the old content"));
         }
         let name = fs::canonicalize(path)?;
         let found = fs::metadata(&name)?;
         if (found.dev(), found.ino()) != (metadata.dev(), metadata.ino()) {
-            return Err(refusal("it has just become another file"));
+            return Err(refusal("the file was replaced at the same moment"));
         }
         delete_orphans(&name);
-        Replacement::create(name, Some(&metadata), readers).map(Place::Replacement)
+        Replacement::create(name, Some(&metadata), readers).map(Destination::Replacement)
     }
 }
 
-/// Whether a file is what stdout is. A device other than a terminal is nobody's in particular.
+/// Whether a file is the one that stdout refers to. Devices do not count, except terminals.
 fn is_stdout(file: &Metadata) -> bool {
     let stdout = io::stdout();
-    let same =
+    let is_same =
         rustix::fs::fstat(stdout.as_fd()).is_ok_and(|stat| (stat.st_dev, stat.st_ino) == (file.dev(), file.ino()));
-    same && (stdout.is_terminal() || !file.file_type().is_char_device())
+    is_same && (stdout.is_terminal() || !file.file_type().is_char_device())
 }
 
-/// A document that is piped or redirected is its own affair; a terminal is not to obey it.
+/// Writes a document to stdout. Only for a terminal are its control characters escaped.
 fn to_stdout(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     if stdout.is_terminal() {
@@ -237,10 +242,10 @@ fn refusal(why: &str) -> io::Error {
     io::Error::other(why.to_owned())
 }
 
-/// The document goes to the file if there is one, `shown` to stdout, or to stderr if the document is there; if the file fails the
-/// document goes to stdout too.
+/// Writes `document` to the file, if there is one, and `shown` to stdout, or to stderr if the file is stdout. If the file
+/// cannot be written, the document goes to stdout as well.
 pub fn deliver(file: Option<OutFile>, document: &str, shown: &str) -> anyhow::Result<()> {
-    let on_stdout = file.as_ref().is_some_and(|file| matches!(file.place, Place::Stdout));
+    let on_stdout = file.as_ref().is_some_and(|file| matches!(file.destination, Destination::Stdout));
     let written = file.map_or(Ok(()), |file| file.commit(document));
     match (on_stdout, shown == document) {
         (true, true) => {}
@@ -258,18 +263,18 @@ pub fn deliver(file: Option<OutFile>, document: &str, shown: &str) -> anyhow::Re
     })
 }
 
-/// What to do about a panic that a document survives.
+/// Advice after a panic that did not affect the document.
 const DEFECT: &str = "this is a defect of brimful: please report it with the document";
 
-/// The text of a document. Where making it panics, the document is its text.
+/// The text of a document, or the document itself if making the text panics.
 pub fn text_or_document(text: impl FnOnce() -> String, document: &str) -> String {
     panics::caught(text).unwrap_or_else(|message| {
-        say(&format!("the text cannot be made ({message}), so here is the whole document; {DEFECT}"));
+        say(&format!("the text cannot be made ({message}), so the whole document is printed; {DEFECT}"));
         document.to_owned()
     })
 }
 
-/// A page. A panic in making it is an error like any other: what was measured is in the document.
+/// Makes a page. A panic becomes an error, because the measurements are still in the document.
 pub fn page<E>(make: impl FnOnce() -> Result<String, E>) -> anyhow::Result<String>
 where
     E: std::error::Error + Send + Sync + 'static,
@@ -294,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_appears_whole_or_not_at_all() {
+    fn a_file_is_written_as_a_whole_or_not_at_all() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.json");
         drop(OutFile::create(&path, "--out").unwrap());
@@ -305,9 +310,10 @@ mod tests {
     }
 
     #[test]
-    fn mode_and_links_stay_and_hard_links_are_not_cut() {
+    fn mode_and_symbolic_links_are_kept_and_hard_links_are_refused() {
         let dir = tempfile::tempdir().unwrap();
-        let (path, link) = (dir.path().join("a.json"), dir.path().join("link.json"));
+        let path = dir.path().join("a.json");
+        let link = dir.path().join("link.json");
         fs::write(&path, "a long former text").unwrap();
         for mode in [0o600, 0o640, 0o664] {
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
@@ -325,12 +331,12 @@ mod tests {
         let nowhere = dir.path().join("nowhere.json");
         symlink("no-such-file", &nowhere).unwrap();
         let error = format!("{:#}", OutFile::create(&nowhere, "--out").unwrap_err());
-        assert!(error.contains("a link to a file that is not there"), "{error}");
+        assert!(error.contains("a link to a file that does not exist"), "{error}");
         assert_eq!(names(dir.path()), 4, "nothing partial is left");
     }
 
     #[test]
-    fn a_name_may_be_as_long_as_names_may_be() {
+    fn a_name_may_have_the_maximum_length() {
         let dir = tempfile::tempdir().unwrap();
         for name in ["x".repeat(255), format!("{}a", "é".repeat(127))] {
             let path = dir.path().join(&name);
@@ -351,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_in_a_text_or_a_page_leaves_the_document() {
+    fn a_panic_in_a_text_or_a_page_does_not_lose_the_document() {
         let text = |text: &'static str| move || if text.is_empty() { panic!("no text") } else { text.to_owned() };
         assert_eq!(text_or_document(text("ten lines"), "{}"), "ten lines");
         assert_eq!(text_or_document(text(""), "{}"), "{}");
@@ -361,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_cannot_be_written_is_found_out_at_once() {
+    fn a_path_that_cannot_be_written_is_an_error_at_once() {
         let dir = tempfile::tempdir().unwrap();
         for path in [dir.path().to_owned(), dir.path().join("no/such/place.json")] {
             let error = OutFile::create(&path, "--out").unwrap_err();

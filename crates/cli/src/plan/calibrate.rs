@@ -1,28 +1,28 @@
-//! `brimful plan calibrate`: Records become a model, shown with how far it can be trusted.
+//! `brimful plan calibrate`: fits a model to Records, and shows how far it can be trusted.
 
 use super::args::CalibrateArgs;
-use super::{model, page};
+use crate::documents::{display_name, read_record};
 use crate::exit::{Exit, UsageError};
 use crate::output::{OutFile, deliver};
-use crate::record;
+use crate::results::write_page;
 use brimful_core::record::Record;
 use brimful_estimate::{CalibrateOptions, EstimateError, calibrate};
 use brimful_model::{Scenario, WhatIfOptions, what_if};
 use brimful_report::plan::calibration::{Calibration, text};
 
-/// Runs it.
+/// Calibrates a model and delivers it.
 pub fn main(args: &CalibrateArgs) -> anyhow::Result<Exit> {
     if !args.log.is_empty() {
         return super::site::main(args);
     }
     let out = OutFile::optional(args.out.as_deref(), "--out")?;
     let html = OutFile::optional(args.html.as_deref(), "--html")?;
-    let records: Vec<Record> = args.records.iter().map(|path| record::read(path)).collect::<Result<_, _>>()?;
+    let records: Vec<Record> = args.records.iter().map(|path| read_record(path)).collect::<Result<_, _>>()?;
     let options =
         CalibrateOptions { servers: args.servers, attribution: args.attribution.into(), ..CalibrateOptions::default() };
-    let calibrated = calibrate(&records, options).map_err(|error| naming(error, args))?;
-    let names = args.records.iter().map(|path| model::name(path)).collect();
-    // Intervals are the calibration's own, which knows what belongs together.
+    let calibrated = calibrate(&records, options).map_err(|error| with_file_names(error, args))?;
+    let names = args.records.iter().map(|path| display_name(path)).collect();
+    // No draws: the intervals come from the calibration, which knows the correlations of the demands.
     let options = WhatIfOptions { draws: 0, ..WhatIfOptions::default() };
     let limits = what_if(&calibrated.model, &Scenario::default(), &options)?.before.stations;
     let calibration = Calibration::new(calibrated, limits, names);
@@ -31,18 +31,18 @@ pub fn main(args: &CalibrateArgs) -> anyhow::Result<Exit> {
         true => brimful_report::json::document("calibration", &calibration)?,
         false => text(&calibration),
     };
-    let written = page(html, "calibration", &calibration);
+    let written = write_page(html, "calibration", &calibration);
     deliver(out, &model, &shown)?;
     written?;
     Ok(Exit::Ok)
 }
 
-/// The error, and which file each Record that it counts is.
-fn naming(error: EstimateError, args: &CalibrateArgs) -> anyhow::Error {
+/// Adds the names of the files to an error that refers to Records by number.
+fn with_file_names(error: EstimateError, args: &CalibrateArgs) -> anyhow::Error {
     let names: Vec<String> =
-        args.records.iter().enumerate().map(|(i, p)| format!("{} {}", i + 1, model::name(p))).collect();
+        args.records.iter().enumerate().map(|(i, p)| format!("{} {}", i + 1, display_name(p))).collect();
     match error.to_string() {
-        said if said.contains("record") => UsageError(format!("{said} (the records are {})", names.join(", "))).into(),
+        text if text.contains("record") => UsageError(format!("{text} (the records are {})", names.join(", "))).into(),
         _ => error.into(),
     }
 }

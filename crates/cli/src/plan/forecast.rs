@@ -1,11 +1,12 @@
-//! `brimful plan forecast`: when arrivals are too many, and which configuration would hold them.
+//! `brimful plan forecast`: when arrivals exceed a limit, and which configuration can serve them.
 
 use super::args::ForecastArgs;
-use super::{Places, model};
-use crate::characterize::failed;
+use super::model;
+use super::result::ResultFiles;
+use crate::access_logs::{line_counts, log_error};
+use crate::documents::{display_name, read_text};
 use crate::exit::{Exit, MissedError};
 use crate::output::{OutFile, say};
-use crate::replay::lines;
 use anyhow::Context;
 use brimful_accesslog as accesslog;
 use brimful_accesslog::read::ReadOptions;
@@ -20,12 +21,12 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// So much of a file tells what it is.
+/// Bytes at the beginning of a file from which its kind is detected.
 const HEAD_BYTES: u64 = 65_536;
 
-/// Runs it.
+/// Forecasts the arrivals and delivers the forecast.
 pub fn main(args: &ForecastArgs) -> anyhow::Result<Exit> {
-    let places = Places::open(&args.result)?;
+    let places = ResultFiles::open(&args.result)?;
     let csv = OutFile::optional(args.csv.as_deref(), "--csv")?;
     let model = args.model.as_deref().map(model::read).transpose()?;
     let series = history(args)?;
@@ -48,35 +49,35 @@ pub fn main(args: &ForecastArgs) -> anyhow::Result<Exit> {
     });
     places.deliver("forecast", &forecasted, || text(&forecasted))?;
     written?;
-    let missed = forecasted.crossing.is_some_and(|crossing| crossing.already);
-    Ok(if missed { Exit::Objective } else { Exit::Ok })
+    let is_exceeded = forecasted.crossing.is_some_and(|crossing| crossing.already);
+    Ok(if is_exceeded { Exit::Objective } else { Exit::Ok })
 }
 
-/// What has been: a table, or what access logs say.
+/// The history of arrivals: a table, or the requests in access logs.
 fn history(args: &ForecastArgs) -> anyhow::Result<Series> {
     let zone = args.timezone.as_ref();
     match args.series.as_slice() {
         [table] if !is_log(table) => {
-            let text = model::text(table)?;
-            Series::parse(&text, args.unit, zone).with_context(|| model::name(table))
+            let text = read_text(table)?;
+            Series::parse(&text, args.unit, zone).with_context(|| display_name(table))
         }
         logs => {
             let paths: Vec<String> = logs.iter().map(|path| path.to_string_lossy().into_owned()).collect();
-            let found = accesslog::history::history(&paths, ReadOptions::default(), &mut |_| {}).map_err(failed)?;
-            say(&lines(&found.read.lines));
+            let found = accesslog::history::history(&paths, ReadOptions::default(), &mut |_| {}).map_err(log_error)?;
+            say(&line_counts(&found.read.lines));
             Ok(Series::parse(&found.to_csv(), Unit::Counts, zone)?)
         }
     }
 }
 
-/// By what it begins with; `-` is a table.
+/// Whether a file begins like an access log. Stdin (`-`) is always a table.
 fn is_log(path: &Path) -> bool {
     let mut head = Vec::new();
     let opened = File::open(path).and_then(|file| file.take(HEAD_BYTES).read_to_end(&mut head));
     opened.is_ok() && accesslog::history::is_log(&head)
 }
 
-/// `--season 0` is none at all.
+/// The lengths of `--season`, in steps; `None` to detect them. `--season 0` means no seasons.
 fn seasons(given: &[usize]) -> Option<Vec<usize>> {
     (!given.is_empty()).then(|| given.iter().copied().filter(|length| *length > 0).collect())
 }
@@ -84,7 +85,7 @@ fn seasons(given: &[usize]) -> Option<Vec<usize>> {
 /// The rate that arrivals must not reach.
 fn limit(args: &ForecastArgs, model: Option<&Model>) -> anyhow::Result<Option<Limit>> {
     if let Some(limit) = args.limit {
-        return Ok(Some(Limit { rate: limit.0, reason: "the limit given".to_owned() }));
+        return Ok(Some(Limit { rate: limit.0, reason: "the given limit".to_owned() }));
     }
     let Some(model) = model else { return Ok(None) };
     let (rate, reason) = capacity(args, model)?;
@@ -92,13 +93,14 @@ fn limit(args: &ForecastArgs, model: Option<&Model>) -> anyhow::Result<Option<Li
         Some(rate) if rate.is_finite() => Ok(Some(Limit { rate, reason })),
         Some(_) => Ok(None),
         None => Err(MissedError(format!(
-            "the objective {reason} is missed by the model even without load: give one that it can meet, or a faster model"
+            "the model misses the objective {reason} even without load: use an objective that it can meet, or a faster model"
         ))
         .into()),
     }
 }
 
-/// The rate up to which a model meets all objectives, and the one that is missed first; none if one is missed always.
+/// The rate up to which a model meets all objectives, and the objective that is missed first. The rate is `None` if an
+/// objective is missed even without load.
 fn capacity(args: &ForecastArgs, model: &Model) -> Result<(Option<f64>, String), ModelError> {
     let mut objectives = args.slo.clone();
     objectives.extend(args.max_utilization.map(|limit| Slo { measure: Measure::Utilization { station: None }, limit }));
@@ -106,7 +108,8 @@ fn capacity(args: &ForecastArgs, model: &Model) -> Result<(Option<f64>, String),
         let (rate, station) = saturation_rate(model)?;
         return Ok((Some(rate), format!("{station} saturates")));
     }
-    let mut least = (Some(f64::INFINITY), String::new());
+    let mut lowest = f64::INFINITY;
+    let mut missed_first = String::new();
     for slo in &objectives {
         let until = match headroom(model, Method::Auto, slo)?.until {
             Until::Never => return Ok((None, slo.to_string())),
@@ -114,23 +117,23 @@ fn capacity(args: &ForecastArgs, model: &Model) -> Result<(Option<f64>, String),
             Until::Rate(rate) => rate,
             Until::Population(_) => {
                 return Err(ModelError::Shape(
-                    "arrivals are forecast, and this model has none: give its classes `type = \"open\"` and a rate"
-                        .into(),
+                    "a forecast needs a model with arrivals: give its classes `type = \"open\"` and a rate".into(),
                 ));
             }
         };
-        if least.0.is_some_and(|rate| until < rate) {
-            least = (Some(until), slo.to_string());
+        if until < lowest {
+            lowest = until;
+            missed_first = slo.to_string();
         }
     }
-    Ok(least)
+    Ok((Some(lowest), missed_first))
 }
 
-/// The configurations compared, if there are any.
+/// The comparison of configurations, if there are any.
 fn cost(args: &ForecastArgs, model: Option<&Model>, forecast: &Forecast) -> anyhow::Result<Option<CostTable>> {
     let (Some(path), Some(model)) = (&args.configurations, model) else { return Ok(None) };
-    let name = || model::name(path);
-    let configurations = parse_configurations(&model::text(path)?).with_context(name)?;
+    let name = || display_name(path);
+    let configurations = parse_configurations(&read_text(path)?).with_context(name)?;
     let size = |configuration: Configuration| {
         let changes = configuration.set.iter().map(|change| change.parse()).collect::<Result<Vec<Change>, _>>()?;
         let changed = Scenario { changes, ..Scenario::default() }.apply(model)?;

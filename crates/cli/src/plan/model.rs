@@ -1,5 +1,6 @@
-//! Reading a model: JSON or TOML, by itself or inside a document that holds one, as surveys and calibrations do.
+//! Reads a model in JSON or TOML, alone or inside a document that contains one, such as a survey or a calibration.
 
+use crate::documents::{display_name, from_json, read_text};
 use crate::exit::UsageError;
 use crate::output::say;
 use brimful_core::model::Model;
@@ -7,45 +8,26 @@ use brimful_core::text::without_mark;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::{Map, Value};
-use std::io::Read;
 use std::path::Path;
 
-/// What the file holds, or stdin if it is called `-`.
+/// Reads the model in a file, or on stdin if the path is `-`. Notes about it are printed.
 pub fn read(path: &Path) -> anyhow::Result<Model> {
-    let text = text(path)?;
-    let model = parse(&text).map_err(|message| UsageError(format!("{}: {message}", name(path))))?;
+    let text = read_text(path)?;
+    let model = parse(&text).map_err(|message| UsageError(format!("{}: {message}", display_name(path))))?;
     for note in &model.notes {
-        say(&format!("note: {}: {note}", name(path)));
+        say(&format!("note: {}: {note}", display_name(path)));
     }
     Ok(model.model)
 }
 
-/// A whole file as text.
-pub fn text(path: &Path) -> anyhow::Result<String> {
-    let mut bytes = Vec::new();
-    let read = match path.as_os_str() == "-" {
-        true => std::io::stdin().lock().read_to_end(&mut bytes).map(|_| ()),
-        false => std::fs::read(path).map(|read| bytes = read),
-    };
-    read.map_err(|error| UsageError(format!("cannot read {}: {error}; check its name and permissions", name(path))))?;
-    let text = std::str::from_utf8(&bytes);
-    let text = text.map_err(|error| UsageError(format!("{}: {error}: it is no text file", name(path))))?;
-    Ok(without_mark(text).to_owned())
-}
-
-/// What the user knows it by.
-pub fn name(path: &Path) -> String {
-    if path.as_os_str() == "-" { "stdin".to_owned() } else { path.display().to_string() }
-}
-
-/// A model, and what to know of where it stood.
+/// A model, and notes about the document that contained it.
 #[derive(Debug, PartialEq)]
 struct Parsed {
     model: Model,
     notes: Vec<String>,
 }
 
-/// A document that holds a model, as surveys, solutions and calibrations do.
+/// A document that contains a model: a survey, a solution or a calibration.
 #[derive(Deserialize)]
 struct Holder {
     model: Model,
@@ -64,9 +46,10 @@ impl WhatIf {
     }
 }
 
-/// How the `schema` of every survey begins.
-const SURVEY: &str = "brimful.survey/";
+/// Prefix of the `schema` of surveys.
+const SURVEY_SCHEMA: &str = "brimful.survey/";
 
+/// The keys of a model.
 const PARTS: [&str; 6] =
     ["stations", "classes", "demands", "demand_ci95_half_width", "demand_correlation", "joint_demands"];
 
@@ -88,49 +71,49 @@ fn parse(text: &str) -> Result<Parsed, String> {
     }
 }
 
-/// The document as the model, or the model in it: a document that holds one may call something else `demands`, as a
-/// survey does, but none has `stations`. Either is read from the text, so that an error can say in which line.
+/// Parses the document as a model, or the model in it. A document that contains a model may have other `demands`, as a
+/// survey does, but never `stations`. Both are parsed from the text, so that errors have line numbers.
 fn choose(
     keys: Map<String, Value>,
     itself: impl FnOnce() -> Result<Model, String>,
     inside: impl FnOnce() -> Result<Model, String>,
 ) -> Result<Parsed, String> {
     let schema = keys.get("schema").and_then(Value::as_str).unwrap_or_default();
-    let holds_one = keys.contains_key("model") || keys.contains_key("before");
-    if holds_one && !keys.contains_key("stations") {
+    let contains_model = keys.contains_key("model") || keys.contains_key("before");
+    if contains_model && !keys.contains_key("stations") {
         let model = inside()?;
-        if model.stations.is_empty() && schema.starts_with(SURVEY) {
-            return Err("this survey ended before it had a model; it says why: survey the server again".to_owned());
+        if model.stations.is_empty() && schema.starts_with(SURVEY_SCHEMA) {
+            return Err(
+                "this survey ended before it had a model, for the reason in its verdict: survey the server again"
+                    .to_owned(),
+            );
         }
         return Ok(Parsed { model, notes: doubts(&keys) });
     }
     if PARTS.iter().any(|part| keys.contains_key(*part)) {
         let others = keys.into_iter().map(|(key, _)| key).filter(|key| !PARTS.contains(&key.as_str()));
-        let notes = others.map(|key| format!("`{key}` is no part of a model and is not read")).collect();
+        let notes = others.map(|key| format!("`{key}` is not a part of a model and is ignored")).collect();
         return itself().map(|model| Parsed { model, notes });
     }
     Err(match schema.starts_with("brimful.record/") {
         true => {
-            "this is a Record: make a model of it with `brimful plan calibrate RECORD… --out model.json`".to_owned()
+            "this is a Record: fit a model to it with `brimful plan calibrate RECORD… --out model.json`".to_owned()
         }
         false => {
-            "this holds no model: a model has `stations`, `classes` and `demands` in seconds, one row for each station \
-              with one demand for each class"
+            "this contains no model: a model has `stations`, `classes` and `demands` in seconds, one row per station with \
+             one demand per class"
                 .to_owned()
         }
     })
 }
 
-/// What a document that holds a model has against its own figures.
+/// Notes from the verdict of a document that contains a model.
 fn doubts(keys: &Map<String, Value>) -> Vec<String> {
     let Some(verdict) = keys.get("verdict").filter(|verdict| verdict["valid"] == false) else { return Vec::new() };
-    let why = verdict["reasons"][0]["message"].as_str().unwrap_or("it does not say why");
-    vec![format!("what this model was fitted to is NOT VALID, so do not rely on what follows from it: {why}")]
-}
-
-/// A document in JSON; an error says where it is wrong.
-pub fn from_json<T: DeserializeOwned>(text: &str) -> Result<T, String> {
-    serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_str(text)).map_err(|error| error.to_string())
+    let why = verdict["reasons"][0]["message"].as_str().unwrap_or("the document gives no reason");
+    vec![format!(
+        "the measurements that this model was fitted to are NOT VALID, so do not rely on its predictions: {why}"
+    )]
 }
 
 fn from_toml<T: DeserializeOwned>(text: &str) -> Result<T, String> {
@@ -167,7 +150,7 @@ mod tests {
     #[test]
     fn what_is_not_read_is_named() {
         let parsed = parse(&JSON.replacen('{', "{ \"source\": \"a book\",", 1)).unwrap();
-        assert_eq!(parsed.notes, ["`source` is no part of a model and is not read"]);
+        assert_eq!(parsed.notes, ["`source` is not a part of a model and is ignored"]);
     }
 
     #[test]
@@ -213,7 +196,7 @@ mod tests {
             (TOML.replace("rate = 5", "rate = five"), "line 8"),
             (TOML.replace("demands", "demand"), "missing field `demands`"),
             ("[]".to_owned(), "expected a map"),
-            (String::new(), "holds no model"),
+            (String::new(), "contains no model"),
             ("{}".to_owned(), "`stations`, `classes` and `demands`"),
             ("{ \"schema\": \"brimful.record/1\" }".to_owned(), "plan calibrate"),
         ] {

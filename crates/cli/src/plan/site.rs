@@ -1,10 +1,11 @@
-//! `brimful plan calibrate --log`: demands from access logs and what says how busy what was when.
+//! `brimful plan calibrate --log`: fits service demands to access logs and utilizations over time.
 
 mod logs;
 
-use super::args::{CalibrateArgs, SharedBy};
-use super::model;
+use super::args::{AttributionRule, CalibrateArgs};
 use super::utilization::{Utilization, parse};
+use crate::access_logs::{log_error, read_options};
+use crate::documents::{display_name, read_text};
 use crate::exit::{Exit, UsageError};
 use crate::output::{OutFile, deliver};
 use brimful_core::model::{ClassKind, Model, ModelClass, Scheduling, Station, StationKind};
@@ -16,30 +17,30 @@ use brimful_forecast::Timestamp;
 use brimful_model::saturation_rate;
 use brimful_report::plan::site::{Resource, SCHEMA, Site, SiteDemand, SiteOutlier, text};
 use jiff::tz::{Offset, TimeZone};
-use logs::Counted;
+use logs::StepCounts;
 
-/// A resource this busy had no more to give.
-const FULL: f64 = 0.98;
+/// Utilization from which a resource counts as saturated.
+const SATURATED: f64 = 0.98;
 
-/// Runs it.
+/// Fits the demands and delivers the model.
 pub fn main(args: &CalibrateArgs) -> anyhow::Result<Exit> {
     let out = OutFile::optional(args.out.as_deref(), "--out")?;
     let Some(file) = &args.utilization else {
-        let message = "--log needs --utilization FILE: how busy each resource was when, like what `sar -u` or \
-                       `vmstat -t 60` prints; --help has more";
+        let message = "--log needs --utilization FILE: the utilization of each resource over time, like the output of `sar -u` \
+                       or `vmstat -t 60`; --help has more";
         return Err(UsageError(message.to_owned()).into());
     };
     let logs: Vec<String> = args.log.iter().map(|path| path.to_string_lossy().into_owned()).collect();
-    let (zone, whose) = zone(args, &logs);
+    let (zone, origin) = zone(args, &logs);
     let mut utilization =
-        parse(&model::text(file)?, &zone).map_err(|message| UsageError(format!("{}: {message}", model::name(file))))?;
+        parse(&read_text(file)?, &zone).map_err(|message| UsageError(format!("{}: {message}", display_name(file))))?;
     if utilization.is_local {
-        let note = format!("times in {} have no zone and are taken for those of {whose}", model::name(file));
+        let note = format!("times in {} have no zone; they are read in the zone of {origin}", display_name(file));
         utilization.notes.push(note);
     }
-    let reading = logs::reading(&args.format)?;
+    let reading = read_options(&args.format).map_err(log_error)?;
     let profile = logs::profile(&logs, reading.clone())?;
-    let counted = Counted::of(&logs, reading, &profile, &utilization)?;
+    let counted = StepCounts::count(&logs, reading, &profile, &utilization)?;
     let site = site(args, &profile, &utilization, &counted)?;
     let document = brimful_report::json::document("model", &site.model)?;
     let shown = if args.json { brimful_report::json::document("site", &site)? } else { text(&site) };
@@ -47,10 +48,15 @@ pub fn main(args: &CalibrateArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Ok)
 }
 
-fn site(args: &CalibrateArgs, profile: &Profile, utilization: &Utilization, counted: &Counted) -> anyhow::Result<Site> {
+fn site(
+    args: &CalibrateArgs,
+    profile: &Profile,
+    utilization: &Utilization,
+    counted: &StepCounts,
+) -> anyhow::Result<Site> {
     let reached = counted.steps();
     if reached.is_empty() {
-        return Err(UsageError(nothing_in_common(profile, utilization)).into());
+        return Err(UsageError(no_common_time_message(profile, utilization)).into());
     }
     let names: Vec<String> = profile.classes.iter().map(|class| class.name.clone()).collect();
     let seconds: f64 = reached.iter().map(|step| utilization.steps[*step].seconds).sum();
@@ -62,19 +68,21 @@ fn site(args: &CalibrateArgs, profile: &Profile, utilization: &Utilization, coun
         ..ModelClass::default()
     };
     let mut model = Model { classes: names.iter().enumerate().map(class).collect(), ..Model::default() };
-    let (mut resources, mut half_widths, mut notes) = (Vec::new(), Vec::new(), vec![counted.lines.clone()]);
+    let mut resources = Vec::new();
+    let mut half_widths = Vec::new();
+    let mut notes = vec![counted.lines.clone()];
     notes.extend(utilization.notes.iter().cloned());
     let cpus = args.servers.or(utilization.cpus);
     if cpus.is_none() && utilization.resources.first().is_some_and(|name| name == "cpu") {
-        notes.push("cpu is taken for one CPU; --servers says how many it is".to_owned());
+        notes.push("cpu is assumed to be one CPU; set the number with --servers".to_owned());
     }
     for (index, name) in utilization.resources.iter().enumerate() {
         let servers = if index == 0 { cpus.unwrap_or(1) } else { 1 };
-        // The shares may be those of more CPUs than the server can use.
+        // The shares may refer to more CPUs than the server can use.
         let shared_by = if index == 0 { utilization.cpus.unwrap_or(servers) } else { 1 };
         let steps = site_steps(utilization, counted, &reached, index, f64::from(shared_by));
         let found = site_demands(names.len(), &steps)?;
-        notes.extend(doubts(name, &names, &found, utilization, index, &reached));
+        notes.extend(resource_notes(name, &names, &found, utilization, index, &reached));
         model.stations.push(Station {
             name: name.clone(),
             kind: StationKind::Queue,
@@ -89,10 +97,10 @@ fn site(args: &CalibrateArgs, profile: &Profile, utilization: &Utilization, coun
     }
     if resources.iter().any(|resource| resource.no_regression.is_some()) {
         notes.push(
-            "where there is no regression the model has a rule of proportion's demands, which no step tests".to_owned(),
+            "without a regression, demands are divided by a rule of proportion, which the data do not test".to_owned(),
         );
     }
-    // Where one is not known, intervals of what follows from the model would be too narrow.
+    // If any half width is unknown, use none: the intervals of predictions would be too narrow.
     model.demand_ci95_half_width = half_widths.into_iter().collect::<Option<_>>().unwrap_or_default();
     let (saturation, station) = saturation_rate(&model)?;
     Ok(Site {
@@ -107,10 +115,10 @@ fn site(args: &CalibrateArgs, profile: &Profile, utilization: &Utilization, coun
     })
 }
 
-/// The steps as one resource saw them, whose shares are those of so many servers.
+/// The steps of one resource, whose shares refer to this many servers.
 fn site_steps(
     utilization: &Utilization,
-    counted: &Counted,
+    counted: &StepCounts,
     reached: &[usize],
     index: usize,
     servers: f64,
@@ -128,8 +136,8 @@ fn site_steps(
     reached.iter().map(step).collect()
 }
 
-/// What to know of what was found of one resource.
-fn doubts(
+/// Notes about the demands at one resource.
+fn resource_notes(
     name: &str,
     classes: &[String],
     found: &SiteDemands,
@@ -138,30 +146,30 @@ fn doubts(
     reached: &[usize],
 ) -> Vec<String> {
     let merged = found.regression.iter().flat_map(|fit| &fit.merged);
-    let mut notes: Vec<String> = merged.map(|group| joint(name, group, classes)).collect();
-    let full = reached.iter().filter(|step| utilization.steps[**step].shares[index] >= FULL).count();
-    if 2 * full > reached.len() {
+    let mut notes: Vec<String> = merged.map(|group| joint_demand_note(name, group, classes)).collect();
+    let saturated = reached.iter().filter(|step| utilization.steps[**step].shares[index] >= SATURATED).count();
+    if 2 * saturated > reached.len() {
         notes.push(format!(
-            "{name} was full in {full} of {} steps, whatever was requested: take a time of less load, and if something \
-             else filled it, what `pidstat` says of the server's programs",
+            "{name} was saturated in {saturated} of {} steps, independent of the requests: use a time with less load, or, if \
+             other programs used it, the output of `pidstat` for the server's programs",
             reached.len()
         ));
     }
     notes
 }
 
-/// That classes share one demand.
-fn joint(resource: &str, group: &[usize], names: &[String]) -> String {
+/// The note that classes share one demand.
+fn joint_demand_note(resource: &str, group: &[usize], names: &[String]) -> String {
     let names: Vec<&str> = group.iter().filter_map(|class| names.get(*class)).map(String::as_str).collect();
     format!(
-        "{}: {} came in nearly the same proportion in every step, so what is told is their mean demand; steps in which \
-         they did not would tell them apart",
+        "{}: {} came in nearly the same proportion in every step, so only their mean demand is known; steps with other \
+         proportions would separate them",
         resource,
         names.join(", ")
     )
 }
 
-/// The zone of times that are written without one, and who says so.
+/// The zone of times without one, and where it comes from.
 fn zone(args: &CalibrateArgs, logs: &[String]) -> (TimeZone, String) {
     if let Some(zone) = &args.timezone {
         return (zone.clone(), "--timezone".to_owned());
@@ -170,34 +178,34 @@ fn zone(args: &CalibrateArgs, logs: &[String]) -> (TimeZone, String) {
         Some(zone) => {
             let offset = zone.to_offset(jiff::Timestamp::UNIX_EPOCH);
             let shown = if offset == Offset::UTC { "UTC".to_owned() } else { format!("UTC{offset}") };
-            (zone, format!("the log, {shown}; --timezone says otherwise"))
+            (zone, format!("the log, {shown}; --timezone sets another one"))
         }
-        None => (TimeZone::UTC, "UTC; --timezone says otherwise".to_owned()),
+        None => (TimeZone::UTC, "UTC; --timezone sets another one".to_owned()),
     }
 }
 
-/// That no step has a request, with the times of both.
-fn nothing_in_common(profile: &Profile, utilization: &Utilization) -> String {
+/// The error that no step has a request.
+fn no_common_time_message(profile: &Profile, utilization: &Utilization) -> String {
     let shown = |at_ms: i64| Timestamp::from_unix(at_ms.div_euclid(1000)).to_string();
     let from = utilization.steps.first().map_or(String::new(), |step| shown(step.from_ms));
     let to = utilization.steps.last().map_or(String::new(), |step| shown(step.to_ms()));
     format!(
-        "the logs have no request at any time that the utilizations are of: these are of {from} to {to}, the logs of {} \
-         to {}; take those of the same time, and where clocks differ, say with --timezone whose the utilizations' are",
+        "the logs and the utilizations have no time in common: the utilizations are from {from} to {to}, the logs from {} \
+         to {}; use data of the same time, or set the utilizations' time zone with --timezone",
         profile.from, profile.to
     )
 }
 
-/// Those of the regression, or of the rule that was asked for.
-fn demands(found: &SiteDemands, rule: SharedBy) -> Vec<f64> {
+/// The demands of the regression, or else of the rule of `--attribution`.
+fn demands(found: &SiteDemands, rule: AttributionRule) -> Vec<f64> {
     match (&found.regression, rule) {
         (Ok(fit), _) => fit.demands.iter().map(|demand| demand.value).collect(),
-        (Err(_), SharedBy::Bytes) => found.by_bytes.clone(),
-        (Err(_), SharedBy::Requests) => found.by_requests.clone(),
+        (Err(_), AttributionRule::Bytes) => found.by_bytes.clone(),
+        (Err(_), AttributionRule::Requests) => found.by_requests.clone(),
     }
 }
 
-/// Half widths of the 95 % intervals of the regression's demands, if all have one.
+/// Half widths of the 95 % intervals of the regression's demands, if all demands have one.
 fn half_widths_of(found: &SiteDemands) -> Option<Vec<f64>> {
     let fit = found.regression.as_ref().ok()?;
     fit.demands.iter().map(|demand| demand.ci95_half_width).collect()

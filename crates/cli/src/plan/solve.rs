@@ -1,8 +1,9 @@
-//! `brimful plan solve`: a model by a formula, and by simulation beside it.
+//! `brimful plan solve`: solves a model by a formula, and by simulation as well.
 
 use super::args::SolveArgs;
 use super::load_curve::load_curve;
-use super::{Places, model};
+use super::model;
+use super::result::ResultFiles;
 use crate::exit::Exit;
 use brimful_core::model::{ClassKind, Model};
 use brimful_model::{
@@ -11,21 +12,21 @@ use brimful_model::{
 };
 use brimful_report::plan::solution::{Percentiles, Solved, text};
 
-/// Runs it.
+/// Solves the model and delivers the solution.
 pub fn main(args: &SolveArgs) -> anyhow::Result<Exit> {
-    let places = Places::open(&args.result)?;
+    let places = ResultFiles::open(&args.result)?;
     let model = model::read(&args.model.model)?;
     let mut solved = match by_formula(&model, args.model.method) {
-        // Only the simulator is left then.
+        // The formula does not converge, so the simulation is the only solution.
         Err(unsettled @ ModelError::Unsettled { .. }) if args.simulate => {
             Solved::simulated(model.clone(), unsettled.to_string())
         }
         solved => solved?,
     };
-    let by_itself = solved.solution.as_ref().is_some_and(|solution| solution.method == Method::Simulation);
-    if args.simulate || by_itself {
-        solved = solved
-            .with_simulation(simulate(&model, &SimulationOptions { seed: args.seed, ..SimulationOptions::default() })?);
+    let is_simulated = solved.solution.as_ref().is_some_and(|solution| solution.method == Method::Simulation);
+    if args.simulate || is_simulated {
+        solved =
+            solved.beside(simulate(&model, &SimulationOptions { seed: args.seed, ..SimulationOptions::default() })?);
     }
     places.deliver("solution", &solved, || text(&solved))?;
     Ok(Exit::Ok)
@@ -34,34 +35,34 @@ pub fn main(args: &SolveArgs) -> anyhow::Result<Exit> {
 fn by_formula(model: &Model, method: Method) -> Result<Solved, ModelError> {
     let outlook = what_if(model, &Scenario::default(), &WhatIfOptions { method, ..WhatIfOptions::default() })?.before;
     let Some(solution) = &outlook.solution else {
-        // It is unstable, and this says where.
+        // The model is unstable; `solve` returns the error that says where.
         return Err(solve(model, method).err().unwrap_or(ModelError::Shape("the model has no solution".into())));
     };
     let percentiles = percentiles(model, solution)?;
-    let pessimistic = pessimistic(model, solution);
+    let caveat = seidmann_caveat(model, solution);
     let closed = model.classes.iter().all(|class| class.kind == ClassKind::Closed);
     let bounds = if closed { asymptotic_bounds(model)? } else { Vec::new() };
     let curve = load_curve(&outlook, method)?;
     let mut solved = Solved::new(outlook, percentiles, bounds, curve);
-    solved.caveats.splice(0..0, pessimistic);
+    solved.caveats.splice(0..0, caveat);
     Ok(solved)
 }
 
 fn percentiles(model: &Model, solution: &Solution) -> Result<Vec<Percentiles>, ModelError> {
     let found = response_distributions(model, solution)?;
-    let of = |class| {
+    let percentiles_of_class = |class| {
         let [p50, p95, p99] = [50.0, 95.0, 99.0].map(|percent| found.percentile(Some(class), percent));
         Percentiles { p50, p95, p99 }
     };
-    Ok((0..model.classes.len()).map(of).collect())
+    Ok((0..model.classes.len()).map(percentiles_of_class).collect())
 }
 
-/// What is wrong with Seidmann's stations, where there are any.
-fn pessimistic(model: &Model, solution: &Solution) -> Option<String> {
+/// The caveat about Seidmann's approximation, if the solution uses it.
+fn seidmann_caveat(model: &Model, solution: &Solution) -> Option<String> {
     let several = model.stations.iter().any(|station| station.servers > 1);
     (solution.method == Method::Seidmann && several).then(|| {
-        "Seidmann's stations of several servers are slower than real ones, by some 10 to 15 % at 80 % load; the other methods \
-         do not have that error"
+        "Seidmann's approximation makes stations with several servers slower than they are, by about 10 to 15 % at 80 % load; \
+         the other methods do not have this error"
             .to_owned()
     })
 }

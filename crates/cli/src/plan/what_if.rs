@@ -1,22 +1,23 @@
-//! `brimful plan what-if`: a model before and after changes, or along a range of them.
+//! `brimful plan what-if`: solves a model before and after changes, or along a range of changes.
 
 use super::args::WhatIfArgs;
 use super::load_curve::load_curve;
-use super::{Places, model};
+use super::model;
+use super::result::ResultFiles;
 use crate::exit::{Exit, UsageError};
 use crate::output::OutFile;
 use brimful_model::{Method, ModelError, Scenario, WhatIf, WhatIfOptions, what_if};
 use brimful_report::plan::what_if::{Changed, LoadCurves, text};
 
-/// Runs it.
+/// Solves the changed model and delivers the comparison.
 pub fn main(args: &WhatIfArgs) -> anyhow::Result<Exit> {
-    let places = Places::open(&args.result)?;
+    let places = ResultFiles::open(&args.result)?;
     let csv = OutFile::optional(args.csv.as_deref(), "--csv")?;
     let scenario =
         Scenario { changes: args.set.clone(), classes: args.add_class.clone(), clients: args.client.clone() };
     if scenario == Scenario::default() && args.slo.is_empty() {
         let ask =
-            "nothing is asked: change something with --set, --add-class or --client, or give an objective with --slo";
+            "nothing to do: change something with --set, --add-class or --client, or give an objective with --slo";
         return Err(UsageError(ask.to_owned()).into());
     }
     let model = model::read(&args.model.model)?;
@@ -34,15 +35,16 @@ pub fn main(args: &WhatIfArgs) -> anyhow::Result<Exit> {
     Ok(exit)
 }
 
-/// Before and after as the load grows, where that can be compared.
+/// The curves over the load before and after the changes, if they have the same axes.
 fn load_curves(found: &WhatIf, method: Method) -> Result<Option<LoadCurves>, ModelError> {
     let Some(after) = &found.after else { return Ok(None) };
-    let (before, after) = (load_curve(&found.before, method)?, load_curve(after, method)?);
+    let before = load_curve(&found.before, method)?;
+    let after = load_curve(after, method)?;
     let curves = before.zip(after).filter(|(before, after)| before.axes == after.axes);
     Ok(curves.map(|(before, after)| LoadCurves { before, after }))
 }
 
-/// Objectives are judged by the model after the changes, or as it is where they make a curve.
+/// The exit code by the objectives, which are judged by the model after the changes, or before them if they make a curve.
 fn exit_of(found: &WhatIf) -> Exit {
     let judged = found.after.as_ref().unwrap_or(&found.before);
     if judged.headroom.iter().all(|headroom| headroom.met) { Exit::Ok } else { Exit::Objective }

@@ -1,9 +1,11 @@
-//! The same requests twice: with the log's bursts, and at a constant rate.
+//! `--against-flat`: the same requests twice, at the times of the log and at a constant rate.
 
-use super::{How, ReplayArgs, length, plan, rate_of, read_twice, replayed};
+use super::args::ReplayArgs;
+use super::length;
+use super::run::{Pass, check_readable_twice, mean_rate, plan, run};
 use crate::exit::{self, Exit, UsageError};
-use crate::load::deliver_record;
 use crate::output::{OutFile, first_failure, print, print_document, say};
+use crate::results::deliver_record;
 use brimful_core::Nanos;
 use brimful_core::record::Record;
 use brimful_core::workload::Load;
@@ -13,13 +15,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 const FLAG: &str = "--against-flat";
-/// What the first run has left behind, a queue or a file that is written, is over by then.
+/// Time between the runs, in which the server recovers from the first one.
 const PAUSE: Nanos = Nanos::from_secs(3);
 
-/// Runs both.
+/// Makes both runs, and delivers their comparison.
 pub fn main(args: &ReplayArgs) -> anyhow::Result<Exit> {
-    read_twice(args, FLAG)?;
-    let (out, flat_out) = places(args)?;
+    check_readable_twice(args, FLAG)?;
+    let (out, flat_out) = out_files(args)?;
     let first_plan = plan(args)?;
     first_plan.validate()?;
     let mut flat_plan = first_plan.clone();
@@ -31,38 +33,38 @@ pub fn main(args: &ReplayArgs) -> anyhow::Result<Exit> {
     if stop.load(Ordering::Relaxed) {
         return Ok(Exit::Interrupted);
     }
-    let first = replayed(args, first_plan, How { flattened: None, most: u64::MAX, lasts }, &stop)?;
-    first.account(args);
+    let first = run(args, first_plan, Pass { flattened: None, max_calls: u64::MAX, lasts }, &stop)?;
+    first.say_account(args);
     let (false, Some(fed)) = (first.record.interrupted, &first.fed) else {
         let delivered = deliver_record(&first.record, &args.output, args.detail, out);
-        return first_failure(delivered, [first.read_to_its_end()]);
+        return first_failure(delivered, [first.check_logs_read()]);
     };
-    let rate = rate_of(fed.calls, fed.last, FLAG)?;
+    let rate = mean_rate(fed.calls, fed.last, FLAG)?;
     if !args.output.quiet {
-        say(&format!("the same calls at a constant rate, in {}", PAUSE.rounded()));
+        say(&format!("in {}, the same calls follow at a constant rate", PAUSE.rounded()));
     }
     pause(&stop);
     if stop.load(Ordering::Relaxed) {
         deliver_record(&first.record, &args.output, args.detail, out)?;
         return Ok(Exit::Interrupted);
     }
-    let flat = replayed(args, flat_plan, How { flattened: Some(rate), most: fed.calls, lasts }, &stop)?;
+    let flat = run(args, flat_plan, Pass { flattened: Some(rate), max_calls: fed.calls, lasts }, &stop)?;
     let delivered = deliver_pair(args, &first.record, &flat.record, out.zip(flat_out));
-    first_failure(delivered, [flat.read_to_its_end()])
+    first_failure(delivered, [flat.check_logs_read()])
 }
 
-/// Where the Records go: that of the flat run beside the other, `a.flat.json` beside `a.json`.
-fn places(args: &ReplayArgs) -> anyhow::Result<(Option<OutFile>, Option<OutFile>)> {
+/// The files of the two Records: that of the flat run is `a.flat.json` if the other is `a.json`.
+fn out_files(args: &ReplayArgs) -> anyhow::Result<(Option<OutFile>, Option<OutFile>)> {
     let out = OutFile::optional(args.output.out.as_deref(), "--out")?;
     if out.as_ref().is_some_and(|out| out.name().is_none()) {
-        let message = format!("{FLAG} has two Records: give --out a file, or --json for both on stdout");
+        let message = format!("{FLAG} makes two Records: give --out a file, or use --json to print both");
         return Err(UsageError(message).into());
     }
-    let beside = args.output.out.as_deref().map(beside);
-    Ok((out, OutFile::optional(beside.as_deref(), "--out")?))
+    let flat = args.output.out.as_deref().map(flat_path);
+    Ok((out, OutFile::optional(flat.as_deref(), "--out")?))
 }
 
-fn beside(path: &Path) -> PathBuf {
+fn flat_path(path: &Path) -> PathBuf {
     let mut name = path.file_stem().unwrap_or_default().to_owned();
     name.push(".flat");
     if let Some(extension) = path.extension() {
@@ -104,9 +106,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_flat_record_is_beside_the_other() {
+    fn the_flat_record_has_its_own_name() {
         for (path, expected) in [("a.json", "a.flat.json"), ("x/a.b.json", "x/a.b.flat.json"), ("/x/a", "/x/a.flat")] {
-            assert_eq!(beside(Path::new(path)), Path::new(expected));
+            assert_eq!(flat_path(Path::new(path)), Path::new(expected));
         }
     }
 }

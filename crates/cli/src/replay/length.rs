@@ -1,52 +1,53 @@
-//! How long a replay will be, found out before it begins: the logs are read once for it, without a call.
+//! The length of a replay, measured before it starts by reading the logs once.
 //!
-//! Of large logs only as much is read as takes a moment, and the rest is estimated by its bytes. Standard input can be
-//! read only once, so its length is not known.
+//! Only the first part of large logs is read, and the rest is estimated from its bytes. Standard input can be read only
+//! once, so its length is unknown.
 
-use super::{ReplayArgs, lines, options, reading};
-use crate::characterize::failed;
+use super::args::ReplayArgs;
+use super::summary::{duration_text, no_call_message};
+use crate::access_logs::{log_error, read_options};
 use crate::exit::UsageError;
 use crate::output::say;
 use brimful_accesslog::Entry;
 use brimful_accesslog::logs::Logs;
-use brimful_accesslog::read::{Kept, Progress, ReadSummary, first_malformed};
+use brimful_accesslog::read::{Kept, Progress};
 use brimful_accesslog::readout::in_words;
-use brimful_accesslog::replay::{Call, Options, Replayer, Summary};
+use brimful_accesslog::replay::{Call, Options, Replayer};
 use brimful_core::Nanos;
-use brimful_core::quantity::{count, counted};
+use brimful_core::quantity::counted;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// So many bytes are read, as they are stored; of larger logs the rest is estimated.
+/// Stored bytes that are read; the rest of larger logs is estimated.
 const READ_BYTES: u64 = 256 << 20;
-/// A pause that is this part of the whole replay is worth a word.
-const LONG_PAUSE: u64 = 4;
-/// No shorter one is.
-const WORTH_CUTTING: Nanos = Nanos::from_secs(10);
+/// A pause is reported if it is at least one part in this many of the whole replay,
+const LONG_PAUSE_PART: u64 = 4;
+/// and at least this long.
+const MIN_LONG_PAUSE: Nanos = Nanos::from_secs(10);
 
-/// What there will be to do.
-pub(super) struct Length {
+/// The length of a replay.
+pub struct Length {
     pub calls: u64,
     /// When the last call is due.
     pub last: Nanos,
     /// The longest pause between two calls.
     longest_pause: Nanos,
-    /// What part of the logs that is of, where not all were read.
+    /// The share of the logs that was read, if not all.
     share: Option<f64>,
     /// Whether `--duration` ends it before the logs do.
     is_cut: bool,
-    /// What lines were read as, and a line read out.
+    /// The formats of the lines, and one line as an example.
     formats: String,
     sample: String,
     remarks: Vec<String>,
 }
 
-/// Reads the logs, as far as `--duration` goes; all of them where a mean rate is asked for. `None` for standard input, or
-/// when it was interrupted.
-pub(super) fn measure(args: &ReplayArgs, stop: &AtomicBool) -> anyhow::Result<Option<Length>> {
+/// Reads the logs, up to the end of `--duration`; all of them if their mean rate is needed. Returns `None` for standard
+/// input, or after an interrupt.
+pub fn measure(args: &ReplayArgs, stop: &AtomicBool) -> anyhow::Result<Option<Length>> {
     let logs = args.logs();
-    let is_whole_needed = args.flatten;
-    if !is_whole_needed && !logs.iter().all(|log| is_read_again(log)) {
+    let needs_all = args.flatten;
+    if !needs_all && !logs.iter().all(|log| can_be_read_twice(log)) {
         return Ok(None);
     }
     let ends = args.duration.filter(|_| !args.flatten).unwrap_or(Nanos::MAX);
@@ -62,12 +63,12 @@ pub(super) fn measure(args: &ReplayArgs, stop: &AtomicBool) -> anyhow::Result<Op
         last = Nanos(call.due_ns);
         true
     };
-    let mut replayer = Replayer::new(Options { fileset: None, ..options(args, None) });
-    let read_options = reading(args).map_err(failed)?;
-    let enough = read_options.enough.clone();
-    let mut wrong = None;
+    let mut replayer = Replayer::new(Options { fileset: None, ..args.replay_options(None) });
+    let options = read_options(&args.format).map_err(log_error)?;
+    let enough = options.enough.clone();
+    let mut map_error = None;
     let mut sink = |entry: &Entry<'_>| {
-        if is_cut.get() || wrong.is_some() || stop.load(Ordering::Relaxed) {
+        if is_cut.get() || map_error.is_some() || stop.load(Ordering::Relaxed) {
             enough.store(true, Ordering::Relaxed);
             return Kept::No;
         }
@@ -75,7 +76,7 @@ pub(super) fn measure(args: &ReplayArgs, stop: &AtomicBool) -> anyhow::Result<Op
             Ok((_, true)) => Kept::Yes,
             Ok((_, false)) => Kept::No,
             Err(error) => {
-                wrong = Some(error);
+                map_error = Some(error);
                 Kept::No
             }
         }
@@ -83,21 +84,21 @@ pub(super) fn measure(args: &ReplayArgs, stop: &AtomicBool) -> anyhow::Result<Op
     let mut share = None;
     let mut progress = |progress: &Progress| {
         let of = progress.of.unwrap_or(0);
-        if !is_whole_needed && progress.bytes > READ_BYTES && progress.bytes < of {
+        if !needs_all && progress.bytes > READ_BYTES && progress.bytes < of {
             share = Some(progress.bytes as f64 / of as f64);
             enough.store(true, Ordering::Relaxed);
         }
     };
-    let read = Logs::open(&logs, read_options).map_err(failed)?.read(&mut sink, &mut progress).map_err(failed)?;
-    if let Some(error) = wrong {
-        return Err(failed(error));
+    let read = Logs::open(&logs, options).map_err(log_error)?.read(&mut sink, &mut progress).map_err(log_error)?;
+    if let Some(error) = map_error {
+        return Err(log_error(error));
     }
     let summary = if is_cut.get() { replayer.summary() } else { replayer.finish(&mut emit) };
     if stop.load(Ordering::Relaxed) {
         return Ok(None);
     }
     if calls == 0 {
-        return Err(UsageError(no_call(&read, &summary)).into());
+        return Err(UsageError(no_call_message(&read, &summary)).into());
     }
     let names: Vec<String> = read.formats.shares().into_iter().map(|format| format.name).collect();
     Ok(Some(Length {
@@ -112,16 +113,16 @@ pub(super) fn measure(args: &ReplayArgs, stop: &AtomicBool) -> anyhow::Result<Op
     }))
 }
 
-/// A pipe or a terminal cannot be read twice.
-fn is_read_again(log: &str) -> bool {
+/// Whether a log is a file: a pipe or a terminal cannot be read twice.
+fn can_be_read_twice(log: &str) -> bool {
     log != "-" && std::fs::metadata(log).map_or(true, |metadata| metadata.is_file() || metadata.is_dir())
 }
 
-/// Says what the logs were read as and how long the replay is: how long that is, as far as it is known.
-pub(super) fn say_length(args: &ReplayArgs, length: Option<&Length>) -> Nanos {
+/// Says how the logs are read and how long the replay will be. Returns the duration, or `Nanos::MAX` if it is unknown.
+pub fn say_length(args: &ReplayArgs, length: Option<&Length>) -> Nanos {
     let Some(length) = length else {
         if !args.output.quiet {
-            say("how long this will be is not known: the log can be read only once");
+            say("the duration is unknown, because this log can be read only once");
         }
         return Nanos::MAX;
     };
@@ -132,67 +133,23 @@ pub(super) fn say_length(args: &ReplayArgs, length: Option<&Length>) -> Nanos {
     if args.output.quiet {
         return lasts;
     }
-    say(&format!("read as {}: {}", length.formats, length.sample));
+    say(&format!("log format {}: {}", length.formats, length.sample));
     length.remarks.iter().for_each(|remark| say(remark));
     let about = if length.share.is_some() { "about " } else { "" };
     let speed = match args.speed.get() {
         1.0 => String::new(),
         speed => format!(" (at {speed} times the log's speed)"),
     };
-    let cut = if length.is_cut { ", then --duration ends it" } else { "" };
+    let cut = if length.is_cut { ", until --duration ends it" } else { "" };
     let estimated = if length.share.is_some() { "; estimated from the first 256 MiB" } else { "" };
-    say(&format!("{about}{} over {about}{}{speed}{cut}{estimated}", counted(calls, "call"), lasting(lasts)));
+    say(&format!("{about}{} over {about}{}{speed}{cut}{estimated}", counted(calls, "call"), duration_text(lasts)));
     let pause = length.longest_pause;
-    if !args.flatten && args.max_gap.is_none() && pause >= WORTH_CUTTING && pause.0 >= length.last.0 / LONG_PAUSE {
-        say(&format!("the longest pause between calls is {}: --max-gap 10s cuts pauses to 10 s", lasting(pause)));
+    if !args.flatten && args.max_gap.is_none() && pause >= MIN_LONG_PAUSE && pause.0 >= length.last.0 / LONG_PAUSE_PART
+    {
+        say(&format!(
+            "the longest pause between calls is {}: --max-gap 10s shortens pauses to 10 s",
+            duration_text(pause)
+        ));
     }
     lasts
-}
-
-/// `30 s`, `2 h 5 min`, `3 days 4 h`: the two largest units.
-pub(super) fn lasting(time: Nanos) -> String {
-    const UNITS: [(u64, &str); 3] = [(86_400, "days"), (3_600, "h"), (60, "min")];
-    let seconds = time.as_secs_f64().round() as u64;
-    if seconds < 10 {
-        return time.rounded();
-    }
-    if seconds < 120 {
-        return format!("{seconds} s");
-    }
-    let mut rest = seconds;
-    let mut parts = Vec::new();
-    for (length, unit) in UNITS.into_iter().chain([(1, "s")]) {
-        let number = rest / length;
-        rest %= length;
-        if number > 0 {
-            let unit = if number == 1 && unit == "days" { "day" } else { unit };
-            parts.push(format!("{} {unit}", count(number)));
-        }
-    }
-    parts.truncate(2);
-    parts.join(" ")
-}
-
-/// Why no call comes of what was read.
-pub(super) fn no_call(read: &ReadSummary, summary: &Summary) -> String {
-    let not_sent = left_out(summary).map_or(String::new(), |left_out| format!("; not sent: {left_out}"));
-    format!(
-        "there is no call to make in what was read: {}{not_sent}{}",
-        lines(&read.lines),
-        first_malformed(&read.lines)
-    )
-}
-
-/// Requests that are not sent, by reason.
-pub(super) fn left_out(summary: &Summary) -> Option<String> {
-    let methods = match summary.other_methods {
-        0 => None,
-        number => Some(format!("{} of other methods (--methods)", count(number))),
-    };
-    let paths = match summary.without_path {
-        0 => None,
-        number => Some(format!("{} without a path", count(number))),
-    };
-    let reasons: Vec<String> = methods.into_iter().chain(paths).collect();
-    (!reasons.is_empty()).then(|| reasons.join(", "))
 }

@@ -1,89 +1,85 @@
 //! The flags of `brimful testbed`.
 
-use crate::args::examples;
+use crate::flags::values::share_or_zero;
 use brimful_core::Nanos;
 use brimful_core::cpus::CpuList;
 use brimful_testbed::{MOST_CLIENTS, Range};
 use clap::Args;
 use std::path::PathBuf;
 
-/// Longest queue of a limited rate.
-const MOST_QUEUE: Nanos = Nanos::from_secs(2);
+/// Upper bound of `--queue`.
+const MAX_QUEUE: Nanos = Nanos::from_secs(2);
+
+const EXAMPLES: &str = "\
+Examples:
+  $ sudo brimful testbed --rtt 40ms --loss 1% -- sh -c 'ip netns exec server nginx; brimful load http://{server}/'";
 
 /// `brimful testbed`.
 #[derive(Debug, Args)]
-#[command(after_help = examples::TESTBED)]
+#[command(after_help = EXAMPLES)]
 pub struct TestbedArgs {
-    /// Client hosts, named client1, client2 and so on
+    /// Number of client hosts, which are named client1, client2 and so on
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u64).range(1..=MOST_CLIENTS as u64))]
     pub clients: u64,
-    /// Round-trip time between a client and the server, like 50ms; of A..B the first client has A, the last B, the
-    /// others lie evenly between
+    /// Round-trip time between a client and the server, like 50ms; with A..B the clients' times are evenly spaced from A to B
     #[arg(long, value_name = "TIME[..TIME]", default_value = "0ms", conflicts_with = "rtts")]
     pub rtt: Range,
-    /// Draw a round-trip time for each connection from this histogram: lines like `20ms..40ms, 0.25`
+    /// Draw each connection's round-trip time from the histogram in this file: lines like `20ms..40ms, 0.25`
     #[arg(long, value_name = "FILE")]
     pub rtts: Option<PathBuf>,
-    /// Share of each round-trip time that is the way from the client to the router
-    #[arg(long, value_name = "SHARE", default_value = "50%", value_parser = share)]
+    /// Share of the round-trip time that is spent from the client to the router
+    #[arg(long, value_name = "SHARE", default_value = "50%", value_parser = share_or_zero)]
     pub up_share: f64,
-    /// Share of the packets that each client's link loses, each way, like 0.5%
-    #[arg(long, value_name = "SHARE", default_value = "0%", value_parser = share)]
+    /// Share of the packets that each client's link loses in each direction, like 0.5%
+    #[arg(long, value_name = "SHARE", default_value = "0%", value_parser = share_or_zero)]
     pub loss: f64,
-    /// Rate of each client's link, each way, like 10mbit [default: unlimited]
+    /// Rate of each client's link in each direction, like 10mbit [default: unlimited]
     #[arg(long, value_name = "RATE", value_parser = bits_per_s)]
     pub rate: Option<f64>,
-    /// The longest that a packet waits for its turn at that rate; those that would wait longer are dropped
+    /// Maximum time that a packet waits in the queue of --rate; packets that would wait longer are dropped
     #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = queue)]
     pub queue: Nanos,
-    /// Share of the packets, each way, that are held back for a quarter of their delay and 1 ms at least, so that later
-    /// ones overtake them
-    #[arg(long, value_name = "SHARE", default_value = "0%", value_parser = share)]
+    /// Share of the packets in each direction that are held back, so that later packets overtake them, for a quarter of their
+    /// delay and at least 1 ms
+    #[arg(long, value_name = "SHARE", default_value = "0%", value_parser = share_or_zero)]
     pub reorder: f64,
-    /// CPUs that do the server's receive work, like 0 or 0,2-3 [default: half of those the router leaves]
+    /// CPUs for the server's receive work, like 0 or 0,2-3 [default: half of the CPUs that the router does not use]
     #[arg(long, value_name = "LIST")]
     pub server_cpus: Option<CpuList>,
-    /// CPUs that do the clients' receive work [default: the other half]
+    /// CPUs for the clients' receive work [default: the other half]
     #[arg(long, value_name = "LIST")]
     pub client_cpus: Option<CpuList>,
-    /// CPU of the router [default: one of its own if there are three, else the clients' last]
+    /// CPU of the router [default: a CPU of its own if there are three, else the clients' last one]
     #[arg(long, value_name = "N")]
     pub router_cpu: Option<usize>,
     /// Seed of all randomness [default: from the clock, and reported]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Write what became of the packets, and how late they left the router, to this file as JSON
+    /// Write counts of packets, and how late the router forwarded them, to this file as JSON
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// Say nothing about the router on stderr
+    /// Print nothing about the router on stderr
     #[arg(short, long)]
     pub quiet: bool,
-    /// What to run, with its arguments: {server} and {client 1} are replaced by addresses, {server v6} by one of IPv6;
-    /// `ip netns exec server …` starts a program on a host
+    /// The command to run, with its arguments: {server} and {client 1} are replaced by IPv4 addresses, {server v6} by an IPv6
+    /// address; `ip netns exec server …` starts a program on a host
     #[arg(value_name = "COMMAND", required = true, last = true)]
     pub command: Vec<String>,
 }
 
-/// What `brimful testbed` starts itself by.
+/// The hidden command by which `brimful testbed` starts the first process of its command.
 #[derive(Debug, Args)]
 pub struct InsideArgs {
-    /// Whose end is the end of all.
+    /// The process whose end ends all processes of the command.
     pub parent: u32,
     /// The command.
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     pub command: Vec<String>,
 }
 
-/// Reads `0.5%` and `0.005`.
-fn share(text: &str) -> Result<f64, String> {
-    let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
-    let share = number.trim().parse::<f64>().map(|x| x / scale).ok().filter(|x| (0.0..=1.0).contains(x));
-    share.ok_or_else(|| format!("`{text}` is no share: write it like 0.5% or 0.005"))
-}
-
 /// Reads `10mbit`, as tc does, and `10Mbit/s`.
 fn bits_per_s(text: &str) -> Result<f64, String> {
-    let wrong = || format!("`{text}` is no rate of at least 8kbit: write it like 256kbit, 10mbit or 1gbit");
+    let wrong = || format!("`{text}` is not a rate of at least 8kbit: write it like 256kbit, 10mbit or 1gbit");
     let lower = text.to_ascii_lowercase();
     let number = lower.trim_end_matches("/s").strip_suffix("bit").ok_or_else(wrong)?;
     let scales = [('k', 1e3), ('m', 1e6), ('g', 1e9)];
@@ -95,9 +91,9 @@ fn bits_per_s(text: &str) -> Result<f64, String> {
 
 fn queue(text: &str) -> Result<Nanos, String> {
     let queue: Nanos = text.parse().map_err(|error: brimful_core::units::ParseUnitError| error.to_string())?;
-    match queue <= MOST_QUEUE {
+    match queue <= MAX_QUEUE {
         true => Ok(queue),
-        false => Err(format!("`{text}` is too long: a queue is {MOST_QUEUE} at most")),
+        false => Err(format!("`{text}` is too long: a queue is at most {MAX_QUEUE}")),
     }
 }
 
@@ -119,11 +115,11 @@ mod tests {
 
     #[test]
     fn shares_and_queues_have_bounds() {
-        assert_eq!((share("0%"), share("0.5%"), share("1")), (Ok(0.0), Ok(0.005), Ok(1.0)));
+        assert_eq!((share_or_zero("0%"), share_or_zero("0.5%"), share_or_zero("1")), (Ok(0.0), Ok(0.005), Ok(1.0)));
         for text in ["", "-1%", "101%", "nan", "half"] {
-            assert!(share(text).is_err(), "{text}");
+            assert!(share_or_zero(text).is_err(), "{text}");
         }
         assert_eq!(queue("50ms"), Ok(Nanos::from_millis(50)));
-        assert!(queue("3s").unwrap_err().contains("2s at most") && queue("5").is_err());
+        assert!(queue("3s").unwrap_err().contains("at most 2s") && queue("5").is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! What is shown meanwhile: a screen, lines, or nothing.
+//! The live display: a screen, lines, or nothing.
 
 use super::events::{Events, Flow};
 use super::lines::Lines;
@@ -8,7 +8,7 @@ use super::session::Session;
 use crate::output::say;
 use ratatui::crossterm::event;
 
-/// One of them.
+/// The display that the options choose.
 pub enum Display {
     Screen(Box<Screen>),
     Lines(Lines),
@@ -20,7 +20,7 @@ impl Display {
         Ok(match options.view {
             View::Screen => {
                 let screen = Screen::open(options)?;
-                events.of_terminal()?;
+                events.add_terminal()?;
                 Display::Screen(Box::new(screen))
             }
             View::Lines => Display::Lines(Lines::new(options)),
@@ -37,7 +37,7 @@ impl Display {
         }
     }
 
-    /// Does what a key asks for.
+    /// Handles a key or a change of the terminal's size.
     pub fn handle(&mut self, event: &event::Event) -> anyhow::Result<Flow> {
         match self {
             Display::Screen(screen) => screen.handle(event),
@@ -45,7 +45,7 @@ impl Display {
         }
     }
 
-    /// Tells of something that went wrong: at once, or on a screen now and once more when it has gone.
+    /// Reports a problem: at once, or on a screen now and again after it is closed.
     pub fn say(&mut self, notice: String) {
         match self {
             Display::Screen(screen) => screen.say(notice),
@@ -53,7 +53,7 @@ impl Display {
         }
     }
 
-    /// Tells of something that is of no more interest when the next thing happens.
+    /// Reports news that is obsolete when the next news comes.
     pub fn mention(&mut self, news: String) {
         match self {
             Display::Screen(screen) => screen.mention(news),
@@ -61,7 +61,7 @@ impl Display {
         }
     }
 
-    /// Gives the terminal back; hands over what should be said now.
+    /// Restores the terminal. Returns the messages to print afterwards.
     pub fn close(self) -> Vec<String> {
         match self {
             Display::Screen(screen) => screen.close(),

@@ -1,5 +1,5 @@
-//! What the loop waits for besides time: signals, load generators on other hosts, and on a screen the terminal's events. They come through one channel, so
-//! that the loop sleeps until there is something to do.
+//! Events that the loop waits for besides time: signals, load generators on other hosts, and keys. They come through one
+//! channel, so that the loop sleeps until there is something to do.
 
 use crate::progress;
 use brimful_core::Nanos;
@@ -7,54 +7,54 @@ use ratatui::crossterm::event;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-/// Something happened.
+/// An event.
 #[derive(Debug)]
 pub enum Event {
-    /// Ctrl-C, or a request to terminate.
+    /// Ctrl-C or SIGTERM.
     Stop,
     /// A key was pressed, or the terminal changed its size.
     Terminal(event::Event),
-    /// A load generator on another host came or went.
+    /// A load generator on another host connected or disconnected; the message says which.
     Client(String),
 }
 
-/// What comes next.
+/// Whether the loop continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
-    /// More of it.
+    /// Continue.
     Stay,
-    /// The end: the user wants it, or nobody reads any more.
+    /// End: the user has quit, or stdout is closed.
     Leave,
 }
 
-/// Where they come from.
+/// The channel of the events.
 pub struct Events {
     receiver: Receiver<Event>,
     sender: Sender<Event>,
 }
 
 impl Events {
-    /// Signals.
-    pub fn of_signals() -> anyhow::Result<Events> {
+    /// Receives signals.
+    pub fn from_signals() -> anyhow::Result<Events> {
         use signal_hook::consts::SIGHUP;
         let (sender, receiver) = channel();
         let stop = sender.clone();
-        // A terminal that is closed ends the watch as Ctrl-C does. Without one, as under nohup, nobody hangs up.
+        // A terminal that closes ends the watch like Ctrl-C. Without a terminal, as with nohup, SIGHUP is not handled.
         let hang_up: &[i32] = if std::io::IsTerminal::is_terminal(&std::io::stdout()) { &[SIGHUP] } else { &[] };
         let mut before = false;
         progress::on_stop(hang_up, move || {
             if std::mem::replace(&mut before, true) {
-                // The process may end here, whatever the loop is at.
+                // A second signal may end the process before the loop restores the terminal.
                 ratatui::restore();
             }
-            // Fails when the loop has ended.
+            // Fails if the loop has ended.
             let _ = stop.send(Event::Stop);
         })?;
         Ok(Events { receiver, sender })
     }
 
-    /// The terminal's as well, from now on.
-    pub fn of_terminal(&mut self) -> anyhow::Result<()> {
+    /// Receives the events of the terminal as well.
+    pub fn add_terminal(&mut self) -> anyhow::Result<()> {
         let sender = self.sender.clone();
         let read = move || {
             while let Ok(event) = event::read() {
@@ -62,17 +62,17 @@ impl Events {
                     return;
                 }
             }
-            // The terminal is gone.
+            // The terminal is closed.
             let _ = sender.send(Event::Stop);
         };
         std::thread::Builder::new().name("keys".to_owned()).spawn(read)?;
         Ok(())
     }
 
-    /// Takes what is said of load generators on other hosts.
-    pub fn of_clients(&self) -> impl Fn(String) + Send + Sync + 'static {
+    /// A function that receives messages about load generators on other hosts.
+    pub fn client_sender(&self) -> impl Fn(String) + Send + Sync + 'static {
         let sender = self.sender.clone();
-        // Fails when the loop has ended.
+        // Fails if the loop has ended.
         move |news| drop(sender.send(Event::Client(news)))
     }
 

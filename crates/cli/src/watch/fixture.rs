@@ -1,4 +1,4 @@
-//! For tests: the figures of a server that is overrun.
+//! Figures of an overloaded server, for tests.
 
 use brimful_core::Nanos;
 use brimful_core::server::{
@@ -100,8 +100,8 @@ pub fn busy() -> Rates {
     }
 }
 
-/// What its port's sockets show.
-fn at_sockets() -> SocketRequests {
+/// The requests at the sockets of its port.
+fn socket_requests() -> SocketRequests {
     let times =
         |mean: f64| Some(Elapsed { count: 600, mean, stddev: mean, p50: mean, p90: 2.0 * mean, p99: 5.0 * mean });
     let class = SocketClass {
@@ -126,8 +126,8 @@ fn at_sockets() -> SocketRequests {
     SocketRequests { duty: 0.2, slice_s: Some(0.2), slices: 1, ports: vec![port], classes: vec![class], limits: vec![] }
 }
 
-/// The same of a server that tells of its own requests.
-pub fn telling() -> Rates {
+/// The figures of the same server with a Server Module.
+pub fn with_module() -> Rates {
     let elapsed =
         |mean: f64| Some(Elapsed { count: 4_000, mean, stddev: mean, p50: mean, p90: 2.0 * mean, p99: 5.0 * mean });
     let class = |name: &str, requests: u64| ModuleClass {
@@ -159,7 +159,7 @@ pub fn telling() -> Rates {
         servers: vec![server],
         classes: vec![class("under-5k", 3_900), class("images", 100), class("other", 0)],
     };
-    Rates { module: second(module), requests: second(at_sockets()), ..busy() }
+    Rates { module: second(module), requests: second(socket_requests()), ..busy() }
 }
 
 fn second<T>(figures: T) -> Option<Stretch<T>> {

@@ -1,4 +1,4 @@
-//! One line for each interval, in fixed columns, for pipes and plain terminals: like vmstat.
+//! One line per interval in fixed columns, like vmstat, for pipes and plain terminals.
 
 use super::events::Flow;
 use super::options::WatchOptions;
@@ -10,19 +10,19 @@ use brimful_monitor::{GroupName, Rates};
 use std::io::ErrorKind;
 use std::time::SystemTime;
 
-/// A header comes again after so many lines.
-const PER_HEADER: u64 = 20;
+/// Lines after which the header is repeated.
+const LINES_PER_HEADER: u64 = 20;
 
-/// What is not known.
+/// Placeholder of an unknown figure.
 pub const UNKNOWN: &str = "–";
 
-/// The lines so far.
+/// The state of the output.
 pub struct Lines {
     columns: Vec<&'static Column>,
     /// Lines below the latest header.
     shown: u64,
-    /// Whether a server tells of its requests: those columns are left out where none does.
-    module: bool,
+    /// Whether the columns of the Server Module are shown: they are left out if no server has it.
+    has_module: bool,
 }
 
 /// A figure with its title and unit.
@@ -35,33 +35,33 @@ struct Column {
 }
 
 const COLUMNS: [Column; 27] = [
-    of(GroupName::Kernel, "user", "%", 5, |r| Some(100.0 * kernel(r)?.cpu?.user)),
-    of(GroupName::Kernel, "system", "%", 6, |r| Some(100.0 * kernel(r)?.cpu?.system)),
-    of(GroupName::Kernel, "intr", "%", 5, |r| Some(100.0 * kernel(r)?.cpu?.interrupt?)),
-    of(GroupName::Kernel, "steal", "%", 5, |r| Some(100.0 * kernel(r)?.cpu?.steal)),
-    of(GroupName::Kernel, "idle", "%", 5, |r| Some(100.0 * kernel(r)?.cpu?.idle)),
-    of(GroupName::Kernel, "ready", "thr", 5, |r| kernel(r)?.runnable.map(|n| n as f64)),
-    of(GroupName::Kernel, "switch", "/s", 6, |r| kernel(r)?.context_switches_per_s),
-    of(GroupName::Kernel, "pg-in", "/s", 5, |r| kernel(r)?.paging?.page_ins_per_s),
-    of(GroupName::Kernel, "disk", "%", 5, |r| Some(100.0 * kernel(r)?.disk?.utilization)),
-    of(GroupName::Process, "cores", "cpus", 5, |r| programs(r, |p, _| Some(p.cores))),
-    of(GroupName::Process, "wait", "s/s", 5, |r| programs(r, |p, seconds| Some(p.run_queue_wait_s? / seconds))),
-    of(GroupName::Process, "rss", "MB", 5, |r| programs(r, |p, _| Some(p.rss_bytes as f64 / 1e6))),
-    of(GroupName::Process, "mj-flt", "/s", 6, |r| programs(r, |p, seconds| Some(p.major_faults? as f64 / seconds))),
-    of(GroupName::Network, "in", "MB/s", 5, |r| Some(network(r)?.all?.rx_bytes_per_s / 1e6)),
-    of(GroupName::Network, "out", "MB/s", 5, |r| Some(network(r)?.all?.tx_bytes_per_s / 1e6)),
-    of(GroupName::Network, "again", "/s", 5, |r| network(r)?.tcp?.retransmitted_per_s),
-    of(GroupName::Connections, "SYN", "/s", 6, |r| connections(r)?.listener?.syn_per_s),
-    of(GroupName::Connections, "accept", "/s", 6, |r| connections(r)?.listener?.accepted_per_s),
-    of(GroupName::Connections, "drop", "/s", 5, |r| Some(connections(r)?.listener?.dropped_per_s)),
-    of(GroupName::Connections, "queue", "", 5, |r| Some(connections(r)?.listener?.fullest.length as f64)),
-    of(GroupName::Connections, "limit", "", 5, |r| Some(connections(r)?.listener?.fullest.limit as f64)),
-    of(GroupName::Connections, "estab", "", 6, |r| in_state(r, State::Established)),
-    of(GroupName::Connections, "t-wait", "", 6, |r| in_state(r, State::TimeWait)),
-    of(GroupName::Module, "served", "/s", 6, |r| Some(module(r)?.servers.iter().map(|s| s.requests_per_s).sum())),
-    of(GroupName::Requests, "req", "/s", 6, |r| ports(r, |port| port.requests_per_s)),
-    of(GroupName::Requests, "wait", "µs", 6, |r| mean(r, |port| port.wait_us)),
-    of(GroupName::Requests, "serve", "µs", 6, |r| mean(r, |port| port.service_us)),
+    column(GroupName::Kernel, "user", "%", 5, |r| Some(100.0 * kernel(r)?.cpu?.user)),
+    column(GroupName::Kernel, "system", "%", 6, |r| Some(100.0 * kernel(r)?.cpu?.system)),
+    column(GroupName::Kernel, "intr", "%", 5, |r| Some(100.0 * kernel(r)?.cpu?.interrupt?)),
+    column(GroupName::Kernel, "steal", "%", 5, |r| Some(100.0 * kernel(r)?.cpu?.steal)),
+    column(GroupName::Kernel, "idle", "%", 5, |r| Some(100.0 * kernel(r)?.cpu?.idle)),
+    column(GroupName::Kernel, "ready", "thr", 5, |r| kernel(r)?.runnable.map(|n| n as f64)),
+    column(GroupName::Kernel, "switch", "/s", 6, |r| kernel(r)?.context_switches_per_s),
+    column(GroupName::Kernel, "pg-in", "/s", 5, |r| kernel(r)?.paging?.page_ins_per_s),
+    column(GroupName::Kernel, "disk", "%", 5, |r| Some(100.0 * kernel(r)?.disk?.utilization)),
+    column(GroupName::Process, "cores", "cpus", 5, |r| programs(r, |p, _| Some(p.cores))),
+    column(GroupName::Process, "wait", "s/s", 5, |r| programs(r, |p, seconds| Some(p.run_queue_wait_s? / seconds))),
+    column(GroupName::Process, "rss", "MB", 5, |r| programs(r, |p, _| Some(p.rss_bytes as f64 / 1e6))),
+    column(GroupName::Process, "mj-flt", "/s", 6, |r| programs(r, |p, seconds| Some(p.major_faults? as f64 / seconds))),
+    column(GroupName::Network, "in", "MB/s", 5, |r| Some(network(r)?.all?.rx_bytes_per_s / 1e6)),
+    column(GroupName::Network, "out", "MB/s", 5, |r| Some(network(r)?.all?.tx_bytes_per_s / 1e6)),
+    column(GroupName::Network, "again", "/s", 5, |r| network(r)?.tcp?.retransmitted_per_s),
+    column(GroupName::Connections, "SYN", "/s", 6, |r| connections(r)?.listener?.syn_per_s),
+    column(GroupName::Connections, "accept", "/s", 6, |r| connections(r)?.listener?.accepted_per_s),
+    column(GroupName::Connections, "drop", "/s", 5, |r| Some(connections(r)?.listener?.dropped_per_s)),
+    column(GroupName::Connections, "queue", "", 5, |r| Some(connections(r)?.listener?.fullest.length as f64)),
+    column(GroupName::Connections, "limit", "", 5, |r| Some(connections(r)?.listener?.fullest.limit as f64)),
+    column(GroupName::Connections, "estab", "", 6, |r| in_state(r, State::Established)),
+    column(GroupName::Connections, "t-wait", "", 6, |r| in_state(r, State::TimeWait)),
+    column(GroupName::Module, "served", "/s", 6, |r| Some(module(r)?.servers.iter().map(|s| s.requests_per_s).sum())),
+    column(GroupName::Requests, "req", "/s", 6, |r| ports(r, |port| port.requests_per_s)),
+    column(GroupName::Requests, "wait", "µs", 6, |r| mean(r, |port| port.wait_us)),
+    column(GroupName::Requests, "serve", "µs", 6, |r| mean(r, |port| port.service_us)),
 ];
 
 impl Lines {
@@ -72,16 +72,16 @@ impl Lines {
             GroupName::Connections => enabled.has(GroupName::Connections) && !options.config.ports.is_empty(),
             group => enabled.has(group),
         };
-        Lines { columns: COLUMNS.iter().filter(shown).collect(), shown: 0, module: false }
+        Lines { columns: COLUMNS.iter().filter(shown).collect(), shown: 0, has_module: false }
     }
 
-    /// Adds a line; the end is where nobody reads it.
+    /// Prints a line. Ends the loop if stdout is closed.
     pub fn show(&mut self, session: &Session) -> anyhow::Result<Flow> {
-        let module = module(session.current()).is_some();
-        if std::mem::replace(&mut self.module, module) != module {
+        let has_module = module(session.current()).is_some();
+        if std::mem::replace(&mut self.has_module, has_module) != has_module {
             self.shown = 0;
         }
-        let mut text = if self.shown.is_multiple_of(PER_HEADER) { self.header() } else { String::new() };
+        let mut text = if self.shown.is_multiple_of(LINES_PER_HEADER) { self.header() } else { String::new() };
         self.shown += 1;
         let time = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
         text += &self.line(time.get(11..19).unwrap_or_default(), session.current());
@@ -92,11 +92,11 @@ impl Lines {
     }
 
     fn columns(&self) -> impl Iterator<Item = &'static Column> {
-        let module = self.module;
-        self.columns.iter().copied().filter(move |column| module || column.group != GroupName::Module)
+        let has_module = self.has_module;
+        self.columns.iter().copied().filter(move |column| has_module || column.group != GroupName::Module)
     }
 
-    /// Titles and units; those of programs and ports are of all together.
+    /// Two lines with titles and units. Columns of programs and ports are sums over all of them.
     fn header(&self) -> String {
         let row = |first: &str, word: fn(&Column) -> &'static str| {
             let cells = self.columns().map(|column| format!(" {:>1$}", word(column), column.width));
@@ -114,7 +114,7 @@ impl Lines {
     }
 }
 
-/// As many digits as are worth showing, or as there is room for.
+/// Three digits, or as many as fit into the column.
 fn short(x: f64, width: usize) -> String {
     let digits = match x {
         0.0 => "0".to_owned(),
@@ -127,7 +127,7 @@ fn short(x: f64, width: usize) -> String {
     }
 }
 
-const fn of(
+const fn column(
     group: GroupName,
     title: &'static str,
     unit: &'static str,
@@ -141,7 +141,7 @@ fn kernel(rates: &Rates) -> Option<&Kernel> {
     Some(&rates.kernel.as_ref()?.figures)
 }
 
-/// The sum over all programs, given the seconds that its totals are of.
+/// The sum of a figure over all programs. The figure gets the length of the interval in seconds.
 fn programs(rates: &Rates, figure: fn(&Program, f64) -> Option<f64>) -> Option<f64> {
     let process = rates.process.as_ref().filter(|process| !process.figures.process.is_empty())?;
     let seconds = process.length().as_secs_f64();
@@ -160,12 +160,12 @@ fn module(rates: &Rates) -> Option<&Module> {
     Some(&rates.module.as_ref()?.figures).filter(|module| !module.servers.is_empty())
 }
 
-/// The sum over all ports on whose sockets requests are seen.
+/// The sum of a figure over all ports whose requests are measured.
 fn ports(rates: &Rates, figure: fn(&SocketPort) -> Option<f64>) -> Option<f64> {
     rates.requests.as_ref()?.figures.ports.iter().map(figure).sum()
 }
 
-/// The mean over the requests of all of them.
+/// The mean time of the requests at all ports.
 fn mean(rates: &Rates, times: fn(&SocketPort) -> Option<Elapsed>) -> Option<f64> {
     let all = rates.requests.as_ref()?.figures.ports.iter().filter_map(times);
     let (count, sum) = all.fold((0.0, 0.0), |(n, sum), t| (n + t.count as f64, sum + t.mean * t.count as f64));
@@ -183,8 +183,8 @@ mod tests {
 
     #[test]
     fn header_and_lines_have_the_same_columns() {
-        let lines = Lines { columns: COLUMNS.iter().collect(), shown: 0, module: true };
-        let busy = lines.line("12:00:00", &fixture::telling());
+        let lines = Lines { columns: COLUMNS.iter().collect(), shown: 0, has_module: true };
+        let busy = lines.line("12:00:00", &fixture::with_module());
         let unknown = lines.line("12:00:01", &Rates::default());
         let text = lines.header() + &busy + &unknown;
         let widths: Vec<usize> = text.lines().map(|line| line.chars().count()).collect();

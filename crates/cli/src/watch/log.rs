@@ -1,7 +1,7 @@
-//! The groups' logs: a file of JSON Lines for each (`schema/log-*.schema.json`).
+//! The logs of `--log`: one file of JSON Lines per group (`schema/log-*.schema.json`).
 //!
-//! A line is in its file whole or not at all. What cannot be written waits in memory, up to a bound, and is tried again at
-//! each interval; the oldest lines go when there are too many, and are counted.
+//! A line is written as a whole or not at all. Lines that cannot be written are kept in memory, up to a limit, and retried
+//! at each interval. Above the limit, the oldest lines are dropped and counted.
 
 use super::session::Tick;
 use crate::exit::UsageError;
@@ -13,41 +13,42 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// What one group's lines may take up while they cannot be written.
-const MAX_WAITING: usize = 1 << 20;
+/// Maximum size of one group's lines in memory.
+const MAX_WAITING_BYTES: usize = 1 << 20;
 
-/// All of them.
+/// The logs of all groups.
 pub struct Logs(Vec<Log>);
 
-/// One group's.
+/// The log of one group.
 struct Log {
     group: GroupName,
     path: PathBuf,
     /// `None` until it can be opened.
     file: Option<File>,
-    /// Whole lines, the oldest first.
+    /// Lines that are not written yet, the oldest first.
     waiting: VecDeque<String>,
-    /// Length of those.
+    /// Total length of the waiting lines.
     waiting_bytes: usize,
-    /// Lines that were thrown away.
+    /// Lines that were dropped.
     lost: u64,
     /// Whether the last attempt failed.
     failing: bool,
 }
 
 impl Logs {
-    /// In this directory, which is made if there is none.
+    /// Logs in this directory, which is created if it does not exist.
     pub fn open(directory: &Path) -> anyhow::Result<Logs> {
         if directory.exists() && !directory.is_dir() {
-            let message = format!("--log {}: that is a file; name a directory", directory.display());
+            let message = format!("--log {}: this is a file; name a directory", directory.display());
             return Err(UsageError(message).into());
         }
-        fs::create_dir_all(directory)
-            .with_context(|| format!("cannot make the directory {}: choose another with --log", directory.display()))?;
+        fs::create_dir_all(directory).with_context(|| {
+            format!("cannot create the directory {}: choose another one with --log", directory.display())
+        })?;
         Ok(Logs(GroupName::ALL.map(|group| Log::new(group, directory)).into()))
     }
 
-    /// Adds what a tick tells. Troubles and their end are told once.
+    /// Adds the figures of a tick. The beginning and the end of write errors are each reported once.
     pub fn write(&mut self, tick: &Tick, say: &mut impl FnMut(String)) {
         let at = humantime::format_rfc3339_millis(tick.at).to_string();
         for (group, line) in tick.rates.log_lines(&at) {
@@ -58,7 +59,7 @@ impl Logs {
         }
     }
 
-    /// Tries for the last time; the number of lines that are missing.
+    /// Retries for the last time. Returns the number of lines that are missing.
     pub fn close(mut self) -> u64 {
         let mut missing = 0;
         for log in &mut self.0 {
@@ -85,7 +86,7 @@ impl Log {
     fn add(&mut self, line: String) {
         self.waiting_bytes += line.len();
         self.waiting.push_back(line);
-        while self.waiting_bytes > MAX_WAITING {
+        while self.waiting_bytes > MAX_WAITING_BYTES {
             self.waiting_bytes -= self.waiting.pop_front().map_or(0, |line| line.len());
             self.lost += 1;
         }
@@ -96,9 +97,9 @@ impl Log {
         let path = self.path.display();
         match &written {
             Err(error) if !self.failing => {
-                say(format!("cannot write {path}: {error}; its lines wait until there is room"));
+                say(format!("cannot write {path}: {error}; its lines are kept in memory until there is space"));
             }
-            Ok(()) if self.failing => say(format!("{path} is written again")),
+            Ok(()) if self.failing => say(format!("{path} can be written again")),
             _ => {}
         }
         self.failing = written.is_err();
@@ -108,12 +109,12 @@ impl Log {
         if self.waiting.is_empty() {
             return Ok(());
         }
-        // A file that was removed, or moved away to be rotated, is begun anew.
-        let there = fs::metadata(&self.path).map(|now| (now.dev(), now.ino()));
-        let same = |file: &File| {
-            file.metadata().is_ok_and(|own| there.as_ref().is_ok_and(|&there| there == (own.dev(), own.ino())))
+        // If the file was removed, or renamed by log rotation, a new one is created.
+        let current = fs::metadata(&self.path).map(|now| (now.dev(), now.ino()));
+        let is_current = |file: &File| {
+            file.metadata().is_ok_and(|own| current.as_ref().is_ok_and(|&current| current == (own.dev(), own.ino())))
         };
-        if !self.file.as_ref().is_some_and(same) {
+        if !self.file.as_ref().is_some_and(is_current) {
             self.file = Some(open_at_line(&self.path)?);
         }
         let Some(file) = &mut self.file else { return Ok(()) };
@@ -126,7 +127,7 @@ impl Log {
     }
 }
 
-/// Opens a file to append to. What a crash left of a line is ended first.
+/// Opens a file to append lines. A partial line from a crash is terminated first.
 fn open_at_line(path: &Path) -> io::Result<File> {
     let mut file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
     let length = file.metadata()?.len();
@@ -140,7 +141,7 @@ fn open_at_line(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Writes all of it, or takes back what was written.
+/// Appends all bytes, or none: a partial write is undone.
 fn append(file: &mut File, mut bytes: &[u8]) -> io::Result<()> {
     let mut written = 0;
     while !bytes.is_empty() {

@@ -1,23 +1,24 @@
-//! What the command line asks for.
+//! The options of a watch, from its flags.
 
-use crate::args::{IntervalOf, WatchArgs};
+use super::args::WatchArgs;
 use crate::exit::{Exit, UsageError};
+use crate::flags::values::IntervalOf;
 use brimful_core::Nanos;
 use brimful_core::units::Count;
 use brimful_monitor::{GroupName, Intervals, MonitorConfig, NetNamespace, ProcessSelector};
 use std::io::IsTerminal;
 
-/// Without `--interval`.
-const INTERVAL: Nanos = Nanos::from_secs(1);
+/// Sampling interval without `--interval`.
+const DEFAULT_INTERVAL: Nanos = Nanos::from_secs(1);
 
 /// What to watch, for how long, and how it is shown.
 pub struct WatchOptions {
     pub config: MonitorConfig,
-    /// What is watched, in words.
+    /// Description of what is watched.
     pub what: String,
-    /// `None` if nothing ends it but the user.
+    /// `None` if only the user ends the watch.
     pub duration: Option<Nanos>,
-    /// At most so many intervals.
+    /// Maximum number of intervals.
     pub count: u64,
     pub once: bool,
     pub json: bool,
@@ -28,20 +29,20 @@ pub struct WatchOptions {
 /// Why the loop ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// After the time or the intervals that were asked for.
+    /// The duration or the number of intervals was reached.
     Planned,
-    /// Before.
+    /// It was stopped before.
     Stopped,
 }
 
-/// What is shown meanwhile.
+/// The live display.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum View {
-    /// One screen, live.
+    /// A screen.
     Screen,
-    /// One line for each interval.
+    /// One line per interval.
     Lines,
-    /// Nothing.
+    /// No display.
     Nothing,
 }
 
@@ -49,13 +50,13 @@ impl WatchOptions {
     pub fn new(args: &WatchArgs) -> anyhow::Result<WatchOptions> {
         if args.duration == Some(Nanos::ZERO) || args.count == Some(Count(0)) {
             return Err(UsageError(
-                "there is nothing to see in no time: make --duration more than 0s, --count at least 1".to_owned(),
+                "a watch needs at least one interval: use --duration of more than 0s, --count of at least 1".to_owned(),
             )
             .into());
         }
         let mut intervals = intervals(args)?;
         if args.once {
-            // One interval is enough only if all groups have the same.
+            // All groups need the same interval, so that one interval has figures of all of them.
             let longest = GroupName::ALL.iter().filter_map(|&group| intervals.of(group)).max();
             for group in GroupName::ALL {
                 intervals.set(group, intervals.of(group).and(longest));
@@ -74,7 +75,7 @@ impl WatchOptions {
         };
         Ok(WatchOptions {
             config,
-            what: what(args),
+            what: description(args),
             duration: args.duration,
             count: if args.once { 1 } else { args.count.map_or(u64::MAX, |count| count.0) },
             once: args.once,
@@ -84,7 +85,7 @@ impl WatchOptions {
         })
     }
 
-    /// A watch that nobody gave an end is meant to be ended by Ctrl-C.
+    /// The exit code. A watch without a planned end is meant to be ended by Ctrl-C.
     pub fn exit(&self, ended: End) -> Exit {
         let endless = self.duration.is_none() && self.count == u64::MAX;
         if ended == End::Planned || endless { Exit::Ok } else { Exit::Interrupted }
@@ -92,7 +93,7 @@ impl WatchOptions {
 }
 
 fn intervals(args: &WatchArgs) -> anyhow::Result<Intervals> {
-    let mut intervals = Intervals::every(INTERVAL);
+    let mut intervals = Intervals::every(DEFAULT_INTERVAL);
     for IntervalOf(group, interval) in &args.interval {
         if group.is_none() {
             intervals = Intervals::every(*interval);
@@ -101,7 +102,7 @@ fn intervals(args: &WatchArgs) -> anyhow::Result<Intervals> {
     for IntervalOf(group, interval) in &args.interval {
         let Some(group) = group else { continue };
         if !args.groups.is_empty() && !args.groups.contains(group) {
-            let message = format!("--interval names the group {group}, which --groups leaves out: add it there");
+            let message = format!("--interval names the group {group}, which is not in --groups: add it there");
             return Err(UsageError(message).into());
         }
         intervals.set(*group, Some(*interval));
@@ -109,7 +110,8 @@ fn intervals(args: &WatchArgs) -> anyhow::Result<Intervals> {
     let everywhere = args.interval.iter().rev().find(|IntervalOf(group, _)| group.is_none());
     let asked_for = args.requests.is_some() || args.groups.contains(&GroupName::Requests);
     if asked_for && intervals.of(GroupName::Requests).is_none() {
-        intervals.set(GroupName::Requests, Some(everywhere.map_or(INTERVAL, |IntervalOf(_, interval)| *interval)));
+        intervals
+            .set(GroupName::Requests, Some(everywhere.map_or(DEFAULT_INTERVAL, |IntervalOf(_, interval)| *interval)));
     }
     for group in GroupName::ALL {
         let added = group == GroupName::Requests && args.requests.is_some();
@@ -120,14 +122,15 @@ fn intervals(args: &WatchArgs) -> anyhow::Result<Intervals> {
     Ok(intervals)
 }
 
-/// Those named, or whoever listens on the ports.
+/// The named programs, or else those that listen on the ports.
 fn processes(args: &WatchArgs) -> Vec<ProcessSelector> {
     let named: Vec<ProcessSelector> = args.programs.iter().chain(&args.process).cloned().collect();
     let owners = args.port.iter().map(|&port| ProcessSelector::Port(port));
     if named.is_empty() { owners.collect() } else { named }
 }
 
-fn what(args: &WatchArgs) -> String {
+/// A description of what is watched.
+fn description(args: &WatchArgs) -> String {
     let ports: Vec<String> = args.port.iter().map(u16::to_string).collect();
     let ports = match ports.len() {
         0 => None,
@@ -137,7 +140,7 @@ fn what(args: &WatchArgs) -> String {
     let name = |selector: &ProcessSelector| match selector {
         ProcessSelector::Name(name) => name.clone(),
         ProcessSelector::Pid(pid) => format!("pid {pid}"),
-        ProcessSelector::Port(port) => format!("who listens on {port}"),
+        ProcessSelector::Port(port) => format!("the program on port {port}"),
         ProcessSelector::Cgroup(path) => format!("cgroup {}", path.display()),
     };
     let modules = args.module.iter().map(|file| file.display().to_string());
@@ -146,13 +149,13 @@ fn what(args: &WatchArgs) -> String {
     if parts.is_empty() { "this machine".to_owned() } else { parts.join(", ") }
 }
 
-/// A screen takes a terminal on both sides: one to draw on and one for the keys.
+/// The display. A screen needs a terminal on stdout to draw on, and on stdin for keys.
 fn view(args: &WatchArgs) -> View {
     let dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
     let terminal = std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
     match args {
         _ if args.paper_tables => View::Nothing,
-        // Stdout is the document's.
+        // Stdout is reserved for the document.
         _ if args.out.as_ref().is_some_and(|out| out.as_os_str() == "-") => View::Nothing,
         WatchArgs { json: false, once: false, quiet: false, .. } if terminal && !dumb => View::Screen,
         WatchArgs { json: false, once: false, quiet: false, .. } => View::Lines,

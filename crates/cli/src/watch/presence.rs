@@ -1,21 +1,21 @@
-//! Programs that are not there: waited for, and said so.
+//! Messages about programs that start and end.
 
 use brimful_monitor::{Membership, ProcessSelector, Sample};
 
-/// What is known of each program.
+/// The state of each program.
 pub struct Presence {
     programs: Vec<(ProcessSelector, State)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Nothing has been said yet.
+    /// Before the first sample.
     Unknown,
-    /// None of its processes was ever there.
+    /// None of its processes has run yet.
     Awaited,
     Running,
     Ended,
-    /// This user may not see it.
+    /// This user has no permission to see it.
     Hidden,
 }
 
@@ -24,16 +24,16 @@ impl Presence {
         Presence { programs: programs.iter().map(|program| (program.clone(), State::Unknown)).collect() }
     }
 
-    /// What is to be said of a sample: that a program is missing, and when it comes and goes.
+    /// Messages after a sample: that a program is missing, has started or has ended.
     pub fn news(&mut self, sample: &Sample) -> Vec<String> {
         let programs = sample.groups.process.iter().flatten();
         let mut news = Vec::new();
         for ((selector, state), program) in self.programs.iter_mut().zip(programs) {
-            let is_there = !program.pids.is_empty() || program.membership == Membership::Shared;
-            let (next, said) = match (*state, is_there, &*selector) {
+            let is_running = !program.pids.is_empty() || program.membership == Membership::Shared;
+            let (next, said) = match (*state, is_running, &*selector) {
                 (State::Hidden, false, _) => continue,
                 (_, false, _) if program.membership == Membership::Hidden => {
-                    let said = format!("the process {selector} cannot be seen by this user: run as root");
+                    let said = format!("this user may not see the process {selector}: run as root");
                     (State::Hidden, Some(said))
                 }
                 (State::Unknown, true, _) => (State::Running, None),
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn each_change_is_told_once() {
+    fn each_change_is_reported_once() {
         let mut presence = Presence::new(&[ProcessSelector::Name("nginx".to_owned()), ProcessSelector::Pid(7)]);
         let mut news = |nginx: &[u32], other: &[u32]| {
             let program = |pids: &[u32]| ProgramSample { pids: pids.into(), ..ProgramSample::default() };
@@ -83,14 +83,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_another_programs_or_hidden_is_not_said_to_be_missing() {
+    fn shared_and_hidden_processes_are_not_reported_as_missing() {
         let mut presence = Presence::new(&[80, 443].map(ProcessSelector::Port));
         let mut news = |https| {
             let [http, https] =
                 [Membership::Hidden, https].map(|membership| ProgramSample { membership, ..ProgramSample::default() });
             presence.news(&sample(vec![http, https])).join("; ")
         };
-        let hidden = "the process that listens on TCP port 80 cannot be seen by this user: run as root";
+        let hidden = "this user may not see the process that listens on TCP port 80: run as root";
         assert_eq!(news(Membership::Shared), hidden);
         assert_eq!(news(Membership::Shared), "");
     }

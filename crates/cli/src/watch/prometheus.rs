@@ -4,26 +4,26 @@
 //! A sample is rendered once, however often it is fetched, and only for requests whose `Host` is this host ([`hosts`]).
 //! The loop of the watch never waits for the exporter.
 
-mod crowd;
+mod connections;
 mod hosts;
 mod metrics;
 
 use anyhow::Context;
 use brimful_monitor::Sample;
-use crowd::Crowd;
+use connections::Connections;
 use hosts::Hosts;
 use std::cell::RefCell;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-/// Prometheus sends some 500 bytes.
+/// Maximum size of a request in bytes. Prometheus sends about 500.
 const MAX_REQUEST: usize = 8 << 10;
 const MAX_HEADERS: usize = 64;
 
 /// Serves until the process ends.
 pub struct Exporter {
-    /// Where.
+    /// The address at which it serves.
     pub address: SocketAddr,
     latest: Arc<Mutex<Latest>>,
 }
@@ -51,20 +51,20 @@ impl Exporter {
             .with_context(|| format!("cannot serve on {address}: choose another address with --prometheus"))?;
         let address = listener.local_addr()?;
         let latest = Arc::<Mutex<Latest>>::default();
-        let mut crowd =
-            Crowd::new(listener, error("408 Request Timeout", "the request was not whole within 5 seconds"))?;
+        let mut connections =
+            Connections::new(listener, error("408 Request Timeout", "the request was not complete within 5 seconds"))?;
         let pages = Pages::new(Hosts::new(names), latest.clone());
         let serve = move || {
             loop {
-                crowd.wait(Instant::now());
-                crowd.attend(Instant::now(), &|request| reply(request, &pages));
+                connections.wait(Instant::now());
+                connections.serve(Instant::now(), &|request| reply(request, &pages));
             }
         };
         std::thread::Builder::new().name("prometheus".to_owned()).stack_size(256 << 10).spawn(serve)?;
         Ok(Exporter { address, latest })
     }
 
-    /// Takes over the groups that a sample has.
+    /// Replaces the latest counters of the groups in this sample.
     pub fn publish(&self, sample: &Sample) {
         let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
         latest.sample.update(sample.clone());
@@ -78,13 +78,14 @@ impl Pages {
         Pages { hosts, latest, rendered }
     }
 
-    /// The answer with the metrics of the latest sample.
+    /// The response with the metrics of the latest sample.
     fn metrics(&self, wants_body: bool) -> String {
         let mut rendered = self.rendered.borrow_mut();
         let latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
         if latest.samples != rendered.0 {
-            let (sample, samples) = (latest.sample.clone(), latest.samples);
-            // The watch can publish the next sample meanwhile.
+            let sample = latest.sample.clone();
+            let samples = latest.samples;
+            // Unlock before rendering, so that the watch can publish the next sample.
             drop(latest);
             *rendered = (samples, metrics::text(&sample));
         }
@@ -92,16 +93,16 @@ impl Pages {
     }
 }
 
-/// `None` until the request is whole.
+/// The response to a request; `None` until the request is complete.
 fn reply(request: &[u8], pages: &Pages) -> Option<String> {
     let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
     let mut parsed = httparse::Request::new(&mut headers);
     match parsed.parse(request) {
         Ok(httparse::Status::Partial) if request.len() < MAX_REQUEST => return None,
         Ok(httparse::Status::Partial) | Err(httparse::Error::TooManyHeaders) => {
-            return Some(error("431 Request Header Fields Too Large", "the request is larger than this takes"));
+            return Some(error("431 Request Header Fields Too Large", "the request is too large"));
         }
-        Err(_) => return Some(error("400 Bad Request", "this is no HTTP/1 request")),
+        Err(_) => return Some(error("400 Bad Request", "this is not an HTTP/1 request")),
         Ok(httparse::Status::Complete(_)) => {}
     }
     let mut hosts = parsed.headers.iter().filter(|header| header.name.eq_ignore_ascii_case("host"));
@@ -112,7 +113,7 @@ fn reply(request: &[u8], pages: &Pages) -> Option<String> {
     let wants_body = match parsed.method {
         Some("GET") => true,
         Some("HEAD") => false,
-        _ => return Some(error("405 Method Not Allowed", "only GET and HEAD")),
+        _ => return Some(error("405 Method Not Allowed", "only GET and HEAD are allowed")),
     };
     if path != "/metrics" {
         return Some(error("404 Not Found", "the metrics are at /metrics"));
@@ -146,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_are_answered_by_what_they_ask_for() {
+    fn the_status_depends_on_the_request() {
         let long = format!("GET /metrics HTTP/1.1\r\nA: {}", "b".repeat(MAX_REQUEST));
         let many = format!("GET /metrics HTTP/1.1\r\n{}", "A: b\r\n".repeat(MAX_HEADERS + 1));
         for (request, expected) in [
@@ -172,7 +173,7 @@ mod tests {
         let latest = Arc::<Mutex<Latest>>::default();
         let exporter = Exporter { address: ([127, 0, 0, 1], 1).into(), latest: latest.clone() };
         let pages = Pages::new(Hosts::new(&[]), latest);
-        // What is rendered anew has no mark.
+        // A new rendering does not have the mark.
         let mark = "marked as rendered\n";
         let fetch = || reply(b"GET /metrics HTTP/1.1\r\n\r\n", &pages).unwrap();
         exporter.publish(&Sample::default());
@@ -180,6 +181,6 @@ mod tests {
         pages.rendered.borrow_mut().1 += mark;
         assert!(fetch().ends_with(mark) && fetch().ends_with(mark));
         exporter.publish(&Sample::default());
-        assert!(!fetch().contains(mark), "another sample is rendered anew");
+        assert!(!fetch().contains(mark), "another sample is rendered again");
     }
 }

@@ -1,7 +1,7 @@
-//! The live screen: the bottleneck in words, and below it what every group tells, on one page.
+//! The live screen: the bottleneck in words, and the figures of every group below it, on one page.
 //!
-//! A frame is a pure function of a [`Picture`]. Whatever ends the watch, a panic or a signal included, the terminal is
-//! given back as it was.
+//! A frame is a pure function of a [`Picture`]. The terminal is restored however the watch ends, also by a panic or a
+//! signal.
 
 mod layout;
 mod panels;
@@ -18,36 +18,36 @@ use ratatui::backend::Backend;
 use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use rustix::process::{Signal, getpid, kill_process};
 
-/// The terminal, and what is on it.
+/// The terminal and its content.
 pub struct Screen {
     terminal: DefaultTerminal,
     picture: Picture,
-    /// To be said once more when the screen is gone.
+    /// Messages to print again after the screen is closed.
     notices: Vec<String>,
 }
 
 impl Screen {
     pub fn open(options: &WatchOptions) -> anyhow::Result<Screen> {
-        // What panics restores the terminal first: so does what drops this.
+        // ratatui restores the terminal when the program panics, and `drop` does otherwise.
         let terminal = ratatui::try_init().context("cannot draw on this terminal: use --quiet, or pipe to `cat`")?;
         let mut screen = Screen { terminal, picture: Picture::new(options), notices: Vec::new() };
         screen.draw()?;
         Ok(screen)
     }
 
-    /// Shows the latest figures, unless it stands still.
+    /// Shows the latest figures, unless the screen is paused.
     pub fn show(&mut self, session: &Session) -> anyhow::Result<()> {
         self.picture.update(session);
         self.draw()
     }
 
-    /// Shows something until there is something else to show.
+    /// Shows a message until the next one.
     pub fn mention(&mut self, news: String) {
-        self.picture.tell(news);
+        self.picture.set_notice(news);
     }
 
     pub fn say(&mut self, notice: String) {
-        self.picture.tell(notice.clone());
+        self.picture.set_notice(notice.clone());
         self.notices.push(notice);
     }
 
@@ -64,7 +64,7 @@ impl Screen {
         self.draw().map(|()| Flow::Stay)
     }
 
-    /// Gives the terminal back, and what was said meanwhile.
+    /// Restores the terminal. Returns the messages to print again.
     pub fn close(mut self) -> Vec<String> {
         std::mem::take(&mut self.notices)
     }
@@ -73,8 +73,8 @@ impl Screen {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
             KeyCode::Char('c' | 'd') if control => return Ok(Flow::Leave),
-            KeyCode::Char('z') if control => self.stop()?,
-            KeyCode::Char('l') if control => self.forget()?,
+            KeyCode::Char('z') if control => self.suspend()?,
+            KeyCode::Char('l') if control => self.clear()?,
             KeyCode::Esc if self.picture.help => self.picture.help = false,
             KeyCode::Char('q') | KeyCode::Esc => return Ok(Flow::Leave),
             KeyCode::Char(key) => self.picture.press(key),
@@ -83,17 +83,17 @@ impl Screen {
         Ok(Flow::Stay)
     }
 
-    /// What Ctrl-Z does elsewhere: the shell has the terminal until it wants this to go on.
-    fn stop(&mut self) -> anyhow::Result<()> {
+    /// Suspends the process, as Ctrl-Z usually does. The shell has the terminal until the process continues.
+    fn suspend(&mut self) -> anyhow::Result<()> {
         ratatui::restore();
         kill_process(getpid(), Signal::TSTP)?;
         self.terminal = ratatui::try_init()?;
         Ok(())
     }
 
-    /// Clears the terminal, so that all of the next frame is drawn. Unlike `Terminal::clear` it asks the terminal nothing:
-    /// not all of them answer.
-    fn forget(&mut self) -> anyhow::Result<()> {
+    /// Clears the terminal, so that the next frame is drawn completely. Unlike `Terminal::clear`, it sends no query, which some
+    /// terminals do not answer.
+    fn clear(&mut self) -> anyhow::Result<()> {
         self.terminal.backend_mut().clear()?;
         self.terminal.swap_buffers();
         Ok(())

@@ -1,34 +1,34 @@
-//! `brimful watch --serve`: load generators on other hosts have samples taken here.
+//! `brimful watch --serve`: serves samples to load generators on other hosts.
 
+use super::args::WatchArgs;
 use super::events::Events;
-use crate::args::WatchArgs;
 use crate::output::say;
-use crate::token;
+use crate::remote::find_token;
 use brimful_monitor::{Identity, MonitorConfig, ServeConfig, Serving, Token};
 
 /// Serves until it is dropped.
 pub struct Served {
     _serving: Serving,
-    /// Where, and by which token if nobody knows it yet.
-    pub words: String,
+    /// The message with the address, and with the token if it is new.
+    pub message: String,
 }
 
-/// Begins to serve, if that is asked for, and says where on stderr.
+/// Starts to serve if `--serve` is given, and prints the address on stderr.
 pub fn start(args: &WatchArgs, watch: &MonitorConfig, events: &Events) -> anyhow::Result<Option<Served>> {
     let Some(address) = args.serving.serve else { return Ok(None) };
-    let (token, news) = match token::find(args.serving.token_file.as_deref())? {
+    let (token, new_token) = match find_token(args.serving.token_file.as_deref())? {
         Some(token) => (token, String::new()),
         None => {
             let token = Token::generate()?;
-            let news = format!(", token {}", token.reveal());
-            (token, news)
+            let new_token = format!(", token {}", token.reveal());
+            (token, new_token)
         }
     };
     let identity = args.serving.tls_cert.clone().zip(args.serving.tls_key.clone());
     let identity = identity.map(|(certificate, key)| Identity { certificate, key });
     let config = ServeConfig { address, token, identity, watch: watch.clone() };
-    let serving = Serving::start(config, events.of_clients())?;
-    let words = format!("samples are served at {}{news}", serving.address());
-    say(&words);
-    Ok(Some(Served { _serving: serving, words }))
+    let serving = Serving::start(config, events.client_sender())?;
+    let message = format!("samples are served at {}{new_token}", serving.address());
+    say(&message);
+    Ok(Some(Served { _serving: serving, message }))
 }

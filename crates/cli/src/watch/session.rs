@@ -1,4 +1,4 @@
-//! The monitor at work: samples when they are due, the latest figures, and what is kept for the end.
+//! A running monitor: takes samples when they are due, and keeps the latest figures and the history.
 
 use super::options::WatchOptions;
 use brimful_core::Nanos;
@@ -9,39 +9,39 @@ use brimful_os::clock;
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
-/// A watch that is under way.
+/// A running watch.
 pub struct Session {
     meter: Meter,
     schedule: Schedule,
     tracker: Tracker,
     history: History,
-    /// Of each group the latest figures.
+    /// The latest figures of each group.
     current: Rates,
-    /// `CLOCK_MONOTONIC`.
+    /// The start, by `CLOCK_MONOTONIC`.
     began: Nanos,
-    /// CPU time of this process when it began.
+    /// CPU time of this process at the start.
     cpu_before: Nanos,
-    /// How fast this host was then.
+    /// Measured speed of this host at the start.
     host_probe: HostProbe,
 }
 
-/// One sample, and what it tells together with those before.
+/// One sample, and the rates since the samples before it.
 pub struct Tick {
-    /// By the wall clock, which may step.
+    /// Time by the wall clock, which may be set during the watch.
     pub at: SystemTime,
     pub sample: Sample,
     pub rates: Rates,
 }
 
 impl Session {
-    /// Finds what is to be watched. Programs that are not there are waited for, unless there is no time for that.
+    /// Starts a watch. It waits for programs that are not running, except with `--once`.
     pub fn open(options: &WatchOptions) -> Result<Session, MonitorError> {
         let config = &options.config;
         let sampler = Sampler::open(config)?;
         if options.once {
             sampler.require_processes()?;
         }
-        // Its buffer is not kept: this is done once.
+        // The prober's buffer is dropped, because it measures only once.
         let host_probe = Prober::new().measure();
         let began = clock::now();
         Ok(Session {
@@ -56,7 +56,7 @@ impl Session {
         })
     }
 
-    /// Samples the groups that are due, if any is.
+    /// Samples the groups that are due, if any.
     pub fn tick(&mut self) -> Option<Tick> {
         let due = self.schedule.take_due(clock::now());
         if due.is_empty() {
@@ -70,7 +70,7 @@ impl Session {
         Some(Tick { at, sample, rates })
     }
 
-    /// Until the next group is due.
+    /// Time until the next group is due.
     pub fn due_in(&self) -> Nanos {
         self.schedule.next().unwrap_or(Nanos::MAX) - clock::now()
     }
@@ -79,17 +79,17 @@ impl Session {
         clock::now() - self.began
     }
 
-    /// Of each group the latest figures.
+    /// The latest figures of each group.
     pub fn current(&self) -> &Rates {
         &self.current
     }
 
-    /// What stands in the way just now.
+    /// The present bottleneck.
     pub fn findings(&self) -> Vec<Finding> {
         bottleneck(&self.current)
     }
 
-    /// Where each kind of figures comes from.
+    /// The source of each kind of figures.
     pub fn sources(&self) -> BTreeMap<String, String> {
         self.meter.sources()
     }
@@ -99,7 +99,7 @@ impl Session {
         self.cpu().as_secs_f64() / self.elapsed().as_secs_f64().max(1e-9)
     }
 
-    /// Takes a last sample of everything, and says what was seen in all the time.
+    /// Takes a last sample of all groups. Returns the figures and findings of the whole time.
     pub fn finish(mut self) -> (Server, Vec<Finding>) {
         self.history.close(self.meter.last_sample());
         let overhead = self.meter.overhead(self.cpu());

@@ -1,11 +1,11 @@
-//! Bad input and places that are not there: the exit code, and a message that says what to do.
+//! Bad input and paths that do not exist: the exit code, and a message that says what to do.
 
 use crate::program::run;
 use brimful_testkit::SilentPort;
 use std::fs;
 use std::net::TcpListener;
 
-/// Something that listens, and is never asked for more than a connection.
+/// A listening socket that never gets more than a connection.
 fn listener() -> (TcpListener, String) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -16,7 +16,7 @@ fn listener() -> (TcpListener, String) {
 fn urls_that_cannot_be_loaded() {
     let pace = ["--rate", "10"];
     let load = |url: &str| run(&[&["load", url], &pace[..]].concat());
-    // Longer than a label of a name may be, and longer than a name: no name server is asked for either.
+    // One is longer than a label may be, the other longer than a name: neither reaches a name server.
     for name in ["x".repeat(64), ["x"; 128].join(".")] {
         load(&format!("http://{name}/")).fails(2, "check the spelling");
     }
@@ -29,7 +29,7 @@ fn urls_that_cannot_be_loaded() {
 }
 
 #[test]
-fn loads_that_are_none() {
+fn loads_that_are_not_possible() {
     let (_listener, address) = listener();
     for (pace, message) in [
         (&["--rate", "0"][..], "a rate is above zero"),
@@ -78,7 +78,7 @@ fn loads_that_are_none() {
 }
 
 #[test]
-fn what_only_the_other_loop_knows_is_refused() {
+fn flags_of_the_other_loop_are_refused() {
     let (_listener, address) = listener();
     let load = |pace: &[&str]| run(&[&["load", &address, "--requests", "1", "--timeout", "100ms"], pace].concat());
     load(&["--clients", "1", "--arrivals", "poisson"]).fails(2, "--arrivals");
@@ -111,7 +111,7 @@ fn workloads_that_cannot_be_read() {
 }
 
 #[test]
-fn files_that_cannot_be_written_are_found_out_before_the_load() {
+fn files_that_cannot_be_written_are_errors_before_the_load() {
     let (_listener, address) = listener();
     let dir = tempfile::tempdir().unwrap();
     let (nowhere, directory) = (dir.path().join("no/such/record.json"), dir.path());
@@ -125,7 +125,7 @@ fn files_that_cannot_be_written_are_found_out_before_the_load() {
 }
 
 #[test]
-fn reference_servers_that_cannot_be() {
+fn reference_servers_that_are_not_possible() {
     let (_listener, taken) = listener();
     for (args, code, message) in [
         (&["--service", "light"][..], 2, "write it like light=200us or heavy=2ms+sleep:5ms/16KiB"),
@@ -151,7 +151,7 @@ fn reference_servers_that_cannot_be() {
 }
 
 #[test]
-fn cpus_that_are_not_there() {
+fn cpus_that_do_not_exist() {
     let (_listener, address) = listener();
     run(&["load", &address, "--rate", "10", "--cpus", "4000"]).fails(2, "4000");
     run(&["target", "--listen", "127.0.0.1:0", "--cpus", "4000"]).fails(2, "4000");
@@ -161,7 +161,7 @@ fn cpus_that_are_not_there() {
 }
 
 #[test]
-fn surveys_that_cannot_begin() {
+fn surveys_that_cannot_start() {
     let (_listener, address) = listener();
     run(&["survey"]).fails(2, "<URL>");
     run(&["survey", &address, "--demo"]).fails(2, "cannot be used with");

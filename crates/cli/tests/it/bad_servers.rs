@@ -1,4 +1,4 @@
-//! Servers that misbehave, and a host with too little: every call is accounted for, and the figures say of what.
+//! Misbehaving servers, and a host without descriptors: every call is accounted for, by its kind of failure.
 
 use crate::documents;
 use crate::program::{Running, brimful, run, share_machine, words};
@@ -9,10 +9,10 @@ use std::io::{BufReader, Write};
 use std::net::TcpListener;
 use std::thread;
 
-/// Calls of one run, at 200 a second.
+/// Calls of one run, at 200 per second.
 const CALLS: u64 = 20;
 
-/// What became of calls of which none was completed. The exit code says so, unless the host made the generator late.
+/// Counts of a load of which no call is completed. The exit code says so, unless the host made the generator late.
 fn counts(url: &str, rest: &[&str], code: i32) -> Counts {
     let calls = CALLS.to_string();
     let args = [&["load", url, "--json", "--rate", "200", "--requests", &calls], rest].concat();
@@ -24,14 +24,14 @@ fn counts(url: &str, rest: &[&str], code: i32) -> Counts {
     assert!(done.stderr.contains("WARNING: 20 of 20 calls failed (100 %): "), "{}", done.stderr);
     let nobody = done.stderr.contains("Check that a server listens at");
     assert_eq!(nobody, record.counts.established == 0, "{}", done.stderr);
-    // The schedule's 0.1 s, however long the last call took to fail.
+    // The 0.1 s of the schedule, however long the last call took to fail.
     assert_eq!(record.window_s, 0.1);
     assert!((record.rates.offered - 200.0).abs() < 1e-9, "{:?}", record.rates);
     record.counts
 }
 
 #[test]
-fn what_servers_do_wrong_is_told_apart() {
+fn failures_of_servers_are_distinguished() {
     let server = RawServer::closes_on_accept();
     assert_eq!(counts(&server.url(), &[], 1).reset, CALLS);
     let server = RawServer::truncated("hello", 5);
@@ -44,7 +44,7 @@ fn what_servers_do_wrong_is_told_apart() {
     assert_eq!(counts(&server.url(), &["--connect-timeout", "50ms"], 3).abandoned, CALLS);
 }
 
-/// Answers so many requests, and then is gone.
+/// A server that answers this many requests and then ends.
 fn dies_after(requests: usize) -> (String, thread::JoinHandle<()>) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
@@ -52,7 +52,7 @@ fn dies_after(requests: usize) -> (String, thread::JoinHandle<()>) {
         let mut left = requests;
         while left > 0 {
             let (conn, _) = listener.accept().unwrap();
-            // A connection without a request was made to find out that somebody listens.
+            // The check that the server listens makes a connection without a request.
             if Request::read(&mut BufReader::new(&conn)).is_some() {
                 let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok";
                 (&conn).write_all(answer).unwrap();
@@ -64,7 +64,7 @@ fn dies_after(requests: usize) -> (String, thread::JoinHandle<()>) {
 }
 
 #[test]
-fn a_server_that_fails_most_calls_is_not_reported_as_well() {
+fn a_server_that_fails_most_calls_is_not_reported_as_healthy() {
     let calls = ["--rate", "200", "--requests", "60", "--new-connection"];
     let failed = "40 of 60 calls failed (66.7 %)";
     for json in [false, true] {
@@ -92,7 +92,7 @@ fn a_server_that_fails_most_calls_is_not_reported_as_well() {
 }
 
 #[test]
-fn errors_in_place_of_pages_are_pointed_out() {
+fn error_responses_are_pointed_out() {
     let nginx = Nginx::start(NginxOptions::default());
     let args = ["load", &format!("{}nowhere", nginx.url()), "--clients", "1", "--requests", "20"];
     let text = run(&args).exits(&[0, 4]).stdout;
@@ -100,7 +100,7 @@ fn errors_in_place_of_pages_are_pointed_out() {
 }
 
 #[test]
-fn a_load_that_nobody_answers_is_pointed_out() {
+fn a_load_without_responses_is_pointed_out() {
     let server = RawServer::never_answers();
     let args = ["load", &server.url(), "--rate", "100", "--requests", "5", "--timeout", "100ms"];
     let text = run(&args).exits(&[1, 4]).stdout;
@@ -109,7 +109,7 @@ fn a_load_that_nobody_answers_is_pointed_out() {
 }
 
 #[test]
-fn a_lack_of_descriptors_is_the_generators_fault() {
+fn a_lack_of_descriptors_counts_as_client_limited() {
     let server = RawServer::never_answers();
     let _machine = share_machine();
     let load = brimful(&["load", &server.url(), "--json", "--rate", "500", "--duration", "1s", "--timeout", "2s"]);
@@ -124,9 +124,9 @@ fn a_lack_of_descriptors_is_the_generators_fault() {
     assert!(reason.is_some_and(|reason| reason.message.contains("ulimit -n")), "{:#?}", record.verdict);
 }
 
-/// Fewer than it needs before it even begins.
+/// Fewer descriptors than are needed before the load starts.
 #[test]
-fn a_want_of_any_descriptor_says_what_to_do() {
+fn a_lack_of_all_descriptors_says_what_to_do() {
     let server = RawServer::never_answers();
     for limit in [4, 5] {
         let load = brimful(&["load", &server.url(), "--clients", "1", "--requests", "1", "--timeout", "50ms"]);

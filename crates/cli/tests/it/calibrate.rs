@@ -1,12 +1,12 @@
-//! `load --calibrate`: what this client can offer, and what becomes of a load beyond it. On a busy machine the maximum may be
-//! anything, so it is not asserted but used.
+//! `load --calibrate`: the maximum load of this client, and loads beyond it. On a busy machine the maximum may be anything,
+//! so its value is not asserted.
 
 use crate::documents;
 use crate::program::{Running, brimful, share_machine};
 use brimful_core::record::{ReasonCode, Record};
 use brimful_testkit::{Certificates, Flaw, Nginx, NginxOptions, full_backlog_listener};
 
-/// The curve is in order, and the maximum is one of its loads at which the client was not the limit.
+/// The maximum. Asserts that the curve is in order, and that the maximum is a load at which the client was not the limit.
 fn maximum(record: &Record) -> f64 {
     let calibration = record.calibration.as_ref().expect("a calibration");
     let max = calibration.max_rate.expect("a maximum");
@@ -21,7 +21,7 @@ fn maximum(record: &Record) -> f64 {
 }
 
 #[test]
-fn a_load_beyond_what_the_client_can_offer_is_invalid() {
+fn a_load_beyond_the_clients_maximum_is_invalid() {
     let _machine = share_machine();
     let mut target = Running::start(brimful(&["target", "--listen", "127.0.0.1:0", "--service", "a=0us/2KiB"]));
     let url = target.stdout_line().trim_end().trim_start_matches("listening on ").to_owned();
@@ -36,7 +36,7 @@ fn a_load_beyond_what_the_client_can_offer_is_invalid() {
 }
 
 #[test]
-fn a_load_that_the_workload_asks_for_is_made_after_it() {
+fn the_load_of_a_workload_follows_the_calibration() {
     let _machine = share_machine();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("workload.toml");
@@ -51,15 +51,15 @@ fn a_load_that_the_workload_asks_for_is_made_after_it() {
 }
 
 #[test]
-fn alone_it_shows_the_curve_and_nothing_else() {
+fn without_a_load_only_the_curve_is_shown() {
     let _machine = share_machine();
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("record.json");
-    // Attempts that nobody answers: the only kind of load to which a server may say nothing at all.
+    // S-Clients make attempts that get no response: the only kind of load that needs no responding server.
     let full = full_backlog_listener();
     let s_clients =
         ["load", &full.url(), "--calibrate", "--s-clients", "2", "--connect-timeout", "20ms", "-d", "100ms"];
-    // The load after it finds nobody there.
+    // The load after the calibration finds no server.
     let done = Running::start(brimful(&[&s_clients[..], &["--quiet"]].concat())).finish().exits(&[3, 4]);
     assert!(done.stdout.contains("\nClient      can offer ") && done.stderr.is_empty(), "{done:#?}");
 
@@ -75,9 +75,9 @@ fn alone_it_shows_the_curve_and_nothing_else() {
     assert!(record.counts.completed > 0 && record.counts.connect_attempts >= record.counts.completed);
 }
 
-/// What is spoken with the server is spoken with the one that the maximum is found with.
+/// The server of the calibration uses the same protocol as the server under test.
 #[test]
-fn it_speaks_what_the_load_does() {
+fn the_calibration_uses_the_protocol_of_the_load() {
     let _machine = share_machine();
     let certificates = Certificates::new();
     let identity = certificates.issue("IP:127.0.0.1", Flaw::None);
@@ -87,7 +87,7 @@ fn it_speaks_what_the_load_does() {
     let authority = certificates.authority().display().to_string();
     let in_the_clear = Nginx::start(NginxOptions { listen: "http2".to_owned(), ..NginxOptions::default() });
     let plain = in_the_clear.url();
-    let strangers = nginx_of_a_stranger();
+    let strangers = untrusted_nginx();
     let stranger = strangers.url().replace("http://", "https://");
     for (how, http, tls) in [
         (["load", &secure, "--ca", &authority].as_slice(), "1.1", true),
@@ -101,7 +101,7 @@ fn it_speaks_what_the_load_does() {
         assert!(maximum(&record) > 0.0 && record.counts.completed > 0, "{how:?}: {:?}", record.counts);
         assert_eq!((record.http.as_deref(), record.tls.is_some()), (Some(http), tls), "{how:?}");
         assert!(record.target.starts_with(if tls { "https://127." } else { "http://127." }), "{}", record.target);
-        // Connections that are kept were open before the first call. A busy machine may take a few more.
+        // Kept connections were open before the first call. A busy machine may open a few more.
         let mostly_new = 2 * record.counts.handshakes > record.counts.completed;
         let (handshakes, established) = (record.counts.handshakes, record.counts.established);
         assert!(handshakes <= established && (tls || handshakes == 0), "{how:?}: {:?}", record.counts);
@@ -109,15 +109,15 @@ fn it_speaks_what_the_load_does() {
     }
 }
 
-/// One whose certificate nobody trusts.
-fn nginx_of_a_stranger() -> Nginx {
+/// An nginx with an untrusted certificate.
+fn untrusted_nginx() -> Nginx {
     let certificates = Certificates::new();
     let extra = certificates.issue("DNS:elsewhere.example", Flaw::SelfSigned).for_nginx();
     Nginx::start(NginxOptions { listen: "ssl".to_owned(), extra, ..NginxOptions::default() })
 }
 
 #[test]
-fn it_must_know_what_the_server_answers() {
+fn the_calibration_needs_a_response_of_the_server() {
     let full = full_backlog_listener();
     let args = ["load", &full.url(), "--calibrate", "--connect-timeout", "100ms", "--timeout", "100ms", "--quiet"];
     let _machine = share_machine();

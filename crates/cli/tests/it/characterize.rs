@@ -1,4 +1,4 @@
-//! `brimful characterize` and `brimful fileset`: logs of the tests' own making, and real ones where they are at hand.
+//! `brimful characterize` and `brimful fileset`, with generated logs, and with real ones if there are any.
 
 use crate::documents::document;
 use crate::plan::{Files, word};
@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// Two hours of Combined, a request every two seconds in the first and one a second in the other: pages, images, what was
-/// not modified, and what is not there.
+/// Two hours of log lines in Combined format, with a request every two seconds in the first hour and every second in the
+/// other: pages, images, and responses 304 and 404.
 fn log() -> String {
     let stamps = (0..1800).map(|i| 2 * i).chain(3600..7200);
     let line = |(i, second): (usize, u32)| {
@@ -42,7 +42,7 @@ fn characterize(args: &[&str]) -> Done {
     run(&[&["characterize"], args].concat())
 }
 
-/// The document of a log.
+/// The profile of a log.
 fn profile(args: &[&str]) -> Profile {
     let profile: Profile = document(&characterize(&[args, &["--json"]].concat()).exits(&[0]).stdout);
     let lines = &profile.lines;
@@ -51,14 +51,14 @@ fn profile(args: &[&str]) -> Profile {
     profile
 }
 
-/// With this on stdin.
-fn fed(args: &[&str], stdin: &[u8]) -> Done {
+/// Runs the command with this input on stdin.
+fn with_stdin(args: &[&str], stdin: &[u8]) -> Done {
     let _machine = share_machine();
     let mut command = brimful(&[&["characterize"], args].concat());
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut pipe = child.stdin.take().unwrap();
     let stdin = stdin.to_vec();
-    // It fails where the program has had enough.
+    // Fails if the program reads no more.
     let feeder = std::thread::spawn(move || drop(pipe.write_all(&stdin)));
     let output = child.wait_with_output().unwrap();
     feeder.join().unwrap();
@@ -102,7 +102,7 @@ fn the_document_has_the_keys_that_scripts_use() {
 }
 
 #[test]
-fn the_text_begins_with_what_matters_and_has_the_account() {
+fn the_text_starts_with_the_main_figures_and_accounts_for_all_lines() {
     let files = Files::new();
     let broken = "10.0.0.1 - - [01/Mar/2026:16:00:00 +0000] \"GET / HTTP/1.1\" OK\n";
     let path = files.write("access.log", log() + "\n" + broken);
@@ -123,11 +123,11 @@ fn the_text_begins_with_what_matters_and_has_the_account() {
 }
 
 #[test]
-fn stdin_and_compressed_files_say_the_same() {
+fn stdin_and_compressed_files_give_the_same_profile() {
     let files = Files::new();
     let path = files.write("access.log", log());
     let plain = profile(&[&path]);
-    let read: Profile = document(&fed(&["-", "--json"], log().as_bytes()).exits(&[0]).stdout);
+    let read: Profile = document(&with_stdin(&["-", "--json"], log().as_bytes()).exits(&[0]).stdout);
     assert_eq!((read.sources[0].path.as_str(), read.lines), ("-", plain.lines.clone()));
     assert_eq!((read.status, read.classes, read.arrivals), (plain.status, plain.classes, plain.arrivals));
 
@@ -141,7 +141,7 @@ fn stdin_and_compressed_files_say_the_same() {
 }
 
 #[test]
-fn formats_are_found_given_and_listed() {
+fn formats_are_detected_given_and_listed() {
     let files = Files::new();
     let path = files.write("access.log", log());
     let names = characterize(&["--list-formats"]).exits(&[0]).stdout;
@@ -164,7 +164,7 @@ fn formats_are_found_given_and_listed() {
 }
 
 #[test]
-fn what_cannot_be_read_says_what_to_do() {
+fn errors_in_reading_say_what_to_do() {
     let files = Files::new();
     characterize(&["/no/such/access.log"]).fails(3, "check the path");
     characterize(&[&files.write("empty.log", "")]).fails(2, "empty");
@@ -175,7 +175,7 @@ fn what_cannot_be_read_says_what_to_do() {
         (&["--window", "5"], "500ms"),
         (&["--peak", "2026-03-01"], "--peak: a window has two ends"),
         (&["--peak", "soon/later"], "--peak: `soon` is no time"),
-        (&["--peak", "2026-03-02/2026-03-01"], "ends after it begins"),
+        (&["--peak", "2026-03-02/2026-03-01"], "must end after it starts"),
         (&["--peak", "2026-03-01/2026-03-02", "--window", "1h"], "cannot be used with"),
         (&["--timezone", "Mars/Olympus"], "Europe/Berlin"),
         (&["--robots", "love"], "keep"),
@@ -191,13 +191,13 @@ fn what_cannot_be_read_says_what_to_do() {
         characterize(&[&[path.as_str()], flags].concat()).fails(2, message);
     }
     let no_profile = files.write("record.json", r#"{"schema": "brimful.record/1"}"#);
-    characterize(&[&path, "--against", &no_profile]).fails(2, "this is no profile");
+    characterize(&[&path, "--against", &no_profile]).fails(2, "this is not a profile");
     characterize(&[&path, "--against", "/no/such/profile.json"]).fails(3, "check the path");
     characterize(&[&path, "--out", "/no/such/place.json"]).fails(3, "choose another place with --out");
 }
 
 #[test]
-fn filters_count_what_they_leave_out() {
+fn filtered_requests_are_counted() {
     let files = Files::new();
     let path = files.write("access.log", log());
     let filtered = |flags: &[&str]| {
@@ -216,13 +216,13 @@ fn filters_count_what_they_leave_out() {
 }
 
 #[test]
-fn logs_of_several_servers_are_one_sites() {
+fn logs_of_several_servers_are_merged() {
     let files = Files::new();
     let whole = files.write("whole.log", log());
     let part = |keep: fn(usize) -> bool| -> String {
         log().lines().enumerate().filter(|(i, _)| keep(*i)).map(|(_, line)| line.to_owned() + "\n").collect()
     };
-    // Of two servers, and the second one's log was rotated.
+    // Logs of two servers, of which the second was rotated.
     let paths = [
         files.write("b.log", part(|i| i % 3 == 0 && i >= 2000)),
         files.write("b.log.1", part(|i| i % 3 == 0 && i < 2000)),
@@ -236,23 +236,23 @@ fn logs_of_several_servers_are_one_sites() {
 }
 
 #[test]
-fn hours_are_those_of_the_logs_own_clocks() {
+fn hours_are_in_the_logs_own_time_zone() {
     let files = Files::new();
     let path = files.write("access.log", log().replace(" +0000]", " +0200]"));
     let here = profile(&[&path]);
     assert_eq!((here.timezone.as_str(), here.arrivals.by_hour[14], here.arrivals.by_hour[15]), ("+02:00", 1800, 3600));
     assert!(here.from.starts_with("2026-03-01T14:00:00") && here.from.ends_with("+02:00"), "{}", here.from);
-    assert!(here.notes.iter().any(|note| note.contains("the log's own clocks, UTC+2;")), "{:#?}", here.notes);
+    assert!(here.notes.iter().any(|note| note.contains("the log's own time zone, UTC+2.")), "{:#?}", here.notes);
     let later = profile(&[&path, "--since", "2026-03-01T15:00"]);
     assert_eq!((later.requests, later.arrivals.by_hour[15]), (3600, 3600));
     let utc = profile(&[&path, "--timezone", "UTC"]);
     assert_eq!((utc.timezone.as_str(), utc.arrivals.by_hour[12], utc.arrivals.by_hour[13]), ("UTC", 1800, 3600));
-    assert!(!utc.notes.iter().any(|note| note.contains("own clocks")), "{:#?}", utc.notes);
+    assert!(!utc.notes.iter().any(|note| note.contains("own time zone")), "{:#?}", utc.notes);
     assert_eq!(profile(&[&files.write("utc.log", log())]).timezone, "UTC");
 }
 
 #[test]
-fn what_docker_has_wrapped_up_is_read_as_before() {
+fn lines_wrapped_in_json_by_docker_are_unwrapped() {
     let files = Files::new();
     let plain = profile(&[&files.write("access.log", log())]);
     let wrap = |line: &str| {
@@ -264,7 +264,7 @@ fn what_docker_has_wrapped_up_is_read_as_before() {
 }
 
 #[test]
-fn robots_are_kept_left_out_or_all_there_is() {
+fn robots_are_kept_skipped_or_kept_alone() {
     let files = Files::new();
     let robot = entry(7199, 99, "GET", "/robots.txt", 200, "20").replace("Mozilla/5.0", "ExampleBot/1.0");
     let path = files.write("access.log", log() + &robot.repeat(100));
@@ -277,7 +277,7 @@ fn robots_are_kept_left_out_or_all_there_is() {
 }
 
 #[test]
-fn a_workload_is_written_and_its_files_are_made() {
+fn a_workload_is_written_and_its_files_are_created() {
     let files = Files::new();
     let path = files.write("access.log", log());
     let out = word(&files.path("workload.toml"));
@@ -288,7 +288,7 @@ fn a_workload_is_written_and_its_files_are_made() {
     assert_eq!(workload.validate(), Ok(()));
     let in_document = profile(&[&path]).workload.unwrap();
     assert_eq!(workload, in_document);
-    // Nobody listens there: the workload was read before that was found out.
+    // No server listens there, but the workload is read before the connection fails.
     run(&["load", "127.0.0.1:1", "--workload", &out, "--requests", "1"]).exits(&[3]);
 
     let root = files.path("www");
@@ -305,7 +305,7 @@ fn a_workload_is_written_and_its_files_are_made() {
 }
 
 #[test]
-fn rates_over_time_are_a_history_for_plans() {
+fn rates_over_time_are_a_history_for_forecasts() {
     let files = Files::new();
     let path = files.write("access.log", log());
     let out = word(&files.path("rates.csv"));
@@ -317,7 +317,7 @@ fn rates_over_time_are_a_history_for_plans() {
 }
 
 #[test]
-fn another_log_is_held_against_a_profile() {
+fn another_log_is_compared_with_a_profile() {
     let files = Files::new();
     let path = files.write("access.log", log());
     let before = word(&files.path("before.json"));
@@ -341,7 +341,7 @@ fn another_log_is_held_against_a_profile() {
 }
 
 #[test]
-fn what_a_terminal_would_obey_never_comes_out() {
+fn control_characters_are_escaped() {
     let files = Files::new();
     let hostile = "/a\u{1b}[2J\u{1b}]0;x\u{7}\u{202e}\u{9b}1m";
     let mut log = log();
@@ -352,7 +352,7 @@ fn what_a_terminal_would_obey_never_comes_out() {
     let path = files.write("e\u{1b}[2J.log", log);
     let _machine = share_machine();
     for flags in [&["--format", "combined"][..], &[], &["--format", "\u{1b}[2J%h"]] {
-        // As on a terminal that takes colours: a pipe has all escapes taken out.
+        // As on a terminal with colours: for a pipe all escape codes would be removed.
         let output = brimful(&[&["characterize", path.as_str()], flags].concat()).env("CLICOLOR_FORCE", "1").output();
         let output = output.unwrap();
         let shown = String::from_utf8(output.stdout).unwrap();
@@ -363,7 +363,7 @@ fn what_a_terminal_would_obey_never_comes_out() {
 }
 
 #[test]
-fn after_ctrl_c_what_was_read_is_shown_and_marked() {
+fn after_ctrl_c_the_lines_read_so_far_are_shown_and_marked() {
     let _machine = share_machine();
     let mut command = brimful(&["characterize", "-"]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -386,9 +386,9 @@ fn after_ctrl_c_what_was_read_is_shown_and_marked() {
         });
         pipe.write_all(log().as_bytes()).unwrap();
         kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-        // The flag is set by a thread that has nothing else to do.
+        // The thread of the signals sets the flag.
         std::thread::sleep(Duration::from_secs(1));
-        // It may be gone by then, and does not wait for the end of a stream in any case.
+        // The program may have ended by then, and does not wait for the end of a stream in any case.
         let _ = pipe.write_all(log().repeat(4).as_bytes());
         (stdout, stderr) = (Some(out.join().unwrap()), Some(err.join().unwrap()));
         drop(pipe);
@@ -398,13 +398,13 @@ fn after_ctrl_c_what_was_read_is_shown_and_marked() {
     assert!(stdout.contains("Interrupted: ") || stderr.contains("interrupted before"), "{stdout}\n{stderr}");
 }
 
-/// Says what a test went without.
+/// Prints what a test left out.
 #[allow(clippy::disallowed_macros, reason = "a test that is left out says so")]
 fn note(text: &str) {
     println!("{text}");
 }
 
-/// Where real logs are, if they are at hand.
+/// The directory of real logs, if there is one.
 fn real_logs() -> Option<PathBuf> {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/logs");
     let directory = std::env::var_os("BRIMFUL_LOGS").map_or_else(beside, PathBuf::from);
@@ -412,7 +412,7 @@ fn real_logs() -> Option<PathBuf> {
 }
 
 #[test]
-fn real_logs_are_read_whole() {
+fn real_logs_are_read_completely() {
     let Some(directory) = real_logs() else {
         note("BRIMFUL_LOGS names no directory of real logs: none are read here");
         return;

@@ -1,4 +1,4 @@
-//! What is requested besides one URL: lists, sets of files, requests from files, what is filled in, what is expected.
+//! Requests other than one URL: lists, sets of files, requests from files, templates, and expected responses.
 
 use crate::documents;
 use crate::program::run;
@@ -12,13 +12,13 @@ use std::path::Path;
 fn load(args: &[&str]) -> Record {
     let done = run(&[&["load", "--json"], args].concat());
     let record = documents::record(&done.stdout);
-    // 1 where more calls fail than succeed; 4 where the machine was too busy for the generator.
+    // 1 if more calls fail than succeed; 4 if the machine was too busy for the generator.
     let code = i32::from(record.verdict.failing == Some(true));
     assert_eq!(done.code, if record.verdict.valid { code } else { 4 }, "{:#?}", record.verdict);
     record
 }
 
-/// An nginx that keeps a log of methods, paths and what else is given, and answers whatever is asked for.
+/// An nginx that logs methods, paths and the fields in `what`, and answers every request.
 fn recording(log: &Path, what: &str) -> Nginx {
     Nginx::start(NginxOptions {
         http: format!("log_format asked escape=none '$request_method $request_uri {what}';"),
@@ -27,8 +27,8 @@ fn recording(log: &Path, what: &str) -> Nginx {
     })
 }
 
-/// How often each line stands in the log, once all are there.
-fn asked(log: &Path, lines: usize) -> BTreeMap<String, usize> {
+/// How often the log has each line, once it has this many.
+fn requests_in(log: &Path, lines: usize) -> BTreeMap<String, usize> {
     let read = || fs::read_to_string(log).unwrap_or_default();
     crate::program::until(|| read().lines().count() >= lines);
     let mut asked = BTreeMap::new();
@@ -40,7 +40,7 @@ fn asked(log: &Path, lines: usize) -> BTreeMap<String, usize> {
 }
 
 #[test]
-fn two_shards_together_ask_for_what_one_would() {
+fn two_shards_together_make_the_requests_of_one() {
     let dir = tempfile::tempdir().unwrap();
     let log = dir.path().join("log");
     let nginx = recording(&log, "$http_x_id");
@@ -65,26 +65,26 @@ fn two_shards_together_ask_for_what_one_would() {
             record.counts.scheduled
         };
         assert_eq!(part(&[]), 300);
-        let whole = asked(&log, 300);
+        let whole = requests_in(&log, 300);
         assert_eq!(part(&["--shard", "1/2"]) + part(&["--shard", "2/2", "--threads", "2"]), 300);
-        assert_eq!(asked(&log, 300), whole, "{case:?}");
+        assert_eq!(requests_in(&log, 300), whole, "{case:?}");
         assert!(whole.len() >= 45, "{case:?}: {whole:?}");
     }
 }
 
 #[test]
-fn clients_of_several_threads_share_no_number() {
+fn clients_of_several_threads_have_different_numbers() {
     let dir = tempfile::tempdir().unwrap();
     let log = dir.path().join("log");
     let nginx = recording(&log, "");
     let url = format!("{}{{seq}}", nginx.url());
     load(&[&url, "--clients", "6", "--threads", "3", "--requests", "300"]);
-    let asked = asked(&log, 300);
+    let asked = requests_in(&log, 300);
     assert!(asked.len() == 300 && asked.contains_key("GET /0"), "{asked:?}");
 }
 
 #[test]
-fn a_list_that_is_gone_through_once_ends_the_load() {
+fn a_list_that_is_requested_once_ends_the_load() {
     let dir = tempfile::tempdir().unwrap();
     let log = dir.path().join("log");
     let nginx = recording(&log, "");
@@ -95,12 +95,12 @@ fn a_list_that_is_gone_through_once_ends_the_load() {
         let record = load(&[&[&*nginx.url(), "--wlog", &wlog], &pace[..]].concat());
         assert_eq!(record.counts.completed, 4);
         let expected = [("GET /a", 2), ("GET /b", 1), ("GET /c?d=e", 1)].map(|(line, n)| (line.to_owned(), n));
-        assert_eq!(asked(&log, 4), expected.into());
+        assert_eq!(requests_in(&log, 4), expected.into());
     }
 }
 
 #[test]
-fn requests_of_a_file_are_reported_by_their_classes() {
+fn requests_of_a_file_are_reported_by_class() {
     let dir = tempfile::tempdir().unwrap();
     let log = dir.path().join("log");
     let nginx = recording(&log, "$http_x_a $content_length");
@@ -113,14 +113,14 @@ fn requests_of_a_file_are_reported_by_their_classes() {
     let (read, write) = (record.classes["read"].counts, record.classes["write"].counts);
     assert_eq!((read.completed + write.completed, record.classes.len()), (400, 2));
     assert!((240..360).contains(&read.completed), "{read:?}");
-    let asked = asked(&log, 400);
+    let asked = requests_in(&log, 400);
     let of =
         |start: &str| asked.iter().filter(|(line, _)| line.starts_with(start)).map(|(_, n)| *n as u64).sum::<u64>();
     assert_eq!((of("GET /r"), of("POST /w b ")), (read.completed, write.completed));
 }
 
 #[test]
-fn an_answer_that_is_not_expected_is_no_success() {
+fn an_unexpected_response_is_a_failure() {
     let nginx = Nginx::start(NginxOptions::default());
     let hello = "5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03";
     let other = hello.replace('5', "6");
@@ -148,7 +148,7 @@ fn an_answer_that_is_not_expected_is_no_success() {
 }
 
 #[test]
-fn sessions_end_with_an_answer_that_is_not_expected() {
+fn sessions_end_with_an_unexpected_response() {
     let nginx = Nginx::start(NginxOptions::default());
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("workload.toml");
@@ -161,9 +161,9 @@ fn sessions_end_with_an_answer_that_is_not_expected() {
     assert!(sessions.failed > 0);
 }
 
-/// With the document root that is made for it, nothing is missing.
+/// The document root that is created for a workload has all its files.
 #[test]
-fn the_ready_workloads_find_all_their_files() {
+fn the_example_workloads_find_all_their_files() {
     let nginx = Nginx::start(NginxOptions::default());
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
     for name in ["webstone-a", "webstone-b", "specweb96-like", "surge-like"] {
@@ -182,7 +182,7 @@ fn the_ready_workloads_find_all_their_files() {
 }
 
 #[test]
-fn what_is_wrong_in_a_file_is_said_with_its_place() {
+fn errors_in_a_file_have_their_line() {
     let nginx = Nginx::start(NginxOptions::default());
     let dir = tempfile::tempdir().unwrap();
     let file = |name: &str, content: &str| {
@@ -205,7 +205,7 @@ fn what_is_wrong_in_a_file_is_said_with_its_place() {
     fails(&["--requests-file", &file("i", r#"{"path":"/ HTTP/1.1\r\nX: y"}"#)], "i");
     fails(&["-H", "X: {csv.user}", "--csv", &file("j", "user\n\"ann\nX: y\"\n")], "j, line 2");
     fails(&["--wset", "100"], "--zipf 0.8");
-    fails(&["--wset", "100,2"], "is no set of files");
+    fails(&["--wset", "100,2"], "is not a set of files");
     fails(&["-H", "X: {csv.user}"], "name the file");
     let url = format!("{}{{csv.user}}", nginx.url());
     let csv = file("f", "user\nann\nb c\n");

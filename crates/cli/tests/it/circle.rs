@@ -1,6 +1,5 @@
-//! Workload-model validation, which Menascé, Almeida & Dowdy (1999, §4) had planned and were not allowed to do: a log is
-//! characterized, nginx is driven with the Workload that comes out, and *its* log is characterized again. The two
-//! profiles are of the same traffic.
+//! Validation of the workload model, which Menascé, Almeida & Dowdy (1999, §4) had planned but were not allowed to do: a log
+//! is characterized, its Workload loads nginx, and the log of *that* load is characterized. The two profiles are alike.
 
 use crate::program::run;
 use brimful_core::profile::Profile;
@@ -11,15 +10,15 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// Calls per second of the first log, and how long it is.
+/// Calls per second of the first log, and its length.
 const RATE: u64 = 150;
 const SECONDS: u64 = 20;
 
-/// A site with a page that most ask for, images, a download, and a third of its answers `304`.
+/// The log of a site with a popular page, images and a download. A third of its responses are `304`.
 fn a_log() -> String {
     let mut log = String::new();
     for call in 0..RATE * SECONDS {
-        // Spread over each second and the mix without any order that a burst could be seen in.
+        // Requests and classes are spread evenly, without any order that would look like a burst.
         let draw = call.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         let second = call / RATE;
         let (path, status, bytes) = match draw % 100 {
@@ -43,7 +42,7 @@ fn readable(path: &Path) {
 }
 
 #[test]
-fn a_log_that_is_driven_again_has_the_same_profile() {
+fn the_log_of_a_characterized_load_has_the_same_profile() {
     let dir = tempfile::tempdir().unwrap();
     readable(dir.path());
     let at = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
@@ -70,21 +69,21 @@ fn a_log_that_is_driven_again_has_the_same_profile() {
     assert_eq!(again.lines.malformed, 0);
     assert_eq!(again.classes.len(), once.classes.len(), "{:#?}", again.classes);
     for (before, after) in once.classes.iter().zip(&again.classes) {
-        // 3,000 calls: a share is known to 2 points, and the 2 % that are downloads have most of the bytes.
+        // With 3,000 calls, a share is exact to 2 points, and the 2 % of downloads have most of the bytes.
         assert!((before.share_requests - after.share_requests).abs() < 0.04, "{before:?} {after:?}");
         assert!((after.mean_bytes / before.mean_bytes.max(1.0) - 1.0).abs() < 0.05 || before.mean_bytes == 0.0);
     }
     let share_of_304 = |profile: &Profile| profile.status["304"] as f64 / profile.requests as f64;
     assert!((share_of_304(&once) - share_of_304(&again)).abs() < 0.04);
-    // When calls come, the tests of `brimful-workload` show: a machine that is busy may not keep to the schedule.
+    // Arrival times are tested in `brimful-workload`: a busy machine may not keep the schedule.
 }
 
-/// New sessions per second of the second log, and how long it is.
+/// New sessions per second of the second log, and its length.
 const SESSION_RATE: f64 = 12.0;
 const SESSIONS_S: f64 = 30.0;
 
-/// Users who look at three pages on average, each with what it embeds, and think for two to five seconds in between.
-/// Some have come before the log begins, and some are still there when it ends.
+/// Users who request three pages on average, each with embedded objects, and think for two to five seconds in between. Some
+/// sessions started before the log, and some end after it.
 fn a_log_of_sessions() -> String {
     let mut state = 7_u64;
     let mut draw = move || {
@@ -119,14 +118,14 @@ fn a_log_of_sessions() -> String {
 }
 
 #[test]
-fn a_log_of_sessions_is_driven_again_session_by_session() {
+fn the_log_of_characterized_sessions_has_the_same_sessions() {
     const FORMAT: &str = "$remote_addr $msec $request_method $request_uri $status $body_bytes_sent";
     let dir = tempfile::tempdir().unwrap();
     readable(dir.path());
     let at = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
     let (first, profile, workload, root) = (at("first.log"), at("profile.json"), at("workload.toml"), at("www"));
     fs::write(&first, a_log_of_sessions()).unwrap();
-    // Users who think for longer than nine seconds have gone.
+    // A pause of more than nine seconds ends a session.
     let common = ["--format", FORMAT, "--session-gap", "9s", "--quiet"];
     for out in [&profile, &workload] {
         run(&[&["characterize", &first, "--out", out], &common[..]].concat()).exits(&[0]);
@@ -140,7 +139,7 @@ fn a_log_of_sessions_is_driven_again_session_by_session() {
     let extra = format!("location / {{ root {root}; access_log {second} timed; }}");
     let nginx = Nginx::start(NginxOptions { extra, http, ..NginxOptions::default() });
     let (url, seconds) = (nginx.url(), format!("{SESSIONS_S}s"));
-    // By chance lengths of a hundred sessions differ by a fifth now and then; these do not.
+    // The mean lengths of a hundred random sessions sometimes differ by a fifth; with this seed they do not.
     let chance = ["--seed", "1", "--source-ip", "127.20.0.0/16"];
     let load = [&["load", &url, "--workload", &workload, "--duration", &seconds, "--json"], &chance[..]].concat();
     let record: Value = serde_json::from_str(&run(&load).exits(&[0, 4]).stdout).unwrap();
@@ -156,8 +155,8 @@ fn a_log_of_sessions_is_driven_again_session_by_session() {
         "each call stands in the server's log once"
     );
     let [before, after] = [&once, &again].map(|profile| profile.sessions.clone().unwrap());
-    // Some hundred sessions on either side. When they come and how long they think, the tests of `brimful-workload` show: on a
-    // machine that is busy they may take longer.
+    // Each side has some hundred sessions. Arrival and think times are tested in `brimful-workload`: on a busy machine they may
+    // be longer.
     for (what, before, after) in [
         ("sessions", before.sessions as f64, after.sessions as f64),
         ("requests", before.requests.mean, after.requests.mean),

@@ -22,18 +22,18 @@ fn the_host_is_examined() {
         assert_eq!(finding["fix"].is_string(), finding["status"] == "shortfall", "{finding:#}");
         assert!(finding["value"].is_string() && finding["means"].is_string(), "{finding:#}");
     }
-    // Counted in the text alone: steal and timers are measured anew each time, and may be fine once and not the next time.
+    // Counted only in the text: steal and timers are measured each time, and may differ.
     let shortfalls = text.matches("fix: ").count();
     let last = text.lines().last().unwrap();
     assert!(last.starts_with(&format!("{shortfalls} shortfall")) || (shortfalls == 0 && last.starts_with("nothing")));
 }
 
 #[test]
-fn a_script_learns_whether_what_it_needs_is_there() {
-    // It is no matter of judgement how fast the host is.
+fn the_exit_code_tells_whether_a_limit_is_too_low() {
+    // The speed of the host is never a shortfall.
     let done = run(&["doctor", "speed"]).exits(&[0]);
     assert_eq!(done.stdout.lines().filter(|line| line.starts_with("ok ")).count(), 1, "{}", done.stdout);
-    // Descriptors are what this process has; a limit of 16 is in the way of every load.
+    // The limit of descriptors is that of this process; 16 is too low for every load.
     let few = with_descriptor_limit(16, &brimful(&["doctor", "descriptors", "--json"])).output().unwrap();
     let findings: serde_json::Value = serde_json::from_slice(&few.stdout).unwrap();
     assert_eq!((few.status.code(), &findings[0]["status"]), (Some(3), &serde_json::json!("shortfall")));
@@ -41,7 +41,7 @@ fn a_script_learns_whether_what_it_needs_is_there() {
 }
 
 #[test]
-fn the_script_is_one() {
+fn the_script_is_a_shell_script() {
     let script = run(&["doctor", "--script"]).exits(&[0, 3]).stdout;
     let mut shell = Command::new("sh").args(["-n"]).stdin(Stdio::piped()).spawn().unwrap();
     shell.stdin.take().unwrap().write_all(script.as_bytes()).unwrap();

@@ -1,4 +1,4 @@
-//! The documents on stdout: read as their types, written back unchanged, and balanced.
+//! Checks of documents on stdout: they parse as their types, are written back unchanged, and their counts balance.
 
 use brimful_core::counts::Counts;
 use brimful_core::record::{Interval, Record, SCHEMA};
@@ -7,7 +7,7 @@ use brimful_stats::Account;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// A Record in which every account balances.
+/// Parses a Record, and asserts that all its counts balance.
 pub fn record(text: &str) -> Record {
     let record: Record = document(text);
     assert_eq!(record.schema, SCHEMA);
@@ -18,7 +18,7 @@ pub fn record(text: &str) -> Record {
     record
 }
 
-/// A survey whose levels are in order.
+/// Parses a survey, and asserts that its levels are in order.
 pub fn survey(text: &str) -> Survey {
     let survey: Survey = document(text);
     assert_eq!(survey.schema, brimful_core::survey::SCHEMA);
@@ -27,7 +27,7 @@ pub fn survey(text: &str) -> Survey {
     survey
 }
 
-/// Every key is the type's and every field of the type is there: the schemas are generated from these types.
+/// Parses a document, and asserts that it has exactly the keys of its type, from which the schemas are generated.
 pub fn document<T: Serialize + DeserializeOwned>(text: &str) -> T {
     let value: serde_json::Value = serde_json::from_str(text).unwrap_or_else(|e| panic!("{e} in:\n{text}"));
     let document: T = serde_json::from_str(text).unwrap_or_else(|e| panic!("{e} in:\n{text}"));

@@ -1,10 +1,10 @@
 //! The sessions in `examples/*/README.md`, and the files that they write, are what the program does today.
 //!
-//! In a block of `console`, what follows `$ ` is run in a copy of the example's directory, and what stands below is all that
-//! it prints. With `BRIMFUL_BLESS=1` sessions and files are written anew.
+//! In a block of `console`, the command after `$ ` is run in a copy of the example's directory, and must print exactly the
+//! lines below it. With `BRIMFUL_BLESS=1`, sessions and files are rewritten.
 //!
-//! Those of `README.md` and `docs/tutorial.md` measure, and never print the same figures twice: they are run one after the
-//! other, and the lines shown have to be there, by what they begin with. Surveys only begin; their lines are those of an example.
+//! The commands of `README.md` and `docs/tutorial.md` measure, so their figures always differ. They are run in order, and
+//! must print lines that start like those shown. Surveys are only started; their lines are compared with an example survey.
 
 use crate::documents;
 use crate::program::{Running, own_machine, share_machine, until};
@@ -14,11 +14,11 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// Of numbers in files: the last digits differ between mathematical libraries.
+/// Tolerance of numbers in files, whose last digits differ between mathematical libraries.
 const TOLERANCE: f64 = 1e-6;
 
 #[test]
-fn what_readme_and_tutorial_say_can_be_done() {
+fn the_commands_of_readme_and_tutorial_work() {
     let _machine = own_machine();
     let root = fs::canonicalize(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).unwrap();
     for page in ["README.md", "docs/tutorial.md"] {
@@ -26,7 +26,7 @@ fn what_readme_and_tutorial_say_can_be_done() {
         symlink(root.join("examples"), dir.path().join("examples")).unwrap();
         let mut servers = Vec::new();
         for (command, shown) in commands(&fs::read_to_string(root.join(page)).unwrap()) {
-            // An address of its own instead of a port that somebody may have.
+            // A separate address, because another program may use the port.
             let here = own_address();
             let run = command.replace("127.0.0.1", &here.to_string());
             let run = run.replace("make ", &format!("make --dry-run --directory {} ", root.display()));
@@ -43,7 +43,7 @@ fn what_readme_and_tutorial_say_can_be_done() {
                 continue;
             }
             let done = shell(&run, dir.path()).output().unwrap();
-            // A busy host may be the limit of what makes load.
+            // On a busy host the generator may be the limit.
             let codes: &[i32] = if command.starts_with("brimful load") { &[0, 4] } else { &[0] };
             assert!(codes.contains(&done.status.code().unwrap()), "{what}: {done:?}");
             has_lines(&shown, &String::from_utf8(done.stdout).unwrap(), &what);
@@ -51,7 +51,7 @@ fn what_readme_and_tutorial_say_can_be_done() {
     }
 }
 
-/// Asserts that a survey by this command line begins: how it ends is a matter of minutes, and of what else the machine does.
+/// Asserts that a survey with this command line starts. A complete one would take minutes, and depends on the machine.
 fn begins(command: &str, dir: &Path) {
     let mut survey = Running::start(shell(&format!("exec {command}"), dir));
     survey.stderr_line("a first look");
@@ -59,7 +59,7 @@ fn begins(command: &str, dir: &Path) {
     survey.finish();
 }
 
-/// What is printed of a survey that went through all its levels.
+/// The text of an example survey with all its levels.
 fn an_example() -> String {
     let document = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web/example.survey.json");
     brimful_report::survey::text(&documents::survey(&fs::read_to_string(document).unwrap()))
@@ -73,7 +73,7 @@ fn readme_is_one_screen() {
     assert!(widest.chars().count() <= 120, "{widest}");
 }
 
-/// The commands in blocks of `console`, each with the lines that it is shown to print.
+/// The commands in blocks of `console`, each with the lines shown below it.
 pub fn commands(page: &str) -> Vec<(String, String)> {
     let mut found: Vec<(String, String)> = Vec::new();
     let mut in_session = false;
@@ -89,8 +89,8 @@ pub fn commands(page: &str) -> Vec<(String, String)> {
     found
 }
 
-/// Asserts that lines with these names are there in this order. A name ends where two spaces are; `*` marks what was
-/// disturbed, and sentences have no name.
+/// Asserts that the printed lines have the same names in the same order. A name ends at two spaces; `*` marks disturbed
+/// levels, and sentences have no name.
 pub fn has_lines(shown: &str, printed: &str, what: &str) {
     let names = |text: &str| -> Vec<String> {
         let named = text.lines().filter_map(|line| line.split_once("  "));
@@ -104,13 +104,13 @@ pub fn has_lines(shown: &str, printed: &str, what: &str) {
     }
 }
 
-/// An address of this host that only this process uses: it has a part of 127.0.0.0/8 by its number.
+/// An address in 127.0.0.0/8 that only this process uses, chosen by its pid.
 fn own_address() -> Ipv4Addr {
     let [_, high, middle, low] = std::process::id().to_be_bytes();
     Ipv4Addr::new(127, 64 + high % 64, middle, low.max(1))
 }
 
-/// Ends with the page that it was started for.
+/// A background program that ends with the test of its page.
 struct Server(Child);
 
 impl Drop for Server {
@@ -121,7 +121,7 @@ impl Drop for Server {
 }
 
 #[test]
-fn the_sessions_are_what_the_program_does() {
+fn the_sessions_of_examples_match_the_program() {
     let _machine = share_machine();
     let examples = entries(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples"));
     let has_session =
@@ -158,7 +158,7 @@ fn entries(dir: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// The text with what each command of its sessions prints today.
+/// The text with the present output of each command in its sessions.
 fn play(text: &str, dir: &Path) -> String {
     let (mut played, mut in_session, mut commands) = (String::new(), false, 0);
     for line in text.lines() {
@@ -190,7 +190,7 @@ fn shell(command: &str, dir: &Path) -> Command {
     shell
 }
 
-/// What a shell shows of a command, and how it ends if that is not 0.
+/// The output of a command in a shell, with the exit code if it is not 0.
 fn output(command: &str, dir: &Path) -> String {
     let done = shell(&format!("{{ {command}\n}} 2>&1"), dir).output().unwrap();
     let mut shown = String::from_utf8(done.stdout).unwrap();
@@ -200,7 +200,7 @@ fn output(command: &str, dir: &Path) -> String {
     shown
 }
 
-/// Fails unless two files of comma-separated values say the same, but for rounding; or are equal.
+/// Asserts that two files are equal, or that two CSV files have the same numbers within the tolerance.
 fn same_numbers(now: &str, committed: &str, path: &Path) {
     let hint = "run the tests once with BRIMFUL_BLESS=1, and look at what changed";
     assert_eq!(now.lines().count(), committed.lines().count(), "{}: {hint}", path.display());

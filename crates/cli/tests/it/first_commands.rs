@@ -1,5 +1,5 @@
-//! `docs/first-commands.md`: every command in it is run, those that make load for a moment only, against nginx. What is
-//! answered without a load is shown word for word; of a load, the lines that are shown are there.
+//! `docs/first-commands.md`: every command in it is run against nginx, loads only for a moment. Errors must match the page
+//! word for word; the output of a load must have the lines shown.
 
 use crate::examples::{commands, has_lines};
 use crate::program::{Running, brimful, share_machine};
@@ -7,25 +7,25 @@ use brimful_testkit::{Nginx, NginxOptions, words};
 use std::fs;
 use std::path::Path;
 
-/// The same on this server.
+/// The command with the address of this server.
 fn here(command: &str, nginx: &Nginx) -> String {
     let port = format!("--port {}", nginx.addr().port());
     command.replace("127.0.0.1:8080", &nginx.addr().to_string()).replace("--port 8080", &port)
 }
 
-/// The same for as long as a test has time.
+/// The command with a short duration.
 fn short(command: &str) -> String {
     let times =
         [("-d10s", "-d300ms"), ("-z 10s", "-z 300ms"), ("--duration 10s", "--duration 300ms"), ("5s:", "150ms:")];
     let shorter = times.iter().fold(command.to_owned(), |command, (long, short)| command.replace(long, short));
-    // A busy host may take its time.
+    // A busy host may be slow.
     let shorter = shorter.replace("--num-conns 1500", "--num-conns 30").replace("p95<200ms", "p95<10m");
     let endless = shorter.starts_with("brimful load") && !shorter.contains("ms") && !shorter.contains("-n ");
     if endless { shorter + " -d 300ms" } else { shorter }
 }
 
 #[test]
-fn they_do_what_is_shown() {
+fn the_commands_do_what_the_page_shows() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/first-commands.md");
     let dir = tempfile::tempdir().unwrap();
     fs::set_permissions(dir.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
@@ -36,16 +36,16 @@ fn they_do_what_is_shown() {
     assert!(all.len() >= 10, "{all:#?}");
     for (command, shown) in all {
         let _machine = share_machine();
-        let is_answered = shown.ends_with("[exit code 2]\n");
-        let line = here(&if is_answered { command.clone() } else { short(&command) }, &nginx);
+        let is_error = shown.ends_with("[exit code 2]\n");
+        let line = here(&if is_error { command.clone() } else { short(&command) }, &nginx);
         let mut program = brimful(&words(&line)[1..]);
         program.current_dir(dir.path());
         let done = Running::start(program).finish();
-        if is_answered {
+        if is_error {
             let said = done.exits(&[2]).stderr.replace(&nginx.addr().to_string(), "127.0.0.1:8080");
             assert_eq!(said + "[exit code 2]\n", shown, "{command}");
         } else {
-            // Whether the generator was late is the host's business.
+            // Exit code 4: the host made the generator late.
             has_lines(&shown, &done.exits(&[0, 4]).stdout, &command);
         }
     }

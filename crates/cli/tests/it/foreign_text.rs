@@ -1,15 +1,15 @@
-//! Names that other users of the host choose do not reach the terminal as anything that it would obey.
+//! Control characters in names that other users of the host choose are escaped on the terminal.
 
 use crate::program::{Done, brimful, share_machine};
 use brimful_testkit::{Nginx, NginxOptions};
 use std::process::{Child, Command};
 
-/// Clears the screen, writes from right to left, moves the cursor, and begins another line.
+/// Clears the screen, writes from right to left, moves the cursor, and starts another line.
 const NAME: &str = "e\x1b[2J\u{202e}\u{9b}H\nx";
-/// The same on one line, and as a label of Prometheus's, which has an escape for the end of a line.
+/// The escaped name on one line, and as a label of Prometheus, which has its own escape for the end of a line.
 const SHOWN: &str = r"e\u001b[2J\u202e\u009bH\u000ax";
 
-/// A process of that name.
+/// A process with that name.
 struct Hostile {
     child: Child,
     _dir: tempfile::TempDir,
@@ -21,7 +21,7 @@ impl Hostile {
         let path = dir.path().join(NAME);
         std::os::unix::fs::symlink("/bin/sleep", &path).unwrap();
         let child = Command::new(&path).arg("3600").spawn().unwrap();
-        // The kernel's name of a process is that of the file, once it runs that.
+        // A process gets the name of its file when it executes it.
         let comm = format!("/proc/{}/comm", child.id());
         crate::program::until(|| std::fs::read_to_string(&comm).is_ok_and(|name| name.starts_with(NAME)));
         Hostile { child, _dir: dir }
@@ -35,7 +35,7 @@ impl Drop for Hostile {
     }
 }
 
-/// Runs it as on a terminal that takes colours: a pipe would have had all escapes taken out.
+/// Runs the program as on a terminal with colours: for a pipe all escape codes would be removed.
 fn in_colour(args: &[&str]) -> Done {
     let _machine = share_machine();
     let output = brimful(args).env("CLICOLOR_FORCE", "1").output().unwrap();
@@ -54,7 +54,7 @@ fn in_colour(args: &[&str]) -> Done {
 }
 
 #[test]
-fn names_of_processes_are_shown_and_not_obeyed() {
+fn names_of_processes_are_escaped() {
     let hostile = Hostile::start();
     let pid = hostile.child.id().to_string();
     let once = ["watch", "--once", "--interval", "50ms", "--process", &pid];
@@ -73,7 +73,7 @@ fn names_of_processes_are_shown_and_not_obeyed() {
 }
 
 #[test]
-fn names_of_files_are_shown_and_not_obeyed() {
+fn names_of_files_are_escaped() {
     for args in [&["plan", "solve", NAME][..], &["load", "127.0.0.1:1", "--rate", "1", "--workload", NAME]] {
         let done = in_colour(args).exits(&[2]);
         assert!(done.stderr.contains(r"e\u001b[2J\u202e\u009bH") && done.stdout.is_empty(), "{}", done.stderr);

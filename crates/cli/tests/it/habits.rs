@@ -1,4 +1,4 @@
-//! What users of other load generators type, from the command line to what the server gets and the Record says.
+//! Command lines of users of other load generators, with the requests that the server gets and the Record.
 
 use crate::documents;
 use crate::program::run;
@@ -12,18 +12,18 @@ fn nginx() -> Nginx {
 }
 
 #[test]
-fn a_url_alone_is_a_load() {
+fn a_url_alone_defines_a_load() {
     let nginx = nginx();
     let done = run(&["load", &nginx.url(), "-z", "300ms", "--json"]).exits(&[0, 4]);
-    let said = "no load was asked for: 10 clients, each waiting for its answer before its next call, for 300 ms";
+    let said = "no load is defined, so 10 clients call, each waiting for a response before its next call, for 300 ms";
     assert!(done.stderr.contains(said) && done.stderr.contains("--rate N"), "{}", done.stderr);
     let record = documents::record(&done.stdout);
     assert!(matches!(record.workload.unwrap().load, Some(Load::Closed { clients: 10, .. })));
     let done = run(&["load", &nginx.url(), "-n", "20"]).exits(&[0, 4]);
     assert!(done.stderr.contains("until 20 calls are made"), "{}", done.stderr);
     let done = run(&["load", &nginx.url(), "-n", "20", "--quiet"]).exits(&[0, 4]);
-    assert!(!done.stderr.contains("no load was asked for"), "{}", done.stderr);
-    // What only an open loop has is no closed one.
+    assert!(!done.stderr.contains("no load is defined"), "{}", done.stderr);
+    // A flag of open loops does not select the default closed loop.
     run(&["load", &nginx.url(), "--arrivals", "poisson"]).fails(2, "--rate 1000");
 }
 
@@ -38,7 +38,7 @@ fn a_body_is_posted_from_the_command_line_or_a_file() {
     for (flags, line, body) in [
         (&["-b", "a=1"][..], "> POST /form HTTP/1.1", "a=1"),
         (&["--data", "a=1", "-X", "put"], "> PUT /form HTTP/1.1", "a=1"),
-        // A file is sent as it is.
+        // A file is sent unchanged.
         (&["--body", &from_file], "> POST /form HTTP/1.1", r#"{"seq":"{seq}"}"#),
     ] {
         let args = ["load", &url, "-c", "1", "-n", "2", "--print", "1"];
@@ -51,7 +51,7 @@ fn a_body_is_posted_from_the_command_line_or_a_file() {
 }
 
 #[test]
-fn credentials_reach_the_server_and_no_document() {
+fn credentials_are_sent_but_not_recorded() {
     let nginx = nginx();
     let args = ["load", &nginx.url(), "-c", "1", "-n", "2", "-u", "me:hunter2", "--print", "1", "--json"];
     let done = run(&args).exits(&[0, 4]);
@@ -63,7 +63,7 @@ fn credentials_reach_the_server_and_no_document() {
 }
 
 #[test]
-fn a_header_closes_connections_as_the_flag_does() {
+fn the_header_connection_close_has_the_effect_of_the_flag() {
     let nginx = nginx();
     let connections = |flags: &[&str]| {
         let url = nginx.url();

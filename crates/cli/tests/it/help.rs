@@ -1,14 +1,14 @@
-//! `--help` is a reviewed file.
+//! The help texts are golden files.
 
 use crate::program::{Running, brimful, run, share_machine};
 use std::fs;
 use std::path::Path;
 
-/// Two screens of a terminal of usual size, and one.
+/// Lines of one screen.
 const SCREEN: usize = 50;
 
 #[test]
-fn help_is_what_was_reviewed() {
+fn help_matches_its_golden_file() {
     for (name, args) in [
         ("help-brimful.txt", &["--help"][..]),
         ("help-survey.txt", &["survey", "--help"]),
@@ -40,22 +40,22 @@ fn help_is_what_was_reviewed() {
         }
         let reviewed = fs::read_to_string(&path).unwrap_or_default();
         assert_eq!(help, reviewed, "{name}: read the new text, then run the tests once with BRIMFUL_BLESS=1");
-        readable(&help);
+        check_readable(&help);
     }
 }
 
 #[test]
-fn the_usual_flags_fit_one_screen_and_all_of_them_two_and_a_half() {
+fn the_usual_flags_fit_one_screen_and_all_flags_two_and_a_half() {
     for command in ["load", "survey", "replay", "watch", "characterize", "target", "testbed"] {
         let [usual, all] = ["-h", "--help"].map(|flag| help(&[command, flag]).lines().count());
         assert!(usual <= SCREEN && 2 * all <= 5 * SCREEN, "{command}: {usual} and {all} lines");
     }
-    // What -h leaves out, the others have.
+    // The other forms of help have the flags that -h leaves out.
     let [usual, all, long] = [&["load", "-h"][..], &["load", "--help"], &["help", "load"]].map(help);
     assert!(!usual.contains("--clock-ahead") && all.contains("--clock-ahead") && long.contains("-15us/300us"));
 }
 
-/// On a terminal of 120 columns.
+/// The help on a terminal of 120 columns.
 fn help(args: &[&str]) -> String {
     let _machine = share_machine();
     let mut command = brimful(args);
@@ -63,7 +63,8 @@ fn help(args: &[&str]) -> String {
     Running::start(command).finish().exits(&[0]).stdout
 }
 
-fn readable(help: &str) {
+/// Asserts that lines fit 120 columns, that every flag has a description, and that hidden flags and commands are hidden.
+fn check_readable(help: &str) {
     let lines: Vec<&str> = help.lines().collect();
     for (i, line) in lines.iter().enumerate() {
         assert!(line.chars().count() <= 120, "too long a line: {line}");
@@ -82,7 +83,7 @@ fn readable(help: &str) {
 }
 
 #[test]
-fn the_version_is_the_packages() {
+fn the_version_is_that_of_the_package() {
     assert_eq!(run(&["--version"]).exits(&[0]).stdout, format!("brimful {}\n", env!("CARGO_PKG_VERSION")));
 }
 

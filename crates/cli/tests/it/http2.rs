@@ -1,4 +1,4 @@
-//! `--http 2` from the command line: what Records and text say of it, by TLS, by prior knowledge, and where there is none.
+//! `--http 2`: Records and text, with TLS, with prior knowledge, and against servers without HTTP/2.
 
 use crate::documents;
 use crate::program::{run, words};
@@ -18,7 +18,7 @@ fn load(args: &[&str]) -> Record {
 }
 
 #[test]
-fn streams_share_connections_and_the_record_says_what_was_spoken() {
+fn streams_share_connections_and_the_record_has_the_protocol() {
     let nginx = nginx();
     for engine in ["auto", "epoll"] {
         let (url, calls) = (nginx.url(), ["--clients", "40", "--streams", "8", "--requests", "2000"]);
@@ -34,7 +34,7 @@ fn streams_share_connections_and_the_record_says_what_was_spoken() {
 }
 
 #[test]
-fn by_tls_it_is_agreed_on_or_the_run_does_not_start() {
+fn tls_negotiates_http2_or_the_run_does_not_start() {
     let certificates = Certificates::new();
     let identity = certificates.issue("IP:127.0.0.1", Flaw::None);
     let ca = certificates.authority().to_str().unwrap().to_owned();
@@ -53,7 +53,7 @@ fn by_tls_it_is_agreed_on_or_the_run_does_not_start() {
 }
 
 #[test]
-fn a_log_is_replayed_on_streams() {
+fn a_replay_uses_streams() {
     let nginx = nginx();
     let dir = tempfile::tempdir().unwrap();
     let log = dir.path().join("access.log");
@@ -71,14 +71,14 @@ fn a_log_is_replayed_on_streams() {
 }
 
 #[test]
-fn a_body_from_a_file_goes_in_frames() {
+fn a_body_from_a_file_is_sent_in_frames() {
     let dir = tempfile::tempdir().unwrap();
     let (body, workload) = (dir.path().join("body"), dir.path().join("workload.toml"));
     fs::write(&body, "x".repeat(100_000)).unwrap();
     let class =
         format!("[[class]]\nname = \"put\"\nmethod = \"PUT\"\npath = \"/\"\nbody_file = \"{}\"\n", body.display());
     fs::write(&workload, class).unwrap();
-    // As much as it takes.
+    // The server grants as much window as the body needs.
     let server = http2_server(settings(&[(4, 1 << 20)]), |peer, _| {
         let window = frame(kind::WINDOW_UPDATE, 0, 0, &(1u32 << 29).to_be_bytes());
         let (mut goes_on, mut bytes) = (peer.send(&window), 0);
@@ -99,8 +99,8 @@ fn a_body_from_a_file_goes_in_frames() {
 }
 
 #[test]
-fn what_http2_alone_can_fail_by_is_counted_and_explained() {
-    // Of each connection's streams the first is answered, the second reset, and the third left out.
+fn failures_specific_to_http2_are_counted_and_explained() {
+    // On each connection the first stream is answered, the second reset, and the third ignored.
     let server = http2_server(settings(&[]), |peer, _| {
         let Some(first) = peer.request() else { return };
         peer.send(&answer(first, b"x"));
@@ -139,7 +139,7 @@ fn what_http2_alone_can_fail_by_is_counted_and_explained() {
 }
 
 #[test]
-fn what_it_cannot_do_is_said() {
+fn unsupported_combinations_are_refused() {
     let nginx = nginx();
     run(&["load", &nginx.url(), "--http", "3"]).fails(2, "possible values: 1.0, 1.1, 2");
 }

@@ -1,7 +1,7 @@
-//! `brimful httperf` beside the real one: the same command lines against one nginx, and the same report, key by key.
+//! `brimful httperf` compared with the real httperf: the same command lines against one nginx give the same report, key by
+//! key.
 //!
-//! What is counted has to be the same; rates have to be those of the schedule, within what a busy host makes of them.
-//! How long anything took is not compared.
+//! Counts must be equal, and rates those of the schedule, within what a busy host permits. Times are not compared.
 
 use crate::program::{Done, Running, brimful, own_machine, run};
 use brimful_testkit::{Certificates, Flaw, Nginx, NginxOptions, RawServer, SilentPort, with_length};
@@ -14,10 +14,10 @@ use std::sync::{Arc, Mutex};
 
 const REAL: &str = "/usr/bin/httperf";
 
-/// A report: every line with `#` in place of its numbers, and these.
+/// A report: each line with `#` in place of its numbers, and the numbers.
 type Report = Vec<(String, Vec<f64>)>;
 
-/// Reads the part of httperf's output that is its report.
+/// Parses the report in httperf's output.
 fn report(output: &str) -> Report {
     let from = output.find("\nTotal: ").unwrap_or_else(|| panic!("there is no report in {output}"));
     output[from..].lines().filter(|line| !line.is_empty()).map(keys_and_numbers).collect()
@@ -27,7 +27,7 @@ fn keys_and_numbers(line: &str) -> (String, Vec<f64>) {
     let (mut keys, mut number, mut numbers) = (String::new(), String::new(), Vec::new());
     for c in line.chars().chain(['\n']) {
         let in_number = c.is_ascii_digit() || (c == '.' && !number.is_empty());
-        // The 2 of 2xx is part of a key, and so is the power of ten.
+        // The 2 of 2xx and the power of ten are parts of keys.
         let of_key = keys.ends_with(|last: char| last.is_alphanumeric() || last == '^' || last == '*');
         if in_number && !of_key {
             number.push(c);
@@ -45,38 +45,38 @@ fn keys_and_numbers(line: &str) -> (String, Vec<f64>) {
         keys.push(c);
     }
     let keys = keys.trim_end();
-    // As long as the longest session.
+    // This histogram is as long as the longest session.
     let keys = if keys.starts_with("Session length histogram:") { "Session length histogram:" } else { keys };
     (keys.to_owned(), numbers)
 }
 
-/// What autobench takes from a report: it looks for these words, and takes the number behind them.
-fn as_autobench_reads(output: &str) -> [f64; 9] {
-    let behind = |line: &str, word: &str| {
+/// The figures that autobench reads from a report: the numbers after certain words.
+fn autobench_figures(output: &str) -> [f64; 9] {
+    let number_after = |line: &str, word: &str| {
         let line = output.lines().find(|found| found.starts_with(line)).unwrap_or_else(|| panic!("no {line}"));
         let rest = &line[line.find(word).unwrap_or_else(|| panic!("no {word} in {line}")) + word.len()..];
         let number = rest.split_whitespace().next().unwrap_or_default();
         number.parse::<f64>().unwrap_or_else(|_| panic!("{number} behind {word} in {line}"))
     };
     [
-        behind("Total: ", "replies "),
-        behind("Connection rate: ", "rate: "),
-        behind("Request rate: ", "rate: "),
-        behind("Reply rate ", "min "),
-        behind("Reply rate ", "avg "),
-        behind("Reply rate ", "max "),
-        behind("Reply rate ", "stddev "),
-        behind("Reply time ", "response "),
-        behind("Net I/O: ", "I/O: "),
+        number_after("Total: ", "replies "),
+        number_after("Connection rate: ", "rate: "),
+        number_after("Request rate: ", "rate: "),
+        number_after("Reply rate ", "min "),
+        number_after("Reply rate ", "avg "),
+        number_after("Reply rate ", "max "),
+        number_after("Reply rate ", "stddev "),
+        number_after("Reply time ", "response "),
+        number_after("Net I/O: ", "I/O: "),
     ]
 }
 
-/// How a command line's figures compare.
+/// Which figures of a command line are comparable.
 #[derive(Clone, Copy, PartialEq)]
 enum Paced {
-    /// By its rate: rates are the same.
+    /// The test is paced by its rate, so that rates are equal.
     ByRate,
-    /// By the server: only counts are.
+    /// The test is paced by the server, so that only counts are equal.
     ByServer,
 }
 
@@ -91,7 +91,7 @@ const EXACT: [&str; 7] = [
     "Session length histogram:",
 ];
 
-/// Asserts that ours says what the real one does.
+/// Asserts that both reports agree.
 fn compare(line: &str, paced: Paced, real: &str, ours: &str) {
     let context = format!("{line}\n\nreal:\n{real}\nours:\n{ours}");
     let (theirs, mine) = (report(real), report(ours));
@@ -117,7 +117,7 @@ fn compare(line: &str, paced: Paced, real: &str, ours: &str) {
             close(&[0, 1], 1.5);
         }
     }
-    let (theirs, mine) = (as_autobench_reads(real), as_autobench_reads(ours));
+    let (theirs, mine) = (autobench_figures(real), autobench_figures(ours));
     assert_eq!(theirs[0], mine[0], "{context}");
 }
 
@@ -128,7 +128,7 @@ fn real(args: &[String]) -> Done {
     Running::start(command).finish()
 }
 
-/// Two kinds of files, one that closes connections, and one that fails.
+/// A server with two kinds of files, a path that closes connections, and one that fails.
 fn nginx(dir: &Path) -> Nginx {
     let mut files = vec![("index.html".to_owned(), b"hello\n".to_vec()), ("large".to_owned(), vec![b'x'; 50_000])];
     files.extend((0..10).map(|n| (format!("set/{n}.html"), vec![b's'; 100])));
@@ -148,7 +148,7 @@ fn nginx(dir: &Path) -> Nginx {
 }
 
 #[test]
-fn keys_and_numbers_are_told_apart() {
+fn keys_and_numbers_are_separated() {
     for (line, keys, numbers) in [
         ("Net I/O: 129.6 KB/s (1.1*10^6 bps)", "Net I/O: # KB/s (#*10^6 bps)", &[129.6, 1.1][..]),
         ("Reply status: 1xx=0 2xx=29997", "Reply status: 1xx=# 2xx=#", &[0.0, 29997.0]),
@@ -160,7 +160,7 @@ fn keys_and_numbers_are_told_apart() {
 }
 
 #[test]
-fn the_report_is_the_real_ones() {
+fn the_report_is_that_of_the_real_httperf() {
     use Paced::{ByRate, ByServer};
     let dir = tempfile::tempdir().unwrap();
     let nginx = nginx(dir.path());
@@ -206,9 +206,9 @@ fn the_report_is_the_real_ones() {
     }
 }
 
-/// Paths in the order in which they were asked for, by both.
+/// Compares the paths that both request, in order.
 #[test]
-fn files_are_asked_for_in_the_order_of_the_real_one() {
+fn files_are_requested_in_the_order_of_the_real_httperf() {
     let asked = Arc::new(Mutex::new(Vec::new()));
     let server = RawServer::answering({
         let asked = Arc::clone(&asked);
@@ -252,7 +252,7 @@ fn files_are_asked_for_in_the_order_of_the_real_one() {
 }
 
 #[test]
-fn a_call_that_fails_is_made_again_where_that_is_asked_for() {
+fn failed_calls_are_retried_with_retry_on_failure() {
     let number = AtomicUsize::new(0);
     let server = RawServer::answering(move |_| match number.fetch_add(1, Ordering::Relaxed) % 2 {
         0 => b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n".to_vec(),
@@ -270,7 +270,7 @@ fn a_call_that_fails_is_made_again_where_that_is_asked_for() {
 }
 
 #[test]
-fn a_server_that_refuses_is_an_error_like_any_other() {
+fn refused_connections_are_counted_as_errors() {
     let silent = SilentPort::reserve();
     let args =
         ["--server=127.0.0.1", &format!("--port={}", silent.port()), "--num-conns=5", "--rate=100"].map(str::to_owned);
@@ -283,14 +283,14 @@ fn a_server_that_refuses_is_an_error_like_any_other() {
 }
 
 #[test]
-fn it_goes_by_its_name_and_prints_what_is_sent_and_received() {
+fn the_program_name_selects_httperf_and_messages_can_be_printed() {
     let dir = tempfile::tempdir().unwrap();
     let nginx = nginx(dir.path());
     let port = nginx.addr().port().to_string();
     let args = ["--server", "127.0.0.1", "--port", &port, "--print-reply=header", "--print-request", "--num-c=2"];
     let _machine = own_machine();
     let refused = Running::start(brimful(&[&["httperf"], &args[..]].concat())).finish();
-    assert!(refused.stderr.contains("--num-c may be --num-calls or --num-conns"), "{refused:?}");
+    assert!(refused.stderr.contains("--num-c may mean --num-calls or --num-conns"), "{refused:?}");
     let mut named = Command::new(env!("CARGO_BIN_EXE_brimful"));
     named.arg0("httperf").args(&args[..6]);
     let done = Running::start(named).finish().exits(&[0]);
@@ -303,9 +303,9 @@ fn it_goes_by_its_name_and_prints_what_is_sent_and_received() {
 }
 
 #[test]
-fn it_goes_by_tls() {
+fn tls_works() {
     let certificates = Certificates::new();
-    // A name that nobody asks for: httperf takes any certificate.
+    // The certificate has another name: httperf accepts any.
     let identity = certificates.issue("DNS:www.example.org", Flaw::None);
     let (listen, extra) = ("ssl".to_owned(), identity.for_nginx());
     let nginx = Nginx::start(NginxOptions { listen, extra, ..NginxOptions::default() });
@@ -321,7 +321,7 @@ fn it_goes_by_tls() {
 }
 
 #[test]
-fn what_cannot_be_done_is_said() {
+fn options_without_effect_are_reported() {
     run(&["httperf", "--rate", "fast"]).fails(1, "write a number per second");
     run(&["httperf", "--wlog", "y,/nowhere"]).fails(1, "/nowhere");
     run(&["httperf", "--server", "host.invalid"]).fails(1, "host.invalid");

@@ -1,4 +1,4 @@
-//! Servers that somebody keeps from doing what they could: a limit on the rate of clients, and a CPU quota.
+//! Servers with limits: a limit on the rate of clients, and a CPU quota.
 
 use crate::documents;
 use crate::program::{Running, brimful, run, share_machine};
@@ -6,7 +6,7 @@ use brimful_core::record::ReasonCode;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The reference server, and where it listens.
+/// The reference server and its address.
 fn target(more: &[&str]) -> (Running, String) {
     let args = [&["target", "--listen", "127.0.0.1:0", "--service", "a=300us"], more].concat();
     let mut target = Running::start(brimful(&args));
@@ -30,11 +30,12 @@ fn a_survey_names_a_limit_on_the_rate_of_its_client() {
     refused.fails(2, "a rate limit of no requests a second");
 }
 
-/// A control group with a quota of 2 % of a CPU, less than even a busy host leaves a server, taken away in the end.
+/// A control group with a quota of 2 % of a CPU, which is less than a server gets even on a busy host. Dropped, it is
+/// removed.
 struct Group(PathBuf);
 
 impl Group {
-    /// For the test of this name; `None` where this host lets nobody make one.
+    /// Makes the group for the test with this name; `None` if this host does not permit it.
     fn make(test: &str) -> Option<Group> {
         let name = format!("brimful-test-{test}-{}", std::process::id());
         let v1 = Path::new("/sys/fs/cgroup/cpu").join(&name);
@@ -52,14 +53,14 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // Fails where it was never made whole.
+        // Fails if the group was only partly made.
         let _ = fs::remove_dir(&self.0);
     }
 }
 
 #[test]
 #[allow(clippy::disallowed_macros, reason = "a test that is left out says so")]
-fn a_quota_that_stops_the_server_is_in_the_record_and_named_by_a_survey() {
+fn a_quota_that_throttles_the_server_is_in_the_record_and_named_by_a_survey() {
     let Some(group) = Group::make("quota") else {
         eprintln!("LEFT OUT: no control group with a quota can be made here");
         return;
@@ -86,7 +87,7 @@ fn a_quota_that_stops_the_server_is_in_the_record_and_named_by_a_survey() {
 }
 
 #[test]
-fn what_half_the_cpus_do_is_predicted_measured_and_undone() {
+fn the_effect_of_a_quota_is_predicted_measured_and_undone() {
     let may = Group::make("what-if").is_some();
     let machine = share_machine();
     let (target, url) = target(&[]);
@@ -101,7 +102,7 @@ fn what_half_the_cpus_do_is_predicted_measured_and_undone() {
         done
     };
     if may {
-        // A busy machine may end a survey before the change is made. How good the prediction is, a simulated server shows.
+        // A busy machine may end a survey before the change. The accuracy of predictions is tested with simulated servers.
         let what_if = (0..3).find_map(|_| documents::survey(&surveyed().stdout).what_if);
         let what_if = what_if.expect("the change was made in one of three surveys");
         assert_eq!((&*what_if.change, what_if.saturation_rate.predicted > Some(0.0)), ("quota=50%", true));

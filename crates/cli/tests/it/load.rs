@@ -9,7 +9,7 @@ use brimful_core::{Nanos, Rate};
 use brimful_testkit::{Apache, ApacheOptions, Mpm, Nginx, NginxOptions};
 use std::fs;
 
-/// Runs `load`. Whether the generator kept its schedule depends on the machine; that the exit code says so does not.
+/// Runs `load`. Whether the generator keeps its schedule depends on the machine, and the exit code says so.
 fn load(args: &[&str]) -> (Record, Done) {
     let args = [&["load", "--json"], args].concat();
     let done = run(&args).exits(&[0, 4]);
@@ -21,8 +21,8 @@ fn load(args: &[&str]) -> (Record, Done) {
 
 const CALLS: u64 = 40;
 
-/// Every pace, with connections kept and with a new one for each call; all of them succeed.
-fn every_way(url: &str) {
+/// Runs every kind of load, with kept connections and with a new one for each call. All calls succeed.
+fn run_all_loads(url: &str) {
     let calls = CALLS.to_string();
     for pace in [&["--rate", "400"][..], &["--rate", "400", "--arrivals", "poisson"], &["--clients", "3"]] {
         for connections in [&[][..], &["--new-connection"]] {
@@ -34,7 +34,7 @@ fn every_way(url: &str) {
             if !connections.is_empty() {
                 assert_eq!(counts.established, CALLS);
             } else if pace[0] == "--rate" {
-                // A host may keep the server from its first answer until the last call is due, but hardly every time.
+                // A busy host may delay the first response until the last call is due, but hardly every time.
                 let reused = |counts: &Counts| counts.established < CALLS;
                 let in_another_run = || (0..10).any(|_| reused(&load(&args).0.counts));
                 assert!(reused(&counts) || in_another_run(), "no connection was used twice: {pace:?}, {counts:#?}");
@@ -52,32 +52,32 @@ fn every_way(url: &str) {
 }
 
 #[test]
-fn nginx_every_way() {
-    every_way(&Nginx::start(NginxOptions::default()).url());
+fn all_loads_on_nginx() {
+    run_all_loads(&Nginx::start(NginxOptions::default()).url());
 }
 
 #[test]
-fn apache_event_every_way() {
-    // As many workers as there are calls: a busy one closes connections that are kept alive, and calls on them are lost.
+fn all_loads_on_apache_event() {
+    // As many workers as calls: with few free workers, Apache closes kept connections, and calls on them are lost.
     let max_workers = CALLS as usize + 1;
-    every_way(&Apache::start(ApacheOptions { max_workers, ..Default::default() }).url());
+    run_all_loads(&Apache::start(ApacheOptions { max_workers, ..Default::default() }).url());
 }
 
 #[test]
-fn apache_prefork_every_way() {
-    // A process for every connection that an open load may keep: one that waits for a process waits for 75 s.
+fn all_loads_on_apache_prefork() {
+    // One process for every connection that an open load may keep: a connection without a process would wait for 75 s.
     let options = ApacheOptions { mpm: Mpm::Prefork, max_workers: CALLS as usize, ..ApacheOptions::default() };
-    every_way(&Apache::start(options).url());
+    run_all_loads(&Apache::start(options).url());
 }
 
 #[test]
-fn a_rate_for_a_time_is_so_many_calls() {
+fn the_number_of_calls_is_rate_times_duration() {
     let nginx = Nginx::start(NginxOptions::default());
     let (record, _) = load(&[&nginx.url(), "--rate", "500", "--duration", "1200ms", "--seed", "11"]);
     assert_eq!((record.counts.scheduled, record.seed, record.interrupted), (600, 11, false));
     assert_eq!(record.window_s, 1.2);
     let offered: Vec<u64> = record.intervals.iter().map(|interval| interval.offered).collect();
-    // The last answers may take their time.
+    // The last responses may be late.
     assert!(offered.starts_with(&[500, 100]) && offered[2..].iter().all(|calls| *calls == 0), "{offered:?}");
     let accounts = std::path::Path::new("/proc/self/schedstat").exists();
     assert_eq!(record.generator.host.cpu_wait_s.is_some(), accounts, "{:?}", record.generator);
@@ -119,18 +119,18 @@ fn a_workload_mixes_its_classes() {
         let (page, moved) = (&record.classes["page"].counts, &record.classes["moved"].counts);
         assert_eq!((page.status.s2xx, moved.status.s3xx), (page.scheduled, moved.scheduled));
         assert_eq!(page.scheduled + moved.scheduled, 2000);
-        // Five standard deviations of a binomial share of 2000 at most.
+        // At most five standard deviations of a binomial share of 2000.
         let seen = page.scheduled as f64 / 2000.0;
         assert!((seen - share).abs() < 0.056, "{seen} of the calls instead of {share}");
     }
-    // One that the mix does not name is not called.
+    // A class that the mix does not name is not called.
     let (record, _) = load(&[&[nginx.url().as_str()], &with[..], &["--mix", "moved=1"]].concat());
     assert_eq!(record.counts.status.s3xx, 2000);
 }
 
-/// Nobody has to guess from a command line what kind of load a Record is of.
+/// The Record states the kind of load, so that nobody needs to guess it from the command line.
 #[test]
-fn a_record_holds_the_load_that_was_made() {
+fn a_record_has_the_load_that_was_made() {
     let nginx = Nginx::start(NginxOptions::default());
     let dir = tempfile::tempdir().unwrap();
     let file = |name: &str, text: &str| {
@@ -217,7 +217,7 @@ fn secrets_are_sent_and_not_recorded() {
 }
 
 #[test]
-fn the_text_has_its_groups_and_the_file_the_document() {
+fn the_text_has_its_groups_and_the_file_has_the_document() {
     let nginx = Nginx::start(NginxOptions::default());
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("record.json");

@@ -11,7 +11,7 @@ fn nginx() -> Nginx {
 }
 
 #[test]
-fn an_objective_that_is_missed_is_told_and_exits_1() {
+fn a_missed_objective_is_reported_and_exits_1() {
     let nginx = nginx();
     let load = |slo: &[&str]| {
         let flags: Vec<&str> = slo.iter().flat_map(|slo| ["--slo", slo]).collect();
@@ -19,7 +19,7 @@ fn an_objective_that_is_missed_is_told_and_exits_1() {
     };
     let done = load(&["p99<1h", "mean<1h", "all:p50<1h"]).exits(&[0, 4]);
     assert_eq!(done.stdout.matches(" met: ").count(), 3, "{}", done.stdout);
-    // Nothing is answered in less than a nanosecond. A late generator is the greater evil, and exits 4.
+    // No response takes less than a nanosecond. A late generator has priority, and exits 4.
     let done = load(&["p99<1h", "p50<1ns"]).exits(&[1, 4]);
     assert!(done.stdout.contains("Objective   p50<1ns MISSED: "), "{}", done.stdout);
     let json = ["load", &nginx.url(), "--clients", "2", "--requests", "50", "--slo", "p50<1ns", "--json"];
@@ -30,7 +30,7 @@ fn an_objective_that_is_missed_is_told_and_exits_1() {
 }
 
 #[test]
-fn an_objective_that_no_load_can_judge_is_refused_before_it() {
+fn an_objective_that_cannot_be_judged_is_refused_before_the_load() {
     let nginx = nginx();
     let load = |slo: &str| run(&["load", &nginx.url(), "--rate", "10", "--duration", "1h", "--slo", slo]);
     load("cpu.utilization<70%").fails(2, "is about a utilization, which a load does not measure");
@@ -49,7 +49,7 @@ fn the_first_calls_are_printed_without_their_secrets() {
     assert!(shown.contains("\n> GET /cookie HTTP/1.1\n") && shown.contains("\n< cookie\n"), "{shown}");
     assert!(shown.contains("> Authorization: •••") && shown.contains("< Set-Cookie: •••"), "{shown}");
     assert!(!shown.contains("hunter2") && !done.stdout.contains("> GET"), "{done:?}");
-    // The first failures of a kind come once, whatever the number.
+    // The first failure of each kind is printed once, whatever N is.
     let url = format!("{}absent", nginx.url());
     let args = ["load", &url, "--clients", "1", "--requests", "9", "--print", "1"];
     let shown = run(&args).exits(&[0, 4]).stderr;

@@ -1,4 +1,4 @@
-//! `brimful load --shard` and `brimful merge`: parts of a load, and the whole of them.
+//! `brimful load --shard` and `brimful merge`: the parts of a load, and the whole.
 
 use crate::documents;
 use crate::plan::Files;
@@ -22,7 +22,7 @@ const CLASSES: &str = r#"
     weight = 0.3
 "#;
 
-/// A load of two classes, of two shards that started together, and the same by one process.
+/// A load of two classes by two shards that started together, and the same load by one process.
 struct Runs {
     files: Files,
     shards: [Record; 2],
@@ -41,7 +41,7 @@ fn runs(load: &[&str]) -> Runs {
     let record = |running: Running| documents::record(&running.finish().exits(&[0, 4]).stdout);
     let agreed = SystemTime::now() + Duration::from_secs(2);
     let agreed = agreed.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs_f64().to_string();
-    // A shard may have as many threads as it likes.
+    // Shards may have different numbers of threads.
     let shards = [("1/2", "1"), ("2/2", "2")];
     let shards = shards.map(|(shard, threads)| start(&["--shard", shard, "--start-at", &agreed, "--threads", threads]));
     let shards = shards.map(record);
@@ -63,7 +63,7 @@ impl Runs {
         run(&[&["merge"], &paths[..], flags].concat())
     }
 
-    /// The second shard's Record, changed, as `changed.json`.
+    /// Writes a changed copy of the second shard's Record to `changed.json`.
     fn change(&self, change: impl FnOnce(&mut Value)) {
         let mut record = serde_json::to_value(&self.shards[1]).unwrap();
         change(&mut record);
@@ -72,7 +72,7 @@ impl Runs {
 }
 
 #[test]
-fn two_shards_of_a_schedule_are_the_schedule() {
+fn two_shards_of_a_schedule_make_the_whole_schedule() {
     let runs = runs(&["--rate", "300", "--arrivals", "poisson", "--duration", "1200ms"]);
     let [a, b] = &runs.shards;
     let merged = documents::record(&runs.merge(&["2.json", "1.json"], &["--json"]).exits(&[0, 4]).stdout);
@@ -90,7 +90,7 @@ fn two_shards_of_a_schedule_are_the_schedule() {
     assert_eq!(merged.generator.threads, 3);
     assert!(merged.generator.host_probe.unwrap().arithmetic_mops <= a.generator.host_probe.unwrap().arithmetic_mops);
     assert_eq!(merged.generator.busy, a.generator.busy.max(b.generator.busy));
-    // What a busy machine makes of a verdict is said of the shard only when they are together.
+    // Verdicts depend on the machine's load, so they are not compared.
     let unjudged = |mut shards: Vec<ShardOrigin>| {
         shards.iter_mut().for_each(|shard| shard.reasons.clear());
         shards
@@ -107,9 +107,9 @@ fn two_shards_of_a_schedule_are_the_schedule() {
     let one = words(&runs.merge(&["2.json"], &[]).exits(&[0, 4]).stdout);
     assert!(one.contains("note: This is shard 2/2 of a load: `brimful merge` it with the others."), "{one}");
 
-    // Whoever started them one after the other is told that this was no load of that rate.
+    // Shards that started one after the other did not make a load of that rate, which is reported.
     runs.change(|record| record["started_at"] = json!("2024-01-01T00:00:00Z"));
-    assert!(runs.merge(&["1.json", "changed.json"], &[]).stderr.contains("give them all one --start-at"));
+    assert!(runs.merge(&["1.json", "changed.json"], &[]).stderr.contains("give all shards the same --start-at"));
     assert_eq!(runs.merge(&["1.json", "changed.json"], &["--quiet"]).stderr, "");
 }
 
@@ -125,7 +125,7 @@ fn shards_share_the_clients_and_the_calls_of_a_closed_loop() {
 }
 
 #[test]
-fn a_shard_without_a_client_was_not_busy() {
+fn a_shard_without_clients_was_not_busy() {
     let runs = runs(&["--clients", "1", "--requests", "6", "--timeout", "1m"]);
     let [working, idle] = &runs.shards;
     assert_eq!((working.counts.completed, idle.counts.scheduled), (3, 0));
@@ -133,7 +133,7 @@ fn a_shard_without_a_client_was_not_busy() {
 }
 
 #[test]
-fn what_cannot_be_merged_says_why() {
+fn records_that_cannot_be_merged_are_refused_with_the_reason() {
     let runs = runs(&["--rate", "100", "--requests", "20"]);
     let refused = |message: &str| runs.merge(&["1.json", "changed.json"], &[]).fails(2, message);
     runs.merge(&["1.json", "1.json"], &[]).fails(2, "both hold shard 1/2: name each Record once");
@@ -170,16 +170,16 @@ fn what_cannot_be_merged_says_why() {
 }
 
 #[test]
-fn parts_and_instants_that_are_none_are_refused() {
+fn invalid_parts_and_instants_are_refused() {
     let load = |flags: &[&str]| run(&[&["load", "http://127.0.0.1:1/", "--rate", "10"], flags].concat());
     load(&["--shard", "3/2", "--seed", "1"]).fails(2, "write it like 1/4, up to 4/4");
     load(&["--shard", "1/2"]).fails(2, "--seed");
     load(&["--start-at", "tomorrow"]).fails(2, "write it like 2026-03-01T14:00:00Z");
-    load(&["--start-at", "1772373600"]).fails(2, "the instant of --start-at is over");
+    load(&["--start-at", "1772373600"]).fails(2, "the instant of --start-at has passed");
 }
 
 #[test]
-fn what_a_lost_shard_had_seen_is_kept_and_its_share_is_missing_from_then_on() {
+fn calls_of_a_lost_shard_are_kept_and_its_share_is_missing_afterwards() {
     let files = Files::new();
     let [kept, whole] = ["kept.json", "whole.json"].map(|name| crate::plan::word(&files.path(name)));
     let machine = share_machine();
@@ -219,12 +219,12 @@ fn what_a_lost_shard_had_seen_is_kept_and_its_share_is_missing_from_then_on() {
 }
 
 #[test]
-fn a_shard_begins_by_the_fleets_clock_and_ends_with_its_starter() {
+fn a_shard_starts_by_the_fleets_clock_and_ends_with_its_parent() {
     let files = Files::new();
     let kept = crate::plan::word(&files.path("kept.json"));
     let _machine = share_machine();
     let (_target, address) = target::start(&["--service", "page=50us"]);
-    // This host's clock is 100 s behind that of the fleet, so that what is agreed on is 2 s from now.
+    // This host's clock is 100 s behind the fleet's, so the common start is 2 s from now.
     let agreed = SystemTime::now() + Duration::from_secs(102);
     let agreed_s = agreed.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs_f64().to_string();
     let mut shard = brimful(&[

@@ -1,5 +1,5 @@
-//! `brimful module`: real servers get it, work with it and lose it, each with a configuration and a directory of its
-//! own.
+//! `brimful module`: the module is installed in real servers, works, and is removed. Each server has its own directory and
+//! configuration.
 
 use crate::documents;
 use crate::program::{Done, Running, brimful, run, share_machine, until};
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 pub const NGINX: &str = "/usr/sbin/nginx";
 
-/// A directory with a configuration that includes what others put into two of its directories.
+/// A directory with a configuration that includes files from two of its subdirectories.
 pub fn prefix(config: &str) -> TempDir {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("nginx.conf"), config).unwrap();
@@ -38,13 +38,13 @@ pub fn module(action: &str, server: &str, directory: &Path, more: &[&str]) -> Do
     run(&[&["module", action, server, "--prefix", prefix], more].concat())
 }
 
-/// Everything in a directory and below: paths and contents.
-fn everything(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+/// All files in a directory and below: paths and contents.
+fn all_files(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
         match path.is_dir() {
-            true => found.extend(everything(&path).into_iter().chain([(path, Vec::new())])),
+            true => found.extend(all_files(&path).into_iter().chain([(path, Vec::new())])),
             false => found.push((path.clone(), fs::read(&path).unwrap())),
         }
     }
@@ -52,9 +52,9 @@ fn everything(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     found
 }
 
-/// The same without what nginx itself makes when it tests a configuration.
-pub fn apart_from_logs(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
-    let found = everything(directory).into_iter();
+/// All files except those that nginx itself writes when it tests a configuration.
+pub fn files_without_logs(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let found = all_files(directory).into_iter();
     found.filter(|(path, _)| !path.ends_with("error.log") && !path.ends_with("nginx.pid")).collect()
 }
 
@@ -68,13 +68,13 @@ pub fn built() -> &'static Vec<u8> {
     })
 }
 
-/// What a server has counted.
+/// The counters of a server.
 fn counted(memory: &Path) -> ServerSample {
     ServerSample::from_bytes(&fs::read(memory).unwrap(), Nanos::ZERO).unwrap()
 }
 
 #[test]
-fn nginx_gets_it_and_loses_it() {
+fn installed_in_and_removed_from_nginx() {
     let nginx = Nginx::start(NginxOptions {
         workers: 2,
         keepalive: false,
@@ -86,7 +86,7 @@ fn nginx_gets_it_and_loses_it() {
     let file = nginx.directory().join("module.so");
     fs::write(&file, built()).unwrap();
     let given = format!("--module={}", file.display());
-    gets_it_and_loses_it(
+    install_and_remove(
         &nginx,
         "nginx",
         &[&given, "--class", "small=size 0-4999", "--class", "images=url /images/*"],
@@ -95,7 +95,7 @@ fn nginx_gets_it_and_loses_it() {
 }
 
 #[test]
-fn apache_gets_it_and_loses_it() {
+fn installed_in_and_removed_from_apache() {
     for mpm in [Mpm::Event, Mpm::Prefork] {
         let apache = Apache::start(ApacheOptions {
             mpm,
@@ -103,7 +103,7 @@ fn apache_gets_it_and_loses_it() {
             extra: "LogFormat %s status\nCustomLog access.log status\nIncludeOptional conf.d/*.conf\n".to_owned(),
             ..Default::default()
         });
-        gets_it_and_loses_it(
+        install_and_remove(
             &apache,
             "apache",
             &["--class", "small=size 0-4999", "--class", "images=url /images/*"],
@@ -112,7 +112,7 @@ fn apache_gets_it_and_loses_it() {
     }
 }
 
-fn gets_it_and_loses_it(server: &Daemon, name: &str, more: &[&str], graceful: Signal) {
+fn install_and_remove(server: &Daemon, name: &str, more: &[&str], graceful: Signal) {
     let directory = server.directory();
     make_directories(directory);
     let before = names(directory);
@@ -123,12 +123,12 @@ fn gets_it_and_loses_it(server: &Daemon, name: &str, more: &[&str], graceful: Si
     let said = module("install", name, directory, &[&[&config, &named, "--yes", "--reload"], more].concat())
         .exits(&[0])
         .stdout;
-    assert!(said.contains("has the module now") && said.contains("on: "), "{said}");
+    assert!(said.contains("now has the module") && said.contains("on: "), "{said}");
 
-    // Those of before serve, and log, until they are told to end.
+    // The old workers serve and log until they are stopped.
     until(|| !server.workers().iter().any(|worker| former.contains(worker)));
 
-    // No request is lost while it reloads, and each is counted once.
+    // No request is lost during the reload, and each is counted once.
     let load = {
         let _machine = share_machine();
         let url = server.url();
@@ -170,7 +170,7 @@ fn gets_it_and_loses_it(server: &Daemon, name: &str, more: &[&str], graceful: Si
     assert!(module("on", name, directory, &[&config]).exits(&[0]).stdout.contains(": already on"));
 
     let said = module("remove", name, directory, &[&config, "--reload"]).exits(&[0]).stdout;
-    assert!(said.contains("is without the module"), "{said}");
+    assert!(said.contains("no longer has the module"), "{said}");
     let left: Vec<PathBuf> = names(directory).into_iter().filter(|path| !before.contains(path)).collect();
     assert!(left.iter().all(|path| path.ends_with("access.log")), "{left:?}");
     let load = run(&["load", &server.url(), "--requests", "20", "--clients", "1", "--new-connection", "--json"])
@@ -179,10 +179,10 @@ fn gets_it_and_loses_it(server: &Daemon, name: &str, more: &[&str], graceful: Si
 }
 
 fn names(directory: &Path) -> Vec<PathBuf> {
-    everything(directory).into_iter().map(|(path, _)| path).filter(|path| !is_the_servers(path)).collect()
+    all_files(directory).into_iter().map(|(path, _)| path).filter(|path| !is_the_servers(path)).collect()
 }
 
-/// What the server itself makes as it goes.
+/// Whether the server itself wrote this file.
 fn is_the_servers(path: &Path) -> bool {
     ["client_body", "proxy", "fastcgi", "scgi", "uwsgi", "error.log", "cgisock"]
         .iter()
@@ -190,21 +190,21 @@ fn is_the_servers(path: &Path) -> bool {
 }
 
 #[test]
-fn what_nginx_refuses_is_undone() {
+fn changes_that_nginx_refuses_are_undone() {
     let directory = prefix(INCLUDING);
-    let before = everything(directory.path());
-    // A program of the right signature, which is no module.
+    let before = all_files(directory.path());
+    // A program with the right signature that is not a module.
     let given = format!("--module={NGINX}");
     let done = module("install", "nginx", directory.path(), &["--yes", &given]);
-    assert!(done.stderr.contains("refuses the module") && done.stderr.contains("everything is as it was"), "{done:#?}");
+    assert!(done.stderr.contains("refuses the module") && done.stderr.contains("all changes were undone"), "{done:#?}");
     assert_eq!(done.exits(&[3]).stdout, "");
-    assert_eq!(apart_from_logs(directory.path()), before);
+    assert_eq!(files_without_logs(directory.path()), before);
 }
 
 #[test]
 fn a_module_for_another_nginx_is_refused() {
     let directory = prefix(INCLUDING);
-    let before = everything(directory.path());
+    let before = all_files(directory.path());
     let file = tempfile::NamedTempFile::new().unwrap();
     let given = format!("--module={}", file.path().display());
     fs::write(file.path(), b"\x7fELF\x008,4,8,0101010101010101010101010101010101\x00").unwrap();
@@ -212,11 +212,11 @@ fn a_module_for_another_nginx_is_refused() {
         .fails(2, "built for another nginx: its signature is 8,4,8,0101");
     fs::write(file.path(), b"").unwrap();
     module("install", "nginx", directory.path(), &["--yes", &given]).fails(2, "it is no module of nginx");
-    assert_eq!(apart_from_logs(directory.path()), before);
+    assert_eq!(files_without_logs(directory.path()), before);
 }
 
 #[test]
-fn a_configuration_that_includes_nothing_is_not_edited() {
+fn a_configuration_without_includes_is_not_edited() {
     let directory = prefix("pid nginx.pid;\nerror_log error.log;\nevents {}\nhttp { access_log off; }\n");
     let at = |name: &str| directory.path().join(name);
     let config = fs::read_to_string(at("nginx.conf")).unwrap();
@@ -228,27 +228,27 @@ fn a_configuration_that_includes_nothing_is_not_edited() {
         assert!(said.contains(line), "{said}");
     }
     assert_eq!(fs::read_to_string(at("nginx.conf")).unwrap(), config);
-    // With the lines in it, it cannot be removed before they are taken out.
+    // The module cannot be removed while the configuration has these lines.
     let load = format!("include {};\n", at("brimful-load.conf").display());
     let with_lines =
         format!("{load}{config}").replace("http {", &format!("http {{ include {};", at("brimful-http.conf").display()));
     fs::write(at("nginx.conf"), with_lines).unwrap();
-    let made = everything(directory.path());
+    let made = all_files(directory.path());
     module("remove", "nginx", directory.path(), &[]).fails(2, "nothing was removed");
-    assert_eq!(everything(directory.path()).len(), made.len());
+    assert_eq!(all_files(directory.path()).len(), made.len());
     fs::write(at("nginx.conf"), &config).unwrap();
     module("remove", "nginx", directory.path(), &[]).exits(&[0]);
     assert!(!at("brimful-load.conf").exists() && !at("brimful-http.conf").exists() && !at("modules").exists());
 }
 
 #[test]
-fn what_somebody_changed_is_kept() {
+fn changed_files_are_kept() {
     let directory = prefix(INCLUDING);
     let at = |name: &str| directory.path().join(name);
     fs::write(at("given.so"), built()).unwrap();
     let given = format!("--module={}", at("given.so").display());
     module("install", "nginx", directory.path(), &["--yes", &given]).exits(&[0]);
-    // Again, with other classes.
+    // Install again, with other classes.
     module("install", "nginx", directory.path(), &["--yes", &given, "--class", "all=size 0-"]).exits(&[0]);
     assert!(fs::read_to_string(at("conf.d/brimful.conf")).unwrap().contains("brimful_class all size 0-;"));
     let changed = fs::read_to_string(at("conf.d/brimful.conf")).unwrap() + "# mine\n";
@@ -258,22 +258,22 @@ fn what_somebody_changed_is_kept() {
     assert!(said.contains("brimful.conf.kept was changed"), "{said}");
     assert_eq!(fs::read_to_string(at("conf.d/brimful.conf.kept")).unwrap(), changed);
     module("remove", "nginx", directory.path(), &[]).fails(2, "has no module that brimful installed");
-    // Nor is anything overwritten that was there before.
+    // Existing files are not overwritten either.
     fs::write(at("conf.d/brimful.conf"), "# somebody else's\n").unwrap();
     module("install", "nginx", directory.path(), &["--yes", &given]).fails(2, "brimful did not make it");
 }
 
 #[test]
-fn bad_input_is_named() {
+fn bad_input_is_refused() {
     let directory = prefix(INCLUDING);
     let at = |name: &str| directory.path().join(name);
     let install = |more: &[&str]| module("install", "nginx", directory.path(), more);
-    install(&[]).fails(2, "say --yes");
+    install(&[]).fails(2, "use --yes");
     install(&["--yes", "--binary", "/bin/true"]).fails(2, "no nginx");
-    install(&["--yes", "--binary", "/nonexistent"]).fails(2, "no program");
+    install(&["--yes", "--binary", "/nonexistent"]).fails(2, "not an executable program");
     install(&["--yes", "--class", "a;b=size 0-1"]).fails(2, "letters, digits");
     install(&["--yes", "--cpu-one-in", "1000001"]).fails(2, "1000001");
-    install(&["--yes", "--memory", "/dev/shm/a;b"]).fails(2, "cannot stand in a server's configuration");
+    install(&["--yes", "--memory", "/dev/shm/a;b"]).fails(2, "not usable in a server's configuration");
     install(&["--yes", "--source", "/nonexistent"]).fails(2, "has no sources of nginx");
     install(&["--yes", "--module", "/nonexistent"]).fails(3, "cannot read /nonexistent");
     module("install", "apache", directory.path(), &["--yes"]).fails(2, "name the main configuration with --config");

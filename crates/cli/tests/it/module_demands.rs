@@ -1,5 +1,5 @@
-//! Demands from inside the server: a load of two classes on servers with the Server Module, `brimful plan calibrate`, and
-//! a survey. What is asserted is where figures come from and what is sure of them, never how large they are.
+//! Demands that the Server Module measures: a load of two classes, `brimful plan calibrate`, and a survey. The sources of
+//! figures and their relations are asserted, never their values.
 
 use crate::documents;
 use crate::plan::{Files, plan, word};
@@ -31,14 +31,14 @@ fn nginx() -> Nginx {
 fn apache() -> Apache {
     Apache::start(ApacheOptions {
         mpm: Mpm::Event,
-        // With few, it closes kept connections as soon as a handful of calls come late, those with a request on its way too.
+        // With few workers, Apache closes kept connections when some calls are late, even while a request is on its way.
         max_workers: 64,
         files: files(),
         extra: "IncludeOptional conf.d/*.conf\n".to_owned(),
     })
 }
 
-/// Gives a server the module with these classes; it measures the CPU time of every request.
+/// Installs the module with these classes. It measures the CPU time of every request.
 fn install(server: &Daemon, name: &str, classes: &[&str]) {
     let directory = server.directory();
     for made in ["modules-enabled", "conf.d"] {
@@ -51,7 +51,7 @@ fn install(server: &Daemon, name: &str, classes: &[&str]) {
     let install = ["module", "install", name, "--yes", "--reload", "--cpu-one-in", "1"];
     run(&[&install[..], &place, classes].concat()).exits(&[0]);
     until(|| !server.workers().iter().any(|worker| former.contains(worker)));
-    // Apache looks once a second whether it needs workers: those that follow may not be there yet.
+    // Apache checks once a second whether it needs workers, so the new ones may not run yet.
     run(&["load", &server.url(), "--clients", "1", "-n", "1", "--quiet"]).exits(&[0, 4]);
 }
 
@@ -61,7 +61,7 @@ fn workload(files: &Files) -> String {
     files.write("two.toml", class("light", 2) + &class("heavy", 1))
 }
 
-/// The Record of a load that was watched.
+/// The Record of a watched load.
 fn record(server: &Daemon, files: &Files, name: &str) -> String {
     let (url, workload, out) = (server.url(), workload(files), word(&files.path(name)));
     let load = ["load", &url, "--workload", &workload, "--rate", "150", "--duration", "4s", "--watch"];
@@ -85,7 +85,7 @@ fn calibrates(server: &Daemon, name: &str) {
     assert_eq!((inside[0]["class"].as_str(), inside[1]["class"].as_str()), (Some("heavy"), Some("light")));
     assert!(class(0, "demand_s") > class(1, "demand_s"), "a megabyte costs more than half a kilobyte: {inside:#}");
     assert!((0..2).all(|index| class(index, "sampled") > 20.0), "{inside:#}");
-    // One mix: nothing but the module can tell the classes apart.
+    // With a single mix, only the module can separate the classes.
     assert!(inside[0]["regression_s"].is_null() && found["merged"] == serde_json::json!([]), "{found:#}");
     assert_eq!(found["uncertainty"][0][0]["source"], "direct");
     let text = plan(&["calibrate", &record, "--servers", "1"]).exits(&[0]).stdout;
@@ -93,23 +93,23 @@ fn calibrates(server: &Daemon, name: &str) {
     let model = word(&files.path("model.json"));
     plan(&["calibrate", &record, "--servers", "1", "--out", &model]).exits(&[0]);
     let model: Model = serde_json::from_str(&fs::read_to_string(model).unwrap()).unwrap();
-    // Of a disk that was used meanwhile they may be known together only.
+    // If a disk was used meanwhile, its demands may be joint.
     assert!(model.joint_demands.iter().all(|joint| joint.station != "cpu"), "{model:?}");
     assert!(model.demands[0][0] > model.demands[0][1], "{model:?}");
 }
 
 #[test]
-fn nginx_tells_its_demands_by_class() {
+fn nginx_measures_its_demands_by_class() {
     calibrates(&nginx(), "nginx");
 }
 
 #[test]
-fn apache_tells_its_demands_by_class() {
+fn apache_measures_its_demands_by_class() {
     calibrates(&apache(), "apache");
 }
 
 #[test]
-fn classes_of_other_names_are_not_taken_for_the_loads() {
+fn classes_with_other_names_are_not_used() {
     let nginx = nginx();
     install(&nginx, "nginx", &[]);
     let found = calibrated(&record(&nginx, &Files::new(), "record.json"));
@@ -119,9 +119,9 @@ fn classes_of_other_names_are_not_taken_for_the_loads() {
     assert!(warnings.contains("it knows no class") && warnings.contains(remedy), "{warnings}");
 }
 
-/// What demands a survey finds by it, the simulated servers of `brimful-survey` show.
+/// The accuracy of the demands is tested with the simulated servers of `brimful-survey`.
 #[test]
-fn a_survey_takes_in_what_the_server_measures_of_classes_of_the_same_names() {
+fn a_survey_uses_the_servers_measurements_of_classes_with_the_same_names() {
     const NOT_USED: &str = "what the Server Module measures is not used";
     let (of_ours, of_others) = (nginx(), nginx());
     install(&of_ours, "nginx", &CLASSES);

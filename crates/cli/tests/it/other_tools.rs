@@ -1,11 +1,11 @@
-//! `docs/from-other-tools.md`: every line of ours in it is run, shortly, against nginx.
+//! `docs/from-other-tools.md`: every brimful command in it is run against nginx, for a moment.
 
 use crate::program::{Running, brimful, share_machine};
 use brimful_testkit::{Nginx, NginxOptions, words};
 use std::fs;
 use std::path::Path;
 
-/// The same for as long as a test has time.
+/// The command with a short duration.
 fn short(mut words: Vec<String>, nginx: &Nginx) -> Vec<String> {
     for word in &mut words {
         *word = word.replace("http://server/", &nginx.url());
@@ -20,7 +20,7 @@ fn short(mut words: Vec<String>, nginx: &Nginx) -> Vec<String> {
             "--server" => "127.0.0.1".to_owned(),
             "--port" => nginx.addr().port().to_string(),
             "--stage" => format!("100ms:{}", words[at].split_once(':').unwrap().1),
-            // A busy host may take its time.
+            // A busy host may be slow.
             "--slo" => words[at].replace("200ms", "10m"),
             _ => continue,
         };
@@ -30,7 +30,7 @@ fn short(mut words: Vec<String>, nginx: &Nginx) -> Vec<String> {
 }
 
 #[test]
-fn every_command_line_of_ours_does_what_it_says() {
+fn every_brimful_command_on_the_page_works() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/from-other-tools.md");
     let page = fs::read_to_string(page).unwrap();
     let files = ["index.html", "file"].map(|name| (name.to_owned(), b"hello\n".to_vec())).to_vec();
@@ -46,9 +46,9 @@ fn every_command_line_of_ours_does_what_it_says() {
         let mut command = brimful(&short(words(line), &nginx));
         command.current_dir(dir.path());
         let done = Running::start(command).finish();
-        // Whether the generator was late is the host's business.
+        // Exit code 4: the host made the generator late.
         let done = done.exits(&[0, 4]);
-        // httperf's report has its own way to say that there were answers.
+        // httperf's report shows the responses in its own form.
         let answered = done.stdout.contains("\nErrors      none\n") || done.stdout.contains("Reply status");
         let failed = done.stdout.contains("FAILING") || !answered;
         assert!(!failed, "{line}: {}", done.stdout);

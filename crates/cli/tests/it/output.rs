@@ -1,4 +1,4 @@
-//! Where results go when the place is a difficult one.
+//! Output to full disks, pipes, links and terminals.
 
 use crate::documents;
 use crate::program::{Running, brimful, run, share_machine, until};
@@ -12,8 +12,8 @@ use std::process::Stdio;
 const SHORT: [&str; 4] = ["--clients", "1", "--requests", "20"];
 
 #[test]
-fn colours_are_for_terminals_unless_forced_and_never_against_no_color() {
-    // That no pipe gets escape codes unasked is asserted of every run; this shows that it would be noticed.
+fn colours_are_for_terminals_or_forced_and_no_color_wins() {
+    // Every run asserts that pipes get no escape codes; this shows that the assertion works.
     let coloured = |variables: &[(&str, &str)]| {
         let output = brimful(&["doctor"]).envs(variables.iter().copied()).output().unwrap();
         assert!(matches!(output.status.code(), Some(0 | 3)), "{output:?}");
@@ -25,7 +25,7 @@ fn colours_are_for_terminals_unless_forced_and_never_against_no_color() {
 }
 
 #[test]
-fn lines_fit_the_terminal_and_no_word_is_cut() {
+fn lines_fit_the_terminal_and_words_are_not_cut() {
     let server = RawServer::content_length("hello\n");
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("record.json");
@@ -46,7 +46,7 @@ fn lines_fit_the_terminal_and_no_word_is_cut() {
 }
 
 #[test]
-fn a_locale_without_more_gets_ascii_and_documents_stay() {
+fn a_locale_without_utf8_gets_ascii_and_documents_are_unchanged() {
     let server = RawServer::content_length("hello\n");
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("größe.json");
@@ -80,12 +80,12 @@ fn a_full_disk_loses_no_document() {
 }
 
 #[test]
-fn a_full_disk_leaves_the_former_file_as_it_was() {
+fn a_full_disk_leaves_the_former_file_unchanged() {
     let server = RawServer::content_length("hello\n");
     let small = Small::mount("64k");
     let out = small.path().join("record.json");
     fs::write(&out, "the former").unwrap();
-    // Room for a name, and not for a document.
+    // There is space for a name, but not for a document.
     small.fill();
     let done = run(&[&["load", &server.url(), "--out", out.to_str().unwrap()], &SHORT[..]].concat()).exits(&[3]);
     assert!(done.stderr.contains("cannot write") && done.stderr.contains("No space left"), "{}", done.stderr);
@@ -119,7 +119,7 @@ fn a_dash_is_stdout() {
 }
 
 #[test]
-fn mode_and_links_of_a_file_stay() {
+fn mode_and_links_of_a_file_are_kept() {
     let server = RawServer::content_length("hello\n");
     let dir = tempfile::tempdir().unwrap();
     let (file, link) = (dir.path().join("record.json"), dir.path().join("link.json"));
@@ -132,7 +132,7 @@ fn mode_and_links_of_a_file_stay() {
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     fs::hard_link(&file, dir.path().join("other.json")).unwrap();
-    load(&file).fails(3, "(hard links), from which it would be parted");
+    load(&file).fails(3, "(hard links), which would keep the old content");
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn a_full_disk_leaves_one_document_on_stdout() {
 }
 
 #[test]
-fn a_full_stdout_is_an_error_and_the_file_is_written_all_the_same() {
+fn a_full_stdout_is_an_error_but_the_file_is_written() {
     let server = RawServer::content_length("hello\n");
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("record.json");
@@ -160,7 +160,7 @@ fn a_full_stdout_is_an_error_and_the_file_is_written_all_the_same() {
 }
 
 #[test]
-fn a_reader_that_has_enough_is_no_error() {
+fn a_closed_pipe_is_not_an_error() {
     let server = RawServer::content_length("hello\n");
     let _machine = share_machine();
     let mut command = brimful(&[&["load", &server.url(), "--json"], &SHORT[..]].concat());
@@ -172,7 +172,7 @@ fn a_reader_that_has_enough_is_no_error() {
 }
 
 #[test]
-fn an_existing_file_is_replaced_only_by_a_whole_one() {
+fn an_existing_file_is_replaced_only_by_a_complete_one() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("record.json");
     fs::write(&out, "the former").unwrap();
@@ -184,7 +184,7 @@ fn an_existing_file_is_replaced_only_by_a_whole_one() {
     let server = RawServer::never_answers();
     let _machine = share_machine();
     let load = Running::start(brimful(&["load", &server.url(), "--rate", "100", "--out", out.to_str().unwrap()]));
-    // One connection was made to find out that somebody listens.
+    // The check that the server listens makes one connection.
     until(|| server.connections() >= 2);
     load.kill();
     assert_eq!(fs::read_to_string(&out).unwrap(), "the former");

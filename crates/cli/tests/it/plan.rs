@@ -1,4 +1,4 @@
-//! What the tests of `brimful plan` share: the reference cases and a place for documents.
+//! Helpers for the tests of `brimful plan`: the reference cases, and files for documents.
 
 use crate::program::{Done, run};
 use serde_json::Value;
@@ -17,7 +17,7 @@ pub fn case(name: &str) -> Value {
     cases().into_iter().find(|case| case["name"] == name).unwrap()
 }
 
-/// The model of a case; what else a case says of its stations goes into it.
+/// The model of a case, with the case's other settings of stations.
 pub fn model(case: &Value) -> Value {
     let parts = ["stations", "classes", "demands"].map(|key| (key.to_owned(), case[key].clone()));
     let mut model = Value::Object(parts.into_iter().collect());
@@ -41,7 +41,7 @@ impl Files {
         self.0.path().join(name)
     }
 
-    /// Writes a file; its path.
+    /// Writes a file. Returns its path.
     pub fn write(&self, name: &str, text: impl AsRef<[u8]>) -> String {
         let path = self.path(name);
         fs::write(&path, text).unwrap();
@@ -65,9 +65,9 @@ pub fn json(args: &[&str]) -> Value {
     serde_json::from_str(&done.stdout).unwrap_or_else(|error| panic!("{error} in {done:#?}"))
 }
 
-/// Asserts that every command that reads models reads this document, as it is. Returns its solution.
+/// Asserts that every command that reads models reads this document. Returns its solution.
 pub fn plans_with(files: &Files, document: &str) -> Value {
-    // So few that no server is too slow for them.
+    // A rate so low that every server can serve it.
     let history =
         "time,requests\n".to_owned() + &(1..=60).map(|day| format!("{},1\n", 86_400 * day)).collect::<String>();
     let series = files.write("history.csv", history);
@@ -77,14 +77,14 @@ pub fn plans_with(files: &Files, document: &str) -> Value {
     assert_eq!(changed["before"]["solution"]["throughput"], solved["throughput"], "{document}");
     let forecast = json(&["forecast", &series, "--model", document]);
     assert!(forecast["limit"]["rate"].as_f64().is_some_and(|rate| rate > 0.0), "{document}: {forecast:#}");
-    // What they write holds a model in its turn.
+    // Their results contain a model, too.
     assert_eq!(json(&["solve", &out])["throughput"], solved["throughput"]);
     let next = json(&["solve", &files.write("changed.json", changed.to_string())]);
     assert_eq!(next["throughput"], changed["after"]["solution"]["throughput"]);
     solved
 }
 
-/// The paper's server at 120 requests per second, its demands known to within 1 %.
+/// The paper's server at 120 requests per second, with demands that are exact to 1 %.
 pub fn paper() -> Value {
     let mut model = model(&case("paper_open_120tps"));
     let half = |row: &Value| Value::from(numbers(row).iter().map(|d| d * 0.01).collect::<Vec<_>>());
@@ -92,8 +92,8 @@ pub fn paper() -> Value {
     model
 }
 
-/// Asserts that this is what was reviewed, and no wider than a terminal.
-pub fn reviewed(name: &str, text: &str) {
+/// Asserts that the text matches its golden file, and is no wider than a terminal.
+pub fn check_golden(name: &str, text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
     if std::env::var_os("BRIMFUL_BLESS").is_some() {
         fs::write(&path, text).unwrap();
@@ -103,8 +103,8 @@ pub fn reviewed(name: &str, text: &str) {
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
 }
 
-/// Asserts that the example of the pages' tests has the keys of this document; its figures may differ in their last
-/// digits.
+/// Asserts that the example document of the page's tests has the keys of this document. The last digits of figures may
+/// differ.
 pub fn example(name: &str, document: &Value) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web/test/examples").join(name);
     if std::env::var_os("BRIMFUL_BLESS").is_some() {
@@ -115,7 +115,7 @@ pub fn example(name: &str, document: &Value) {
     assert_eq!(keys(document), keys(&example), "{name}: run the tests once with BRIMFUL_BLESS=1");
 }
 
-/// Where a document has anything, whatever the length of its lists.
+/// The paths of all keys in a document, whatever the length of its lists.
 fn keys(document: &Value) -> BTreeSet<String> {
     let below = |key: &str, value: &Value| -> Vec<String> {
         keys(value).into_iter().map(|rest| format!("{key}.{rest}")).chain([key.to_owned()]).collect()
@@ -127,7 +127,7 @@ fn keys(document: &Value) -> BTreeSet<String> {
     }
 }
 
-/// The document in a page that was written to a file.
+/// The document embedded in a page.
 pub fn page_of(kind: &str, path: &str) -> Value {
     let page = fs::read_to_string(path).unwrap();
     let (_, rest) = page.split_once(&format!(r#"<script type="application/json" id="{kind}">"#)).unwrap();

@@ -1,17 +1,17 @@
-//! `brimful plan calibrate`: Records of a server whose demands are known become its model.
+//! `brimful plan calibrate`: a model fitted to Records of a server whose demands are known.
 
-use crate::plan::{Files, example, json, numbers, page_of, plan, reviewed, word};
+use crate::plan::{Files, check_golden, example, json, numbers, page_of, plan, word};
 use crate::program::{Running, brimful, share_machine};
 use serde_json::{Value, json};
 use std::fs;
 
-/// Length of the window of load.
+/// Length of the load in seconds.
 const SECONDS: f64 = 20.0;
 
-/// For so long the server is watched while one answer is still awaited.
+/// Time after the load in which the server is watched while one response is pending, in seconds.
 const DRAIN: f64 = 10.0;
 
-/// What a run at these rates by class would have recorded: 1 ms of one CPU for a light request, 5 ms for a heavy one.
+/// The Record of a run at these rates by class, with 1 ms of CPU time for a light request and 5 ms for a heavy one.
 fn record(rates: &[(&str, f64)]) -> Value {
     let mut record: Value = serde_json::from_str(include_str!("../data/idle.record.json")).unwrap();
     let busy: f64 = rates.iter().map(|(class, x)| x * demand(class)).sum();
@@ -34,7 +34,7 @@ fn record(rates: &[(&str, f64)]) -> Value {
     };
     let classes: serde_json::Map<String, Value> =
         rates.iter().map(|(class, x)| ((*class).to_owned(), of(x * completed / rate))).collect();
-    // Seconds differ, and those of the server not as those of the generator; their means are exact.
+    // Single seconds vary, differently for server and generator; the means are exact.
     let wobble = |i: u32| 1.0 + 0.05 * f64::from(i % 4 % 3) - 0.0375;
     let course = (0..(SECONDS + DRAIN) as u32).map(|i| {
         let share = if f64::from(i) < SECONDS { 1.0 } else { 0.0 };
@@ -70,7 +70,7 @@ fn demand(class: &str) -> f64 {
     if class == "heavy" { 0.005 } else { 0.001 }
 }
 
-/// The runs of a careful person, in files.
+/// The files of a complete set of runs.
 fn runs(files: &Files) -> Vec<String> {
     [
         ("idle", &[][..]),
@@ -89,7 +89,7 @@ fn calibrate<'a>(runs: &'a [String], more: &[&'a str]) -> Vec<&'a str> {
 }
 
 #[test]
-fn records_become_a_model_that_is_solved_as_it_is() {
+fn the_model_fitted_to_records_can_be_solved() {
     let files = Files::new();
     let runs = runs(&files);
     let out = word(&files.path("model.json"));
@@ -110,7 +110,7 @@ fn records_become_a_model_that_is_solved_as_it_is() {
     let machine = share_machine();
     let mut beside = brimful(&[&["plan", "calibrate"], &relative[..]].concat());
     beside.current_dir(files.path(""));
-    reviewed("plan-calibrate.txt", &Running::start(beside).finish().exits(&[0]).stdout);
+    check_golden("plan-calibrate.txt", &Running::start(beside).finish().exits(&[0]).stdout);
     let html = word(&files.path("page.html"));
     let mut beside = brimful(&[&["plan", "calibrate", "--json", "--html", &html], &relative[..]].concat());
     beside.current_dir(files.path(""));
@@ -128,13 +128,13 @@ fn records_become_a_model_that_is_solved_as_it_is() {
     let calibration = json(&calibrate(&runs, &[]));
     assert_eq!(solved["saturation_rate"], calibration["saturation"]["rate"]);
     assert_eq!(calibration["model"], model);
-    // What was calibrated holds its model too.
+    // The calibration document contains the model as well.
     let whole = files.write("calibration.json", calibration.to_string());
     assert_eq!(json(&["solve", &whole]), solved);
 }
 
 #[test]
-fn the_cross_checks_take_the_runs_of_one_mix() {
+fn the_cross_checks_use_the_runs_of_one_mix() {
     let files = Files::new();
     let mut runs = runs(&files);
     for factor in [1.8, 2.0, 2.2, 4.0] {
@@ -169,7 +169,7 @@ fn the_run_with_a_cron_job_is_named() {
 }
 
 #[test]
-fn classes_of_one_mix_stay_together_in_plans() {
+fn classes_of_a_single_mix_keep_their_joint_demand_in_plans() {
     let files = Files::new();
     let runs: Vec<String> = [0.0, 100.0, 200.0, 300.0]
         .map(|light| {
@@ -192,7 +192,7 @@ fn classes_of_one_mix_stay_together_in_plans() {
 }
 
 #[test]
-fn what_cannot_be_calibrated_says_why() {
+fn records_that_cannot_be_calibrated_are_refused_with_the_reason() {
     let files = Files::new();
     let runs = runs(&files);
     plan(&["calibrate"]).fails(2, "<RECORDS>");

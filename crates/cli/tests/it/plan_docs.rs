@@ -1,11 +1,11 @@
-//! The manual shows what the program prints.
+//! The sessions in the manual match the program's output.
 
 use crate::plan::Files;
 use crate::program::{Running, brimful, share_machine};
 use std::fs;
 use std::path::Path;
 
-/// The sessions of a page that begin with `$ brimful plan` and end with their block: arguments and output.
+/// The sessions of a page from `$ brimful plan` to the end of their block: arguments and output.
 fn sessions(page: &str) -> Vec<(Vec<String>, String)> {
     let blocks = page.split("\n```").filter_map(|block| block.split_once("$ brimful plan "));
     let read = |(_, session): (&str, &str)| {
@@ -17,7 +17,7 @@ fn sessions(page: &str) -> Vec<(Vec<String>, String)> {
 }
 
 #[test]
-fn sessions_are_what_the_program_prints() {
+fn sessions_match_the_output_of_the_program() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let manual = fs::read_to_string(root.join("docs/plan.md")).unwrap();
     let (_, model) = manual.split_once("```toml\n").unwrap();

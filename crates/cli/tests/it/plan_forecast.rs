@@ -1,13 +1,13 @@
-//! `brimful plan forecast`: dates, configurations, and histories that tell nothing.
+//! `brimful plan forecast`: dates, configurations, and unusable histories.
 
-use crate::plan::{Files, example, json, page_of, paper, plan, reviewed, word};
+use crate::plan::{Files, check_golden, example, json, page_of, paper, plan, word};
 use std::fs;
 
-/// Two hundred days from 2026-01-01 on, growing by 0.25 % a day, less at the end of each week.
+/// Two hundred days from 2026-01-01, with a growth of 0.25 % per day and less traffic at weekends.
 fn history(first_rate: f64) -> String {
     let day = |i: u32| {
         let season = if i % 7 < 5 { 1.1 } else { 0.75 };
-        // Small and without a pattern, so that the back-test has something to judge.
+        // Small irregular noise, so that the back-test has errors to measure.
         let noise = f64::from(i * i % 11) / 200.0;
         let count = 86_400.0 * first_rate * 1.0025_f64.powi(i as i32) * season * (1.0 + noise);
         format!("{},{count:.0}\n", 1_767_225_600 + 86_400 * i)
@@ -16,7 +16,7 @@ fn history(first_rate: f64) -> String {
 }
 
 #[test]
-fn a_date_and_the_configuration_to_buy() {
+fn the_date_of_the_limit_and_the_cheapest_configuration() {
     let files = Files::new();
     let series = files.write("days.csv", history(45.0));
     let model = files.write("model.json", paper().to_string());
@@ -28,7 +28,7 @@ fn a_date_and_the_configuration_to_buy() {
     let args = ["forecast", &series, "--model", &model, "--slo", "class4:mean<2s"];
     let more = ["--configurations", &configurations, "--csv", &csv];
     let done = plan(&[&args[..], &more].concat()).exits(&[0]);
-    reviewed("plan-forecast.txt", &done.stdout);
+    check_golden("plan-forecast.txt", &done.stdout);
     let cost = fs::read_to_string(&csv).unwrap();
     assert!(cost.starts_with("name,price_per_month,") && cost.lines().count() == 4, "{cost}");
 
@@ -38,13 +38,13 @@ fn a_date_and_the_configuration_to_buy() {
     example("forecast.json", &found);
     let likely = found["crossing"]["likely"].as_str().unwrap();
     assert!(done.stdout.contains(&format!("around {}", &likely[..10])), "{likely}");
-    // A rate and an objective come to the same.
+    // A rate and the equivalent objective give the same result.
     let rate = found["limit"]["rate"].as_f64().unwrap().to_string();
     assert_eq!(json(&["forecast", &series, "--limit", &rate])["crossing"]["likely"], likely);
 }
 
 #[test]
-fn the_limit_is_where_the_model_saturates_or_is_too_busy() {
+fn the_limit_is_the_saturation_or_the_maximum_utilization() {
     let files = Files::new();
     let series = files.write("days.csv", history(45.0));
     let model = files.write("model.json", paper().to_string());
@@ -59,7 +59,7 @@ fn the_limit_is_where_the_model_saturates_or_is_too_busy() {
 }
 
 #[test]
-fn a_limit_that_is_passed_already_is_exit_code_1() {
+fn a_limit_that_is_exceeded_already_exits_1() {
     let files = Files::new();
     let series = files.write("days.csv", history(45.0));
     let done = plan(&["forecast", &series, "--limit", "30"]).exits(&[1]);
@@ -69,7 +69,7 @@ fn a_limit_that_is_passed_already_is_exit_code_1() {
 }
 
 #[test]
-fn without_a_limit_it_is_a_forecast() {
+fn without_a_limit_only_a_forecast_is_printed() {
     let files = Files::new();
     let series = files.write("days.csv", history(45.0));
     let csv = word(&files.path("forecast.csv"));
@@ -83,7 +83,7 @@ fn without_a_limit_it_is_a_forecast() {
 }
 
 #[test]
-fn histories_that_tell_nothing_are_refused() {
+fn unusable_histories_are_refused() {
     let files = Files::new();
     let fails = |text: &str, words: &str| plan(&["forecast", &files.write("bad.csv", text)]).fails(2, words);
     fails("", "0 values are too few");

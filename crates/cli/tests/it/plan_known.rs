@@ -1,5 +1,5 @@
-//! From a server of known demands to its model, and nothing made up: `brimful target`, `load --watch`, `plan
-//! calibrate`, and what reads a model then.
+//! The whole way from a server with known demands to its model, with real programs: `brimful target`, `load --watch`, `plan
+//! calibrate`, and the commands that read a model.
 
 use crate::documents;
 use crate::plan::{Files, json, numbers, plans_with, word};
@@ -9,16 +9,16 @@ use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
 
-/// CPU seconds that the server burns for each request, beside handling it.
-const BURNT: [f64; 2] = [0.002, 0.008];
+/// CPU time of the artificial work for each request, in seconds.
+const WORK_S: [f64; 2] = [0.002, 0.008];
 
 #[test]
-fn what_the_target_burns_is_found_again() {
+fn the_demands_of_the_target_are_recovered() {
     let files = Files::new();
     let service = ["target", "--listen", "127.0.0.1:0", "--service", "a=2ms,b=8ms"];
     let mut target = Running::start(brimful(&service));
     let address = target.stdout_line().trim_end().replace("listening on http://", "");
-    // A busy machine may keep a run from what it is asked for: then all are made again, three times at most.
+    // On a busy machine a run may miss its rate: then all runs are repeated, at most three times.
     let usable = (0..3).find_map(|_| {
         let runs = measured(&files, &address);
         let records = runs.each_ref().map(|path| documents::record(&fs::read_to_string(path).unwrap()));
@@ -38,33 +38,33 @@ fn what_the_target_burns_is_found_again() {
     assert_eq!((indices(&found["used"]), indices(&reported)), (used.clone(), left_out), "{found:#}");
     let demands = numbers(&found["model"]["demands"][0]);
     for (class, demand) in found["model"]["classes"].as_array().unwrap().iter().zip(demands) {
-        // Classes are named by their paths, where runs of both are there to be told apart.
+        // Classes are named by their paths if runs of both are given.
         let of_b = class["name"] == "/b" || used.iter().all(|index| *index >= 2);
-        let burnt = BURNT[usize::from(of_b)];
-        // Runs this short have few calls, and where the server is kept waiting their work and their end fall apart.
+        let burnt = WORK_S[usize::from(of_b)];
+        // Such short runs have few calls, and on a busy machine their CPU time and their end may fall into different intervals.
         assert!(demand > 0.5 * burnt && demand < 2.0 * burnt + 0.001, "{demand} of {burnt}: {found:#}");
     }
     assert_eq!(found["uncertainty"][0][0]["source"], "single_class_run");
 
-    // The model alone, and inside what calibration found.
+    // The model alone, and inside the calibration document.
     let whole = files.write("calibration.json", found.to_string());
     assert_eq!(plans_with(&files, &out)["throughput"], plans_with(&files, &whole)["throughput"]);
 }
 
-/// The Records of two rates of each class.
+/// The Records of two rates for each class.
 fn measured(files: &Files, address: &str) -> [String; 4] {
     [("/a", "4"), ("/a", "90"), ("/b", "4"), ("/b", "15")].map(|(path, rate)| {
         let _machine = share_machine();
         let file = files.path(&format!("{}{rate}.json", &path[1..]));
         let (url, out) = (format!("http://{address}{path}"), file.to_str().unwrap());
         let load = ["load", &url, "--rate", rate, "--duration", "1500ms", "--watch", "--out", out, "--quiet"];
-        // A busy host may make calls late, which is in the Record and no matter here.
+        // A busy host may make calls late; the Record says so, and it does not matter here.
         Running::start(brimful(&load)).finish().exits(&[0, 4]);
         out.to_owned()
     })
 }
 
-/// A busy host may keep the generator, or the server from what it is asked for; the Record tells.
+/// Whether neither the generator nor the server was delayed by a busy host, according to the Record.
 fn is_usable(record: &Record) -> bool {
     let late = record.verdict.reasons.iter().all(|reason| reason.code == ReasonCode::GeneratorLate);
     late && record.rates.completed >= 0.95 * record.rates.offered

@@ -1,16 +1,16 @@
-//! `brimful plan calibrate --log`: an access log and what monitors print become the demands that both were made of.
+//! `brimful plan calibrate --log`: recovers the demands from which an access log and utilizations were generated.
 
 use crate::plan::{Files, plan};
 use serde_json::Value;
 
-/// Demands of a request of 500 bytes and of one of 50,000, in seconds.
+/// Demands of a request with 500 bytes and of one with 50,000, in seconds.
 const DEMANDS: [f64; 2] = [0.002, 0.020];
-/// Share of one CPU that other work takes.
+/// Share of one CPU used by other work.
 const BACKGROUND: f64 = 0.05;
 const STEPS: u32 = 24;
 const STEP_S: u32 = 60;
 
-/// Requests of each class in a step: each goes up and down by itself.
+/// Requests of each class in a step. The classes vary independently.
 fn requests(step: u32) -> [u32; 2] {
     [600 + 700 * (step % 4), 60 + 240 * (step % 5)]
 }
@@ -20,7 +20,7 @@ fn busy(step: u32) -> f64 {
     BACKGROUND + work / f64::from(STEP_S)
 }
 
-/// From 23:50 on, so that midnight passes, by clocks an hour ahead of UTC.
+/// Day and time from 23:50 on, so that midnight passes, by clocks one hour ahead of UTC.
 fn clock(second: u32) -> (u32, String) {
     let second = 23 * 3600 + 50 * 60 + second;
     (second / 86_400, format!("{:02}:{:02}:{:02}", second / 3600 % 24, second / 60 % 60, second % 60))
@@ -43,7 +43,7 @@ fn log() -> String {
     log
 }
 
-/// As `sar -u 60` prints it.
+/// The output of `sar -u 60`.
 fn sar() -> String {
     let header = "        CPU     %user     %nice   %system   %iowait    %steal     %idle\n";
     let mut text = format!("Linux 6.1.0 (web1) \t2026-11-22 \t_x86_64_\t(2 CPU)\n\n{}{header}", clock(0).1);
@@ -55,7 +55,7 @@ fn sar() -> String {
     text
 }
 
-/// As `vmstat -t 60` prints it: whole percent.
+/// The output of `vmstat -t 60`, in whole percent.
 fn vmstat(zone: &str) -> String {
     let mut text = format!(
         "procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu----- -----timestamp-----\n r  b   \
@@ -89,17 +89,17 @@ fn found(args: &[&str], within: f64) -> Value {
 }
 
 #[test]
-fn demands_come_from_a_log_and_what_monitors_print() {
+fn demands_are_fitted_to_a_log_and_the_output_of_monitors() {
     let files = Files::new();
     let log = files.write("access.log", log());
     let (sar, cet, utc) =
         (files.write("sar", sar()), files.write("cet", vmstat("CET")), files.write("utc", vmstat("UTC")));
-    // Clocks without a zone are those of the log.
+    // Times without a zone are in the zone of the log.
     let site = found(&["--log", &log, "--utilization", &sar], 0.02);
     assert_eq!(site["steps"], STEPS - 2, "the log may have only a part of the first and the last one");
     assert!(site["notes"].to_string().contains("UTC+01"), "{site}");
     found(&["--log", &log, "--utilization", &sar, "--timezone", "Europe/Berlin"], 0.02);
-    // Whole percent of two CPUs are a large part of what the cheap class adds.
+    // Whole percents of two CPUs are a large part of the cheap class's demand.
     found(&["--log", &log, "--utilization", &cet, "--servers", "2"], 0.2);
 
     let done = plan(&["calibrate", "--log", &log, "--utilization", &utc]).exits(&[2]);

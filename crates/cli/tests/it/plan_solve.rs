@@ -1,13 +1,13 @@
-//! `brimful plan solve`: the reference networks through the door, what people see, and what goes wrong.
+//! `brimful plan solve`: the reference networks, the text, and errors.
 
-use crate::plan::{Files, case, cases, example, json, model, numbers, page_of, paper, plan, reviewed, word};
+use crate::plan::{Files, case, cases, check_golden, example, json, model, numbers, page_of, paper, plan, word};
 use crate::program::{brimful, share_machine};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::Write;
 use std::process::Stdio;
 
-/// Which method a case was computed by; `auto` where that is no method of networks.
+/// The method of a case; `auto` if that is not a method for networks.
 fn method(case: &Value) -> &'static str {
     match case["solver"].as_str().unwrap() {
         "open_seidmann" | "closed_seidmann_mva" => "seidmann",
@@ -20,7 +20,7 @@ fn method(case: &Value) -> &'static str {
 }
 
 #[test]
-fn every_reference_network_goes_through() {
+fn every_reference_network_is_solved() {
     let files = Files::new();
     let mut networks = 0;
     for case in cases() {
@@ -49,7 +49,7 @@ fn every_reference_network_goes_through() {
                 );
             }
         }
-        // Without a method the best one is taken, and says why.
+        // Without a method, the best one is chosen, with the reason.
         let chosen = json(&["solve", &path]);
         assert!(chosen["why"].as_str().is_some_and(|why| why.len() > 10), "{name}: {chosen}");
     }
@@ -57,7 +57,7 @@ fn every_reference_network_goes_through() {
 }
 
 #[test]
-fn people_get_a_sentence_and_tables() {
+fn the_text_is_a_sentence_and_tables() {
     let files = Files::new();
     let paper = files.write("paper.json", paper().to_string());
     let text = plan(&["solve", &paper]).exits(&[0]).stdout;
@@ -65,13 +65,13 @@ fn people_get_a_sentence_and_tables() {
         text.starts_with("CPU is the bottleneck: 123 req/s (123–124); after it, Disk3 at 235 req/s.\n\n"),
         "{text}"
     );
-    reviewed("plan-solve.txt", &text);
+    check_golden("plan-solve.txt", &text);
     let closed = files.write("closed.json", model(&case("jain_ex34_2_N20")).to_string());
-    reviewed("plan-solve-closed.txt", &plan(&["solve", &closed]).exits(&[0]).stdout);
+    check_golden("plan-solve-closed.txt", &plan(&["solve", &closed]).exits(&[0]).stdout);
 }
 
 #[test]
-fn what_is_approximate_says_so() {
+fn approximate_methods_say_so() {
     let files = Files::new();
     let mut model = model(&case("paper_open_120tps"));
     let says = |model: &Value, method: &str, words: &str| {
@@ -80,7 +80,7 @@ fn what_is_approximate_says_so() {
         assert!(caveats.contains(words), "{caveats}");
     };
     says(&model, "erlang", "an error of 1 %");
-    says(&model, "seidmann", "slower than real ones");
+    says(&model, "seidmann", "slower than they are");
     model["stations"][3]["scheduling"] = json!("fcfs");
     let path = files.write("model.json", model.to_string());
     let why = json(&["solve", &path])["why"].to_string();
@@ -88,7 +88,7 @@ fn what_is_approximate_says_so() {
 }
 
 #[test]
-fn the_load_grows_along_a_curve() {
+fn the_solution_has_a_curve_over_the_load() {
     let files = Files::new();
     let open = files.write("open.json", paper().to_string());
     let points = json(&["solve", &open])["curve"]["points"].as_array().unwrap().clone();
@@ -103,7 +103,7 @@ fn the_load_grows_along_a_curve() {
 }
 
 #[test]
-fn no_name_makes_it_wider_than_a_terminal_or_steers_it() {
+fn long_names_are_cut_and_control_characters_escaped() {
     let files = Files::new();
     let mut model = paper();
     for list in ["stations", "classes"] {
@@ -123,7 +123,7 @@ fn no_name_makes_it_wider_than_a_terminal_or_steers_it() {
 }
 
 #[test]
-fn the_simulator_stands_beside_the_formula_and_repeats_itself() {
+fn a_simulation_agrees_with_the_formula_and_is_reproducible() {
     let files = Files::new();
     let path = files.write("closed.json", model(&case("chandy_neuse_82_linearizer")).to_string());
     let simulated = |seed: &str| json(&["solve", &path, "--simulate", "--seed", seed]);
@@ -143,7 +143,7 @@ fn the_simulator_stands_beside_the_formula_and_repeats_itself() {
 }
 
 #[test]
-fn a_model_comes_in_any_shape() {
+fn a_model_is_read_from_any_document_that_contains_it() {
     let files = Files::new();
     let bare = model(&case("qsp_p113_open"));
     let path = files.write("model.json", bare.to_string());
@@ -162,7 +162,7 @@ fn a_model_comes_in_any_shape() {
 }
 
 #[test]
-fn toml_is_a_model_too() {
+fn a_model_is_read_from_toml() {
     let files = Files::new();
     let path = files.write(
         "model.toml",
@@ -185,7 +185,7 @@ fn bad_models_say_what_to_do() {
     let fails = |path: &str, words: &str| plan(&["solve", path]).fails(2, words);
     fails(&word(&files.path("nowhere.json")), "check its name");
     fails(&word(&files.path("")), "cannot read");
-    fails(&files.write("binary", [0xff, 0xfe, 0x00]), "no text file");
+    fails(&files.write("binary", [0xff, 0xfe, 0x00]), "not a text file");
     fails(&files.write("open.json", "{ \"stations\": [\n"), "line 2");
     fails(&files.write("record.json", "{ \"schema\": \"brimful.record/1\" }"), "plan calibrate");
     fails(&with(&|m| m["demands"][0][0] = json!(-1.0)), "must be finite and not negative");
@@ -203,15 +203,15 @@ fn bad_models_say_what_to_do() {
 }
 
 #[test]
-fn what_is_no_part_of_a_model_is_named_and_left() {
+fn unknown_parts_of_a_model_are_named_and_ignored() {
     let files = Files::new();
     let path = files.write("case.json", case("qsp_p113_open").to_string());
     let done = plan(&["solve", &path]).exits(&[0]);
-    assert!(done.stderr.contains("`expected` is no part of a model"), "{}", done.stderr);
+    assert!(done.stderr.contains("`expected` is not a part of a model"), "{}", done.stderr);
 }
 
 #[test]
-fn the_page_holds_the_document() {
+fn the_page_contains_the_document() {
     let files = Files::new();
     let path = files.write("paper.json", paper().to_string());
     let html = word(&files.path("page.html"));
@@ -224,7 +224,7 @@ fn the_page_holds_the_document() {
 }
 
 #[test]
-fn results_go_where_they_are_asked_to() {
+fn results_are_written_to_the_given_files() {
     let files = Files::new();
     let path = files.write("model.json", model(&case("qsp_p113_open")).to_string());
     let out = word(&files.path("solved.json"));

@@ -1,6 +1,6 @@
-//! `brimful plan what-if`: changes, curves, objectives, and what makes no sense.
+//! `brimful plan what-if`: changes, curves, objectives, and errors.
 
-use crate::plan::{Files, case, example, json, model, page_of, paper, plan, reviewed, word};
+use crate::plan::{Files, case, check_golden, example, json, model, page_of, paper, plan, word};
 use std::fs;
 
 #[test]
@@ -16,24 +16,24 @@ fn the_papers_faster_cpu() {
 }
 
 #[test]
-fn people_see_before_and_after() {
+fn the_text_shows_before_and_after() {
     let files = Files::new();
     let path = files.write("paper.json", paper().to_string());
     let asked = ["what-if", &path, "--set", "CPU.speed=1.5x", "--add-class", "batch:rate=2,CPU=5ms,Disk1=2ms"];
     let objectives = ["--slo", "class4:p95<2s", "--slo", "CPU.utilization<70%"];
-    reviewed("plan-what-if.txt", &plan(&[&asked[..], &objectives].concat()).exits(&[0]).stdout);
+    check_golden("plan-what-if.txt", &plan(&[&asked[..], &objectives].concat()).exits(&[0]).stdout);
 
     let html = word(&files.path("page.html"));
     let found = json(&[&asked[..], &objectives, &["--html", &html]].concat());
     assert_eq!(page_of("what-if", &html), found);
-    // What was found is a model to go on with: the changed one.
+    // The document contains the changed model, which can be used again.
     let next = json(&["solve", &files.write("next.json", found.to_string())]);
     assert_eq!(next["throughput"], found["after"]["solution"]["throughput"]);
     example("what-if.json", &found);
 }
 
 #[test]
-fn an_objective_that_is_missed_is_exit_code_1() {
+fn a_missed_objective_exits_1() {
     let files = Files::new();
     let path = files.write("paper.json", paper().to_string());
     let ask = |more: &[&str]| plan(&[&["what-if", &path, "--slo", "class4:mean<1s"], more].concat());
@@ -43,12 +43,12 @@ fn an_objective_that_is_missed_is_exit_code_1() {
 }
 
 #[test]
-fn a_range_is_a_curve_in_text_and_in_a_file() {
+fn a_range_gives_a_curve_in_text_and_in_a_file() {
     let files = Files::new();
     let path = files.write("paper.json", model(&case("paper_open_120tps")).to_string());
     let csv = word(&files.path("curve.csv"));
     let text = plan(&["what-if", &path, "--set", "class4.rate=1..9:41", "--csv", &csv]).exits(&[0]).stdout;
-    reviewed("plan-what-if-curve.txt", &text);
+    check_golden("plan-what-if-curve.txt", &text);
     example("what-if-curve.json", &json(&["what-if", &path, "--set", "class4.rate=1..9:41"]));
     let rows = fs::read_to_string(&csv).unwrap();
     let mut lines = rows.lines();
@@ -60,7 +60,7 @@ fn a_range_is_a_curve_in_text_and_in_a_file() {
 }
 
 #[test]
-fn slow_clients_join_in() {
+fn slow_clients_can_be_added() {
     let files = Files::new();
     let path = files.write("paper.json", model(&case("paper_open_120tps")).to_string());
     let found = json(&["what-if", &path, "--client", "class4:speed=128kbps,size=45.5KB,rtt=200ms"]);
@@ -70,11 +70,11 @@ fn slow_clients_join_in() {
 }
 
 #[test]
-fn what_makes_no_sense_is_said() {
+fn impossible_changes_are_refused() {
     let files = Files::new();
     let path = files.write("paper.json", model(&case("paper_open_120tps")).to_string());
     let fails = |more: &[&str], words: &str| plan(&[&["what-if", &path], more].concat()).fails(2, words);
-    fails(&[], "nothing is asked");
+    fails(&[], "nothing to do");
     fails(&["--set", "GPU.speed=2x"], "`Disk1`");
     fails(&["--set", "CPU.sped=2x"], "speed");
     fails(&["--set", "CPU.speed=2"], "write 1.5x");

@@ -1,5 +1,5 @@
-//! The program under test as a child process. Nothing waits without a limit: a program that does not end is killed, and
-//! its test fails.
+//! The program under test as a child process. All waits are limited: a program that does not end is killed, and its test
+//! fails.
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::io::{BufRead, BufReader, Read};
@@ -10,24 +10,23 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// No program and nothing that a program does takes longer, however busy the host: a guard against hanging, and no
-/// measure.
+/// Time limit for everything, even on a busy host. It guards against hanging, and is not a measurement.
 pub const LIMIT: Duration = Duration::from_secs(600);
 
-/// Held by everything that makes load, exclusively by what needs the machine for itself.
+/// Lock on the machine: shared by tests that make load, exclusive for tests that other load would disturb.
 static MACHINE: RwLock<()> = RwLock::new(());
 
-/// For tests that run several programs at once; they must not call [`run`] meanwhile, which takes its own share.
+/// Shares the machine, for tests that run several programs at once. They must not call [`run`] meanwhile, which locks too.
 pub fn share_machine() -> RwLockReadGuard<'static, ()> {
     MACHINE.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// For tests whose figures other load would distort.
+/// Locks the machine, for tests whose figures other load would distort.
 pub fn own_machine() -> RwLockWriteGuard<'static, ()> {
     MACHINE.write().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// `brimful` with these arguments, whatever the terminal and the colours of whoever runs the tests.
+/// `brimful` with these arguments, independent of the terminal in which the tests run.
 pub fn brimful<S: AsRef<str>>(args: &[S]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_brimful"));
     command.args(args.iter().map(AsRef::as_ref)).env("COLUMNS", "100");
@@ -37,18 +36,18 @@ pub fn brimful<S: AsRef<str>>(args: &[S]) -> Command {
     command
 }
 
-/// Runs `brimful` to its end.
+/// Runs `brimful` until it ends.
 pub fn run<S: AsRef<str>>(args: &[S]) -> Done {
     let _machine = share_machine();
     Running::start(brimful(args)).finish()
 }
 
-/// What a text says, wherever its lines are broken.
+/// The words of a text, independent of its line breaks.
 pub fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Waits for something that no pipe tells of.
+/// Polls until a condition is true.
 pub fn until(happened: impl Fn() -> bool) {
     let began = Instant::now();
     while !happened() {
@@ -57,7 +56,7 @@ pub fn until(happened: impl Fn() -> bool) {
     }
 }
 
-/// What a program left behind.
+/// The outcome of a program that has ended.
 #[derive(Debug)]
 pub struct Done {
     pub code: i32,
@@ -72,7 +71,7 @@ impl Done {
         self
     }
 
-    /// Asserts that it failed like this, with this said on stderr and nothing on stdout.
+    /// Asserts that it failed with this exit code, with this message on stderr and nothing on stdout.
     pub fn fails(self, code: i32, message: &str) {
         assert!(self.stderr.contains(message), "{message:?} was expected: {self:#?}");
         assert!(!says_something_twice(&self.stderr), "{}", self.stderr);
@@ -80,13 +79,13 @@ impl Done {
     }
 }
 
-/// Whether what an error ends with, its cause, stands earlier in it as well.
+/// Whether the last cause of an error is contained in the text before it.
 fn says_something_twice(stderr: &str) -> bool {
     let Some((rest, cause)) = stderr.trim_end().rsplit_once(": ") else { return false };
     cause.len() > 10 && rest.contains(cause)
 }
 
-/// A program that runs, in a process group of its own; killed when dropped.
+/// A running program in its own process group. It is killed when dropped.
 pub struct Running {
     child: Child,
     stdout: Lines,
@@ -104,7 +103,7 @@ impl Running {
         let pid = Pid::from_child(&child);
         thread::spawn(move || {
             if wait_for_end.recv_timeout(LIMIT) == Err(RecvTimeoutError::Timeout) {
-                // Fails only if it has ended this very moment.
+                // Fails only if the program has just ended.
                 let _ = kill_process(pid, Signal::KILL);
             }
         });
@@ -134,19 +133,19 @@ impl Running {
         kill_process(Pid::from_child(&self.child), signal).expect("signal the program under test");
     }
 
-    /// What Ctrl-C on a terminal does: the program's children are told as well.
+    /// Sends SIGINT to the process group, as Ctrl-C on a terminal does.
     pub fn ctrl_c(&self) {
         kill_process_group(Pid::from_child(&self.child), Signal::INT)
             .expect("signal the group of the program under test");
     }
 
-    /// Ends it at once, as a crash would.
+    /// Kills the program, as a crash would.
     pub fn kill(mut self) {
         self.child.kill().expect("kill the program under test");
         self.child.wait().expect("wait for the program under test");
     }
 
-    /// Waits for its end. What is written to pipes is never coloured.
+    /// Waits for the end. Asserts that pipes got no escape codes.
     pub fn finish(mut self) -> Done {
         let status = self.child.wait().expect("wait for the program under test");
         self.watchdog = None;
@@ -159,13 +158,13 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Both fail only when it has been waited for already.
+        // Both fail only if the program has ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// The lines of a pipe, read on a thread of their own so that the program never waits for the test.
+/// The lines of a pipe, read on their own thread so that the program never waits for the test.
 struct Lines {
     source: Receiver<String>,
     seen: String,
@@ -178,7 +177,7 @@ impl Lines {
             let mut pipe = BufReader::new(pipe);
             let mut line = Vec::new();
             while matches!(pipe.read_until(b'\n', &mut line), Ok(1..)) {
-                // Fails when the test has ended; the pipe is emptied all the same.
+                // Fails if the test has ended; the pipe is still drained.
                 let _ = sender.send(String::from_utf8(std::mem::take(&mut line)).expect("output is UTF-8"));
             }
         });

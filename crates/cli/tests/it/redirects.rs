@@ -1,4 +1,4 @@
-//! Redirects: counted as answers, and with `--follow` followed within the server, on nginx.
+//! Redirects on nginx: counted as responses, and followed within the server with `--follow`.
 
 use crate::documents;
 use crate::program::run;
@@ -27,7 +27,7 @@ fn redirects(record: &Record) -> &Redirects {
 }
 
 #[test]
-fn without_follow_they_are_answers() {
+fn without_follow_redirects_are_responses() {
     let nginx = nginx();
     let record = record(&nginx, "/old", &["-c", "1", "-n", "5"]);
     assert_eq!((record.counts.status.s3xx, record.counts.completed, record.redirects), (5, 5, None));
@@ -38,7 +38,7 @@ fn without_follow_they_are_answers() {
 }
 
 #[test]
-fn a_client_waits_for_the_last_answer_and_the_schedule_is_what_it_was() {
+fn a_client_waits_for_the_last_response_and_the_schedule_does_not_change() {
     let nginx = nginx();
     for engine in ["epoll", "uring"] {
         for load in [&["-c", "2", "-n", "40"][..], &["-R", "200", "-n", "40"]] {
@@ -54,11 +54,11 @@ fn a_client_waits_for_the_last_answer_and_the_schedule_is_what_it_was() {
             assert_eq!((counts.scheduled, counts.completed, counts.status.s3xx), (80, 80, 40), "{counts:?}");
             assert_eq!((counts.status.s2xx, counts.imbalance(), counts.errors()), (40, (0, 0), 0));
             assert_eq!(redirects(&chain).not_followed, NotFollowed::default());
-            // From when the first was due, and so no shorter.
+            // The response time counts from when the first call was due, so it is no shorter.
             let (whole, service) = (followed.response_time_us.unwrap(), followed.service_time_us.unwrap());
             assert!(whole.min > service.min && whole.mean > chain.response_time_us.unwrap().mean);
             match load[0] {
-                // Three calls after one another on each connection.
+                // Each connection has three calls in a row.
                 "-c" => assert_eq!(chain.counts.connect_attempts + counts.connect_attempts, 2),
                 _ => assert!((chain.rates.offered - 200.0).abs() < 1.0, "{}", chain.rates.offered),
             }
@@ -67,7 +67,7 @@ fn a_client_waits_for_the_last_answer_and_the_schedule_is_what_it_was() {
 }
 
 #[test]
-fn a_loop_ends_and_what_leads_away_is_not_followed() {
+fn loops_end_and_redirects_to_other_servers_are_not_followed() {
     let nginx = nginx();
     let one = |path: &str, flags: &[&str]| {
         let record = record(&nginx, path, &[&["-c", "1", "-n", "10", "--follow", "3"][..], flags].concat());
@@ -88,7 +88,7 @@ fn a_loop_ends_and_what_leads_away_is_not_followed() {
 }
 
 #[test]
-fn a_session_keeps_its_cookies_on_the_way() {
+fn a_session_keeps_its_cookies_across_redirects() {
     let nginx = nginx();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("login.toml");
@@ -102,7 +102,7 @@ fn a_session_keeps_its_cookies_on_the_way() {
 }
 
 #[test]
-fn parts_of_a_load_are_merged_with_their_redirects() {
+fn counts_of_redirects_are_merged() {
     let nginx = nginx();
     let dir = tempfile::tempdir().unwrap();
     let url = format!("http://{}/chain", nginx.addr());

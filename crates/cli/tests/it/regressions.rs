@@ -1,6 +1,6 @@
-//! Faults that users of other load generators, log analysers and monitors reported, and that once happened here too.
+//! Bugs that users of other load generators, log analysers and monitors reported, and that brimful once had, too.
 //!
-//! Each test is named after what the user met.
+//! Each test is named after the symptom.
 
 mod certificates;
 mod closing;

@@ -1,4 +1,4 @@
-//! The server on another host: `brimful watch --serve` in a time namespace, so with a clock of its own, and `brimful load
+//! The server on another host: `brimful watch --serve` in a time namespace, which has its own clock, and `brimful load
 //! --watch-from`.
 
 use crate::documents;
@@ -13,12 +13,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-/// How far the other clock is ahead.
+/// How far the other clock is ahead, in seconds.
 const AHEAD: f64 = 54_321.0;
-/// Of no server in these tests.
+/// A token that no server in these tests has.
 const TOKEN: &str = "00112233445566778899aabbccddeeff";
 
-/// `brimful watch --serve` as on another host, and where it serves with which token.
+/// `brimful watch --serve` as on another host, with its address and token.
 pub fn serve(args: &[&str]) -> (Running, String, String) {
     let watch = brimful(&[&["watch", "--serve", "127.0.0.1:0", "--quiet"], args].concat());
     let mut command = Command::new("unshare");
@@ -32,7 +32,7 @@ pub fn serve(args: &[&str]) -> (Running, String, String) {
     (serving, address, token)
 }
 
-/// Passes everything on between a load generator and the watching side; its address, and how many lines came from there.
+/// A relay between a load generator and the monitor. Returns its address, and the number of lines from the monitor.
 fn relay(server: &str) -> (String, Arc<AtomicUsize>) {
     let (listener, server) = (TcpListener::bind("127.0.0.1:0").unwrap(), server.to_owned());
     let (address, lines) = (listener.local_addr().unwrap().to_string(), Arc::new(AtomicUsize::new(0)));
@@ -55,7 +55,7 @@ fn relay(server: &str) -> (String, Arc<AtomicUsize>) {
     (address, lines)
 }
 
-/// Lines before the first sample: greeting, welcome, sixteen readings of the clock, and what is watched.
+/// Lines before the first sample: greeting, welcome, sixteen readings of the clock, and the list of what is watched.
 const BEFORE_SAMPLES: usize = 19;
 
 fn port(url: &str) -> String {
@@ -81,7 +81,7 @@ fn record(done: &Done, token: &str) -> Record {
 }
 
 #[test]
-fn a_server_with_another_clock_is_watched_on_the_loads_own() {
+fn samples_of_another_clock_are_mapped_to_the_loads_clock() {
     let _machine = share_machine();
     let nginx = Nginx::start(NginxOptions::default());
     let (port, pid) = (port(&nginx.url()), nginx.pid().to_string());
@@ -89,7 +89,7 @@ fn a_server_with_another_clock_is_watched_on_the_loads_own() {
     let (address, lines) = relay(&address);
     let args = [&nginx.url(), "--clients", "2", "--duration", "1h", "--watch-from", &address];
     let loading = Running::start(load(&args, Some(&token)));
-    // However long they take.
+    // Responses may take any time.
     until(|| lines.load(Ordering::Relaxed) >= BEFORE_SAMPLES + 7);
     loading.ctrl_c();
     let record = record(&loading.finish().exits(&[130]), &token);
@@ -104,7 +104,7 @@ fn a_server_with_another_clock_is_watched_on_the_loads_own() {
     let during = |t_s: f64| (-1.0..record.duration_s + 1.0).contains(&t_s);
     assert!(server.intervals.iter().all(|interval| during(interval.t_s)), "{:#?}", server.intervals);
     let busy: f64 = server.intervals.iter().filter_map(|i| Some(i.process_cores? * i.length_s)).sum();
-    // On a busy machine samples come late, and what happened before the first and after the last in the window is inferred.
+    // On a busy machine samples are late, and figures before the first and after the last one in the window are inferred.
     assert!(busy >= 0.5 * process.cpu_s, "{busy} s of {process:?}");
     for part in ["clock", "monitor", "process", "listener", "cpu"] {
         assert!(!server.sources[part].starts_with("none"), "{:#?}", server.sources);
@@ -113,9 +113,9 @@ fn a_server_with_another_clock_is_watched_on_the_loads_own() {
 }
 
 #[test]
-fn a_watch_that_is_killed_leaves_a_record() {
+fn a_load_whose_monitor_is_killed_has_a_record() {
     let _machine = share_machine();
-    // The load cannot end before the watch has.
+    // The load cannot end before the monitor.
     let killed = Arc::new(AtomicBool::new(false));
     let may_answer = killed.clone();
     let server = RawServer::answering(move |_| {
@@ -137,7 +137,7 @@ fn a_watch_that_is_killed_leaves_a_record() {
 }
 
 #[test]
-fn by_tls_with_a_certificate_and_a_token_from_files() {
+fn tls_with_a_certificate_and_a_token_from_files() {
     let _machine = share_machine();
     let nginx = Nginx::start(NginxOptions::default());
     let directory = tempfile::tempdir().unwrap();
@@ -174,7 +174,7 @@ fn by_tls_with_a_certificate_and_a_token_from_files() {
 }
 
 #[test]
-fn what_would_be_unsafe_or_is_wrong_is_said() {
+fn unsafe_and_wrong_options_are_refused() {
     let _machine = share_machine();
     let nginx = Nginx::start(NginxOptions::default());
     let url = nginx.url();

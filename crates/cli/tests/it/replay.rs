@@ -1,4 +1,4 @@
-//! `brimful replay` against nginx: what a log says is asked for again, when and how. nginx's own log tells what came.
+//! `brimful replay` against nginx: the requests and times in nginx's own log are compared with those of the replayed log.
 
 use crate::documents;
 use crate::program::run;
@@ -10,7 +10,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// Twenty seconds with 15 requests each: pages, one in five unchanged, and one each of what is not sent.
+/// A log of twenty seconds with 15 requests each: pages, one in five of them unchanged, and two requests that are not sent.
 fn a_log() -> String {
     let mut log = String::new();
     let mut line = |second: usize, request: &str, status: u16| {
@@ -25,12 +25,12 @@ fn a_log() -> String {
     log + "what is this\n"
 }
 
-/// nginx with a log of its own, where it may write.
+/// nginx with its own log.
 fn nginx(dir: &Path) -> (Nginx, String) {
     nginx_with(dir, "")
 }
 
-/// The same, with more directives for its server. Its log has what [`arrived`] reads.
+/// nginx with more directives for its server, and a log in the format that [`arrived`] reads.
 fn nginx_with(dir: &Path, more: &str) -> (Nginx, String) {
     fs::set_permissions(dir, Permissions::from_mode(0o755)).unwrap();
     let log = dir.join("second.log").to_str().unwrap().to_owned();
@@ -40,16 +40,16 @@ fn nginx_with(dir: &Path, more: &str) -> (Nginx, String) {
     (Nginx::start(NginxOptions { files, extra, http, ..NginxOptions::default() }), log)
 }
 
-/// A request that came to nginx.
+/// A request that nginx received.
 struct Arrived {
-    /// When it came, in seconds since 1970.
+    /// Time of arrival, in seconds since 1970.
     at_s: f64,
     method: String,
     path: String,
     bytes: u64,
 }
 
-/// All that came, once nginx has ended.
+/// All requests that nginx received. Ends nginx.
 fn arrived(nginx: Nginx, log: &str) -> Vec<Arrived> {
     drop(nginx);
     let text = fs::read_to_string(log).unwrap();
@@ -66,16 +66,16 @@ fn arrived(nginx: Nginx, log: &str) -> Vec<Arrived> {
             bytes: after[1].parse().unwrap(),
         }
     };
-    // Where every answer was 4xx, the port is asked whether it speaks TLS: that is none of the requests.
+    // If every response is 4xx, brimful checks whether the port speaks TLS; that is not one of the requests.
     text.lines().filter(|line| !line.contains(r#""\x16\x03"#)).map(one).collect()
 }
 
-/// The number that a request has in its query.
+/// The number in a request's query.
 fn number(path: &str) -> Option<usize> {
     path.split_once("n=")?.1.parse().ok()
 }
 
-/// A line of a log with milliseconds, so many of them after some instant.
+/// A log line with a timestamp in milliseconds after some instant.
 fn fine(ms: u64, request: &str, bytes: u64) -> String {
     let at = 1_772_445_600_000 + ms;
     let (second, ms) = (at / 1000, at % 1000);
@@ -90,7 +90,7 @@ fn write(dir: &Path, name: &str, text: &str) -> String {
 }
 
 #[test]
-fn a_server_is_asked_what_its_log_says() {
+fn the_requests_of_the_log_are_sent() {
     let dir = tempfile::tempdir().unwrap();
     let first = dir.path().join("first.log").to_str().unwrap().to_owned();
     fs::write(&first, a_log()).unwrap();
@@ -101,8 +101,8 @@ fn a_server_is_asked_what_its_log_says() {
     assert_eq!((record.counts.status.s2xx, record.counts.status.s3xx), (240, 60), "what was unchanged still is");
     assert_eq!((record.classes["2xx"].counts.completed, record.classes["304"].counts.completed), (240, 60));
     assert!(done.stderr.contains("303 lines read = 300 parsed + 1 malformed + 2 filtered out"), "{}", done.stderr);
-    assert!(done.stderr.contains("not sent: 1 of other methods (--methods), 1 without a path"), "{}", done.stderr);
-    // Twenty seconds but for the middles of the first and the last call's time, at twenty times the speed.
+    assert!(done.stderr.contains("not sent: 1 with other methods (--methods), 1 without a path"), "{}", done.stderr);
+    // Twenty seconds, less the halves of the first and last second, at twenty times the speed.
     assert!(record.duration_s > 0.95, "{}", record.duration_s);
     let log = LogReplay { files: vec![first.clone()], speed: 20.0, flattened: false, max_gap_s: None };
     assert_eq!(record.workload.unwrap().load, Some(Load::Log(log)));
@@ -114,7 +114,7 @@ fn a_server_is_asked_what_its_log_says() {
 }
 
 #[test]
-fn what_is_asked_for_can_be_chosen() {
+fn flags_select_and_change_the_requests() {
     let dir = tempfile::tempdir().unwrap();
     let log = write(dir.path(), "first.log", &a_log());
     let (server, second) = nginx(dir.path());
@@ -128,14 +128,14 @@ fn what_is_asked_for_can_be_chosen() {
 
     let (server, second) = nginx(dir.path());
     fs::write(&second, "").unwrap();
-    // A second of the log has 15 requests; at this speed there are six of them within the duration.
+    // A second of the log has 15 requests; at this speed, six seconds fit into the duration.
     let args = ["replay", &log, &server.url(), "--speed", "20x", "--duration", "300ms", "--json"];
     let record = documents::record(&run(&args).exits(&[0, 4]).stdout);
     assert_eq!(record.counts.scheduled, 90);
 }
 
 #[test]
-fn answers_have_the_sizes_that_the_log_says() {
+fn responses_have_the_sizes_in_the_log() {
     let dir = tempfile::tempdir().unwrap();
     let sizes = [0, 700, 5_000, 23_456, 1_234_567];
     let log: String = (0..50).map(|i| fine(i * 20, &format!("GET /x/{i}"), sizes[i as usize % 5])).collect();
@@ -157,7 +157,7 @@ fn answers_have_the_sizes_that_the_log_says() {
 #[test]
 fn logs_of_several_servers_are_merged() {
     let dir = tempfile::tempdir().unwrap();
-    // Twenty seconds, every 10 ms in turn on one server or the other; the second one's log is rotated.
+    // Twenty seconds with a request every 10 ms, in turn on one server and the other; the second log is rotated.
     let part = |numbers: &mut dyn Iterator<Item = u64>| -> String {
         numbers.map(|n| fine(10 * n, &format!("GET /page0?n={n}"), 6)).collect()
     };
@@ -169,7 +169,7 @@ fn logs_of_several_servers_are_merged() {
     let record = documents::record(&done.stdout);
     assert_eq!(record.counts.scheduled, 2000);
     assert!(done.stderr.contains("2,000 lines read = 2,000 parsed + 0 malformed + 0 filtered"), "{}", done.stderr);
-    assert!(!done.stderr.contains("too far behind"), "{}", done.stderr);
+    assert!(!done.stderr.contains("too far out of order"), "{}", done.stderr);
     assert!(record.duration_s > 0.95, "{}", record.duration_s);
     let mut numbers: Vec<usize> = arrived(server, &second).iter().filter_map(|asked| number(&asked.path)).collect();
     numbers.sort_unstable();
@@ -177,9 +177,9 @@ fn logs_of_several_servers_are_merged() {
 }
 
 #[test]
-fn a_replay_at_its_own_speed_comes_when_the_log_says() {
+fn a_replay_keeps_the_times_of_the_log() {
     let dir = tempfile::tempdir().unwrap();
-    // Ten seconds: now and then a bunch of forty within some milliseconds, and one every 40 ms besides.
+    // Ten seconds: occasional bursts of forty requests within a few milliseconds, and one request every 40 ms.
     let mut times: Vec<u64> = (0..250).map(|i| 40 * i).collect();
     times.extend((0..10).flat_map(|bunch| (0..40).map(move |i| 300 + bunch * 937 + i / 4)));
     times.sort_unstable();
@@ -192,8 +192,8 @@ fn a_replay_at_its_own_speed_comes_when_the_log_says() {
     let mut behind: Vec<f64> =
         asked.iter().map(|asked| asked.at_s - times[number(&asked.path).unwrap()] as f64 / 1e3).collect();
     behind.sort_by(f64::total_cmp);
-    // nginx saw each between the instant at which it was due and that at which its answer was there, however busy the
-    // machine; its clock has milliseconds, and is read once a turn.
+    // However busy the machine, nginx received each request between its due time and its response. nginx's clock has
+    // milliseconds, and is read once per turn of its loop.
     let spread_s = behind[behind.len() - 1] - behind[0];
     let within_s = record.response_time_us.unwrap().max / 1e6 + 0.02;
     assert!(spread_s <= within_s, "{spread_s} s, and answers took {within_s} s at most");
@@ -213,7 +213,7 @@ fn a_flat_replay_has_the_same_requests_at_a_constant_rate() {
 }
 
 #[test]
-fn bursts_are_held_against_a_constant_rate() {
+fn bursts_are_compared_with_a_constant_rate() {
     let dir = tempfile::tempdir().unwrap();
     let first = write(dir.path(), "first.log", &a_log());
     let (nginx, second) = nginx(dir.path());
@@ -230,7 +230,7 @@ fn bursts_are_held_against_a_constant_rate() {
     let is_flat =
         |record: &Record| matches!(&record.workload.as_ref().unwrap().load, Some(Load::Log(l)) if l.flattened);
     assert!(!is_flat(&as_logged) && is_flat(&flattened));
-    // The last call of both is due at the same instant.
+    // The last calls of both runs are due at the same instant.
     let planned = |record: &Record| record.window_s;
     assert!((planned(&as_logged) - planned(&flattened)).abs() < 0.2 * planned(&as_logged));
     assert_eq!(pair["comparison"]["valid"], as_logged.verdict.valid && flattened.verdict.valid);
@@ -244,12 +244,12 @@ fn bursts_are_held_against_a_constant_rate() {
 }
 
 #[test]
-fn what_cannot_be_replayed_is_said() {
+fn logs_that_cannot_be_replayed_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let log = dir.path().join("posts.log").to_str().unwrap().to_owned();
     fs::write(&log, "10.0.0.1 - - [02/Mar/2026:10:00:00 +0100] \"POST / HTTP/1.1\" 200 6\n".repeat(3)).unwrap();
     let (nginx, _) = nginx(dir.path());
-    run(&["replay", &log, &nginx.url(), "--quiet"]).fails(2, "there is no call to make");
+    run(&["replay", &log, &nginx.url(), "--quiet"]).fails(2, "the logs have no request to send");
     run(&["replay", "/nowhere/at.log", &nginx.url(), "--quiet"]).exits(&[2, 3]);
-    run(&["replay", &log, &nginx.url(), "--workload", &log, "--quiet"]).fails(2, "leave out --workload");
+    run(&["replay", &log, &nginx.url(), "--workload", &log, "--quiet"]).fails(2, "remove --workload");
 }

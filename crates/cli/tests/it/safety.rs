@@ -1,5 +1,5 @@
-//! Results survive full disks, limits and kills, and other users of the machine cannot interfere by planted files,
-//! locks or names. `make test-safety` runs these tests alone.
+//! Results survive full disks, limits and kills, and other users of the machine cannot interfere with planted files, locks
+//! or names. `make test-safety` runs only these tests.
 
 mod limits;
 mod module_install;
@@ -18,7 +18,7 @@ use std::path::Path;
 /// A user other than the one that runs the tests.
 const NOBODY: u32 = 65_534;
 
-/// Whether this process can act as other users; prints that the test is left out if not.
+/// Whether this process can act as other users. If not, prints that the test is left out.
 #[allow(clippy::disallowed_macros, reason = "a test that is left out says so")]
 fn is_root() -> bool {
     let root = geteuid().is_root();
@@ -28,7 +28,7 @@ fn is_root() -> bool {
     root
 }
 
-/// Runs `brimful` to its end, with this directory for its temporary files.
+/// Runs `brimful` until it ends, with this directory for temporary files.
 fn run_in(temporary: &Path, args: &[&str]) -> Done {
     let _machine = share_machine();
     let mut command = brimful(args);

@@ -1,4 +1,4 @@
-//! `brimful load` with sessions against nginx, whose access log says who came, how often and when.
+//! `brimful load` with sessions against nginx, whose access log has the clients, their connections and times.
 
 use crate::documents;
 use crate::program::run;
@@ -11,7 +11,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-/// Forty sessions a second with three bursts of three calls each.
+/// A workload of forty sessions per second with three bursts of three calls each.
 fn workload(between_bursts: &str) -> String {
     format!(
         "[[class]]\nname = \"page\"\npath = \"/page\"\n[[class]]\nname = \"image\"\nweight = 2\npath = \"/image\"\n\
@@ -20,10 +20,10 @@ fn workload(between_bursts: &str) -> String {
     )
 }
 
-/// What a session asked for: when in milliseconds, and on which connection.
+/// The requests of each session: times in milliseconds, and connections.
 type Visits = BTreeMap<String, Vec<(u64, u64)>>;
 
-/// Drives nginx for two seconds; what its log says of each address.
+/// Loads nginx for two seconds. Returns the requests of each address in its log.
 fn drive(dir: &Path, between_bursts: &str, threads: &str) -> (Record, Visits) {
     fs::set_permissions(dir, Permissions::from_mode(0o755)).unwrap();
     let at = |name: &str| dir.join(name).to_str().unwrap().to_owned();
@@ -57,7 +57,7 @@ fn check(between_bursts: &str, threads: &str) -> (SessionFigures, Visits) {
     assert_eq!(figures.bursts.map(|bursts| bursts.mean), Some(3.0));
     assert!(figures.lifetime_s.unwrap().mean >= 0.6, "two think times: {figures:?}");
     let whole: Visits = visits.into_iter().filter(|(_, visit)| visit.len() == 9).collect();
-    // Not all calls of those that were cut off have to be missing.
+    // Sessions that the end cut off may have some of their calls.
     assert!(whole.len() as u64 >= completed && completed > 0);
     for (address, visit) in &whole {
         for burst in [3, 6] {
@@ -74,7 +74,7 @@ fn connections(visit: &[(u64, u64)]) -> usize {
 }
 
 #[test]
-fn a_servers_log_has_the_sessions_that_were_asked_for() {
+fn the_servers_log_has_the_sessions_of_the_workload() {
     for threads in ["1", "2"] {
         let (figures, visits) = check("keep", threads);
         assert!(visits.values().all(|visit| (1..=2).contains(&connections(visit))), "{visits:?}");
@@ -89,7 +89,7 @@ fn a_servers_log_has_the_sessions_that_were_asked_for() {
 }
 
 #[test]
-fn what_does_not_go_with_sessions_is_said() {
+fn flags_that_do_not_fit_sessions_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("workload.toml");
     let path = path.to_str().unwrap();
@@ -112,14 +112,14 @@ fn what_does_not_go_with_sessions_is_said() {
         fs::write(path, format!("[[class]]\nname = \"a\"\npath = \"/\"\n[load.sessions]\n{text}\n")).unwrap();
         load(&[]).fails(2, message);
     }
-    // A rate on the command line is a load of its own.
+    // A rate on the command line replaces the load of the workload.
     fs::write(path, workload("close")).unwrap();
     let done = load(&["--rate", "50", "--requests", "5", "--json"]).exits(&[0, 4]);
     assert_eq!(documents::record(&done.stdout).sessions, None);
 }
 
 #[test]
-fn a_record_says_which_sessions_were_asked_for_and_its_text_what_became_of_them() {
+fn the_record_has_the_defined_sessions_and_the_text_their_outcome() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("workload.toml");
     let path = path.to_str().unwrap();
@@ -148,10 +148,10 @@ fn a_record_says_which_sessions_were_asked_for_and_its_text_what_became_of_them(
     assert_eq!((asked.between_bursts, asked.connections), (BetweenBursts::Close, 6));
 }
 
-/// What a server was asked for: of each request its line, and its Cookie field.
+/// The requests that a server received: the request line and the Cookie field of each.
 type Asked = Arc<Mutex<Vec<(String, String)>>>;
 
-/// A server that gives whoever has no cookie one of its own, and counts in another the answers it has given.
+/// A server that sets a cookie for clients without one, and counts its responses in another cookie.
 fn cookie_server() -> (RawServer, Asked) {
     let asked = Asked::default();
     let noted = Arc::clone(&asked);
@@ -189,13 +189,13 @@ fn each_session_sends_back_its_own_cookies() {
             for (id, cookies) in of_ids {
                 assert_eq!((cookies[0].as_str(), cookies.len()), ("", 7));
                 let both = format!("{id}; seen=yes");
-                // Of the first burst's other calls one may be answered before the other has its connection.
+                // One of the first burst's other calls may be answered before the other one has its connection.
                 assert!(cookies[1..3].iter().all(|sent| *sent == id || *sent == both), "{cookies:?}");
                 assert!(cookies[3..].iter().all(|sent| *sent == both), "{cookies:?}");
             }
         }
     }
-    // Without being asked to, none are sent.
+    // Without the flag, no cookies are sent.
     let (server, asked) = cookie_server();
     run(&["load", &server.url(), "--wsess", "2,3,0", "--quiet"]).exits(&[0, 4]);
     assert!(asked.lock().unwrap().iter().all(|(_, cookies)| cookies.is_empty()));
@@ -205,7 +205,7 @@ const SESSION_LOG: &str = "# two sessions\n/foo.html think=0.3\n\t/pict1.gif\n\t
                            contents='Post data'\n\n/foo3.html\n";
 
 #[test]
-fn sessions_that_are_written_out_are_made_as_they_stand() {
+fn sessions_in_a_file_are_made_as_written() {
     let dir = tempfile::tempdir().unwrap();
     let at = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
     let (file, out) = (at("sessions,1.log"), at("record.json"));
@@ -218,7 +218,7 @@ fn sessions_that_are_written_out_are_made_as_they_stand() {
     let lines: Vec<String> = asked.lock().unwrap().iter().map(|(line, _)| line.clone()).collect();
     let first = ["GET /foo.html", "GET /pict1.gif", "GET /pict2.gif", "POST /foo2.html"];
     let mut expected = [&first[..], &["GET /foo3.html"], &first].concat();
-    // The two of a burst may come in any order.
+    // The two requests of a burst may come in any order.
     let sorted = |lines: &mut [&str]| [1, 6].into_iter().for_each(|at| lines[at..at + 2].sort_unstable());
     let mut lines: Vec<&str> = lines.iter().map(String::as_str).collect();
     assert_eq!(lines.len(), expected.len(), "{lines:?}");
@@ -226,7 +226,7 @@ fn sessions_that_are_written_out_are_made_as_they_stand() {
     sorted(&mut expected);
     assert_eq!(lines, expected);
 
-    // The Record has all of it, and its workload makes the same load again.
+    // The Record has all sessions, and its workload makes the same load again.
     let record = documents::record(&fs::read_to_string(out).unwrap());
     let workload = record.workload.unwrap();
     let asked_for = workload.sessions().unwrap();
@@ -242,7 +242,7 @@ fn sessions_that_are_written_out_are_made_as_they_stand() {
 }
 
 #[test]
-fn what_is_wrong_with_sessions_is_said_with_its_place() {
+fn errors_in_sessions_have_their_line() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("sessions.log");
     let file = file.to_str().unwrap();
@@ -264,9 +264,9 @@ fn what_is_wrong_with_sessions_is_said_with_its_place() {
     load(&["--wsess", "1,2,3", "--rate", "5"]).fails(2, "cannot be used with");
 }
 
-/// A session that fails is counted apart, with how far it came.
+/// Failed sessions are counted separately, with the number of their completed calls.
 #[test]
-fn failed_sessions_have_figures_of_their_own() {
+fn failed_sessions_are_counted_separately() {
     let server = RawServer::closes_after(3);
     let args = ["load", &server.url(), "--wsess", "5,9,0", "--burst-length", "9", "--pipelined", "--json"];
     let record = documents::record(&run(&args).exits(&[1, 4]).stdout);

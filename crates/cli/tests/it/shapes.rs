@@ -1,4 +1,5 @@
-//! The shapes of load beside a steady rate and a number of clients: S-Clients, stages, bursts, traces; and what they run on.
+//! Shapes of load other than a steady rate and a number of clients: S-Clients, stages, bursts, traces, pipelining; and
+//! engines.
 
 use crate::documents;
 use crate::program::run;
@@ -12,7 +13,7 @@ fn load(args: &[&str]) -> Record {
     documents::record(&run(&args).exits(&[0, 4]).stdout)
 }
 
-/// Calls due in each second up to the last in which there were any: the last answers may take their time.
+/// Calls due in each second, up to the last second with any: the last responses may be late.
 fn offered(record: &Record) -> Vec<u64> {
     assert!(record.intervals.iter().all(|interval| interval.length_s <= 1.0), "{:#?}", record.intervals);
     let mut offered: Vec<u64> = record.intervals.iter().map(|interval| interval.offered).collect();
@@ -33,11 +34,11 @@ fn s_clients_overload_a_server_that_accepts_nothing() {
         let Counts { connect_attempts, abandoned, .. } = record.counts;
         assert_eq!(abandoned, connect_attempts);
         assert!(record.generator.max_open_connections <= 50);
-        // D/T = 500 attempts a second and never more, as each lasts T.
+        // At most D/T = 500 attempts per second, because each lasts T.
         assert!(connect_attempts <= 1000, "{:#?}", record.counts);
         connect_attempts
     };
-    // A host that keeps the generator waiting makes fewer of a single run, but hardly of each.
+    // A busy host may reduce the attempts of one run, but hardly of each.
     let most = (0..10).map(|_| attempts()).find(|attempts| *attempts >= 900);
     assert!(most.is_some(), "in none of ten runs were nine of ten attempts made");
 }
@@ -45,7 +46,7 @@ fn s_clients_overload_a_server_that_accepts_nothing() {
 #[test]
 fn s_clients_make_one_call_per_connection() {
     let nginx = Nginx::start(NginxOptions::default());
-    // A patience that no host wears out.
+    // A time limit that no host exceeds.
     let record = load(&[&nginx.url(), "--s-clients", "2", "--connect-timeout", "2s", "--requests", "50"]);
     let counts = record.counts;
     assert_eq!((counts.scheduled, counts.established, counts.status.s2xx), (50, 50, 50), "{counts:#?}");
@@ -57,7 +58,7 @@ fn stages_ramp_to_their_rates() {
     let record =
         load(&[&nginx.url(), "--stage", "1s:400", "--stage", "1s:400", "--stage", "0s:0", "--stage", "500ms:0"]);
     assert_eq!(record.window_s, 2.5);
-    // Half of 1 s × 400/s, then all of it, then nothing to wait for.
+    // Half of 1 s × 400/s, then all of it.
     assert_eq!(offered(&record), [200, 400]);
 }
 
@@ -69,7 +70,7 @@ fn bursts_keep_the_mean() {
 }
 
 #[test]
-fn a_trace_is_compressed_and_its_bursts_stay() {
+fn speed_compresses_a_trace_and_keeps_its_bursts() {
     let nginx = Nginx::start(NginxOptions::default());
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("trace.txt");
@@ -97,7 +98,7 @@ fn pipelined_calls_share_connections() {
 }
 
 #[test]
-fn the_record_names_the_engine_and_sockets_can_be_tuned() {
+fn the_record_names_the_engine_and_sockets_have_the_given_buffers() {
     let nginx = Nginx::start(NginxOptions::default());
     for (engine, names) in [("epoll", &["epoll"][..]), ("auto", &["uring", "epoll"])] {
         let tuned =

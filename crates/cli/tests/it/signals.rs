@@ -1,4 +1,4 @@
-//! Ctrl-C and other ends: what was measured is kept, and marked; what was changed is put back.
+//! Ctrl-C and other signals: measurements are kept and marked, and changes to the host are undone.
 
 use crate::documents;
 use crate::program::{LIMIT, Running, brimful, share_machine, until};
@@ -12,7 +12,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
-/// `brimful` with these arguments, for which a hang-up is one, though whoever runs the tests may have told them to ignore it.
+/// `brimful` with these arguments and the default action of SIGHUP, which the tests may have inherited as ignored.
 fn on_a_terminal(args: &[&str]) -> Command {
     let brimful = brimful(args);
     let mut env = Command::new("env");
@@ -29,11 +29,11 @@ fn an_interrupted_load_leaves_its_record() {
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         let (served, requests) = channel();
         let server = RawServer::answering(move |_| {
-            // Fails once the test has seen enough.
+            // Fails once the test has ended.
             let _ = served.send(());
             b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".to_vec()
         });
-        // A single client: each of its requests but the first shows that the answer before it has arrived.
+        // With a single client, each request except the first shows that the response before it has arrived.
         let pace = ["--clients", "1", "--think", "3ms", "--duration", "1h", "--out", out.to_str().unwrap()];
         let load = Running::start(on_a_terminal(&[&["load", &server.url()], &pace[..]].concat()));
         for _ in 0..50 {
@@ -49,7 +49,7 @@ fn an_interrupted_load_leaves_its_record() {
 }
 
 #[test]
-fn who_is_told_not_to_hang_up_goes_on() {
+fn a_load_under_nohup_ignores_sighup() {
     let _machine = share_machine();
     let (served, requests) = channel();
     let server = RawServer::answering(move |_| {
@@ -82,7 +82,7 @@ fn affinity(pid: u32) -> Vec<String> {
 }
 
 #[test]
-fn a_server_is_put_back_however_its_survey_ends() {
+fn a_servers_cpus_are_restored_however_its_survey_ends() {
     let _machine = share_machine();
     let mut target = Running::start(brimful(&["target", "--listen", "127.0.0.1:0", "--workers", "2"]));
     let url = target.stdout_line().trim_end().trim_start_matches("listening on ").to_owned();
@@ -112,7 +112,7 @@ fn a_server_is_put_back_however_its_survey_ends() {
     survey("a first look").kill();
     until(|| affinity(target.pid()) == before);
 
-    // A second Ctrl-C ends it at once, in the middle of a rest that the first does not end.
+    // A second Ctrl-C ends the survey at once, during a pause that the first does not end.
     let impatient = survey("the idle server");
     impatient.ctrl_c();
     thread::sleep(Duration::from_millis(1100));
@@ -126,9 +126,9 @@ fn calls_in_flight_at_an_interruption_are_accounted_for() {
     let _machine = share_machine();
     let server = RawServer::never_answers();
     let load = Running::start(brimful(&["load", &server.url(), "--json", "--rate", "100", "--timeout", "1h"]));
-    // One more was made to find out that somebody listens.
+    // The check that the server listens makes one more connection.
     until(|| server.connections() >= 6);
-    // Twice at once, as `timeout -s INT` does, is one wish.
+    // Two signals at once, as from `timeout -s INT`, count as one.
     load.ctrl_c();
     load.ctrl_c();
     let record = documents::record(&load.finish().exits(&[130]).stdout);

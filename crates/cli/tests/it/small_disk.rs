@@ -1,10 +1,10 @@
-//! A file system that is soon full. Mounting it takes root.
+//! A small file system that can be filled. Mounting it needs root.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// A file system that ends with the test.
+/// A file system that is unmounted when dropped.
 pub struct Small {
     dir: tempfile::TempDir,
 }
@@ -26,7 +26,7 @@ impl Small {
         assert!(status.success(), "{program} failed: this test mounts a file system and takes root for that");
     }
 
-    /// Leaves no room.
+    /// Fills all space.
     pub fn fill(&self) {
         let full = fs::write(self.path().join("other"), vec![0; 1 << 20]);
         assert!(full.is_err(), "the file system is small");

@@ -1,5 +1,5 @@
-//! `brimful survey` of real servers, with levels far shorter than anybody should trust. What a busy machine cannot change is
-//! asserted here. How good the predictions are, the simulated servers of `brimful-survey` show.
+//! `brimful survey` of real servers, with levels much too short for reliable figures. Only what a busy machine cannot change
+//! is asserted. The accuracy of predictions is tested with the simulated servers of `brimful-survey`.
 
 use crate::documents;
 use crate::plan::{Files, numbers, plan, plans_with};
@@ -13,8 +13,8 @@ use std::fs;
 /// Tries of a survey that other programs can disturb.
 const TRIES: usize = 3;
 
-/// The survey of a program that has ended. Asserts that the exit code and the first sentence are what its verdict says, and
-/// that a survey which did not go through all its levels says so.
+/// The survey of a program that has ended. Asserts that the exit code and the first sentence agree with the verdict, and that
+/// a survey without all its levels says so.
 fn ended(done: &Done, document: &str) -> Survey {
     use ReasonCode::{
         Incomplete, Interrupted, ModelRefuted, OtherWork, RateLimited, ServerChanged, ServerDied, ServerErrors,
@@ -44,7 +44,7 @@ fn ended(done: &Done, document: &str) -> Survey {
     survey
 }
 
-/// Asserts that whatever reads models reads this survey's, at 70 % of the saturation rate that it predicted.
+/// Asserts that every command that reads models reads this survey's, at 70 % of its predicted saturation rate.
 fn is_planned_with(survey: &Survey, document: &str) {
     let files = Files::new();
     let path = files.write("survey.json", document);
@@ -55,7 +55,7 @@ fn is_planned_with(survey: &Survey, document: &str) {
     let close = |value: f64, expected: f64| (value / expected - 1.0).abs() < 1e-6;
     assert!(close(solved["saturation_rate"].as_f64().unwrap(), predicted), "{predicted}: {solved:#}");
     assert!(close(numbers(&solved["throughput"]).iter().sum(), 0.7 * predicted), "{predicted}: {solved:#}");
-    // The survey's own prediction at the rates of its model is what the model is solved to.
+    // The solution of the model equals the survey's own prediction at the rates of its model.
     let there = |level: &&&Level| (level.fraction - 0.7).abs() < 1e-9 && level.workload == "mix";
     if let Some(level) = of_role(survey, Role::HeldOut).iter().find(there) {
         let response = level.steady_response_s.unwrap();
@@ -69,15 +69,15 @@ fn of_role(survey: &Survey, role: Role) -> Vec<&Level> {
     survey.levels.iter().filter(|level| level.role == role).collect()
 }
 
-/// One survey in three gets through all its levels, however busy the machine. How near the predictions are, the simulated
-/// servers of `brimful-survey` show.
+/// At least one survey in three completes all its levels, however busy the machine. The accuracy of predictions is tested with
+/// the simulated servers of `brimful-survey`.
 #[test]
-fn the_demonstration_foresees_what_it_then_measures() {
+fn the_demonstration_predicts_before_it_measures() {
     let whole = (0..TRIES).map(|_| demonstration()).find(|survey| survey.stopped.is_none());
     predicts_and_measures(&whole.expect("none of three demonstrations got through all its levels"));
 }
 
-/// Makes one, and asserts what is true of it wherever it ended.
+/// Runs a demonstration, and asserts what is true wherever it ended.
 fn demonstration() -> Survey {
     let dir = tempfile::tempdir().unwrap();
     let report = dir.path().join("report.html");
@@ -101,7 +101,7 @@ fn demonstration() -> Survey {
     let done = Running::start(brimful(&args)).finish();
     drop(machine);
     let survey = ended(&done, &done.stdout);
-    // The predictions are printed before any of what they say is measured.
+    // The predictions are printed before the levels are measured.
     let said = |what: &str| done.stderr.find(what);
     assert!(
         said("held out: ")
@@ -113,7 +113,7 @@ fn demonstration() -> Survey {
     assert_eq!(survey.command[1..], command);
     assert_eq!(survey.report.as_deref(), report.to_str());
 
-    // The report holds the very document.
+    // The report contains the same document.
     let page = fs::read_to_string(&report).unwrap();
     assert!(!page.contains("hunter2") && !done.stdout.contains("hunter2"), "a secret is passed on");
     let (_, rest) = page.split_once(r#"<script type="application/json" id="survey">"#).unwrap();
@@ -122,7 +122,7 @@ fn demonstration() -> Survey {
     survey
 }
 
-/// Asserts that a demonstration that went through all its levels has in it what it is for.
+/// Asserts that a demonstration with all its levels has predictions and measurements.
 fn predicts_and_measures(survey: &Survey) {
     for workload in ["mix", "light", "heavy"] {
         let calibrated = |level: &&Level| level.workload == workload;
@@ -130,7 +130,7 @@ fn predicts_and_measures(survey: &Survey) {
     }
     assert!(!of_role(survey, Role::HeldOut).is_empty());
     for level in of_role(survey, Role::HeldOut) {
-        // A busy host may keep all answers until the window is over, and nothing has no error.
+        // A busy host may delay all responses beyond the window, so that there is no error to compute.
         let answered = level.throughput.measured != Some(0.0);
         let Comparison { predicted, error, .. } = level.throughput;
         assert_eq!((predicted.is_some(), error.is_some()), (true, answered), "{level:#?}");
@@ -152,7 +152,7 @@ fn affinity(pids: &[u32]) -> Vec<String> {
     pids.iter().map(allowed).collect()
 }
 
-/// A page that nginx compresses anew for each call: work enough that nginx is the limit and not an unoptimized client.
+/// An nginx that compresses its page for each call, so that it is the limit and not an unoptimized client.
 fn compressing_nginx() -> Nginx {
     let words: String = (0..4_000_u64).map(|i| format!("{:x} ", i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40)).collect();
     Nginx::start(NginxOptions {
@@ -163,7 +163,7 @@ fn compressing_nginx() -> Nginx {
 }
 
 #[test]
-fn nginx_is_found_by_its_port_and_put_back_where_it_was() {
+fn nginx_is_found_by_its_port_and_its_cpus_are_restored() {
     let machine = share_machine();
     let nginx = compressing_nginx();
     let pids = [vec![nginx.pid()], nginx.workers()].concat();
@@ -175,7 +175,7 @@ fn nginx_is_found_by_its_port_and_put_back_where_it_was() {
     let mut running = Running::start(brimful(&[&on[..], &["--level", "300ms", "--max-load", "100%"], &files].concat()));
     running.stderr_line("a first look");
     assert_eq!(affinity(&pids), ["0", "0"]);
-    // However it ends.
+    // Independent of how the survey ends.
     running.stderr_line("calibration, block 2");
     running.ctrl_c();
     let done = running.finish();
@@ -227,7 +227,7 @@ fn a_server_that_dies_ends_the_survey_and_keeps_its_levels() {
     assert!(fs::read_to_string(&report).unwrap().contains(&stopped.level));
 }
 
-/// The reference server, and where it listens.
+/// The reference server and its address.
 fn target() -> (Running, String) {
     let mut target = Running::start(brimful(&["target", "--listen", "127.0.0.1:0", "--service", "a=300us"]));
     let url = target.stdout_line().trim_end().trim_start_matches("listening on ").to_owned();
@@ -260,7 +260,7 @@ fn a_report_that_cannot_be_written_loses_no_document() {
     assert!(!survey.levels.is_empty() && survey.report.is_none());
 }
 
-/// A survey of this server up to the third block of calibration.
+/// Runs a survey of this server up to the third block of calibration.
 fn interrupted(url: &str, more: &[&str], token: &str) -> (Done, Survey) {
     let short = ["--level", "300ms", "--max-load", "100%", "--json", "--report", "/dev/null"];
     let mut survey = brimful(&[&["survey", url], more, &short].concat());
@@ -274,9 +274,9 @@ fn interrupted(url: &str, more: &[&str], token: &str) -> (Done, Survey) {
     (done, survey)
 }
 
-/// What is predicted of it, the simulated servers of `brimful-survey` show.
+/// The predictions are tested with the simulated servers of `brimful-survey`.
 #[test]
-fn nothing_is_seen_of_a_black_box_but_its_answers() {
+fn a_black_box_is_surveyed_by_its_responses_alone() {
     let _machine = share_machine();
     let (_target, url) = target();
     let (done, survey) = interrupted(&url, &["--black-box"], "");
@@ -286,7 +286,7 @@ fn nothing_is_seen_of_a_black_box_but_its_answers() {
 }
 
 #[test]
-fn a_server_is_surveyed_through_who_watches_it() {
+fn a_server_is_surveyed_through_a_remote_monitor() {
     let _machine = share_machine();
     let (target, url) = target();
     let pid = target.pid().to_string();

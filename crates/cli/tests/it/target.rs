@@ -24,7 +24,7 @@ fn get(address: &str, path: &str) -> (u16, String) {
 }
 
 #[test]
-fn it_serves_its_classes_and_tells_what_they_cost() {
+fn it_serves_its_classes_and_reports_their_demands() {
     let (target, address) = start(&["--service", "light=50us,heavy=1ms/16KiB"]);
     assert_eq!(get(&address, "/light").1.len(), 1024);
     assert_eq!(get(&address, "/heavy").1.len(), 16 * 1024);
@@ -46,7 +46,7 @@ fn it_serves_its_classes_and_tells_what_they_cost() {
 }
 
 #[test]
-fn work_is_short_for_classes_made_of_it_and_a_pool_is_told() {
+fn work_defines_classes_and_a_pool_is_reported() {
     let (target, address) = start(&["--service", "a=10us+sleep:1ms", "--work", "b=170us+cpu:30us", "--pool", "1"]);
     let (_, truth) = get(&address, "/__truth");
     let truth: serde_json::Value = serde_json::from_str(&truth).unwrap();
@@ -56,12 +56,12 @@ fn work_is_short_for_classes_made_of_it_and_a_pool_is_told() {
     assert_eq!([get(&address, "/b").0, get(&address, "/light").0], [200, 404]);
     target.signal(Signal::INT);
     let done = target.finish().exits(&[0]);
-    let line = "pool: at most 1 of 1 places taken at once, 0 requests waited\n";
+    let line = "pool: at most 1 of 1 places in use at once, 0 requests waited\n";
     assert!(done.stdout.ends_with(line), "{}", done.stdout);
 }
 
 #[test]
-fn it_takes_load_until_it_is_told_to_end() {
+fn it_serves_load_until_it_is_stopped() {
     let _machine = share_machine();
     let (target, address) = start(&["--service", "a=20us", "--distribution", "exponential", "--workers", "2"]);
     let load = Running::start(brimful(&["load", &address, "--json", "--clients", "4", "--requests", "400"]));

@@ -1,5 +1,5 @@
-//! The test bed with real programs in it. It takes root, or user namespaces, `/dev/net/tun` and iproute2: what lacks
-//! these fails here and says so. Lower bounds of times are asserted, never upper ones.
+//! The test bed with real programs in it. It needs root, or user namespaces, `/dev/net/tun` and iproute2; without them these
+//! tests fail and say so. Only lower bounds of times are asserted.
 
 use crate::documents;
 use crate::program::{Done, Running, brimful, run, share_machine, until};
@@ -11,14 +11,14 @@ use std::path::Path;
 use std::process::Command;
 use tempfile::TempDir;
 
-/// A server on its host that listens by the time that the rest of the script runs. `$B` is brimful.
+/// Starts a server on its host and waits until it listens. `$B` is brimful.
 const SERVE: &str = "ip netns exec server $B target --listen {server}:80 --service 'page=100us/64KiB' > target.log & \
                      until grep -q listening target.log; do sleep 0.05; done; ";
 
-/// Of a load: that all went well, or that this machine was busy with other things.
+/// Exit codes of a load: success, or a machine that was busy with other programs.
 const LOADED: [i32; 2] = [0, 4];
 
-/// Runs a script in a test bed, in a directory of its own.
+/// Runs a script in a test bed, in its own directory.
 fn bed(flags: &[&str], script: &str) -> (Done, Testbed, TempDir) {
     let _machine = share_machine();
     let directory = tempfile::tempdir().unwrap();
@@ -40,7 +40,7 @@ fn record(directory: &TempDir, name: &str) -> Record {
 }
 
 #[test]
-fn connections_take_the_round_trip_times_that_were_asked_for() {
+fn connections_have_the_given_round_trip_times() {
     let load = "for c in $BRIMFUL_CLIENTS; do \
                 ip netns exec $c $B load http://{server}/ -n 20 --rate 50 --new-connection --json > $c.json; done";
     let (done, document, directory) = bed(&["--clients", "2", "--rtt", "30ms..60ms"], &format!("{SERVE}{load}"));
@@ -49,9 +49,9 @@ fn connections_take_the_round_trip_times_that_were_asked_for() {
         assert_eq!(client.rtt_s.map(|rtt| (rtt * 1e6).round()), [least_us; 2]);
         let record = record(&directory, &format!("{}.json", client.host.name));
         assert_eq!(record.counts.completed, 20, "{record:#?}");
-        // To connect takes one round trip, and so does a request at least.
+        // Connecting takes one round trip, and a request at least one.
         for times in [record.connect_time_us, record.first_byte_us] {
-            // Within what a histogram is exact to.
+            // Within the resolution of a histogram.
             assert!(times.unwrap().min >= least_us * 0.998, "{times:?}");
         }
         assert!(client.up.packets >= 20 * 4 && client.down.bytes >= 20 * 65_536, "{client:#?}");
@@ -72,12 +72,12 @@ fn connections_survive_loss_and_reordering() {
     let client = &document.clients[0];
     assert!(client.up.lost_packets + client.down.lost_packets > 0, "{client:#?}");
     assert!(client.up.reordered_packets + client.down.reordered_packets > 0, "{client:#?}");
-    assert!(said.contains("testbed: seed 3; the router delivered") && said.contains("lost as asked for"), "{said}");
+    assert!(said.contains("testbed: seed 3; the router forwarded") && said.contains("lost by --loss"), "{said}");
     assert_eq!((document.seed, document.shape.loss), (3, 0.03));
 }
 
 #[test]
-fn a_rate_bounds_what_comes_through_and_its_queue_what_waits() {
+fn the_rate_limits_throughput_and_the_queue_limits_waiting() {
     let load = "ip netns exec client1 $B load http://{server}/ -n 1 --rate 10 --timeout 60s --json > load.json";
     let flags = ["--rate", "2mbit", "--queue", "20ms"];
     let (done, document, directory) = bed(&flags, &format!("{SERVE}{load}"));
@@ -86,12 +86,12 @@ fn a_rate_bounds_what_comes_through_and_its_queue_what_waits() {
     // 64 KiB at 2 Mbit/s.
     assert!(record.response_time_us.unwrap().min >= 262_144.0, "{record:#?}");
     assert_eq!((document.shape.rate_bits_per_s, document.shape.queue_s), (Some(2e6), 0.02));
-    // The server's first window alone, ten packets, takes 60 ms.
+    // Even the server's first window of ten packets takes 60 ms.
     assert!(document.clients[0].down.queue_full_packets > 0, "{document:#?}");
 }
 
 #[test]
-fn every_connection_has_a_time_of_its_own_from_a_histogram() {
+fn every_connection_draws_its_own_time_from_a_histogram() {
     let load = "ip netns exec client1 $B load http://{server}/ -n 30 --rate 100 --new-connection --json > load.json";
     let histogram = tempfile::NamedTempFile::new().unwrap();
     fs::write(histogram.path(), "# half are near\n20ms, 1\n60ms..90ms, 1\n").unwrap();
@@ -105,7 +105,7 @@ fn every_connection_has_a_time_of_its_own_from_a_histogram() {
 }
 
 #[test]
-fn hosts_have_addresses_of_version_6_and_clients_many() {
+fn hosts_have_ipv6_addresses_and_clients_have_several() {
     let load = "ip netns exec server $B target --listen '[{server v6}]:81' > six.log & \
                 until grep -q listening six.log; do sleep 0.05; done; \
                 ip netns exec client1 $B load 'http://[{server v6}]:81/' -n 3 --rate 50 --json > six.json; \
@@ -122,7 +122,7 @@ fn hosts_have_addresses_of_version_6_and_clients_many() {
 }
 
 #[test]
-fn the_exit_code_is_the_commands() {
+fn the_exit_code_is_that_of_the_command() {
     for (script, code) in [("exit 0", 0), ("exit 7", 7), ("kill -9 $$", 137)] {
         let (done, document, _) = bed(&["--quiet"], script);
         assert_eq!(done.stderr, "");
@@ -132,7 +132,7 @@ fn the_exit_code_is_the_commands() {
 }
 
 #[test]
-fn names_are_known_within_and_nowhere_else() {
+fn host_names_are_known_only_inside_the_test_bed() {
     let names = || fs::read_dir("/run/netns").map_or(0, Iterator::count);
     let before = names();
     let script = "ls /run/netns | tr '\\n' ' '; echo; \
@@ -167,14 +167,14 @@ fn nothing_is_left_behind_however_it_ends() {
     ];
     for (number, signal) in ends {
         let directory = tempfile::tempdir().unwrap();
-        // A time that nobody else sleeps for.
+        // A duration that no other process sleeps for.
         let time = format!("1{}.{number}", std::process::id());
         let script = format!(
             "ip netns exec server sleep {time} & setsid ip netns exec client1 sleep {time} & \
              until [ $(grep -slx sleep /proc/[0-9]*/comm | wc -l) = 2 ]; do sleep 0.05; done; echo started; exec sleep {time}"
         );
         let mut bed = bed_in(directory.path(), &[], &script);
-        // Whoever runs the tests may have told us to ignore it.
+        // The tests may have inherited this signal as ignored.
         let mut command = Command::new("env");
         command.arg("--default-signal=HUP").arg(bed.get_program()).args(bed.get_args());
         command.current_dir(directory.path());
@@ -193,9 +193,9 @@ fn nothing_is_left_behind_however_it_ends() {
     }
 }
 
-/// Whichever of them made the directory of names.
+/// It does not matter which test bed created the directory of names.
 #[test]
-fn a_bed_that_ends_takes_nothing_from_another() {
+fn a_test_bed_that_ends_does_not_disturb_another_one() {
     let _machine = share_machine();
     let directory = tempfile::tempdir().unwrap();
     let wait =
@@ -212,7 +212,7 @@ fn a_bed_that_ends_takes_nothing_from_another() {
 }
 
 #[test]
-fn a_command_that_does_not_want_to_end_is_ended() {
+fn a_command_that_ignores_signals_is_killed() {
     let _machine = share_machine();
     let directory = tempfile::tempdir().unwrap();
     let mut running =
@@ -225,7 +225,7 @@ fn a_command_that_does_not_want_to_end_is_ended() {
     running.finish().exits(&[137]);
 }
 
-/// Without any capability, as users are.
+/// Runs a command without capabilities, like an ordinary user.
 fn unprivileged(arguments: &[&str]) -> Command {
     let brimful = brimful(arguments);
     let mut command = Command::new("setpriv");
@@ -237,7 +237,7 @@ fn unprivileged(arguments: &[&str]) -> Command {
 fn users_have_a_test_bed_in_a_user_namespace() {
     let _machine = share_machine();
     let brimful = brimful(&["testbed", "--quiet", "--", "sh", "-c", "ip netns exec client1 true && exit 5"]);
-    // Some user who owns what we do, and has no capability.
+    // Another user id without capabilities.
     let mut command = Command::new("unshare");
     command.args(["--user", "--map-user=1000", "--map-group=1000"]).arg(brimful.get_program()).args(brimful.get_args());
     Running::start(command).finish().exits(&[5]);
@@ -255,20 +255,20 @@ fn without_privilege_it_says_what_to_do() {
 }
 
 #[test]
-fn bad_input_is_refused_before_anything_is_made() {
+fn bad_input_is_refused_before_anything_is_created() {
     let file = tempfile::NamedTempFile::new().unwrap();
     fs::write(file.path(), "20ms\n").unwrap();
     let file = file.path().to_str().unwrap();
     for (flags, message) in [
         (&["--rtt", "2s..1s"][..], "ends before it begins"),
-        (&["--loss", "150%"], "is no share"),
+        (&["--loss", "150%"], "is not a share"),
         (&["--rate", "10"], "write it like 256kbit"),
         (&["--clients", "0"], "0 is not in 1..=200"),
         (&["--clients", "201"], "201 is not in 1..=200"),
         (&["--rtts", "/no/such/file"], "give --rtts a file of lines like"),
         (&["--rtts", file], "line 1: `20ms` is no round-trip time"),
         (&["--server-cpus", "7777"], "--server-cpus names CPU 7777"),
-        (&["--out", "-"], "stdout is the command's"),
+        (&["--out", "-"], "stdout belongs to the command"),
     ] {
         run(&[&["testbed"], flags, &["--", "true"]].concat()).fails(2, message);
     }

@@ -1,4 +1,4 @@
-//! Servers by TLS: what their Records say, and what is said of those that cannot be trusted.
+//! Servers with TLS: their Records, and the errors for untrusted certificates.
 
 use crate::documents;
 use crate::program::{run, words};
@@ -6,7 +6,7 @@ use brimful_core::tls::TlsFault;
 use brimful_testkit::{Certificates, Flaw, Identity, Nginx, NginxOptions, RawServer, TlsBehaviour, with_length};
 
 fn nginx(identity: &Identity) -> Nginx {
-    // Debian's speaks 1.3 only where it is told to.
+    // Debian's nginx uses TLS 1.3 only if it is configured.
     let extra = format!("{} ssl_protocols TLSv1.2 TLSv1.3;", identity.for_nginx());
     Nginx::start(NginxOptions { listen: "ssl".to_owned(), extra, ..NginxOptions::default() })
 }
@@ -16,7 +16,7 @@ fn path(path: &std::path::Path) -> String {
 }
 
 #[test]
-fn a_load_by_tls_says_how_it_was_secured() {
+fn the_record_has_the_tls_version_and_cipher() {
     let certificates = Certificates::new();
     let nginx = nginx(&certificates.issue("DNS:localhost,IP:127.0.0.1", Flaw::None));
     let (url, ca) = (format!("https://{}/", nginx.addr()), path(&certificates.authority()));
@@ -46,7 +46,7 @@ fn a_load_by_tls_says_how_it_was_secured() {
 }
 
 #[test]
-fn what_cannot_be_trusted_is_said_before_the_run() {
+fn untrusted_certificates_are_errors_before_the_run() {
     let certificates = Certificates::new();
     let ca = path(&certificates.authority());
     let refused = |names: &str, flaw, code, parts: &[&str]| {
@@ -86,20 +86,20 @@ fn what_cannot_be_trusted_is_said_before_the_run() {
     run(&["load", &url, "--insecure", "-n", "1"]).fails(2, "is not TLS: if it speaks plain HTTP, write http://");
 }
 
-/// nginx answers 400, others reset or send a TLS alert, which is no HTTP.
+/// nginx responds 400; others reset the connection or send a TLS alert, which is not HTTP.
 #[test]
-fn a_plain_url_of_a_server_that_speaks_tls_is_said() {
+fn an_http_url_of_a_tls_server_is_reported() {
     let certificates = Certificates::new();
     let identity = certificates.issue("DNS:localhost,IP:127.0.0.1", Flaw::None);
     let (nginx, raw) = (nginx(&identity), RawServer::by_tls(&identity, TlsBehaviour::answering(with_length(b"x"))));
     let hint = "The server speaks TLS on this port: write https:// in place of http://.";
     for (url, all_4xx) in [(nginx.url(), true), (raw.url(), false)] {
-        // Answers of any status are completed calls; what is no answer has failed.
+        // Responses with any status are completed calls; anything else is a failure.
         let codes = if all_4xx { [0, 4] } else { [1, 4] };
         for how in [&[][..], &["--http", "2"]] {
             let load = ["load", &url, "--clients", "1", "-n", "3"];
             let done = run(&[&load[..], how].concat());
-            // HTTP/2 takes nginx's 400, which is HTTP/1, for no answer.
+            // For HTTP/2, nginx's 400 in HTTP/1 is not a response.
             let done = done.exits(if how.is_empty() { &codes } else { &[1, 4] });
             assert!(words(&done.stdout).contains(hint), "{url} {how:?}: {}", done.stdout);
         }
@@ -118,7 +118,7 @@ fn a_plain_url_of_a_server_that_speaks_tls_is_said() {
 }
 
 #[test]
-fn flags_of_tls_have_to_fit() {
+fn flags_of_tls_that_do_not_fit_are_refused() {
     let server = RawServer::answering(|_| with_length(b"hello"));
     let (plain, secure) = (server.url(), format!("https://{}/", server.addr()));
     run(&["load", &plain, "--insecure", "-n", "1"]).fails(2, "--insecure is for https:// URLs");
@@ -133,7 +133,7 @@ fn flags_of_tls_have_to_fit() {
 
 #[test]
 fn failures_during_a_run_are_counted_and_named_once() {
-    // The handshake before the run is the first connection; the later ones show another certificate.
+    // The handshake before the run is the first connection; later connections get another certificate.
     let certificates = Certificates::new();
     let (good, bad) =
         (certificates.issue("IP:127.0.0.1", Flaw::None), certificates.issue("IP:127.0.0.1", Flaw::SelfSigned));

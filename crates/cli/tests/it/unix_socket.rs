@@ -1,4 +1,4 @@
-//! Servers at Unix sockets: nginx, Node and one of our own that is full.
+//! Servers on Unix sockets: nginx, Node, and a server with a full accept queue.
 
 use crate::documents;
 use crate::program::{run, until};
@@ -7,10 +7,10 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// An nginx that listens at a socket as well; what it shows depends on the Host it is asked for.
+/// An nginx that also listens on a Unix socket. Its page depends on the Host header.
 fn nginx() -> (Nginx, tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
-    // nginx's workers are somebody else.
+    // nginx's workers run as another user.
     std::fs::set_permissions(dir.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let socket = dir.path().join("web.sock");
     let extra = format!(
@@ -21,7 +21,7 @@ fn nginx() -> (Nginx, tempfile::TempDir, PathBuf) {
 }
 
 #[test]
-fn nginx_answers_at_a_socket_as_at_a_port() {
+fn nginx_responds_on_a_socket_as_on_a_port() {
     let (_nginx, _dir, socket) = nginx();
     let path = socket.display().to_string();
     for engine in ["epoll", "uring"] {
@@ -43,13 +43,13 @@ fn nginx_answers_at_a_socket_as_at_a_port() {
 }
 
 #[test]
-fn the_url_beside_a_socket_gives_name_and_path() {
+fn the_url_with_a_socket_gives_host_and_path() {
     let (_nginx, _dir, socket) = nginx();
     let path = socket.display().to_string();
     let args = ["load", "http://app.example/host", "--unix-socket", &path, "-c", "1", "-n", "2", "--print", "1"];
     let shown = run(&args).exits(&[0, 4]).stderr;
     assert!(shown.contains("> Host: app.example") && shown.contains("< app.example"), "{shown}");
-    // A redirect stays there.
+    // A redirect uses the same socket.
     let url = format!("unix:{path}:/hop");
     let args = ["load", &url, "-c", "1", "-n", "5", "--follow", "1", "--json"];
     let record = documents::record(&run(&args).exits(&[0, 4]).stdout);
@@ -57,7 +57,7 @@ fn the_url_beside_a_socket_gives_name_and_path() {
 }
 
 #[test]
-fn its_programs_are_watched_and_no_port() {
+fn the_programs_of_a_socket_are_watched() {
     let (_nginx, _dir, socket) = nginx();
     let url = format!("http+unix:{}", socket.display());
     let args = ["load", &url, "-c", "2", "-d", "300ms", "--watch", "--json"];
@@ -67,7 +67,7 @@ fn its_programs_are_watched_and_no_port() {
 }
 
 #[test]
-fn what_a_socket_cannot_do_is_said() {
+fn flags_that_a_socket_does_not_support_are_refused() {
     let (_nginx, dir, socket) = nginx();
     let url = format!("http+unix:{}", socket.display());
     run(&["load", &url, "--close", "rst"]).fails(2, "knows no RST");
@@ -80,7 +80,7 @@ fn what_a_socket_cannot_do_is_said() {
 }
 
 #[test]
-fn a_full_accept_queue_refuses_and_is_the_servers_failure() {
+fn a_full_accept_queue_counts_as_a_failure_of_the_server() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("full.sock");
     let listener = UnixListener::bind(&path).unwrap();
@@ -94,7 +94,7 @@ fn a_full_accept_queue_refuses_and_is_the_servers_failure() {
     }
 }
 
-/// Ends with the test.
+/// A process that is killed when dropped.
 struct Node(Child);
 
 impl Drop for Node {
@@ -112,7 +112,7 @@ fn node(socket: &Path) -> Node {
 }
 
 #[test]
-fn node_answers_at_a_socket() {
+fn node_responds_on_a_socket() {
     let dir = tempfile::tempdir().unwrap();
     let socket = dir.path().join("app.sock");
     let _node = node(&socket);

@@ -1,4 +1,4 @@
-//! `brimful watch`: what it shows and leaves behind, how it ends, and what it makes of servers that are not there.
+//! `brimful watch`: its output, how it ends, and servers that are not running.
 
 mod bad_input;
 mod logs;
@@ -14,7 +14,7 @@ use rustix::process::Signal;
 use std::fs;
 use std::process::{Child, Command};
 
-/// Sees much of what it watches in little time.
+/// Flags for many samples in a short time.
 const OFTEN: [&str; 2] = ["--interval", "50ms"];
 
 fn nginx() -> (Nginx, String) {
@@ -24,7 +24,7 @@ fn nginx() -> (Nginx, String) {
 }
 
 #[test]
-fn one_interval_is_one_server_object() {
+fn once_prints_one_server_object() {
     let (nginx, port) = nginx();
     let done = run(&["watch", "--port", &port, "--once", "--json", "--interval", "200ms"]).exits(&[0]);
     let server: Server = documents::document(&done.stdout);
@@ -38,7 +38,7 @@ fn one_interval_is_one_server_object() {
     let listener = server.connections.listener.expect("nginx listens");
     assert_eq!((listener.backlog, listener.accept_queue), (511, 0));
     assert_eq!(server.intervals.len(), 1);
-    // The first sample may be late, and the interval is the shorter for it; the second is not taken before it is due.
+    // If the first sample is late, the interval is shorter; the second sample is never taken before it is due.
     let ServerInterval { t_s, length_s, .. } = server.intervals[0];
     assert!(length_s > 0.0 && t_s < 60.0 && t_s + length_s >= 0.2, "{:?}", server.intervals);
     assert!(server.overhead.samples == 3 && server.overhead.monitor_cpu_s > 0.0, "{:?}", server.overhead);
@@ -51,7 +51,7 @@ fn one_interval_is_one_server_object() {
 }
 
 #[test]
-fn a_program_and_several_ports_are_named_shortly() {
+fn programs_and_ports_have_short_forms() {
     let (nginx, port) = nginx();
     let (other, another) = self::nginx();
     let pid = nginx.pid().to_string();
@@ -66,10 +66,10 @@ fn a_program_and_several_ports_are_named_shortly() {
 }
 
 #[test]
-fn one_interval_as_text_has_every_figure_of_webmonitor() {
+fn the_text_of_one_interval_has_every_figure_of_webmonitor() {
     let (_nginx, port) = nginx();
     let text = run(&["watch", "--port", &port, "--once", "--interval", "100ms"]).exits(&[0]).stdout;
-    // Table 2 of the paper, rows of the Kernel Module, by this project's names.
+    // Rows of the Kernel Module in Table 2 of the paper, by this project's names.
     for name in [
         "user",
         "system",
@@ -104,7 +104,7 @@ fn one_interval_as_text_has_every_figure_of_webmonitor() {
 }
 
 #[test]
-fn lines_have_fixed_columns_and_the_end_sums_up() {
+fn lines_have_fixed_columns_and_a_summary_follows() {
     let (_nginx, port) = nginx();
     let text = run(&[&["watch", "--port", &port, "-n", "3"], &OFTEN[..]].concat()).exits(&[0]).stdout;
     let lines: Vec<&str> = text.lines().collect();
@@ -121,7 +121,7 @@ fn lines_have_fixed_columns_and_the_end_sums_up() {
 }
 
 #[test]
-fn only_the_groups_that_were_asked_for_are_read() {
+fn only_the_given_groups_are_read() {
     let text = run(&[&["watch", "--groups", "network", "-n", "2"], &OFTEN[..]].concat()).exits(&[0]).stdout;
     let titles: Vec<&str> = text.lines().next().unwrap().split_ascii_whitespace().collect();
     assert_eq!(titles, ["time", "in", "out", "again"]);
@@ -136,7 +136,7 @@ fn only_the_groups_that_were_asked_for_are_read() {
 }
 
 #[test]
-fn ctrl_c_is_the_end_of_an_endless_watch_and_an_interruption_of_others() {
+fn ctrl_c_ends_an_endless_watch_normally_and_interrupts_others() {
     let _machine = share_machine();
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("server.json");
@@ -161,7 +161,7 @@ fn ctrl_c_is_the_end_of_an_endless_watch_and_an_interruption_of_others() {
 }
 
 #[test]
-fn a_reader_that_has_enough_ends_it() {
+fn a_closed_pipe_ends_the_watch() {
     let _machine = share_machine();
     let mut command = brimful(&[&["watch"], &OFTEN[..]].concat());
     let mut child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
@@ -172,7 +172,7 @@ fn a_reader_that_has_enough_ends_it() {
 }
 
 #[test]
-fn drops_are_the_bottleneck_in_words() {
+fn the_summary_names_dropped_connections_as_the_bottleneck() {
     let server = full_backlog_listener();
     let port = server.addr().port().to_string();
     let _machine = share_machine();
@@ -189,7 +189,7 @@ fn drops_are_the_bottleneck_in_words() {
     assert!(text.contains("accept queue 1/0") && text.contains("SYN/s dropped"), "{text}");
 }
 
-/// A program under a name that nobody else has.
+/// A program with a unique name.
 struct Sleeper {
     _dir: tempfile::TempDir,
     path: std::path::PathBuf,
@@ -201,7 +201,7 @@ impl Sleeper {
         let dir = tempfile::tempdir().unwrap();
         let name = format!("sleeper{}", std::process::id());
         let path = dir.path().join(&name);
-        // The kernel's name for a process is that of the link.
+        // A process gets the name of the link through which it is executed.
         std::os::unix::fs::symlink("/bin/sleep", &path).unwrap();
         Sleeper { _dir: dir, path, name }
     }
@@ -212,7 +212,7 @@ impl Sleeper {
 }
 
 #[test]
-fn a_program_is_waited_for_followed_and_missed() {
+fn the_start_and_end_of_a_program_are_reported() {
     let _machine = share_machine();
     let sleeper = Sleeper::new();
     let mut watch = Running::start(brimful(&[&["watch", "--process", &sleeper.name], &OFTEN[..]].concat()));
@@ -230,7 +230,7 @@ fn a_program_is_waited_for_followed_and_missed() {
 }
 
 #[test]
-fn a_pid_that_ends_is_said_to_have_ended() {
+fn the_end_of_a_pid_is_reported() {
     let _machine = share_machine();
     let mut child = Command::new("/bin/sleep").arg("3600").spawn().unwrap();
     let pid = child.id().to_string();
@@ -244,7 +244,7 @@ fn a_pid_that_ends_is_said_to_have_ended() {
 }
 
 #[test]
-fn a_port_without_a_listener_is_watched_until_one_comes() {
+fn a_port_is_watched_before_a_server_listens() {
     let _machine = share_machine();
     let silent = SilentPort::reserve();
     let port = silent.port();

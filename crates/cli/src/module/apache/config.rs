@@ -1,9 +1,9 @@
-//! As much of Apache's configuration language as tells which directories a file includes.
+//! Parses the part of Apache's configuration language that includes files.
 
 use crate::module::server::Piece;
 use std::path::{Path, PathBuf};
 
-/// The server's root directory, and what its configuration includes outside of all sections.
+/// The server's root directory, and the patterns that its configuration includes outside of all sections.
 pub fn includes(text: &str, root: &Path) -> (PathBuf, Vec<String>) {
     let mut root = root.to_owned();
     let mut found = Vec::new();
@@ -25,19 +25,19 @@ pub fn includes(text: &str, root: &Path) -> (PathBuf, Vec<String>) {
     (root, found)
 }
 
-/// The directory that there is, and of which every file with this ending is included.
-pub fn directory(pattern: &Path, ending: &str) -> Option<PathBuf> {
+/// The directory of a pattern, if it exists and the pattern includes every file with this ending.
+pub fn included_directory(pattern: &Path, ending: &str) -> Option<PathBuf> {
     let directory = pattern.parent()?;
     (pattern.file_name()?.to_str()? == ending && directory.is_dir()).then(|| directory.to_owned())
 }
 
-/// A file in `mods-available` and a link to it in `mods-enabled`, as Debian has them; elsewhere, the file alone.
-pub fn available(enabled: &Path, name: &str, text: String) -> Piece {
-    let there = enabled.with_file_name("mods-available");
-    let is_debians = enabled.file_name().is_some_and(|name| name == "mods-enabled") && there.is_dir();
-    match is_debians {
+/// On Debian, a file in `mods-available` with a link to it in `mods-enabled`; elsewhere, the file alone.
+pub fn module_piece(enabled: &Path, name: &str, text: String) -> Piece {
+    let available = enabled.with_file_name("mods-available");
+    let is_debian = enabled.file_name().is_some_and(|name| name == "mods-enabled") && available.is_dir();
+    match is_debian {
         true => Piece {
-            path: there.join(name),
+            path: available.join(name),
             text,
             link: Some((enabled.join(name), Path::new("../mods-available").join(name))),
             by_hand: None,
@@ -60,9 +60,9 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_counts_if_it_takes_all() {
+    fn a_directory_counts_if_all_its_files_are_included() {
         let place = tempfile::tempdir().unwrap();
-        let found = |pattern: &str| directory(&place.path().join(pattern), "*.conf");
+        let found = |pattern: &str| included_directory(&place.path().join(pattern), "*.conf");
         assert_eq!(found("*.conf"), Some(place.path().to_owned()));
         assert_eq!((found("*.load"), found("mine.conf"), found("absent/*.conf")), (None, None, None));
     }

@@ -1,22 +1,21 @@
-//! nginx's module, compiled against the sources of the very version that is installed, with the arguments that it was
-//! configured with. That the two fit, the signature says that nginx compares as well (`NGX_MODULE_SIGNATURE` in its
-//! ngx_module.h).
+//! Compiles nginx's module against the sources of the installed version, with the arguments with which nginx was
+//! configured. nginx loads the module only if both have the same signature (`NGX_MODULE_SIGNATURE` in ngx_module.h).
 
 use super::argument;
 use crate::exit::UsageError;
-use crate::module::command::{BUILD, Ran, find, run};
-use crate::module::sources::{Scratch, only};
+use crate::module::command::{BUILD_LIMIT, Ran, find, run};
+use crate::module::sources::{Scratch, only_file};
 use anyhow::Context;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-/// Where Debian's package nginx-dev has the sources.
-const DEBIAN: &str = "/usr/share/nginx/src";
-/// Digits of the shortest signature there has been, after the three sizes.
-const DIGITS_LEAST: usize = 30;
+/// Directory of the sources in Debian's package nginx-dev.
+const DEBIAN_SOURCES: &str = "/usr/share/nginx/src";
+/// Digits of the shortest signature of any version, after the three sizes.
+const MIN_DIGITS: usize = 30;
 
-/// Compiles it in a scratch directory.
+/// Compiles the module in a scratch directory.
 ///
 /// # Errors
 /// When sources, a compiler or libraries are missing.
@@ -30,23 +29,23 @@ pub fn build(version: &str, arguments: &[String], scratch: &Scratch, source: Opt
     let directory = scratch.join("nginx-source");
     link_sources(&source, &directory)?;
     let configure = if source.join("configure").is_file() { "configure" } else { "auto/configure" };
-    let arguments = configured(arguments, &scratch.join("nginx"));
+    let arguments = configure_arguments(arguments, &scratch.join("nginx"));
     let sh = [vec![configure.to_owned()], arguments].concat();
-    let ran = run(Path::new("/bin/sh"), &sh, Some(&directory), BUILD)?;
-    succeeded(
+    let ran = run(Path::new("/bin/sh"), &sh, Some(&directory), BUILD_LIMIT)?;
+    check_success(
         &ran,
         "nginx's sources cannot be configured",
-        "a library that it was built with may be missing; Debian has what \
-              its nginx needs in libssl-dev, libpcre2-dev and zlib1g-dev",
+        "a library that nginx was built with may be missing; on Debian install \
+              libssl-dev, libpcre2-dev and zlib1g-dev",
     )?;
-    let make = find(&["make"]).context("make has gone")?;
-    let ran = run(&make, &["-f", "objs/Makefile", "modules"], Some(&directory), BUILD)?;
-    succeeded(&ran, "the module cannot be compiled", "please report this, with the version of nginx")?;
-    only(&directory.join("objs"), "so").context("nginx's build made no module; check its sources")
+    let make = find(&["make"]).context("make was removed meanwhile")?;
+    let ran = run(&make, &["-f", "objs/Makefile", "modules"], Some(&directory), BUILD_LIMIT)?;
+    check_success(&ran, "the module cannot be compiled", "please report this, with the version of nginx")?;
+    only_file(&directory.join("objs"), "so").context("the build of nginx made no module; check the sources")
 }
 
-fn succeeded(ran: &Ran, what: &str, hint: &str) -> anyhow::Result<()> {
-    // `configure` complains on stdout.
+fn check_success(ran: &Ran, what: &str, hint: &str) -> anyhow::Result<()> {
+    // `configure` prints errors to stdout.
     let said = if ran.stderr.trim().is_empty() {
         ran.complaint()
     } else {
@@ -59,13 +58,13 @@ fn last(text: &str) -> &str {
     text.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default()
 }
 
-/// The directory of the sources, which are of this version.
+/// The directory of nginx's sources, after a check of their version.
 fn sources(number: &str, named: Option<&Path>) -> anyhow::Result<PathBuf> {
-    let directory = named.unwrap_or(Path::new(DEBIAN));
+    let directory = named.unwrap_or(Path::new(DEBIAN_SOURCES));
     let place = directory.display();
     let how = format!(
-        "on Debian and with its own nginx, run: apt-get install nginx-dev; otherwise unpack nginx-{number}.tar.gz \
-         from nginx.org and name it with --source"
+        "for Debian's own nginx run: apt-get install nginx-dev; otherwise unpack nginx-{number}.tar.gz \
+         from nginx.org and name the directory with --source"
     );
     let directory = std::path::absolute(directory).with_context(|| format!("no path: {place}"))?;
     let Ok(header) = fs::read_to_string(directory.join("src/core/nginx.h")) else {
@@ -76,25 +75,25 @@ fn sources(number: &str, named: Option<&Path>) -> anyhow::Result<PathBuf> {
         Some(found) if found == number => Ok(directory),
         found => {
             let found = found.unwrap_or("an unknown version");
-            let words = format!("{place} has the sources of nginx {found}, and {number} is installed: {how}");
+            let words = format!("{place} has the sources of nginx {found}, but {number} is installed: {how}");
             Err(if named.is_some() { UsageError(words).into() } else { anyhow::anyhow!(words) })
         }
     }
 }
 
-/// `1.22.1` of `#define NGINX_VERSION      "1.22.1"`.
+/// The version in `#define NGINX_VERSION      "1.22.1"`.
 fn version_in(header: &str) -> Option<&str> {
     let line = header.lines().find_map(|line| line.strip_prefix("#define NGINX_VERSION"))?;
     line.trim().strip_prefix('"')?.strip_suffix('"')
 }
 
-/// A directory with links to the sources, because building writes beside them.
+/// Makes a directory with links to the sources, because a build writes into their directory.
 fn link_sources(source: &Path, directory: &Path) -> anyhow::Result<()> {
     let cannot = || format!("cannot link {} into {}", source.display(), directory.display());
     fs::create_dir(directory).with_context(cannot)?;
     for entry in fs::read_dir(source).with_context(cannot)? {
         let entry = entry.with_context(cannot)?;
-        // What an earlier build made would be taken for ours.
+        // Skip the output of an earlier build.
         if !["objs", "Makefile"].iter().any(|made| entry.file_name() == *made) {
             symlink(entry.path(), directory.join(entry.file_name())).with_context(cannot)?;
         }
@@ -102,13 +101,13 @@ fn link_sources(source: &Path, directory: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The arguments that make a module for this nginx: its own, without other modules and what they need.
-fn configured(arguments: &[String], module: &Path) -> Vec<String> {
+/// The arguments of `configure` that build this module for this nginx: nginx's own arguments without other modules.
+fn configure_arguments(arguments: &[String], module: &Path) -> Vec<String> {
     let is_of_others = |argument: &str| {
         ["--add-module=", "--add-dynamic-module=", "--builddir="].iter().any(|start| argument.starts_with(start))
             || argument.ends_with("=dynamic")
     };
-    // Libraries were compiled with it where it was built.
+    // Sources of libraries that exist only where nginx was built.
     let is_elsewhere = |argument: &str| {
         ["--with-openssl", "--with-pcre", "--with-zlib", "--with-libatomic"]
             .iter()
@@ -116,13 +115,13 @@ fn configured(arguments: &[String], module: &Path) -> Vec<String> {
             .any(|path| !Path::new(path).is_dir())
     };
     let kept = arguments.iter().filter(|argument| !is_of_others(argument) && !is_elsewhere(argument)).cloned();
-    // nginx lets every warning end a build, and a newer compiler has new ones. The last of these counts.
+    // nginx is built with -Werror, and newer compilers have more warnings. The last --with-cc-opt counts.
     let options = argument(arguments, "--with-cc-opt").unwrap_or_default();
     kept.chain([format!("--with-cc-opt={options} -Wno-error"), format!("--add-dynamic-module={}", module.display())])
         .collect()
 }
 
-/// The signature in a program or module: `8,4,8,` and a digit for each thing that must be alike.
+/// The signature in a program or module: `8,4,8,` and one digit per build option that must be the same.
 pub fn signature(bytes: &[u8]) -> Option<&str> {
     let starts = bytes.windows(6).enumerate().filter(|(_, window)| {
         matches!(window, [a, b',', c, b',', d, b','] if [a, c, d].iter().all(|size| size.is_ascii_digit()))
@@ -132,7 +131,7 @@ pub fn signature(bytes: &[u8]) -> Option<&str> {
         let digits = rest.get(6..)?.iter().take_while(|byte| matches!(byte, b'0' | b'1')).count();
         let ends = rest.get(6 + digits) == Some(&0);
         let begins = at == 0 || bytes.get(at - 1) == Some(&0);
-        if digits < DIGITS_LEAST || !ends || !begins {
+        if digits < MIN_DIGITS || !ends || !begins {
             return None;
         }
         std::str::from_utf8(rest.get(..6 + digits)?).ok()
@@ -147,15 +146,15 @@ mod tests {
 
     #[test]
     fn the_signature_is_found() {
-        let of = |text: &str| format!("code\0{text}\0more").into_bytes();
-        assert_eq!(signature(&of(SIGNATURE)), Some(SIGNATURE));
+        let program = |text: &str| format!("code\0{text}\0more").into_bytes();
+        assert_eq!(signature(&program(SIGNATURE)), Some(SIGNATURE));
         let decoy = format!("8,4,8,01\0 8,4,8,x\0{SIGNATURE}");
-        assert_eq!(signature(&of(&decoy)), Some(SIGNATURE));
+        assert_eq!(signature(&program(&decoy)), Some(SIGNATURE));
         for wrong in ["", "8,4,8,", "8,4,8,0000111", "8,4,a,0000111111010111001110101111000110"] {
-            assert_eq!(signature(&of(wrong)), None, "{wrong}");
+            assert_eq!(signature(&program(wrong)), None, "{wrong}");
         }
         assert_eq!(signature(SIGNATURE.as_bytes()), None, "it does not end");
-        assert_eq!(signature(&of(&format!("1{SIGNATURE}"))), None, "it does not begin");
+        assert_eq!(signature(&program(&format!("1{SIGNATURE}"))), None, "it does not begin");
     }
 
     #[test]
@@ -169,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_configured_as_the_server_was() {
+    fn the_module_is_configured_like_the_server() {
         let arguments = [
             "--prefix=/usr/share/nginx",
             "--with-cc-opt=-g -O2",
@@ -191,7 +190,7 @@ mod tests {
             "--with-cc-opt=-g -O2 -Wno-error",
             "--add-dynamic-module=/tmp/x",
         ];
-        assert_eq!(configured(&arguments, Path::new("/tmp/x")), expected);
+        assert_eq!(configure_arguments(&arguments, Path::new("/tmp/x")), expected);
     }
 
     #[test]
@@ -202,7 +201,7 @@ mod tests {
         fs::create_dir_all(directory.path().join("src/core")).unwrap();
         fs::write(directory.path().join("src/core/nginx.h"), "#define NGINX_VERSION \"1.21.0\"\n").unwrap();
         let error = sources("1.22.1", Some(directory.path())).unwrap_err();
-        assert!(error.to_string().contains("nginx 1.21.0, and 1.22.1 is installed"), "{error}");
+        assert!(error.to_string().contains("nginx 1.21.0, but 1.22.1 is installed"), "{error}");
         assert!(sources("1.21.0", Some(directory.path())).is_ok());
     }
 }

@@ -1,18 +1,18 @@
-//! As much of nginx's configuration language as tells which directories a file includes, and in which block.
+//! Parses the part of nginx's configuration language that includes files, and the blocks around it.
 
 use std::path::{Path, PathBuf};
 
-/// An `include`.
+/// An `include` directive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Include {
-    /// The blocks it stands in, like `http` or `http server`; empty at the top.
+    /// The blocks around it, like `http` or `http server`; empty at the top level.
     pub block: String,
-    /// What is included.
+    /// The included path or pattern.
     pub pattern: String,
 }
 
 impl Include {
-    /// The directory that there is, and of which every `*.conf` is included.
+    /// The directory of the pattern, if it exists and every `*.conf` in it is included.
     pub fn directory(&self, base: &Path) -> Option<PathBuf> {
         let path = base.join(&self.pattern);
         let name = path.file_name()?.to_str()?;
@@ -21,7 +21,7 @@ impl Include {
     }
 }
 
-/// The includes of a configuration file, in its order.
+/// The includes of a configuration file, in their order.
 pub fn includes(text: &str) -> Vec<Include> {
     let mut found = Vec::new();
     let mut blocks: Vec<String> = Vec::new();
@@ -47,7 +47,7 @@ pub fn includes(text: &str) -> Vec<Include> {
     found
 }
 
-/// The words of a line that quotes may hold together, as `nginx -V` prints its arguments.
+/// The words of a line, which may be quoted, as `nginx -V` prints its arguments.
 pub fn words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -144,14 +144,14 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_too_broken() {
+    fn broken_text_does_not_panic() {
         for text in ["}", "}}}include a;", "{", "'", "\"include", "include ${", "include a b;", ";;;", "é{é}é;"] {
             assert!(includes(text).len() <= 1, "{text:?}");
         }
     }
 
     #[test]
-    fn a_directory_counts_if_it_takes_all() {
+    fn a_directory_counts_if_all_its_files_are_included() {
         let directory = tempfile::tempdir().unwrap();
         let include = |pattern: &str| Include { block: String::new(), pattern: pattern.to_owned() };
         let here = Some(directory.path().to_owned());
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn quotes_hold_words_together() {
+    fn quoted_words_may_contain_spaces() {
         let line = "--with-cc-opt='-g -O2' --prefix=/usr  \"a 'b'\" ''";
         assert_eq!(words(line), ["--with-cc-opt=-g -O2", "--prefix=/usr", "a 'b'", ""]);
     }

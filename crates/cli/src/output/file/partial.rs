@@ -1,4 +1,4 @@
-//! A file under a hidden temporary name beside its final one, until it is complete.
+//! A file that has a hidden temporary name in the directory of its final name until it is complete.
 //!
 //! The name is random, so that nobody can create the file in advance. The process that writes it keeps a lock on it
 //! (flock), which ends with the process. So a partial file without a lock is what a killed process left, and the next
@@ -42,9 +42,9 @@ impl Replacement {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
                 opened => opened?,
             };
-            // Another run may have deleted it as an orphan before it was locked.
-            let taken = flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK);
-            if taken || file.metadata()?.nlink() == 0 {
+            // Another run may have deleted the file as an orphan before it was locked.
+            let is_locked = flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK);
+            if is_locked || file.metadata()?.nlink() == 0 {
                 continue;
             }
             let replacement = Replacement { file, partial: Some(partial), name };
@@ -53,21 +53,22 @@ impl Replacement {
             }
             return Ok(replacement);
         }
-        Err(refusal("no name for a partial file beside it is free"))
+        Err(refusal("no name for a temporary file in its directory is free"))
     }
 
     fn copy_mode_and_owner(&self, former: &Metadata) -> io::Result<()> {
         let own = self.file.metadata()?;
         let changed = |own: u32, former: u32| (own != former).then_some(former);
-        let (uid, gid) = (changed(own.uid(), former.uid()), changed(own.gid(), former.gid()));
+        let uid = changed(own.uid(), former.uid());
+        let gid = changed(own.gid(), former.gid());
         if uid.is_some() || gid.is_some() {
             fchown(&self.file, uid.map(Uid::from_raw), gid.map(Gid::from_raw))
-                .map_err(|_| refusal("the file is another user's, and one in its place would be yours"))?;
+                .map_err(|_| refusal("the file belongs to another user, and its replacement would belong to you"))?;
         }
         Ok(fchmod(&self.file, Mode::from_raw_mode(former.mode() & 0o7777))?)
     }
 
-    /// Its final name.
+    /// The final name.
     pub fn name(&self) -> &Path {
         &self.name
     }
@@ -83,7 +84,7 @@ impl Replacement {
         self.rename_into_place().map(drop)
     }
 
-    /// Renames the file to its final name. Returns it, still locked, for those who go on writing.
+    /// Renames the file to its final name. Returns it, still locked, for further writes.
     pub fn rename_into_place(mut self) -> io::Result<File> {
         let file = self.file.try_clone()?;
         if let Some(partial) = &self.partial {
@@ -97,7 +98,7 @@ impl Replacement {
 impl Drop for Replacement {
     fn drop(&mut self) {
         if let Some(partial) = &self.partial {
-            // It may be gone already.
+            // The file may be deleted already.
             let _ = fs::remove_file(partial);
         }
     }

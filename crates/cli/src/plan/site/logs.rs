@@ -1,93 +1,82 @@
-//! What access logs say of each step of time: requests and bytes by class of size; and by which clocks they are written.
+//! Requests and bytes in access logs, by step of time and class of size; and the time zone of the logs.
 
-use crate::characterize::failed;
+use crate::access_logs::{line_counts, log_error};
 use crate::plan::utilization::Utilization;
-use crate::replay::lines;
-use brimful_accesslog::Entry;
-use brimful_accesslog::detect::Formats;
-use brimful_accesslog::format::Format;
-use brimful_accesslog::profile::{Options, Profiler, classes};
+use brimful_accesslog::profile::{Options, Profiler};
 use brimful_accesslog::read::{Kept, ReadOptions, read};
 use brimful_core::profile::Profile;
 use jiff::tz::{Offset, TimeZone};
 use std::fs::File;
 use std::io::Read;
 
-/// So much of a log is looked at for the offset of its times.
+/// Bytes of a log that are searched for the offset of its times.
 const HEAD_BYTES: u64 = 64 * 1024;
-/// Of fewer steps, those that logs begin and end in are kept.
-const STEPS: usize = 10;
+/// With at most this many steps, the first and the last step are kept although the logs may cover only a part of them.
+const FEW_STEPS: usize = 10;
 
-/// How the logs are read: by these formats, or those that are found.
-pub(super) fn reading(formats: &[String]) -> anyhow::Result<ReadOptions> {
-    let formats: Vec<Format> =
-        formats.iter().map(|format| Format::parse(format)).collect::<Result<_, _>>().map_err(failed)?;
-    let formats = (!formats.is_empty()).then(|| Formats::given(formats));
-    Ok(ReadOptions { formats, ..ReadOptions::default() })
-}
-
-/// Which classes of size there are.
+/// The profile of the logs, which has the classes of size.
 pub(super) fn profile(logs: &[String], reading: ReadOptions) -> anyhow::Result<Profile> {
     let mut profiler = Profiler::new(Options { sessions: false, ..Options::default() });
-    let read = read(logs, reading, &mut |entry| profiler.add(entry), &mut |_| {}).map_err(failed)?;
-    profiler.finish(&read).map_err(failed)
+    let read = read(logs, reading, &mut |entry| profiler.add(entry), &mut |_| {}).map_err(log_error)?;
+    profiler.finish(&read).map_err(log_error)
 }
 
 /// Requests and bytes by class in each step of the utilizations.
-pub(super) struct Counted {
-    /// Steps × classes.
+pub(super) struct StepCounts {
+    /// Requests, steps × classes.
     pub requests: Vec<Vec<f64>>,
-    /// Steps × classes.
+    /// Bytes of responses, steps × classes.
     pub bytes: Vec<Vec<f64>>,
-    /// What became of the lines.
+    /// The account of the logs' lines.
     pub lines: String,
 }
 
-impl Counted {
-    pub fn of(
+impl StepCounts {
+    pub fn count(
         logs: &[String],
         reading: ReadOptions,
         profile: &Profile,
         utilization: &Utilization,
-    ) -> anyhow::Result<Counted> {
-        let (n, steps) = (profile.classes.len(), &utilization.steps);
-        let class_of = by_size(profile);
-        let mut counted = Counted {
-            requests: vec![vec![0.0; n]; steps.len()],
-            bytes: vec![vec![0.0; n]; steps.len()],
+    ) -> anyhow::Result<StepCounts> {
+        let steps = &utilization.steps;
+        let classes = profile.classes.len();
+        let class_of_size = class_by_size(profile);
+        let mut counted = StepCounts {
+            requests: vec![vec![0.0; classes]; steps.len()],
+            bytes: vec![vec![0.0; classes]; steps.len()],
             lines: String::new(),
         };
         let mut sink = |entry: &Entry<'_>| {
-            // Where a log has whole seconds, requests came half a second later on average.
+            // If a log has whole seconds, requests came half a second later on average.
             let at_ms = entry.time_ns.div_euclid(1_000_000).saturating_add(if entry.is_fine { 0 } else { 500 });
             let after = steps.partition_point(|step| step.from_ms <= at_ms);
             let Some(step) = after.checked_sub(1).filter(|step| at_ms < steps[*step].to_ms()) else {
                 return Kept::No;
             };
             let bytes = entry.bytes.unwrap_or(0);
-            let class = class_of(bytes);
+            let class = class_of_size(bytes);
             counted.requests[step][class] += 1.0;
             counted.bytes[step][class] += bytes as f64;
             Kept::Yes
         };
-        let read = read(logs, reading, &mut sink, &mut |_| {}).map_err(failed)?;
-        counted.lines = lines(&read.lines);
+        let read = read(logs, reading, &mut sink, &mut |_| {}).map_err(log_error)?;
+        counted.lines = line_counts(&read.lines);
         Ok(counted)
     }
 
-    /// The steps that say something: those that the logs reach. What a log begins or ends in, it has only a part of.
+    /// The steps with requests, except the first and the last one, which the logs may cover only in part.
     pub fn steps(&self) -> Vec<usize> {
         let has_any = |step: &usize| self.requests[*step].iter().sum::<f64>() > 0.0;
         let reached: Vec<usize> = (0..self.requests.len()).filter(has_any).collect();
         match reached.len() {
-            0..=STEPS => reached,
+            0..=FEW_STEPS => reached,
             n => reached[1..n - 1].to_vec(),
         }
     }
 }
 
-/// The class that an answer of so many bytes is of.
-fn by_size(profile: &Profile) -> impl Fn(u64) -> usize {
+/// A function from the size of a response, in bytes, to its class.
+fn class_by_size(profile: &Profile) -> impl Fn(u64) -> usize {
     let empty = profile.classes.iter().position(|class| class.name == classes::EMPTY);
     let from: Vec<(u64, usize)> = profile
         .classes
@@ -103,10 +92,10 @@ fn by_size(profile: &Profile) -> impl Fn(u64) -> usize {
     }
 }
 
-/// The offset from UTC that the first times of the logs are written with, where one of them is plain text and has one.
+/// The offset from UTC of the first time in the logs that has one. Compressed logs are not searched.
 pub(super) fn zone(logs: &[String]) -> Option<TimeZone> {
     let head = |log: &String| {
-        // A stream could not be read again.
+        // Reading from a stream would consume it.
         let is_file = std::fs::metadata(log).is_ok_and(|metadata| metadata.is_file());
         let mut head = Vec::new();
         File::open(log).ok().filter(|_| is_file)?.take(HEAD_BYTES).read_to_end(&mut head).ok()?;
@@ -116,7 +105,8 @@ pub(super) fn zone(logs: &[String]) -> Option<TimeZone> {
     Offset::from_seconds(offset_s).ok().map(TimeZone::fixed)
 }
 
-/// Seconds east of UTC of the first `10/Oct/2000:13:55:36 -0700` or `2000-10-10T13:55:36-07:00` in a text.
+/// The offset, in seconds east of UTC, of the first time in a text like `10/Oct/2000:13:55:36 -0700` or
+/// `2000-10-10T13:55:36-07:00`.
 fn offset_s(text: &[u8]) -> Option<i32> {
     text.windows(9).enumerate().find_map(|(at, clock)| {
         let [b':' | b'T', _, _, b':', _, _, b':', _, _] = clock else { return None };
@@ -137,7 +127,8 @@ fn offset_s(text: &[u8]) -> Option<i32> {
             .take(4)
             .collect();
         let [h1, h2, m1, m2] = digits[..] else { return None };
-        let (hours, minutes) = (10 * h1 + h2, 10 * m1 + m2);
+        let hours = 10 * h1 + h2;
+        let minutes = 10 * m1 + m2;
         (hours < 24 && minutes < 60).then_some(sign * (hours * 3600 + minutes * 60))
     })
 }

@@ -1,13 +1,13 @@
-//! Times as monitors print them: dates in the order that a locale has, clocks of 12 or 24 hours, seldom with a zone.
+//! Times as monitors print them: dates in the order of a locale, clocks of 12 or 24 hours, and rarely a time zone.
 
 use brimful_forecast::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
-/// A clock that shows less than before by more than this has passed midnight; by less, it was set back.
+/// A time of day that is earlier than the one before by more than this is after midnight; otherwise the clock was set back.
 const HALF_A_DAY_S: i64 = 43_200;
 
-/// `10:15:01`, or with `AM` or `PM` as the next word: seconds since midnight, and how many words it takes.
+/// Parses `10:15:01`, also with `AM` or `PM` as the next word. Returns seconds since midnight and the number of words.
 pub(super) fn time_of_day(words: &[&str]) -> Option<(i64, usize)> {
     let mut parts = words.first()?.split(':');
     let mut part = |below: i64| {
@@ -16,7 +16,9 @@ pub(super) fn time_of_day(words: &[&str]) -> Option<(i64, usize)> {
         ((1..=2).contains(&text.len()) && (0..below).contains(&number)).then_some(number)
     };
     // 60 is a leap second.
-    let (hour, minute, second) = (part(24)?, part(60)?, part(61)?);
+    let hour = part(24)?;
+    let minute = part(60)?;
+    let second = part(61)?;
     if parts.next().is_some() {
         return None;
     }
@@ -29,34 +31,36 @@ pub(super) fn time_of_day(words: &[&str]) -> Option<(i64, usize)> {
     Some((hour * 3600 + minute * 60 + second, taken))
 }
 
-/// A date as some locale writes it: `2026-11-22`, `11/22/2026`, `11/22/26`, `22.11.2026`, `2026年11月22日`. Between
-/// slashes the month comes first unless it cannot be one: that is how sysstat writes dates unless told otherwise.
+/// Parses a date in the form of any locale: `2026-11-22`, `11/22/2026`, `11/22/26`, `22.11.2026`, `2026年11月22日`. With
+/// slashes, the month comes first if that is possible, because that is sysstat's default.
 pub(super) fn date(text: &str) -> Option<Date> {
     let groups: Vec<&str> = text.split(|c: char| !c.is_ascii_digit()).filter(|group| !group.is_empty()).collect();
     let [first, second, third] = groups[..] else { return None };
     let number = |text: &str| text.parse::<i16>().ok();
-    let (a, b, c) = (number(first)?, number(second)?, number(third)?);
+    let a = number(first)?;
+    let b = number(second)?;
+    let c = number(third)?;
     let (year, month, day) = match first.len() {
         4 => (a, b, c),
         _ if text.contains('/') && a <= 12 => (c, a, b),
         _ => (c, b, a),
     };
-    // Two digits are of this century: sysstat is no older.
+    // Two digits are in this century: sysstat is not older.
     let year = if year < 100 { 2000 + year } else { year };
     Date::new(year, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok()
 }
 
-/// Whether the same date could be another one in a country that writes the day first.
+/// Whether the text would be another date in a country that writes the day first.
 pub(super) fn is_ambiguous(text: &str) -> bool {
     let mut numbers = text.split('/').map(|part| part.trim().parse::<i16>().unwrap_or(99));
     matches!((numbers.next(), numbers.next()), (Some(a), Some(b)) if a <= 12 && b <= 12 && a != b)
 }
 
-/// When clocks of the zone show this, in milliseconds since 1970: the first time where they do so twice; where they leave
-/// it out, as much later.
+/// The instant of a local time in the zone, in milliseconds since 1970. When clocks are set back, a time that occurs twice
+/// is the first; when they are set forward, a skipped time is the same amount later.
 pub(super) fn instant_ms(date: Date, second: i64, zone: &TimeZone) -> Option<i64> {
     let part = |seconds: i64| i8::try_from(seconds).ok();
-    // A leap second counts as the second after it, like everywhere.
+    // A leap second counts as the second after it.
     let (second, leap) = if second % 60 == 0 || second < 86_400 { (second, 0) } else { (second - 1, 1) };
     let second = second.clamp(0, 86_399);
     let clock = date.at(part(second / 3600)?, part(second / 60 % 60)?, part(second % 60)?, 0);
@@ -64,42 +68,41 @@ pub(super) fn instant_ms(date: Date, second: i64, zone: &TimeZone) -> Option<i64
     at.as_millisecond().checked_add(1000 * leap)
 }
 
-/// A whole text that is a time: with its zone, or by the clocks of the one given. The instant in milliseconds since 1970,
-/// and whether the zone was needed.
-pub(super) fn any(text: &str, zone: &TimeZone) -> Result<(i64, bool), String> {
+/// Parses a text that is a time, with its own zone or in `zone`. Returns the instant in milliseconds since 1970, and
+/// whether `zone` was needed.
+pub(super) fn parse_time(text: &str, zone: &TimeZone) -> Result<(i64, bool), String> {
     let text = text.trim();
-    let told: Timestamp = text.parse().map_err(|error: brimful_forecast::ParseTimestampError| error.to_string())?;
+    let parsed: Timestamp = text.parse().map_err(|error: brimful_forecast::ParseTimestampError| error.to_string())?;
     let has_zone =
         text.parse::<f64>().is_ok() || text.get(10..).is_some_and(|clock| clock.contains(['Z', 'z', '+', '-']));
-    let told_ms = told.unix().saturating_mul(1000);
+    let parsed_ms = parsed.unix().saturating_mul(1000);
     if has_zone {
-        return Ok((told_ms, false));
+        return Ok((parsed_ms, false));
     }
-    let shown = told.unix();
-    let at = jiff::Timestamp::from_second(shown).ok().map(|at| TimeZone::UTC.to_datetime(at));
+    let at = jiff::Timestamp::from_second(parsed.unix()).ok().map(|at| TimeZone::UTC.to_datetime(at));
     let at = at.and_then(|clock| zone.to_ambiguous_timestamp(clock).compatible().ok());
-    Ok((at.map_or(told_ms, jiff::Timestamp::as_millisecond), true))
+    Ok((at.map_or(parsed_ms, jiff::Timestamp::as_millisecond), true))
 }
 
-/// The instants of lines that tell only the time of day, one after the other.
+/// The instants of successive lines that have only the time of day.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Course {
+pub(super) struct LineTimes {
     date: Date,
     second: i64,
-    /// The last instant, in milliseconds since 1970.
+    /// The instant of the last line, in milliseconds since 1970.
     pub at_ms: i64,
-    /// The one before it.
+    /// The instant before it; the same one if the time between them is unknown.
     pub before_ms: i64,
 }
 
-impl Course {
-    /// Begins on a day, at a time of day.
-    pub fn begin(date: Date, second: i64, zone: &TimeZone) -> Option<Course> {
+impl LineTimes {
+    /// Starts on a day, at a time of day in seconds since midnight.
+    pub fn start(date: Date, second: i64, zone: &TimeZone) -> Option<LineTimes> {
         let at_ms = instant_ms(date, second, zone)?;
-        Some(Course { date, second, at_ms, before_ms: at_ms })
+        Some(LineTimes { date, second, at_ms, before_ms: at_ms })
     }
 
-    /// A line's time: the same as that of the line before, or a later one, perhaps of the next day. Whether it was set back.
+    /// Moves on to the time of the next line, which may be on the next day. Returns `None` if that is not a valid instant.
     pub fn go_to(&mut self, second: i64, zone: &TimeZone) -> Option<()> {
         if second == self.second {
             return Some(());
@@ -108,11 +111,11 @@ impl Course {
         let date = if is_next_day { self.date.tomorrow().ok()? } else { self.date };
         let at_ms = instant_ms(date, second, zone)?;
         let before_ms = if at_ms > self.at_ms { self.at_ms } else { at_ms };
-        *self = Course { date, second, at_ms, before_ms };
+        *self = LineTimes { date, second, at_ms, before_ms };
         Some(())
     }
 
-    /// What lies between the lines before and this time says nothing.
+    /// Moves on to a time, and ignores the interval before it.
     pub fn restart(&mut self, second: i64, zone: &TimeZone) -> Option<()> {
         self.go_to(second, zone)?;
         self.before_ms = self.at_ms;
@@ -123,7 +126,7 @@ impl Course {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::characterize::args::zone;
+    use crate::access_logs::zone;
 
     #[test]
     fn clocks_of_12_and_24_hours_are_read() {
@@ -168,21 +171,21 @@ mod tests {
     #[test]
     fn a_time_without_a_zone_is_that_of_the_zone_given() {
         let berlin = zone("Europe/Berlin").unwrap();
-        assert_eq!(any("2026-07-01 12:00:00", &berlin), Ok((1_782_900_000_000, true)));
-        assert_eq!(any("2026-07-01T12:00:00Z", &berlin), Ok((1_782_907_200_000, false)));
-        assert_eq!(any("1782907200.5", &berlin), Ok((1_782_907_200_000, false)));
-        assert!(any("noon", &berlin).unwrap_err().contains("RFC 3339"));
+        assert_eq!(parse_time("2026-07-01 12:00:00", &berlin), Ok((1_782_900_000_000, true)));
+        assert_eq!(parse_time("2026-07-01T12:00:00Z", &berlin), Ok((1_782_907_200_000, false)));
+        assert_eq!(parse_time("1782907200.5", &berlin), Ok((1_782_907_200_000, false)));
+        assert!(parse_time("noon", &berlin).unwrap_err().contains("RFC 3339"));
     }
 
     #[test]
     fn midnight_passes_and_clocks_are_set_back() {
         let utc = TimeZone::UTC;
-        let mut course = Course::begin(Date::constant(2026, 12, 31), 86_390, &utc).unwrap();
-        course.go_to(5, &utc).unwrap();
-        assert_eq!(course.at_ms - course.before_ms, 15_000);
-        assert_eq!(course.date, Date::constant(2027, 1, 1));
-        course.go_to(4000, &utc).unwrap();
-        course.go_to(3000, &utc).unwrap();
-        assert_eq!(course.at_ms, course.before_ms, "no stretch is of negative length");
+        let mut times = LineTimes::start(Date::constant(2026, 12, 31), 86_390, &utc).unwrap();
+        times.go_to(5, &utc).unwrap();
+        assert_eq!(times.at_ms - times.before_ms, 15_000);
+        assert_eq!(times.date, Date::constant(2027, 1, 1));
+        times.go_to(4000, &utc).unwrap();
+        times.go_to(3000, &utc).unwrap();
+        assert_eq!(times.at_ms, times.before_ms, "no stretch is of negative length");
     }
 }

@@ -1,21 +1,21 @@
-//! What `iostat -x -t` prints: reports, each with its time, the CPUs and the disks. The first report is of the time since
-//! the machine was started and is left out; any other is of the time since the one before.
+//! Reads the output of `iostat -x -t`: reports, each with its time, the CPUs and the disks. The first report covers the
+//! time since the machine was started and is skipped; every other one covers the time since the report before.
 
-use super::clock::{Course, any, date, is_ambiguous, time_of_day};
+use super::clock::{LineTimes, date, is_ambiguous, parse_time, time_of_day};
 use super::samples::{Samples, figure};
 use super::sar::cpus_in;
 use super::{CPU, Utilization};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
-/// What the lines are of.
+/// The part of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Cpu,
     Disks,
 }
 
-/// Whether a line is one that only `iostat` prints.
+/// Whether only `iostat` prints such a line.
 pub(super) fn is_header(line: &str) -> bool {
     let mut words = line.split_whitespace();
     match words.next() {
@@ -27,9 +27,12 @@ pub(super) fn is_header(line: &str) -> bool {
 
 pub(super) fn read(text: &str, zone: &TimeZone) -> Result<Utilization, String> {
     let mut samples = Samples::default();
-    let (mut cpus, mut is_local, mut has_times) = (None, false, false);
-    // The stretch that the report is of, once there was one before.
-    let (mut before_ms, mut at_ms) = (None, None);
+    let mut cpus = None;
+    let mut is_local = false;
+    let mut has_times = false;
+    // The interval of the current report, from the time of the report before.
+    let mut before_ms = None;
+    let mut at_ms = None;
     let (mut part, mut columns): (Option<Part>, Vec<&str>) = (None, Vec::new());
     let mut notes = Vec::new();
     for line in text.lines() {
@@ -46,8 +49,7 @@ pub(super) fn read(text: &str, zone: &TimeZone) -> Result<Utilization, String> {
             if words.first().is_some_and(|word| is_ambiguous(word)) && notes.is_empty() {
                 let date = words.first().copied().unwrap_or_default();
                 notes.push(format!(
-                    "{date} is read as the month, the day and the year; `S_TIME_FORMAT=ISO iostat` prints dates that \
-                     are clear"
+                    "{date} is read as month, day and year; `S_TIME_FORMAT=ISO iostat` prints unambiguous dates"
                 ));
             }
             continue;
@@ -60,8 +62,8 @@ pub(super) fn read(text: &str, zone: &TimeZone) -> Result<Utilization, String> {
                 (part, columns) = (Some(Part::Disks), words);
             }
             Some(_) => {
-                let stretch = before_ms.zip(at_ms);
-                if let (Some((from_ms, to_ms)), Some((name, busy))) = (stretch, sample(part, &columns, &words)) {
+                let interval = before_ms.zip(at_ms);
+                if let (Some((from_ms, to_ms)), Some((name, busy))) = (interval, sample(part, &columns, &words)) {
                     samples.add(from_ms, to_ms, name, busy);
                 }
             }
@@ -72,7 +74,7 @@ pub(super) fn read(text: &str, zone: &TimeZone) -> Result<Utilization, String> {
     }
     if samples.is_empty() {
         return Err(
-            "it has no second report with %idle of the CPUs or %util of disks: the first is of all the time since \
+            "it has no second report with %idle of the CPUs or %util of disks, and the first covers the time since \
                     the machine was started; run `iostat -x -t 60` for a while"
                 .to_owned(),
         );
@@ -82,7 +84,7 @@ pub(super) fn read(text: &str, zone: &TimeZone) -> Result<Utilization, String> {
     Ok(Utilization { cpus, is_local, notes, ..found })
 }
 
-/// The busy share that a line tells of.
+/// The resource of a line and its busy share.
 fn sample<'a>(part: Option<Part>, columns: &[&str], words: &[&'a str]) -> Option<(&'a str, f64)> {
     if words.len() != columns.len() {
         return None;
@@ -97,15 +99,15 @@ fn sample<'a>(part: Option<Part>, columns: &[&str], words: &[&'a str]) -> Option
     }
 }
 
-/// A line that is a time and nothing else: `11/22/2026 10:15:01 AM`, `2026-11-22T10:15:01+0100`. In milliseconds since
-/// 1970, and whether it has no zone.
+/// Parses a line that is only a time: `11/22/2026 10:15:01 AM`, `2026-11-22T10:15:01+0100`. Returns milliseconds since
+/// 1970, and whether the time has no zone.
 fn stamp(words: &[&str], zone: &TimeZone) -> Option<(i64, bool)> {
     match words {
-        [one] if one.contains('T') => any(one, zone).ok(),
+        [one] if one.contains('T') => parse_time(one, zone).ok(),
         [day, clock @ ..] => {
             let (second, taken) = time_of_day(clock)?;
             let day: Date = date(day).filter(|_| taken == clock.len())?;
-            Some((Course::begin(day, second, zone)?.at_ms, true))
+            Some((LineTimes::start(day, second, zone)?.at_ms, true))
         }
         [] => None,
     }

@@ -1,5 +1,5 @@
-//! What `sadf -d FILE -- -u -d` writes: fields between semicolons, with a header for each activity. Its times are those
-//! of a step's end, in UTC unless `-t` or `-T` was given.
+//! Reads the output of `sadf -d FILE -- -u -d`: fields separated by semicolons, with a header for each activity. A time is
+//! the end of its step, in UTC unless `-t` or `-T` was given.
 
 use super::samples::{Samples, figure};
 use super::{CPU, Utilization, clock};
@@ -18,7 +18,7 @@ pub(super) fn read(text: &str, zone: &TimeZone) -> Result<Utilization, String> {
         let field =
             |name: &str| columns.iter().position(|column| *column == name).and_then(|at| fields.get(at).copied());
         let number_of = |name: &str| field(name).and_then(figure);
-        // A restart has a line of its own.
+        // The line of a restart has no interval.
         let Some(seconds) = field("interval").and_then(|text| text.parse::<i64>().ok()).filter(|s| *s > 0) else {
             continue;
         };
@@ -32,15 +32,15 @@ pub(super) fn read(text: &str, zone: &TimeZone) -> Result<Utilization, String> {
         };
         let time = field("timestamp").unwrap_or_default();
         let (to_ms, by_zone) = match time.strip_suffix(" UTC") {
-            Some(time) => clock::any(time, &TimeZone::UTC).map(|(at, _)| (at, false)),
-            None => clock::any(time, zone),
+            Some(time) => clock::parse_time(time, &TimeZone::UTC).map(|(at, _)| (at, false)),
+            None => clock::parse_time(time, zone),
         }
         .map_err(|error| format!("line {number}: {error}"))?;
         is_local |= by_zone;
         samples.add(to_ms.saturating_sub(seconds.saturating_mul(1000)), to_ms, &name, busy);
     }
     if samples.is_empty() {
-        return Err("it has neither the line of all CPUs (CPU -1) with %idle nor disks with %util: write it with \
+        return Err("it has neither a line of all CPUs (CPU -1) with %idle nor disks with %util: write it with \
                     `sadf -d FILE -- -u -d`"
             .to_owned());
     }

@@ -1,24 +1,24 @@
-//! Busy shares as they are read, one stretch and one resource at a time, and the steps that they make.
+//! Collects busy shares, one interval and one resource at a time, and makes steps of them.
 
 use super::{CPU, Step, Utilization};
 use std::collections::BTreeMap;
 
-/// What is there in less than this share of the stretches is no resource: a disk that was plugged in for a while.
-const OFTEN: f64 = 0.5;
+/// A resource must be present in at least this share of the intervals, unlike a disk that was plugged in for a while.
+const MIN_PRESENCE: f64 = 0.5;
 
-/// Shares by stretch (from, to in milliseconds since 1970) and resource.
+/// Busy shares by interval (start and end, in milliseconds since 1970) and resource.
 #[derive(Default)]
 pub(super) struct Samples(BTreeMap<(i64, i64), BTreeMap<String, f64>>);
 
 impl Samples {
-    /// Adds one. A stretch without length, or a share that is no number, says nothing.
+    /// Adds a sample. Intervals without length and shares that are not finite are ignored.
     pub fn add(&mut self, from_ms: i64, to_ms: i64, resource: &str, busy: f64) {
         if from_ms < to_ms && busy.is_finite() {
             self.0.entry((from_ms, to_ms)).or_default().insert(resource.to_owned(), busy.clamp(0.0, 1.0));
         }
     }
 
-    /// Adds what a part of those who use a resource take of it: a program's share of the CPUs.
+    /// Adds to the share of a resource, like one program's share of the CPUs.
     pub fn add_part(&mut self, from_ms: i64, to_ms: i64, resource: &str, busy: f64) {
         let before = self.0.get(&(from_ms, to_ms)).and_then(|at| at.get(resource)).copied().unwrap_or(0.0);
         self.add(from_ms, to_ms, resource, before + busy);
@@ -28,15 +28,16 @@ impl Samples {
         self.0.is_empty()
     }
 
-    /// All stretches that have all resources. All CPUs together go before single ones, and what was never busy is left
-    /// out, as long as anything else is there.
+    /// The steps that have all resources. The mean of all CPUs replaces single CPUs, and resources that were never busy are
+    /// dropped unless no others remain.
     pub fn finish(self) -> Utilization {
         let mut found: BTreeMap<&str, (usize, f64)> = BTreeMap::new();
         for (name, busy) in self.0.values().flatten() {
             let (times, most) = found.entry(name).or_default();
-            (*times, *most) = (*times + 1, most.max(*busy));
+            *times += 1;
+            *most = most.max(*busy);
         }
-        let is_often = |times: usize| times as f64 >= OFTEN * self.0.len() as f64;
+        let is_often = |times: usize| times as f64 >= MIN_PRESENCE * self.0.len() as f64;
         let has_all_cpus = found.get(CPU).is_some_and(|(times, _)| is_often(*times));
         let is_single = |name: &str| {
             name.strip_prefix(CPU).is_some_and(|n| !n.is_empty() && n.bytes().all(|byte| byte.is_ascii_digit()))
@@ -66,7 +67,7 @@ impl Samples {
     }
 }
 
-/// A figure as monitors print it: with a comma in some languages, with a sign of percent in others.
+/// Parses a number as monitors print it: with a decimal comma in some locales, and with a percent sign in some tools.
 pub(super) fn figure(text: &str) -> Option<f64> {
     text.trim_end_matches('%').replace(',', ".").parse::<f64>().ok().filter(|x| x.is_finite())
 }
@@ -76,10 +77,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_cpus_go_before_single_ones_and_what_is_seldom_there_before_nothing() {
+    fn all_cpus_replace_single_ones_and_rare_or_idle_resources_are_dropped() {
         let mut samples = Samples::default();
         for second in 0..10 {
-            let (from, to) = (1000 * second, 1000 * second + 1000);
+            let from = 1000 * second;
+            let to = 1000 * second + 1000;
             samples.add(from, to, "cpu", 0.5);
             samples.add(from, to, "cpu0", 1.0);
             samples.add(from, to, "sda", 0.25);
@@ -96,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn single_cpus_count_where_there_are_not_all() {
+    fn single_cpus_count_without_the_mean_of_all() {
         let mut samples = Samples::default();
         samples.add(0, 1000, "cpu0", 0.0);
         samples.add(0, 900, "cpu0", 0.5);

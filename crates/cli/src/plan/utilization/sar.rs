@@ -1,15 +1,15 @@
-//! What `sar -u`, `sar -d`, `mpstat` and `pidstat` print: a first line with the date, then for each activity a header that begins
-//! with a time, and lines that begin with one. The header's is that of the sample before its first line, a line's that of
-//! its end. Only the time of day is told, by clocks of 12 or 24 hours, so midnight is seen as a time that is much
-//! smaller than the one before. The programs that `pidstat` shows are taken together: theirs is the share of all CPUs.
+//! Reads the output of `sar -u`, `sar -d`, `mpstat` and `pidstat`: a first line with the date, then for each activity a
+//! header and lines, each of which begins with a time of day. The time of a line is the end of its interval, and that of a
+//! header the start of the first interval. Midnight is recognized by a time that is much earlier than the one before. The
+//! shares of the programs that `pidstat` shows are added up.
 
-use super::clock::{self, Course, time_of_day};
+use super::clock::{self, LineTimes, time_of_day};
 use super::samples::{Samples, figure};
 use super::{CPU, Utilization};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
-/// What lines are of.
+/// What lines measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Activity {
     Cpu,
@@ -17,12 +17,12 @@ enum Activity {
     Programs,
 }
 
-/// Where a text is.
+/// The state of reading a text.
 #[derive(Default)]
-struct Reading<'a> {
+struct Reader<'a> {
     date: Option<Date>,
-    /// Times of each activity: a saved file tells one activity after the other, each from the morning on.
-    courses: [Option<Course>; 3],
+    /// Times of each activity: a saved file has one activity after the other, each from the morning on.
+    times: [Option<LineTimes>; 3],
     activity: Option<Activity>,
     columns: Vec<&'a str>,
     cpus: Option<u32>,
@@ -30,7 +30,7 @@ struct Reading<'a> {
     samples: Samples,
 }
 
-/// Whether a line is the header of an activity that tells how busy something was.
+/// Whether a line is the header of an activity with utilizations.
 pub(super) fn is_header(line: &str) -> bool {
     let words: Vec<&str> = line.split_whitespace().collect();
     time_of_day(&words).is_some_and(|(_, taken)| activity(words.get(taken..).unwrap_or_default()).is_some())
@@ -47,36 +47,38 @@ fn activity(columns: &[&str]) -> Option<Activity> {
 }
 
 pub(super) fn read(text: &str, zone: &TimeZone) -> Result<Utilization, String> {
-    let mut reading = Reading::default();
+    let mut reader = Reader::default();
     for (number, line) in (1..).zip(text.lines()) {
         if line.starts_with("Linux ") {
-            reading.begin(line);
+            reader.begin(line);
         } else {
-            reading.line(line, zone).map_err(|why| format!("line {number}: {why}"))?;
+            reader.line(line, zone).map_err(|why| format!("line {number}: {why}"))?;
         }
     }
-    if reading.samples.is_empty() {
-        return Err("it has no lines of CPUs with %idle or of disks with %util: print it with `sar -u`, `sar -d`, \
+    if reader.samples.is_empty() {
+        return Err(
+            "it has no lines of CPUs with %idle or of disks with %util: use the output of `sar -u`, `sar -d`, \
                     `mpstat 60` or `pidstat -C nginx 60`"
-            .to_owned());
+                .to_owned(),
+        );
     }
-    let found = reading.samples.finish();
+    let found = reader.samples.finish();
     let is_mean = found.resources.first().is_some_and(|name| name == CPU);
-    let cpus = reading.cpus.filter(|_| is_mean);
-    Ok(Utilization { is_local: true, cpus, notes: reading.notes, ..found })
+    let cpus = reader.cpus.filter(|_| is_mean);
+    Ok(Utilization { is_local: true, cpus, notes: reader.notes, ..found })
 }
 
-impl<'a> Reading<'a> {
-    /// The first line of what a command prints: `Linux 6.1.0 (host)  11/22/2026  _x86_64_  (2 CPU)`.
+impl<'a> Reader<'a> {
+    /// Reads the first line of the output: `Linux 6.1.0 (host)  11/22/2026  _x86_64_  (2 CPU)`.
     fn begin(&mut self, line: &str) {
         let date = date_in(line);
         self.date = date.and_then(clock::date);
         self.cpus = cpus_in(line).or(self.cpus);
-        (self.courses, self.activity) = ([None; 3], None);
+        self.times = [None; 3];
+        self.activity = None;
         if let Some(date) = date.filter(|date| clock::is_ambiguous(date)) {
-            let note = format!(
-                "{date} is read as the month, the day and the year; `S_TIME_FORMAT=ISO sar` prints dates that are clear"
-            );
+            let note =
+                format!("{date} is read as month, day and year; `S_TIME_FORMAT=ISO sar` prints unambiguous dates");
             self.notes.push(note);
             self.notes.dedup();
         }
@@ -84,17 +86,17 @@ impl<'a> Reading<'a> {
 
     fn line(&mut self, line: &'a str, zone: &TimeZone) -> Result<(), String> {
         let words: Vec<&str> = line.split_whitespace().collect();
-        // `Average:`, whatever it is in other languages, and lines of other kinds.
+        // Skips `Average:`, in any language, and other lines without a time.
         let Some((second, taken)) = time_of_day(&words) else { return Ok(()) };
         let fields = words.get(taken..).unwrap_or_default();
         if !fields.iter().any(|field| figure(field).is_some()) {
-            // A header, or a restart, after which there is a header.
+            // A header, or the line of a restart, which a header follows.
             self.activity = activity(fields);
             self.columns = fields.to_vec();
             return self.go_to(second, true, zone);
         }
         let is_whole = match self.activity {
-            // Commands may have words.
+            // The command in the last column may contain spaces.
             Some(Activity::Programs) => fields.len() >= self.columns.len(),
             _ => fields.len() == self.columns.len(),
         };
@@ -106,9 +108,9 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    /// What one line tells of the stretch that ends at its time.
+    /// Adds the sample of a line.
     fn sample(&mut self, fields: &[&str]) {
-        let Some(Course { before_ms, at_ms, .. }) = *self.course() else { return };
+        let Some(LineTimes { before_ms, at_ms, .. }) = *self.line_times() else { return };
         let field = |name: &str| self.columns.iter().position(|column| *column == name).and_then(|at| fields.get(at));
         let number = |name: &str| field(name).and_then(|text| figure(text));
         match self.activity {
@@ -134,8 +136,9 @@ impl<'a> Reading<'a> {
         }
     }
 
-    fn course(&mut self) -> &mut Option<Course> {
-        let [cpu, disk, programs] = &mut self.courses;
+    /// The times of the current activity.
+    fn line_times(&mut self) -> &mut Option<LineTimes> {
+        let [cpu, disk, programs] = &mut self.times;
         match self.activity {
             Some(Activity::Disk) => disk,
             Some(Activity::Programs) => programs,
@@ -148,27 +151,27 @@ impl<'a> Reading<'a> {
             return Ok(());
         }
         let date =
-            self.date.ok_or("there is no line with the date before it, which begins with `Linux`: keep all of it")?;
-        let far = || "that is no time that can be counted with".to_owned();
-        match self.course() {
-            Some(course) if is_header => course.restart(second, zone).ok_or_else(far),
-            Some(course) => course.go_to(second, zone).ok_or_else(far),
+            self.date.ok_or("there is no line with the date before it, which begins with `Linux`: keep that line")?;
+        let out_of_range = || "the time is out of range".to_owned();
+        match self.line_times() {
+            Some(times) if is_header => times.restart(second, zone).ok_or_else(out_of_range),
+            Some(times) => times.go_to(second, zone).ok_or_else(out_of_range),
             none => {
-                *none = Some(Course::begin(date, second, zone).ok_or_else(far)?);
+                *none = Some(LineTimes::start(date, second, zone).ok_or_else(out_of_range)?);
                 Ok(())
             }
         }
     }
 }
 
-/// The date in a first line: what stands between the host's name and the architecture.
+/// The date in a first line: the text between the host's name and the architecture.
 pub(super) fn date_in(line: &str) -> Option<&str> {
     let after = line.split_once(')')?.1;
     let date = after.split(['_', '(']).next()?.trim();
     (!date.is_empty()).then_some(date)
 }
 
-/// How many CPUs a first line tells of.
+/// The number of CPUs in a first line.
 pub(super) fn cpus_in(line: &str) -> Option<u32> {
     let (_, after) = line.rsplit_once('(')?;
     after.strip_suffix(" CPU)").or_else(|| after.trim_end().strip_suffix(" CPU)"))?.parse().ok().filter(|n| *n > 0)

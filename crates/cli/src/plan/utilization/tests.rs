@@ -1,7 +1,7 @@
-//! What the monitors print, as they print it.
+//! Tests with the output of the monitors as they print it.
 
 use super::*;
-use crate::characterize::args::zone;
+use crate::access_logs::zone;
 
 const SAR: &str = include_str!("fixtures/sar.txt");
 const SAR_12: &str = include_str!("fixtures/sar-12-hours.txt");
@@ -52,7 +52,7 @@ fn sar_by_clocks_of_12_hours() {
     assert_eq!((begins(&found), shares(&found, 0)), (vec![0, 600], vec![0.2, 0.3]));
     let ambiguous = read(&SAR_12.replace("11/22/26", "03/02/2026"));
     assert_eq!(from(&ambiguous), "2026-03-02T12:40:01.5Z");
-    assert!(ambiguous.notes[0].contains("03/02/2026 is read as the month"), "{:?}", ambiguous.notes);
+    assert!(ambiguous.notes[0].contains("03/02/2026 is read as month"), "{:?}", ambiguous.notes);
     let german = SAR_12.replace("11/22/26", "22.11.2026").replace("12:40:01 PM", "12:40:01").replace("15.00", "15,00");
     let german = german.replace("12:50:01 PM", "12:50:01").replace("01:00:01 PM", "13:00:01").replace(".00", ",00");
     assert_eq!(read(&german), read(SAR_12));
@@ -67,7 +67,7 @@ fn mpstat_of_one_cpu_past_midnight() {
 }
 
 #[test]
-fn programs_of_pidstat_are_taken_together() {
+fn programs_of_pidstat_are_added_up() {
     let text = "Linux 6.1.0 (web1) \t2026-11-22 \t_x86_64_\t(2 CPU)\n\n\
         10:15:01      UID       PID    %usr %system  %guest   %wait    %CPU   CPU  Command\n\
         10:16:01       33       101   40.00   10.00    0.00    0.00   50.00     0  nginx: worker process\n\
@@ -114,7 +114,7 @@ fn sadf_for_databases() {
 }
 
 #[test]
-fn what_brimful_watch_logs() {
+fn the_log_of_brimful_watch() {
     let found = read(WATCH);
     assert_eq!((found.resources.as_slice(), found.cpus), (&["cpu".to_owned(), "vda".to_owned()][..], Some(2)));
     assert_eq!((from(&found).as_str(), begins(&found)), ("2026-11-22T10:15:00.25Z", vec![0, 1]));
@@ -122,7 +122,7 @@ fn what_brimful_watch_logs() {
 }
 
 #[test]
-fn a_record_tells_how_busy_the_servers_processes_were() {
+fn a_record_has_the_utilization_of_the_servers_processes() {
     let mut record: brimful_core::record::Record = serde_json::from_str(RECORD).unwrap();
     record.started_at = "2026-11-22T10:15:00.125Z".to_owned();
     let interval = |second: u8, cores| brimful_core::server::ServerInterval {
@@ -159,7 +159,7 @@ fn a_table_of_shares_or_percent() {
 }
 
 #[test]
-fn short_steps_are_taken_together() {
+fn short_steps_are_merged() {
     let line = |second: u32| format!("{},{}\n", 1_772_445_600 + second, if second < 100 { 0.25 } else { 0.75 });
     let text = "time,cpu\n".to_owned() + &(0..200).map(line).collect::<String>();
     let found = read(&text);
@@ -174,7 +174,7 @@ fn short_steps_are_taken_together() {
 }
 
 #[test]
-fn what_is_wrong_is_said_with_what_to_do() {
+fn errors_say_what_to_do() {
     let without_times = |text: &str, from: usize| {
         text.lines().map(|line| line.get(..from).unwrap_or(line)).fold(String::new(), |text, line| text + line + "\n")
     };
@@ -200,7 +200,7 @@ fn what_is_wrong_is_said_with_what_to_do() {
     }
 }
 
-/// What holds of anything that was read.
+/// Checks the invariants of a `Utilization`.
 fn check(found: &Utilization) {
     assert!(found.steps.len() >= 2 && !found.resources.is_empty());
     for step in &found.steps {
@@ -211,7 +211,7 @@ fn check(found: &Utilization) {
 }
 
 #[test]
-fn what_is_cut_off_is_read_or_refused() {
+fn truncated_text_is_read_or_refused() {
     let zone = zone("Europe/Berlin").unwrap();
     for text in ALL {
         for end in (0..text.len()).filter(|end| text.is_char_boundary(*end)) {
@@ -223,7 +223,7 @@ fn what_is_cut_off_is_read_or_refused() {
 
 #[test]
 fn no_text_panics() {
-    // A generator of Marsaglia's (2003): the same texts on every machine.
+    // Marsaglia's xorshift generator (2003): the same texts on every machine.
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
     let mut below = |n: usize| {
         state ^= state << 13;

@@ -1,5 +1,5 @@
-//! What `vmstat -t` prints: a line for each stretch, with the time at which it ended. The first line is of the time since
-//! the machine was started and is left out. Percent are whole ones.
+//! Reads the output of `vmstat -t`: one line for each interval, with the time of its end. The first line covers the time
+//! since the machine was started and is skipped. Percentages are whole numbers.
 
 use super::clock::{date, instant_ms, time_of_day};
 use super::samples::{Samples, figure};
@@ -7,7 +7,7 @@ use super::{CPU, Utilization};
 use brimful_forecast::Timestamp;
 use jiff::tz::TimeZone;
 
-/// All columns that there have been.
+/// The columns of all versions of vmstat.
 const COLUMNS: [&str; 20] = [
     "r", "b", "swpd", "free", "buff", "cache", "inact", "active", "si", "so", "bi", "bo", "in", "cs", "us", "sy", "id",
     "wa", "st", "gu",
@@ -22,7 +22,10 @@ pub(super) fn is_header(line: &str) -> bool {
 pub(super) fn read(text: &str, zone: &TimeZone) -> Result<Utilization, String> {
     let mut samples = Samples::default();
     let (mut columns, mut named): (Vec<&str>, Option<TimeZone>) = (Vec::new(), None);
-    let (mut before_ms, mut is_local, mut rows, mut has_times) = (None, false, 0_u64, false);
+    let mut before_ms = None;
+    let mut is_local = false;
+    let mut rows = 0_u64;
+    let mut has_times = false;
     for line in text.lines() {
         let words: Vec<&str> = line.split_whitespace().collect();
         if is_header(line) {
@@ -52,19 +55,19 @@ pub(super) fn read(text: &str, zone: &TimeZone) -> Result<Utilization, String> {
     }
     match (has_times, samples.is_empty()) {
         (false, _) if rows > 0 => Err("its lines have no times: run vmstat with -t, as in `vmstat -t 60`".to_owned()),
-        (_, true) => Err("it has no second line: the first is of all the time since the machine was started; run \
+        (_, true) => Err("it has no second line, and the first covers the time since the machine was started; run \
                           `vmstat -t 60` for a while"
             .to_owned()),
         _ => Ok(Utilization { is_local, ..samples.finish() }),
     }
 }
 
-/// A zone that its name tells for certain: `CET` and the like are the names of several.
+/// The zone of an unambiguous name. `CET` and others are names of several zones.
 fn zone_named(name: &str) -> Option<TimeZone> {
     if matches!(name, "UTC" | "GMT" | "Z") {
         return Some(TimeZone::UTC);
     }
-    // `+03`: zones without letters. Read as the end of a time.
+    // Zones without letters have names like `+03`, which are parsed as part of a time.
     let is_offset = name.starts_with(['+', '-']);
     let at: Timestamp = is_offset.then(|| format!("2000-01-01T12:00:00{name}").parse().ok()).flatten()?;
     let noon: Timestamp = "2000-01-01T12:00:00Z".parse().ok()?;

@@ -1,4 +1,4 @@
-//! The values of `Host` that a request may have.
+//! The accepted values of `Host` in requests.
 //!
 //! A web page can point its own domain name at this host's address (DNS rebinding). A browser on this host then lets
 //! the page read what it fetches from here. Such a request has the page's domain name in `Host`, and is refused. An IP
@@ -6,14 +6,14 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
-/// Accepted names.
+/// The accepted names.
 pub struct Hosts {
     own: String,
     given: Vec<String>,
 }
 
 impl Hosts {
-    /// This host's name, and names that were given.
+    /// This host's own name, and the given names.
     pub fn new(given: &[String]) -> Hosts {
         let own = rustix::system::uname().nodename().to_string_lossy().into_owned();
         Hosts { own, given: given.to_vec() }
@@ -34,7 +34,7 @@ impl Hosts {
     /// The answer to a request for another host.
     pub fn refusal(&self) -> String {
         format!(
-            "the request's Host is no name of this host: use an IP address, {}, or start brimful watch with \
+            "the request's Host is not a name of this host: use an IP address, {}, or start brimful watch with \
              --prometheus-host NAME",
             self.names().collect::<Vec<_>>().join(", ")
         )

@@ -1,6 +1,6 @@
 //! A sample in Prometheus's text format, version 0.0.4 (prometheus.io/docs/instrumenting/exposition_formats).
 //!
-//! Counters are the kernel's own, or the server's, in base units; what is not known is left out. Of programs they begin
+//! Counters are the kernel's or the server's own, in base units. Unknown metrics are left out. Counters of programs start
 //! with the watch.
 
 mod requests;
@@ -17,7 +17,7 @@ use brimful_os::clock;
 use std::collections::BTreeSet;
 use std::fmt::{Display, Write};
 
-/// All metrics of which something is known.
+/// All known metrics of a sample.
 pub fn text(sample: &Sample) -> String {
     let mut page = Page::default();
     monitor(&mut page);
@@ -43,11 +43,11 @@ pub fn text(sample: &Sample) -> String {
     page.0
 }
 
-/// What has been written so far.
+/// The text written so far.
 #[derive(Default)]
 struct Page(String);
 
-/// Names and values.
+/// Names and values of labels.
 type Labels<'a> = &'a [(&'a str, &'a dyn Display)];
 
 /// One metric. Its description is written before its first sample.
@@ -76,15 +76,15 @@ impl Page {
 
 impl Metric<'_> {
     /// Adds a sample if its value is known.
-    fn of(&mut self, labels: Labels<'_>, value: Option<impl Display>) -> &mut Self {
+    fn add(&mut self, labels: Labels<'_>, value: Option<impl Display>) -> &mut Self {
         if let Some(value) = value {
             self.series("", labels, value);
         }
         self
     }
 
-    /// Adds a histogram: how many values are no greater than each bound, how many there are in all, and their sum.
-    fn of_buckets(&mut self, labels: Labels<'_>, buckets: &[(f64, u64)], count: u64, sum: f64) {
+    /// Adds a histogram: for each bound the number of values up to it, the number of all values, and their sum.
+    fn add_histogram(&mut self, labels: Labels<'_>, buckets: &[(f64, u64)], count: u64, sum: f64) {
         let with = |bound| labels.iter().copied().chain([("le", bound)]).collect::<Vec<(&str, &dyn Display)>>();
         for (bound, up_to) in buckets {
             self.series("_bucket", &with(bound), up_to);
@@ -112,41 +112,41 @@ impl Metric<'_> {
 
 fn monitor(page: &mut Page) {
     let version = env!("CARGO_PKG_VERSION");
-    page.gauge("brimful_build_info", "The monitor's version.").of(&[("version", &version)], Some(1));
+    page.gauge("brimful_build_info", "The monitor's version.").add(&[("version", &version)], Some(1));
     let seconds = clock::process_cpu().as_secs_f64();
-    page.counter("brimful_monitor_cpu_seconds_total", "CPU time of the monitor itself.").of(&[], Some(seconds));
+    page.counter("brimful_monitor_cpu_seconds_total", "CPU time of the monitor itself.").add(&[], Some(seconds));
 }
 
 fn kernel(page: &mut Page, sample: &KernelSample) {
     cpus(page, sample);
     let KernelSample { softirqs, paging, memory, pressure, .. } = sample;
-    page.gauge("brimful_threads_runnable", "Threads that run or wait for a CPU.").of(&[], sample.runnable);
-    page.gauge("brimful_threads_blocked", "Threads that wait for a disk.").of(&[], sample.blocked);
-    page.counter("brimful_context_switches_total", "Context switches.").of(&[], sample.context_switches);
-    page.counter("brimful_forks_total", "Processes and threads started.").of(&[], sample.forks);
+    page.gauge("brimful_threads_runnable", "Threads that run or wait for a CPU.").add(&[], sample.runnable);
+    page.gauge("brimful_threads_blocked", "Threads that wait for a disk.").add(&[], sample.blocked);
+    page.counter("brimful_context_switches_total", "Context switches.").add(&[], sample.context_switches);
+    page.counter("brimful_forks_total", "Processes and threads started.").add(&[], sample.forks);
     page.counter("brimful_interrupts_total", "Interrupts from all devices, timers included.")
-        .of(&[], sample.interrupts);
-    page.counter("brimful_softirqs_total", "Deferred work of interrupts, by what it is for.")
-        .of(&[("kind", &"network")], softirqs.map(|softirqs| softirqs.network))
-        .of(&[("kind", &"disk")], softirqs.map(|softirqs| softirqs.disk));
+        .add(&[], sample.interrupts);
+    page.counter("brimful_softirqs_total", "Deferred work of interrupts by device class.")
+        .add(&[("kind", &"network")], softirqs.map(|softirqs| softirqs.network))
+        .add(&[("kind", &"disk")], softirqs.map(|softirqs| softirqs.disk));
     page.counter("brimful_paged_bytes_total", "Traffic between memory and disks, file contents and swap.")
-        .of(&[("direction", &"in")], paging.and_then(|paging| Some(paging.in_kib? * 1024)))
-        .of(&[("direction", &"out")], paging.and_then(|paging| Some(paging.out_kib? * 1024)));
+        .add(&[("direction", &"in")], paging.and_then(|paging| Some(paging.in_kib? * 1024)))
+        .add(&[("direction", &"out")], paging.and_then(|paging| Some(paging.out_kib? * 1024)));
     page.counter("brimful_swapped_bytes_total", "Traffic between memory and swap.")
-        .of(&[("direction", &"in")], paging.and_then(|paging| Some(paging.swapped_in? * paging.page_bytes)))
-        .of(&[("direction", &"out")], paging.and_then(|paging| Some(paging.swapped_out? * paging.page_bytes)));
+        .add(&[("direction", &"in")], paging.and_then(|paging| Some(paging.swapped_in? * paging.page_bytes)))
+        .add(&[("direction", &"out")], paging.and_then(|paging| Some(paging.swapped_out? * paging.page_bytes)));
     page.counter("brimful_major_faults_total", "Page faults that had to wait for a disk.")
-        .of(&[], paging.and_then(|paging| paging.major_faults));
-    page.gauge("brimful_memory_size_bytes", "Memory there is.").of(&[], memory.map(|memory| memory.total_bytes));
-    page.gauge("brimful_memory_available_bytes", "Memory that programs could still get without swapping.")
-        .of(&[], memory.and_then(|memory| memory.available_bytes));
+        .add(&[], paging.and_then(|paging| paging.major_faults));
+    page.gauge("brimful_memory_size_bytes", "Total memory.").add(&[], memory.map(|memory| memory.total_bytes));
+    page.gauge("brimful_memory_available_bytes", "Memory that programs can allocate without swapping.")
+        .add(&[], memory.and_then(|memory| memory.available_bytes));
     disks(page, sample);
     let mut stalls =
         page.counter("brimful_pressure_seconds_total", "Time in which something waited for a resource (PSI).");
     for (resource, stall) in [("cpu", pressure.cpu), ("memory", pressure.memory), ("io", pressure.io)] {
         let Some(StallSample { some, full }) = stall else { continue };
-        stalls.of(&[("resource", &resource), ("kind", &"some")], Some(some.as_secs_f64()));
-        stalls.of(&[("resource", &resource), ("kind", &"full")], full.map(Nanos::as_secs_f64));
+        stalls.add(&[("resource", &resource), ("kind", &"some")], Some(some.as_secs_f64()));
+        stalls.add(&[("resource", &resource), ("kind", &"full")], full.map(Nanos::as_secs_f64));
     }
 }
 
@@ -162,7 +162,7 @@ fn cpus(page: &mut Page, sample: &KernelSample) {
             ("io_wait", *io_wait),
             ("steal", *steal),
         ] {
-            seconds.of(&[("cpu", cpu), ("mode", &mode)], Some(ticks as f64 / per_s));
+            seconds.add(&[("cpu", cpu), ("mode", &mode)], Some(ticks as f64 / per_s));
         }
     }
 }
@@ -171,15 +171,15 @@ fn disks(page: &mut Page, sample: &KernelSample) {
     let mut each = |name, help, figure: fn(&DiskSample) -> f64| {
         let mut metric = page.counter(name, help);
         for (disk, sample) in sample.disks.iter().flatten() {
-            metric.of(&[("disk", disk)], Some(figure(sample)));
+            metric.add(&[("disk", disk)], Some(figure(sample)));
         }
     };
     each("brimful_disk_reads_total", "Read operations completed.", |d| d.reads as f64);
     each("brimful_disk_read_bytes_total", "Bytes read.", |d| (d.blocks_read * BLOCK_BYTES) as f64);
     each("brimful_disk_writes_total", "Write operations completed.", |d| d.writes as f64);
     each("brimful_disk_written_bytes_total", "Bytes written.", |d| (d.blocks_written * BLOCK_BYTES) as f64);
-    each("brimful_disk_busy_seconds_total", "Time in which an operation was under way.", |d| d.busy_ms as f64 / 1e3);
-    each("brimful_disk_queue_seconds_total", "Time of all operations under way, summed.", |d| d.queued_ms as f64 / 1e3);
+    each("brimful_disk_busy_seconds_total", "Time in which an operation was in progress.", |d| d.busy_ms as f64 / 1e3);
+    each("brimful_disk_queue_seconds_total", "Total time of all operations in progress.", |d| d.queued_ms as f64 / 1e3);
 }
 
 fn process(page: &mut Page, programs: &[&ProgramSample]) {
@@ -187,12 +187,12 @@ fn process(page: &mut Page, programs: &[&ProgramSample]) {
     let named = || names.iter().zip(programs.iter().copied());
     let mut seconds = page.counter("brimful_process_cpu_seconds_total", "CPU time of a program's processes.");
     for (name, ProgramSample { cpu, .. }) in named() {
-        seconds.of(&[("program", name), ("mode", &"user")], Some(cpu.user.as_secs_f64()));
-        seconds.of(&[("program", name), ("mode", &"system")], Some((cpu.total - cpu.user).as_secs_f64()));
+        seconds.add(&[("program", name), ("mode", &"user")], Some(cpu.user.as_secs_f64()));
+        seconds.add(&[("program", name), ("mode", &"system")], Some((cpu.total - cpu.user).as_secs_f64()));
     }
     let each = |mut metric: Metric<'_>, figure: fn(&ProgramSample) -> Option<f64>| {
         for (name, program) in named() {
-            metric.of(&[("program", name)], figure(program));
+            metric.add(&[("program", name)], figure(program));
         }
     };
     each(page.gauge("brimful_process_processes", "Processes of a program."), |p| Some(p.pids.len() as f64));
@@ -200,12 +200,8 @@ fn process(page: &mut Page, programs: &[&ProgramSample]) {
     each(page.gauge("brimful_process_threads_runnable", "Threads of a program that run or wait for a CPU."), |p| {
         Some(p.running as f64)
     });
-    each(page.counter("brimful_process_started_total", "Processes that were found to have started."), |p| {
-        Some(p.started as f64)
-    });
-    each(page.counter("brimful_process_ended_total", "Processes that were found to have ended."), |p| {
-        Some(p.ended as f64)
-    });
+    each(page.counter("brimful_process_started_total", "Processes that started."), |p| Some(p.started as f64));
+    each(page.counter("brimful_process_ended_total", "Processes that ended."), |p| Some(p.ended as f64));
     each(page.counter("brimful_process_run_queue_wait_seconds_total", "Time that threads waited for a CPU."), |p| {
         p.run_queue_wait.map(Nanos::as_secs_f64)
     });
@@ -215,12 +211,12 @@ fn process(page: &mut Page, programs: &[&ProgramSample]) {
     each(page.counter("brimful_process_major_faults_total", "Page faults that had to wait for a disk."), |p| {
         Some(p.major_faults as f64)
     });
-    each(page.counter("brimful_process_context_switches_total", "Context switches, voluntary and not."), |p| {
+    each(page.counter("brimful_process_context_switches_total", "Context switches, voluntary and involuntary."), |p| {
         p.context_switches.map(|n| n as f64)
     });
 }
 
-/// Names, told apart where two are the same.
+/// The names, with numbers added to duplicates.
 fn distinct<'n>(names: impl Iterator<Item = &'n str>) -> Vec<String> {
     let mut taken = BTreeSet::new();
     let name = |name: &str| {
@@ -235,69 +231,71 @@ fn network(page: &mut Page, sample: &NetworkSample) {
     let mut each = |name, help, figure: fn(&InterfaceSample) -> u64| {
         let mut metric = page.counter(name, help);
         for interface in sample.interfaces.iter().flatten() {
-            metric.of(&[("interface", &interface.name)], Some(figure(interface)));
+            metric.add(&[("interface", &interface.name)], Some(figure(interface)));
         }
     };
     each("brimful_network_received_packets_total", "Packets received.", |i| i.rx_packets);
     each("brimful_network_sent_packets_total", "Packets sent.", |i| i.tx_packets);
     each("brimful_network_received_bytes_total", "Bytes received.", |i| i.rx_bytes);
     each("brimful_network_sent_bytes_total", "Bytes sent.", |i| i.tx_bytes);
-    each("brimful_network_receive_errors_total", "Packets that came damaged.", |i| i.rx_errors);
+    each("brimful_network_receive_errors_total", "Damaged packets received.", |i| i.rx_errors);
     each("brimful_network_send_errors_total", "Packets that could not be sent.", |i| i.tx_errors);
-    each("brimful_network_receive_drops_total", "Packets received and thrown away.", |i| i.rx_dropped);
-    each("brimful_network_send_drops_total", "Packets to be sent and thrown away.", |i| i.tx_dropped);
+    each("brimful_network_receive_drops_total", "Received packets that were dropped.", |i| i.rx_dropped);
+    each("brimful_network_send_drops_total", "Packets that were dropped before they were sent.", |i| i.tx_dropped);
     each("brimful_network_collisions_total", "Collisions on a shared wire.", |i| i.collisions);
     page.counter("brimful_network_queue_overflows_total", "Packets dropped because a CPU's receive queue was full.")
-        .of(&[], sample.queue_overflows);
+        .add(&[], sample.queue_overflows);
     tcp(page, &sample.tcp);
 }
 
 fn tcp(page: &mut Page, tcp: &TcpSample) {
     for (name, help, count) in [
         ("brimful_tcp_received_segments_total", "Segments received.", tcp.segments_in),
-        ("brimful_tcp_sent_segments_total", "Segments sent, without those sent again.", tcp.segments_out),
-        ("brimful_tcp_retransmitted_segments_total", "Segments sent again.", tcp.retransmitted),
+        ("brimful_tcp_sent_segments_total", "Segments sent, without retransmissions.", tcp.segments_out),
+        ("brimful_tcp_retransmitted_segments_total", "Segments retransmitted.", tcp.retransmitted),
         ("brimful_tcp_sent_resets_total", "Resets sent.", tcp.resets_out),
-        ("brimful_tcp_active_opens_total", "Connections that this side began.", tcp.active_opens),
-        ("brimful_tcp_passive_opens_total", "Connections that the other side began.", tcp.passive_opens),
+        ("brimful_tcp_active_opens_total", "Connections that this side opened.", tcp.active_opens),
+        ("brimful_tcp_passive_opens_total", "Connections that the other side opened.", tcp.passive_opens),
         ("brimful_tcp_listen_overflows_total", "Packets that found an accept queue full.", tcp.listen_overflows),
         ("brimful_tcp_listen_drops_total", "Packets dropped at listeners for any reason.", tcp.listen_drops),
         ("brimful_tcp_syn_cookies_total", "SYN cookies sent.", tcp.syn_cookies),
         ("brimful_tcp_backlog_drops_total", "Segments dropped because a socket's backlog was full.", tcp.backlog_drops),
     ] {
-        page.counter(name, help).of(&[], count);
+        page.counter(name, help).add(&[], count);
     }
     for (name, help, now) in [
         ("brimful_tcp_time_wait_sockets", "Sockets in TIME_WAIT.", tcp.time_wait),
         ("brimful_tcp_sockets", "Sockets in use.", tcp.in_use),
-        ("brimful_tcp_orphaned_sockets", "Sockets that no process holds any more.", tcp.orphans),
+        ("brimful_tcp_orphaned_sockets", "Sockets that no process has open.", tcp.orphans),
         ("brimful_tcp_memory_bytes", "Memory of all sockets' buffers.", tcp.memory_bytes),
     ] {
-        page.gauge(name, help).of(&[], now);
+        page.gauge(name, help).add(&[], now);
     }
 }
 
 fn connections(page: &mut Page, ConnectionsSample { ports, .. }: &ConnectionsSample) {
     let each = |mut metric: Metric<'_>, figure: fn(&ListenerSample) -> u64| {
         for PortSample { port, listener, .. } in ports {
-            metric.of(&[("port", port)], listener.as_ref().map(figure));
+            metric.add(&[("port", port)], listener.as_ref().map(figure));
         }
     };
     each(page.gauge("brimful_listener_accept_queue", "Connections that wait to be accepted."), |l| l.accept_queue);
-    each(page.gauge("brimful_listener_backlog", "Connections that may wait to be accepted."), |l| l.backlog);
+    each(page.gauge("brimful_listener_backlog", "Maximum number of connections that wait to be accepted."), |l| {
+        l.backlog
+    });
     each(page.gauge("brimful_listener_sockets", "Listening sockets."), |l| l.sockets);
     let mut dropped = page.counter("brimful_listener_drops_total", "SYNs dropped by a port's listening sockets.");
     for PortSample { port, drops, .. } in ports {
-        dropped.of(&[("port", port)], *drops);
+        dropped.add(&[("port", port)], *drops);
     }
     let mut accepted = page.counter("brimful_listener_accepted_total", "Connections established on a port.");
     for PortSample { port, accepted: count, .. } in ports {
-        accepted.of(&[("port", port)], *count);
+        accepted.add(&[("port", port)], *count);
     }
     let mut states = page.gauge("brimful_connections", "Connections of a port by TCP state.");
     for PortSample { port, connections, .. } in ports {
         for (state, count) in connections.iter().flatten() {
-            states.of(&[("port", port), ("state", &state.name())], Some(count));
+            states.add(&[("port", port), ("state", &state.name())], Some(count));
         }
     }
 }
@@ -344,7 +342,7 @@ mod tests {
         text(&Sample { groups, ..Sample::default() })
     }
 
-    /// Two servers of the same name, whose classes have the same name too.
+    /// Two servers with the same name and the same names of classes.
     fn module() -> ModuleSample {
         let mut class = ClassSample {
             name: "a\"\n".to_owned(),
@@ -394,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_left_out() {
+    fn unknown_metrics_are_left_out() {
         let page = page();
         for name in [
             "brimful_forks_total",
@@ -416,9 +414,11 @@ mod tests {
     }
 
     #[test]
-    fn each_metric_has_its_lines_together_after_help_and_type_and_no_series_comes_twice() {
+    fn the_lines_of_a_metric_follow_its_help_and_no_series_is_repeated() {
         let page = page();
-        let (mut seen, mut series, mut current) = (BTreeSet::new(), BTreeSet::new(), "");
+        let mut seen = BTreeSet::new();
+        let mut series = BTreeSet::new();
+        let mut current = "";
         for line in page.lines() {
             if let Some(help) = line.strip_prefix("# HELP ") {
                 current = help.split(' ').next().unwrap();

@@ -1,6 +1,6 @@
-//! Where everything is: a title, the bottleneck, the panels in one column or two, and the keys.
+//! The layout of a frame: a title, the bottleneck, the panels in one column or two, and the keys.
 
-use super::panels::{self, Make, Panel, Room};
+use super::panels::{self, MakePanel, Panel, Room};
 use super::picture::Picture;
 use super::style::{flow, paragraph};
 use brimful_core::Nanos;
@@ -11,28 +11,28 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Clear, Paragraph};
 
-/// From this width on there are two columns.
-const WIDE: u16 = 150;
-/// Panels are cut to this height before any is left out: a heading, and one line.
-const LEAST: usize = 2;
+/// Minimum width for two columns.
+const TWO_COLUMNS_WIDTH: u16 = 150;
+/// Height to which panels are cut before any is left out: a heading and one line.
+const MIN_PANEL_HEIGHT: usize = 2;
 
 const HELP: [&str; 16] = [
-    "q, Esc, Ctrl-C   leave, and print what was seen in all the time",
-    "space            hold the picture; sampling goes on",
+    "q, Esc, Ctrl-C   quit, and print a summary of the whole time",
+    "space            pause the display; sampling continues",
     "k p n c m r      show or hide kernel, process, network, connections, module, …",
-    "?                this",
+    "?                show or hide this help",
     "",
     "CPUs             █ user  ▓ system  ▒ interrupts  ░ stolen by the hypervisor",
-    "ready            a program's time spent waiting for a CPU it could use",
-    "accept queue     connections that wait to be accepted, of how many may",
-    "requests         mean times in the server; client: what it waits for clients",
-    "sockets          requests at the ports: waiting to be read, and from there on",
-    "SYN              attempts to connect: accepted and dropped",
-    "again            segments sent again, for want of an acknowledgement",
+    "ready            share of a program's time spent waiting for a free CPU",
+    "accept queue     connections that wait to be accepted, and their limit",
+    "requests         mean times in the server; client: waiting for clients",
+    "sockets          requests at the ports: until they are read, and after",
+    "SYN              connection attempts: accepted and dropped",
+    "again            retransmitted segments",
     "waits (PSI)      share of time in which something waited for it",
-    "–                not known; below the panels is what would bring it",
+    "–                unknown; the line below the panels says how to get it",
     "",
-    "Every figure, with where it comes from:  brimful watch --once",
+    "All figures with their sources:  brimful watch --once",
 ];
 
 /// Draws one frame.
@@ -52,7 +52,7 @@ pub fn draw(frame: &mut Frame<'_>, picture: &Picture) {
     frame.render_widget(paragraph(findings), findings_area);
     frame.render_widget(paragraph(footer), footer_area);
     use panels::{cpus, disks, machine, network, ports, programs, requests, sockets};
-    if area.width >= WIDE {
+    if area.width >= TWO_COLUMNS_WIDTH {
         let halves = [Constraint::Fill(1), Constraint::Length(2), Constraint::Fill(1)];
         let [left, _, right] = Layout::horizontal(halves).areas(body);
         column(frame, left, picture, &[cpus, programs, disks, machine]);
@@ -65,11 +65,11 @@ pub fn draw(frame: &mut Frame<'_>, picture: &Picture) {
     }
 }
 
-/// `what` on the left, how on the right.
+/// What is watched on the left, interval and cost on the right.
 fn title(picture: &Picture, width: usize) -> Line<'static> {
     let Picture { host, what, every, cost, .. } = picture;
     let right = match picture.paused {
-        true => "HELD (space goes on) ".to_owned(),
+        true => "PAUSED (space resumes) ".to_owned(),
         false => format!("{} · {every} · costs {} of a CPU ", clock(picture.elapsed), small_percent(*cost)),
     };
     let room = width.saturating_sub(right.chars().count());
@@ -81,9 +81,10 @@ fn findings(picture: &Picture, width: usize, most: usize) -> Vec<Line<'static>> 
     let style = picture.style;
     let items: Vec<Span<'static>> = match picture.findings.as_slice() {
         [] => vec![Span::styled("the first figures come after one interval", style.dim())],
-        findings => {
-            findings.iter().map(|finding| Span::styled(finding.sentence.clone(), style.of(finding.severity))).collect()
-        }
+        findings => findings
+            .iter()
+            .map(|finding| Span::styled(finding.sentence.clone(), style.severity(finding.severity)))
+            .collect(),
     };
     let mut lines: Vec<Line<'static>> = flow(&items, "; ", width.saturating_sub(1), most)
         .into_iter()
@@ -92,17 +93,17 @@ fn findings(picture: &Picture, width: usize, most: usize) -> Vec<Line<'static>> 
             line
         })
         .collect();
-    // Always as many, so that the panels stay where they are.
+    // A constant number of lines keeps the panels in place.
     lines.resize(most.min(2).max(lines.len()), Line::default());
     lines
 }
 
 fn footer(picture: &Picture, width: usize) -> Vec<Line<'static>> {
     let style = picture.style;
-    let keys = " q leave   space hold   k p n c m groups   ? help";
+    let keys = " q quit   space pause   k p n c m groups   ? help";
     let mut lines = Vec::new();
     if let Some(notice) = picture.notice() {
-        lines.push(Line::styled(format!(" {notice}"), style.of(Severity::Near)));
+        lines.push(Line::styled(format!(" {notice}"), style.severity(Severity::Near)));
     }
     if let Some(hint) = &picture.hint {
         lines.push(Line::styled(
@@ -114,8 +115,8 @@ fn footer(picture: &Picture, width: usize) -> Vec<Line<'static>> {
     lines
 }
 
-/// Panels, one below the other.
-fn column(frame: &mut Frame<'_>, area: Rect, picture: &Picture, panels: &[Make]) {
+/// Draws panels below one another.
+fn column(frame: &mut Frame<'_>, area: Rect, picture: &Picture, panels: &[MakePanel]) {
     let room @ Room { height, .. } = Room { width: area.width.into(), height: area.height.into() };
     let panels: Vec<Panel> = panels.iter().filter_map(|make| make(picture, room)).collect();
     let heights = fit(&panels.iter().map(Panel::height).collect::<Vec<_>>(), height);
@@ -130,13 +131,13 @@ fn column(frame: &mut Frame<'_>, area: Rect, picture: &Picture, panels: &[Make])
     frame.render_widget(paragraph(lines), area);
 }
 
-/// Takes from the tallest, line by line, until all fit; then from the last.
+/// Cuts lines from the tallest panels until all fit, then leaves out the last panels.
 fn fit(heights: &[usize], room: usize) -> Vec<usize> {
     let mut heights = heights.to_vec();
     while heights.iter().sum::<usize>() > room {
         let tallest = heights.iter().rposition(|height| Some(height) == heights.iter().max());
         let last = heights.iter().rposition(|&height| height > 0);
-        match (tallest.filter(|&i| heights[i] > LEAST), last) {
+        match (tallest.filter(|&i| heights[i] > MIN_PANEL_HEIGHT), last) {
             (Some(index), _) => heights[index] -= 1,
             (None, Some(index)) => heights[index] = 0,
             (None, None) => break,
@@ -156,7 +157,7 @@ fn help(frame: &mut Frame<'_>, area: Rect, picture: &Picture) {
     );
 }
 
-/// `12s`, `2m10s`, `1h02m`.
+/// An elapsed time like `12s`, `2m10s` or `1h02m`.
 fn clock(time: Nanos) -> String {
     match time.0 / 1_000_000_000 {
         s if s < 60 => format!("{s}s"),
@@ -182,16 +183,16 @@ mod tests {
     }
 
     fn picture(rates: Rates) -> Picture {
-        Picture::of_test(rates)
+        Picture::for_test(rates)
     }
 
-    /// In this order.
+    /// Checks that the screen contains the parts in this order.
     fn shows(screen: &[String], parts: &[&str]) {
         let text = screen.join("\n");
         let mut from = 0;
         for part in parts {
             let found =
-                text[from..].find(part).unwrap_or_else(|| panic!("{part:?} is not there, or not there:\n{text}"));
+                text[from..].find(part).unwrap_or_else(|| panic!("{part:?} is missing, or not in this order:\n{text}"));
             from += found + part.len();
         }
     }
@@ -227,13 +228,13 @@ mod tests {
                 "2.10 of 4.12 GB left",
                 "waits: CPU 45.0 %",
                 "switches 12,345/s",
-                "q leave   space hold   k p n c m groups   ? help",
+                "q quit   space pause   k p n c m groups   ? help",
             ],
         );
     }
 
     #[test]
-    fn a_terminal_obeys_nothing_but_this_program() {
+    fn foreign_control_characters_are_escaped() {
         let mut rates = fixture::busy();
         if let Some(process) = &mut rates.process {
             process.figures.process[0].name = "\x1b[2J\u{202e}x".to_owned();
@@ -243,7 +244,7 @@ mod tests {
             network.figures.interfaces.insert("\u{9b}e".to_owned(), eth0);
         }
         let mut picture = picture(rates);
-        picture.tell("a process \x1b[2J\u{202e} is running now".to_owned());
+        picture.set_notice("a process \x1b[2J\u{202e} is running now".to_owned());
         let screen = drawn(&picture, 80, 24);
         shows(&screen, &[r"  \u001b[2J\u20 ", r"  \u009be", r"a process \u001b[2J\u202e is"]);
         let text = screen.concat();
@@ -260,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_servers_own_requests_have_a_line_for_each_class_that_had_any() {
+    fn requests_have_a_line_for_each_class_that_had_any() {
         let shown = [
             "requests",
             "req/s",
@@ -277,15 +278,15 @@ mod tests {
             "100",
             "sockets",
             "service",
-            "port 80   4,066/s   0.53 under way   1.6 % open   seen 20.0 % of the time",
+            "port 80   4,066/s   0.53 in progress   1.6 % open   measured 20.0 % of the time",
             "5k-50k",
             "20.0 µs",
             "110 µs",
         ];
-        let screen = drawn(&picture(fixture::telling()), 80, 40);
+        let screen = drawn(&picture(fixture::with_module()), 80, 40);
         shows(&screen, &shown);
         assert!(!screen.concat().contains("other"), "{screen:#?}");
-        let mut hidden = picture(fixture::telling());
+        let mut hidden = picture(fixture::with_module());
         hidden.press('m');
         assert!(!drawn(&hidden, 80, 40).concat().contains("under-5k"));
         hidden.press('r');
@@ -293,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn tiny_terminals_break_nothing_and_say_what_is_left_out() {
+    fn tiny_terminals_count_the_lines_that_are_left_out() {
         let mut rates = fixture::busy();
         let process = rates.process.as_mut().unwrap();
         process.figures.process = vec![process.figures.process[0].clone(); 30];
@@ -305,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn narrow_terminals_drop_columns_and_low_ones_lines_but_neither_names_nor_figures() {
+    fn small_terminals_drop_columns_and_lines_but_keep_names_and_figures() {
         let narrow = drawn(&picture(fixture::busy()), 60, 24);
         shows(&narrow, &["busy", "97.0 %", "programs", "procs", "cores", "  nginx ", "0.97", "  php-fpm8.2 "]);
         shows(&narrow, &["queue/limit", "drop/s", "  80 ", "4,096/4,096", "1,210", "in MB/s", "  eth0 ", "1.90"]);
@@ -336,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_is_spelled_here_as_everywhere() {
+    fn shares_are_spelled_with_a_space_before_the_percent_sign() {
         let mut many = fixture::busy();
         if let Some(kernel) = &mut many.kernel {
             kernel.figures.cores = vec![kernel.figures.cores[0]; 8];
@@ -363,23 +364,23 @@ mod tests {
             "{text}"
         );
         "k? ".chars().for_each(|key| picture.press(key));
-        shows(&drawn(&picture, 100, 30), &["HELD", "CPUs", "ports"]);
+        shows(&drawn(&picture, 100, 30), &["PAUSED", "CPUs", "ports"]);
     }
 
     #[test]
-    fn before_the_first_figures_and_when_something_fails_there_are_words() {
+    fn notices_are_shown_before_the_first_figures() {
         let mut picture = picture(Rates::default());
-        picture.tell("cannot write a/b".to_owned());
+        picture.set_notice("cannot write a/b".to_owned());
         picture.hint = Some("no cpu: mount /proc".to_owned());
         let screen = drawn(&picture, 80, 24);
         shows(
             &screen,
-            &["the first figures come after one interval", "cannot write a/b", "no cpu: mount /proc", "q leave"],
+            &["the first figures come after one interval", "cannot write a/b", "no cpu: mount /proc", "q quit"],
         );
     }
 
     #[test]
-    fn heights_are_taken_from_the_tallest() {
+    fn the_tallest_panels_are_cut_first() {
         assert_eq!(fit(&[3, 10, 4], 17), [3, 10, 4]);
         assert_eq!(fit(&[3, 10, 4], 10), [3, 4, 3]);
         assert_eq!(fit(&[3, 10, 4], 5), [2, 2, 0]);

@@ -1,4 +1,4 @@
-//! The panels: a heading, and lines below it.
+//! The panels: each is a heading with lines below it.
 
 mod cpus;
 mod requests;
@@ -20,34 +20,34 @@ use brimful_monitor::thresholds::MEMORY;
 use ratatui::style::{Color, Style as Look};
 use ratatui::text::{Line, Span};
 
-/// One of them.
+/// A panel.
 pub struct Panel {
     heading: Line<'static>,
     rows: Vec<Line<'static>>,
 }
 
-/// Makes one, unless there is nothing to show.
-pub type Make = fn(&Picture, Room) -> Option<Panel>;
+/// Makes a panel, unless there is nothing to show.
+pub type MakePanel = fn(&Picture, Room) -> Option<Panel>;
 
-/// What there is for all panels of a column.
+/// The size of a column of panels.
 #[derive(Clone, Copy)]
 pub struct Room {
     pub width: usize,
     pub height: usize,
 }
 
-/// Titles of columns, how wide they are, and how late they are dropped where there is no room for all.
+/// Titles of columns, their widths, and their priorities: if not all fit, those with low priorities are dropped.
 type Columns<const N: usize> = [(&'static str, usize, u8); N];
 
-/// What stands before the columns has at least so much room, or columns are dropped.
-const NAME: usize = 13;
+/// Minimum width of the first column.
+const MIN_NAME_WIDTH: usize = 13;
 
 impl Panel {
-    /// The title is to the left, those of the columns to the right, above them.
+    /// A panel without lines. Its title is on the left, the titles of the columns on the right.
     fn new<const N: usize>(title: &str, columns: &Columns<N>, width: usize, style: Style) -> Panel {
-        let room = first(columns, width);
+        let room = first_width(columns, width);
         let mut heading = Line::styled(format!("{:<room$.room$}", format!(" {title}")), style.heading());
-        heading.extend(kept(columns, width).map(|(_, title, width)| cell(title, width, style.dim())));
+        heading.extend(fitting_columns(columns, width).map(|(_, title, width)| cell(title, width, style.dim())));
         Panel { heading, rows: Vec::new() }
     }
 
@@ -59,16 +59,16 @@ impl Panel {
         1 + self.rows.len()
     }
 
-    /// So many of its lines; the last says how many are left out.
+    /// At most `height` lines. If lines are left out, the last line says how many.
     pub fn lines(mut self, height: usize, style: Style) -> Vec<Line<'static>> {
         let Some(room) = height.checked_sub(1) else { return Vec::new() };
         match self.rows.len() {
             rows if rows <= room => {}
-            // One line of figures is worth more than one that says how many are left out.
+            // With room for one line, it shows figures, and the heading has the number of missing lines.
             rows if room < 2 => {
                 self.rows.truncate(room);
                 let title = self.heading.spans.first_mut().map(|title| title.content.to_mut());
-                title.into_iter().for_each(|title| note(title, rows - room));
+                title.into_iter().for_each(|title| add_missing_lines(title, rows - room));
             }
             rows => {
                 let more = rows - (room - 1);
@@ -80,22 +80,23 @@ impl Panel {
     }
 }
 
-/// Says at the end of a title how many lines are missing below it, if there is room.
-fn note(title: &mut String, missing: usize) {
-    let (width, noted) = (title.chars().count(), format!("{} +{missing}", title.trim_end()));
-    if noted.chars().count() <= width {
-        *title = format!("{noted:<width$}");
+/// Adds the number of missing lines to a title, if there is room.
+fn add_missing_lines(title: &mut String, missing: usize) {
+    let width = title.chars().count();
+    let with_count = format!("{} +{missing}", title.trim_end());
+    if with_count.chars().count() <= width {
+        *title = format!("{with_count:<width$}");
     }
 }
 
-/// The columns there is room for: where they are, their titles and widths.
-fn kept<const N: usize>(
+/// The columns that fit: their indices, titles and widths.
+fn fitting_columns<const N: usize>(
     columns: &Columns<N>,
     width: usize,
 ) -> impl Iterator<Item = (usize, &'static str, usize)> + use<N> {
     let mut ranked: Vec<(u8, usize)> = columns.iter().enumerate().map(|(i, (_, _, worth))| (*worth, i)).collect();
     ranked.sort_unstable_by(|a, b| b.cmp(a));
-    let mut room = width.saturating_sub(NAME + 1);
+    let mut room = width.saturating_sub(MIN_NAME_WIDTH + 1);
     let mut indices: Vec<usize> = Vec::new();
     for (_, index) in ranked {
         let Some(rest) = room.checked_sub(columns[index].1) else { break };
@@ -107,9 +108,9 @@ fn kept<const N: usize>(
     indices.into_iter().map(move |index| (index, columns[index].0, columns[index].1))
 }
 
-/// What the columns leave for what stands before them.
-fn first<const N: usize>(columns: &Columns<N>, width: usize) -> usize {
-    width.saturating_sub(kept(columns, width).map(|(_, _, width)| width).sum::<usize>() + 1)
+/// Width of the first column.
+fn first_width<const N: usize>(columns: &Columns<N>, width: usize) -> usize {
+    width.saturating_sub(fitting_columns(columns, width).map(|(_, _, width)| width).sum::<usize>() + 1)
 }
 
 /// A name in the first column.
@@ -120,7 +121,7 @@ fn name(text: &str, width: usize) -> Vec<Span<'static>> {
 
 fn cells<const N: usize>(columns: &Columns<N>, width: usize, texts: [(String, Look); N]) -> Vec<Span<'static>> {
     let cell_of = |(index, _, width): (usize, _, usize)| cell(&texts[index].0, width, texts[index].1);
-    kept(columns, width).map(cell_of).collect()
+    fitting_columns(columns, width).map(cell_of).collect()
 }
 
 fn plain(text: String) -> (String, Look) {
@@ -149,7 +150,7 @@ pub fn programs(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
         let Program { cpu_s, run_queue_wait_s, processes, .. } = program;
         let share = |part: f64| if *cpu_s > 0.0 { program.cores * part / cpu_s } else { 0.0 };
         let waits = run_queue_wait_s.map(|wait| if wait > 0.0 { wait / (wait + cpu_s) } else { 0.0 });
-        let gone = if *processes == 0 { picture.style.of_use(1.0) } else { Look::new() };
+        let gone = if *processes == 0 { picture.style.utilization(1.0) } else { Look::new() };
         let texts = [
             (processes.to_string(), gone),
             plain(known(program.running, |n| n.to_string())),
@@ -162,7 +163,7 @@ pub fn programs(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
             plain(known(program.major_faults, per_s)),
             plain(known(program.context_switches, per_s)),
         ];
-        panel.push(name(&program.name, first(&COLUMNS, width)), cells(&COLUMNS, width, texts));
+        panel.push(name(&program.name, first_width(&COLUMNS, width)), cells(&COLUMNS, width, texts));
     }
     Some(panel)
 }
@@ -187,15 +188,15 @@ pub fn ports(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
         let fill = listener.map_or(0.0, |l| l.fullest.fullness());
         let queue = known(*listener, |l| format!("{}/{}", count(l.fullest.length), count(l.fullest.limit)));
         let texts = [
-            (queue, style.of_use(fill)),
+            (queue, style.utilization(fill)),
             plain(rate(|l| l.syn_per_s)),
             plain(rate(|l| l.accepted_per_s)),
-            (rate(|l| Some(l.dropped_per_s)), style.of_loss(listener.map_or(0.0, |l| l.dropped_per_s))),
+            (rate(|l| Some(l.dropped_per_s)), style.loss(listener.map_or(0.0, |l| l.dropped_per_s))),
             plain(state(State::Established)),
             plain(state(State::TimeWait)),
         ];
         let mut start = vec![Span::raw(format!("  {port:<6}"))];
-        let room = first(&COLUMNS, width).saturating_sub(8);
+        let room = first_width(&COLUMNS, width).saturating_sub(8);
         match listener {
             Some(_) => start.extend(style.bar(room, &[(fill, '█', Color::Yellow)])),
             None => start.push(Span::styled(format!("{:<room$.room$}", "nothing listens"), style.dim())),
@@ -236,10 +237,10 @@ pub fn network(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
             plain(short(traffic.tx_packets_per_s)),
             plain(short(traffic.rx_bytes_per_s / 1e6)),
             plain(short(traffic.tx_bytes_per_s / 1e6)),
-            (short(errors), style.of_loss(errors)),
-            (short(drops), style.of_loss(drops)),
+            (short(errors), style.loss(errors)),
+            (short(drops), style.loss(drops)),
         ];
-        panel.push(name(interface, first(&COLUMNS, width)), cells(&COLUMNS, width, texts));
+        panel.push(name(interface, first_width(&COLUMNS, width)), cells(&COLUMNS, width, texts));
     }
     let idle: Vec<&str> = idle.into_iter().map(|(interface, _)| interface.as_str()).collect();
     let [rates, mut rest] = tcp_facts(&network.tcp.unwrap_or_default(), network.queue_overflows_per_s, style);
@@ -257,10 +258,10 @@ fn bytes(traffic: &NetworkTraffic) -> f64 {
 
 fn tcp_facts(tcp: &Tcp, queue_overflows: Option<f64>, style: Style) -> [Vec<Span<'static>>; 2] {
     let rate = |what: &str, per_s: Option<f64>| Span::raw(format!("{what} {}/s", known(per_s, short)));
-    // Losses are worth a place only where there are some, or where nobody knows.
+    // Losses are shown only if there are some, or if their number is unknown.
     let loss = |what: &str, per_s: Option<f64>| {
         let shown = per_s.is_none_or(|per_s| per_s > 0.0);
-        shown.then(|| rate(what, per_s).style(per_s.map_or(style.dim(), |per_s| style.of_loss(per_s))))
+        shown.then(|| rate(what, per_s).style(per_s.map_or(style.dim(), |per_s| style.loss(per_s))))
     };
     let sockets = |what: &str, n: Option<u64>| Span::raw(format!("{what} {}", known(n, count)));
     let share = tcp.retransmitted_per_s.zip(tcp.segments_out_per_s).filter(|(again, _)| *again > 0.0);
@@ -304,14 +305,14 @@ pub fn disks(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
             plain(short(writes_per_s)),
             plain(mb(figures.blocks_written_per_s)),
             plain(short(queue_length)),
-            (percent(utilization), picture.style.of_use(utilization)),
+            (percent(utilization), picture.style.utilization(utilization)),
         ];
-        panel.push(name(disk, first(&COLUMNS, width)), cells(&COLUMNS, width, texts));
+        panel.push(name(disk, first_width(&COLUMNS, width)), cells(&COLUMNS, width, texts));
     }
     (!kernel.disks.is_empty()).then_some(panel)
 }
 
-/// Memory, and what the machine does besides.
+/// Memory, waits and interrupts of the machine.
 pub fn machine(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
     let kernel = picture.kernel()?;
     let mut panel = Panel::new("memory, waits (PSI), interrupts", &[], width, picture.style);
@@ -326,16 +327,18 @@ fn machine_facts(kernel: &Kernel, style: Style) -> [Vec<Span<'static>>; 3] {
     let rate = |what: &str, per_s: Option<f64>| fact(format!("{what} {}/s", known(per_s, short)));
     let waits =
         |what: &str, stall: Option<Stall>| fact(format!("{what} {}", known(stall, |stall| percent(stall.some))));
-    let (paging, pressure) = (kernel.paging.unwrap_or_default(), kernel.pressure.unwrap_or_default());
+    let paging = kernel.paging.unwrap_or_default();
+    let pressure = kernel.pressure.unwrap_or_default();
     let interrupts = kernel.interrupts.unwrap_or_default();
     let gigabytes = |bytes: u64| short(bytes as f64 / 1e9);
-    let (available, total) = (kernel.memory.and_then(|m| m.available_bytes), kernel.memory.map(|m| m.total_bytes));
+    let available = kernel.memory.and_then(|m| m.available_bytes);
+    let total = kernel.memory.map(|m| m.total_bytes);
     let used = available.zip(total).map_or(0.0, |(available, total)| 1.0 - available as f64 / total.max(1) as f64);
     let free = format!("{} of {} GB left", known(available, gigabytes), known(total, gigabytes));
     let swap = paging.swap_ins_per_s.zip(paging.swap_outs_per_s).map(|(a, b)| a + b);
     [
         vec![
-            Span::styled(free, style.of_level(MEMORY, used)),
+            Span::styled(free, style.level(MEMORY, used)),
             rate("page-ins", paging.page_ins_per_s),
             rate("outs", paging.page_outs_per_s),
             rate("swap", swap),
@@ -361,7 +364,7 @@ fn machine_facts(kernel: &Kernel, style: Style) -> [Vec<Span<'static>>; 3] {
     ]
 }
 
-/// Facts that need no columns.
+/// Facts without columns, in indented lines.
 fn indented(facts: &[Span<'static>], width: usize, most: usize) -> Vec<Line<'static>> {
     let mut lines = flow(facts, "   ", width.saturating_sub(3), most);
     for line in &mut lines {

@@ -1,4 +1,4 @@
-//! What is on the screen.
+//! The state of the screen.
 
 use super::style::Style;
 use crate::watch::options::WatchOptions;
@@ -8,25 +8,25 @@ use brimful_core::server::Kernel;
 use brimful_monitor::{Finding, GroupName, Groups, Rates};
 use std::collections::BTreeMap;
 
-/// How long a notice stays.
-const LATELY: Nanos = Nanos::from_secs(30);
+/// How long a notice is shown.
+const NOTICE_TIME: Nanos = Nanos::from_secs(30);
 
 /// Everything that a frame shows.
 pub struct Picture {
     /// This host's name.
     pub host: String,
-    /// What is watched.
+    /// Description of what is watched.
     pub what: String,
-    /// How often.
+    /// Description of the sampling intervals.
     pub every: String,
     pub elapsed: Nanos,
-    /// Of the monitor itself, as a share of one CPU.
+    /// CPU time of the monitor itself, as a share of one CPU.
     pub cost: f64,
     pub findings: Vec<Finding>,
     pub rates: Rates,
-    /// Of the figures that are not known, what would bring the most useful ones.
+    /// How to get the most useful of the unknown figures.
     pub hint: Option<String>,
-    /// What was told last, and when that was.
+    /// The last notice, and the elapsed time at which it came.
     notice: Option<(String, Nanos)>,
     /// Groups that are sampled.
     pub enabled: Groups,
@@ -69,11 +69,11 @@ impl Picture {
             hidden: Vec::new(),
             paused: false,
             help: false,
-            style: Style::of_environment(),
+            style: Style::from_environment(),
         }
     }
 
-    /// Takes over the latest figures, unless it stands still.
+    /// Updates the figures, unless the display is paused.
     pub fn update(&mut self, session: &Session) {
         if self.paused {
             return;
@@ -85,22 +85,23 @@ impl Picture {
         self.hint = hint(&session.sources());
     }
 
-    pub fn tell(&mut self, notice: String) {
+    /// Replaces the notice.
+    pub fn set_notice(&mut self, notice: String) {
         self.notice = Some((notice, self.elapsed));
     }
 
-    /// What was told lately.
+    /// The last notice, unless it is too old.
     pub fn notice(&self) -> Option<&str> {
         let (notice, at) = self.notice.as_ref()?;
-        (self.elapsed - *at < LATELY).then_some(notice)
+        (self.elapsed - *at < NOTICE_TIME).then_some(notice)
     }
 
-    /// Whether a group has its place.
+    /// Whether a group is sampled and not hidden.
     pub fn shows(&self, group: GroupName) -> bool {
         self.enabled.has(group) && !self.hidden.contains(&group)
     }
 
-    /// The machine, if it has its place.
+    /// The figures of the machine, if they are known and not hidden.
     pub fn kernel(&self) -> Option<&Kernel> {
         self.rates.kernel.as_ref().filter(|_| self.shows(GroupName::Kernel)).map(|stretch| &stretch.figures)
     }
@@ -125,8 +126,8 @@ impl Picture {
     }
 }
 
-/// The most useful of the sources that give nothing, and not because nobody asked for them; or the programs that are not
-/// there.
+/// How to get the most useful of the figures that are unknown although they were asked for, or else which programs are
+/// missing.
 fn hint(sources: &BTreeMap<String, String>) -> Option<String> {
     const MOST_USEFUL_FIRST: [&str; 12] = [
         "listener",
@@ -144,19 +145,19 @@ fn hint(sources: &BTreeMap<String, String>) -> Option<String> {
     ];
     let missing = MOST_USEFUL_FIRST.into_iter().find_map(|figures| {
         let why = sources.get(figures)?.strip_prefix("none: ")?;
-        let unasked = why.ends_with("not watched")
+        let is_not_asked_for = why.ends_with("not watched")
             || why.ends_with("--requests")
             || why.starts_with("no process was")
             || why.starts_with("no port was");
-        (!unasked).then(|| format!("no {figures}: {why}"))
+        (!is_not_asked_for).then(|| format!("no {figures}: {why}"))
     });
     missing.or_else(|| sources.get("process").filter(|source| source.starts_with("waiting")).cloned())
 }
 
 #[cfg(test)]
 impl Picture {
-    /// Of a made-up host.
-    pub fn of_test(rates: Rates) -> Picture {
+    /// A picture of an invented host.
+    pub fn for_test(rates: Rates) -> Picture {
         Picture {
             host: "web1".to_owned(),
             what: "port 80".to_owned(),
@@ -181,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_most_useful_figure_that_is_missing_is_named() {
+    fn the_hint_names_the_most_useful_unknown_figure() {
         let sources = |list: &[(&str, &str)]| -> BTreeMap<String, String> {
             list.iter().map(|(name, source)| ((*name).to_owned(), (*source).to_owned())).collect()
         };

@@ -1,4 +1,4 @@
-//! Colours, or without them bold and dim; and figures as they stand in columns.
+//! Colours, or bold and dim without colours, and the layout of figures in columns.
 
 use crate::watch::lines::UNKNOWN;
 use brimful_core::text::one_line;
@@ -9,15 +9,15 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 use std::borrow::Cow;
 
-/// How things look.
+/// The style of the screen, with or without colours.
 #[derive(Clone, Copy, Debug)]
 pub struct Style {
     colours: bool,
 }
 
 impl Style {
-    /// Without colours if `NO_COLOR` is set to anything (no-color.org).
-    pub fn of_environment() -> Style {
+    /// The style for this environment: without colours if `NO_COLOR` is set (no-color.org).
+    pub fn from_environment() -> Style {
         Style { colours: std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) }
     }
 
@@ -38,7 +38,8 @@ impl Style {
         Look::new().add_modifier(Modifier::DIM)
     }
 
-    pub fn of(self, severity: Severity) -> Look {
+    /// The look of a finding.
+    pub fn severity(self, severity: Severity) -> Look {
         match severity {
             Severity::Fine => self.coloured(Color::Green),
             Severity::Near => self.coloured(Color::Yellow).add_modifier(Modifier::BOLD),
@@ -46,24 +47,26 @@ impl Style {
         }
     }
 
-    /// Of a share of something that has a limit: quiet as long as it is far from it.
-    pub fn of_use(self, share: f64) -> Look {
-        self.of_level(BUSY, share)
+    /// The look of a utilization: plain while it is far below 1.
+    pub fn utilization(self, share: f64) -> Look {
+        self.level(BUSY, share)
     }
 
-    /// Of something that a finding would tell of: as the finding.
-    pub fn of_level(self, level: Level, value: f64) -> Look {
-        level.of(value).map_or(Look::new(), |severity| self.of(severity))
+    /// The look of a value with a threshold: that of the finding that the value would cause.
+    pub fn level(self, level: Level, value: f64) -> Look {
+        level.of(value).map_or(Look::new(), |severity| self.severity(severity))
     }
 
-    /// Of something that should not happen at all.
-    pub fn of_loss(self, per_s: f64) -> Look {
-        if per_s > 0.0 { self.of(Severity::Limit) } else { Look::new() }
+    /// The look of a rate of losses, which should be zero.
+    pub fn loss(self, per_s: f64) -> Look {
+        if per_s > 0.0 { self.severity(Severity::Limit) } else { Look::new() }
     }
 
-    /// A bar of parts, each a share of the whole with its sign and colour.
+    /// A bar of parts, each with its share of the width, its character and its colour.
     pub fn bar(self, width: usize, parts: &[(f64, char, Color)]) -> Vec<Span<'static>> {
-        let (mut spans, mut end, mut share) = (Vec::new(), 0, 0.0);
+        let mut spans = Vec::new();
+        let mut end = 0;
+        let mut share = 0.0;
         for &(part, sign, colour) in parts {
             share += part;
             let next = ((share * width as f64).round() as usize).clamp(end, width);
@@ -79,7 +82,7 @@ impl Style {
     }
 }
 
-/// Items one after the other, on as many lines as they take; what does not fit on the last is counted.
+/// Items in at most `most` lines. If not all fit, the last line has the number of the missing ones.
 pub fn flow(items: &[Span<'static>], separator: &'static str, width: usize, most: usize) -> Vec<Line<'static>> {
     let mut lines: Vec<Line<'static>> = Vec::new();
     for (i, item) in items.iter().enumerate() {
@@ -101,7 +104,7 @@ pub fn flow(items: &[Span<'static>], separator: &'static str, width: usize, most
     lines
 }
 
-/// Lines as they may be drawn: others have chosen some of the names in them.
+/// Lines with control characters escaped, because some names in them were chosen by others.
 pub fn paragraph(mut lines: Vec<Line<'static>>) -> Paragraph<'static> {
     for span in lines.iter_mut().flat_map(|line| &mut line.spans) {
         if let Cow::Owned(shown) = one_line(&span.content) {
@@ -111,12 +114,12 @@ pub fn paragraph(mut lines: Vec<Line<'static>>) -> Paragraph<'static> {
     Paragraph::new(lines)
 }
 
-/// A cell of a column: to the right, with a space before it.
+/// A right-aligned cell of a column.
 pub fn cell(text: &str, width: usize, look: Look) -> Span<'static> {
     Span::styled(format!(" {text:>0$}", width - 1), look)
 }
 
-/// A figure, if it is known.
+/// The text of a figure, or a placeholder if it is unknown.
 pub fn known<T>(value: Option<T>, show: impl FnOnce(T) -> String) -> String {
     value.map_or(UNKNOWN.to_owned(), show)
 }
@@ -126,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bar_is_as_long_as_its_parts_and_never_longer() {
+    fn a_bar_never_exceeds_its_width() {
         let bar = |parts: &[f64]| {
             let parts: Vec<_> =
                 parts.iter().zip(['#', '=', '-']).map(|(&part, sign)| (part, sign, Color::Red)).collect();
@@ -139,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_counted() {
+    fn items_that_do_not_fit_are_counted() {
         let items: Vec<Span<'static>> = ["one", "two", "three", "four"].map(Span::raw).to_vec();
         let lines =
             |width, most| -> Vec<String> { flow(&items, "; ", width, most).iter().map(ToString::to_string).collect() };

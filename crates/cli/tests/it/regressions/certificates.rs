@@ -1,4 +1,4 @@
-//! Client certificates and keys as `openssl` and other tools leave them.
+//! Client certificates and keys in the forms that `openssl` and other tools write.
 
 use crate::documents;
 use crate::program::run;
@@ -25,7 +25,7 @@ fn nginx(certificates: &Certificates) -> Nginx {
     Nginx::start(NginxOptions { listen: "ssl".to_owned(), extra, ..NginxOptions::default() })
 }
 
-/// Something to connect to, for runs that end before any handshake.
+/// A listening socket, for runs that end before any handshake.
 fn listener() -> (RawServer, String) {
     let server = RawServer::never_answers();
     let url = format!("https://{}/", server.addr());
@@ -88,7 +88,7 @@ fn an_encrypted_key_is_called_encrypted_and_openssl_decrypts_it() {
 }
 
 #[test]
-fn files_of_another_kind_are_named_with_what_makes_pem_of_them() {
+fn files_of_other_formats_are_named_with_the_command_that_converts_them() {
     let directory = tempfile::tempdir().unwrap();
     let at = |file: &str| name(directory.path().join(file));
     version_1(directory.path(), "genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256");

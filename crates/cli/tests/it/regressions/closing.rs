@@ -1,4 +1,4 @@
-//! Servers that close connections, and what users met with them.
+//! Servers that close connections.
 
 use crate::documents;
 use crate::program::{run, words};
@@ -10,7 +10,7 @@ fn load(args: &[&str]) -> Record {
     documents::record(&run(&[&["load", "--json"], args].concat()).exits(&[0, 4]).stdout)
 }
 
-/// Python's asyncio closes like that, and so aiohttp and uvicorn: connections stayed open until the timeout.
+/// Python's asyncio, and so aiohttp and uvicorn, wait for close_notify: connections stayed open until the timeout.
 #[test]
 fn a_tls_server_that_waits_for_close_notify_keeps_no_connection_open() {
     let certificates = Certificates::new();
@@ -33,7 +33,7 @@ fn an_http2_server_of_one_stream_refuses_no_call() {
 }
 
 #[test]
-fn why_an_http2_server_goes_away_is_shown() {
+fn the_reason_of_a_goaway_is_shown() {
     let server = http2_server(settings(&[]), |peer, _| {
         peer.request();
         let goaway = [&0_u32.to_be_bytes()[..], &11_u32.to_be_bytes(), b"too many\x1b[2J pings"].concat();
@@ -51,7 +51,7 @@ fn why_an_http2_server_goes_away_is_shown() {
 }
 
 #[test]
-fn an_http2_call_that_the_server_refused_is_sent_again() {
+fn an_http2_call_that_the_server_refused_is_retried() {
     let server = http2_server(settings(&[]), |peer, _| {
         while let Some(stream) = peer.request() {
             let refused = stream % 4 == 1;
@@ -68,7 +68,7 @@ fn an_http2_call_that_the_server_refused_is_sent_again() {
 
 /// Each connection is closed as soon as its second request has come.
 #[test]
-fn a_closed_idle_connection_is_no_plain_reset_and_its_call_can_be_sent_again() {
+fn a_closed_idle_connection_is_not_counted_as_a_reset_and_its_call_can_be_retried() {
     let steps = [Step::Request, Step::Send(with_length(b"hello")), Step::Request, Step::Close];
     let server = RawServer::start(script(steps));
     let args = ["load", &server.url(), "-c", "1", "-n", "20"];

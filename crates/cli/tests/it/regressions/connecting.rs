@@ -1,4 +1,4 @@
-//! How connections are made: where to, how many fit, and what becomes of clients that cannot connect.
+//! Connecting: to which addresses, how many connections, and clients that cannot connect.
 
 use crate::documents;
 use crate::program::{Done, Running, brimful, run, share_machine, until};
@@ -50,7 +50,7 @@ fn closed_loop_clients_do_not_spin_while_a_server_is_away() {
         let done = load(&[&server.url(), "-c", "5", "-d", "1s", "--engine", engine]).exits(&[1, 4]);
         let counts = documents::record(&done.stdout).counts;
         assert_eq!(counts.completed, 20);
-        // Each waits 10, 20, 40 … 640 ms at most, and half of that at least.
+        // Each client waits at most 10, 20, 40 … 640 ms, and at least half of that.
         assert!((5..=60).contains(&counts.refused), "{engine}: {counts:?}");
     }
 }
@@ -140,7 +140,7 @@ fn the_text_says_how_much_went_to_each_address() {
 }
 
 #[test]
-fn only_the_first_address_is_loaded_where_that_is_asked_for() {
+fn only_the_first_address_is_loaded_with_the_flag() {
     let servers = two_servers();
     let rule = format!("::127.0.0.2,127.0.0.3:{}", servers[0].addr().port());
     let args =
@@ -151,7 +151,7 @@ fn only_the_first_address_is_loaded_where_that_is_asked_for() {
     assert!(connections[0] <= 1 && connections[1] >= 20, "{connections:?}");
 }
 
-/// As `localhost` is with a server that listens at 127.0.0.1 alone.
+/// Like `localhost` with a server that listens only on 127.0.0.1.
 #[test]
 fn an_address_that_refuses_at_the_start_is_not_loaded() {
     let server = server_at("127.0.0.2:0".parse().unwrap());
@@ -181,7 +181,7 @@ fn an_address_that_refuses_later_still_counts() {
 }
 
 #[test]
-fn host_and_url_stay_as_they_are_where_connections_go_elsewhere() {
+fn host_and_url_do_not_change_when_connections_go_elsewhere() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let into = Arc::clone(&seen);
     let server = RawServer::answering(move |request: &Request| {
@@ -198,7 +198,7 @@ fn host_and_url_stay_as_they_are_where_connections_go_elsewhere() {
         .fails(2, "no --connect-to is about web.test:80");
 }
 
-/// A name of /etc/hosts, in a mount namespace of its own.
+/// Runs `brimful` in its own mount namespace with this file as /etc/hosts.
 fn with_hosts(hosts: &Path, args: &[&str]) -> Running {
     let load = brimful(args);
     let mut command = Command::new("unshare");
@@ -217,10 +217,10 @@ fn a_server_that_moves_to_another_address_is_found_again() {
     let _machine = share_machine();
     let load = with_hosts(hosts.path(), &["load", &url, "-c", "2", "-d", "5m", "--json"]);
     until(|| old.connections() > 2);
-    // In place: the file stays the one that is mounted.
+    // Written in place, because the file itself is mounted.
     std::fs::write(&hosts, "127.0.0.3 web.test\n").unwrap();
     drop(old);
-    // One of them by the look-up.
+    // One connection was made by the look-up.
     until(|| new.connections() > 1);
     load.signal(Signal::INT);
     let record = documents::record(&load.finish().exits(&[130]).stdout);
@@ -229,7 +229,7 @@ fn a_server_that_moves_to_another_address_is_found_again() {
     assert!(before.completed > 0 && after.connections >= 1, "{:?}", record.addresses);
 }
 
-/// A test by httperf takes the first address of a name, which may be the one of IPv6 that nothing listens at.
+/// httperf uses the first address of a name, which may be an IPv6 address on which nothing listens.
 #[test]
 fn httperf_finds_the_address_that_a_server_listens_at() {
     let server = server_at("127.0.0.3:0".parse().unwrap());
@@ -243,7 +243,7 @@ fn httperf_finds_the_address_that_a_server_listens_at() {
 }
 
 #[test]
-fn an_ipv6_zone_in_a_url_is_this_hosts_business() {
+fn an_ipv6_zone_in_a_url_is_used_but_not_sent() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let into = Arc::clone(&seen);
     let listener = TcpListener::bind("[::1]:0").unwrap();

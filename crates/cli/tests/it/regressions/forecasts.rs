@@ -1,15 +1,15 @@
-//! Histories with one odd day, with closed days, and without any change.
+//! Histories with an outlier, with closed days, and without any change.
 
 use crate::plan::{Files, json};
 use serde_json::Value;
 
-/// 140 days from a Thursday on, with `requests` of each day.
+/// 140 days from a Thursday, with `requests` per second on each day.
 fn history(requests: impl Fn(usize) -> f64) -> String {
     let line = |i: usize| format!("{},{:.0}\n", 1_767_225_600 + 86_400 * i, 86_400.0 * requests(i));
     "time,requests\n".to_owned() + &(0..140).map(line).collect::<String>()
 }
 
-/// A growing site with quieter week-ends, and a little noise without an order.
+/// A growing site with quieter weekends, and a little irregular noise.
 fn site(i: usize) -> f64 {
     let noise = (i as f64 * 0.618_033_988_75).fract() - 0.5;
     1000.0 * (1.0 + i as f64 / 1000.0) * [1.0, 1.1, 0.7, 0.6, 1.0, 1.05, 1.1][i % 7] * (1.0 + 0.05 * noise)
@@ -49,7 +49,7 @@ fn days_that_are_always_closed_are_forecast_as_closed() {
 }
 
 #[test]
-fn a_constant_history_is_covered_whole() {
+fn a_constant_history_is_fitted_exactly() {
     for rate in [0.1, 777.7] {
         let found = forecast(|_| rate);
         assert_eq!((&found["backtest"]["coverage80"], &found["backtest"]["coverage95"]), (&1.0.into(), &1.0.into()));

@@ -11,7 +11,7 @@ use std::path::Path;
 /// The first bytes of a compressed V2 histogram, in base64.
 const COMPRESSED: &str = "HISTFAAA";
 
-/// A load of forty calls. What the host does to its figures is of no account here.
+/// A load of forty calls. Its figures do not matter here.
 fn load(url: &str, rest: &[&str]) -> Record {
     let args = [&["load", url, "--rate", "400", "--requests", "40", "--json"], rest].concat();
     documents::record(&run(&args).exits(&[0, 4]).stdout)
@@ -48,12 +48,12 @@ fn a_record_with_uncompressed_histograms_is_read_as_before() {
     assert_eq!(total_count(&percentiles), record.counts.completed);
 }
 
-/// What every version can read: fields that this one adds are absent.
+/// A Record without the fields that this version added, as every version can read it.
 fn documents_of_earlier_version(text: &str) -> Record {
     serde_json::from_str(text).unwrap()
 }
 
-/// That of the footer.
+/// The total count in the footer of a percentile file.
 fn total_count(percentiles: &Path) -> u64 {
     let text = read(percentiles);
     let count = text.split("Total count    =").nth(1).and_then(|rest| rest.split(']').next());
@@ -81,7 +81,7 @@ fn hdr_refuses_a_name_that_does_not_say_the_format() {
         let file = directory.path().join(name);
         let file = file.to_str().unwrap();
         let args = ["load", &server.url(), "--requests", "1", "--hdr", file];
-        run(&args).fails(2, "name a file .hgrm for percentiles as text, or .hlog for a histogram of each interval");
+        run(&args).fails(2, "use .hgrm for percentiles as text, or .hlog for one histogram per interval");
         assert!(!Path::new(file).exists());
     }
 }

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-/// libc, libm and libgcc are part of every Linux of this kind; the dynamic loader and the kernel's own page come with them.
+/// Libraries of every Linux with glibc; the dynamic loader and the kernel's vDSO come with them.
 const EVERYWHERE: [&str; 5] = ["libc.so", "libm.so", "libgcc_s.so", "linux-vdso", "ld-linux"];
 
 #[test]

@@ -30,14 +30,14 @@ fn server() -> RawServer {
     RawServer::content_length("hello\n")
 }
 
-/// A line of Common whose stamp is `second` seconds after 10 o'clock, or before it if negative.
+/// A line in Common format with a timestamp `second` seconds after 10 o'clock, or before it if negative.
 fn line(second: i64, path: &str) -> String {
     let at = 36_000 + second;
     let (hour, minute, second) = (at / 3600, at / 60 % 60, at % 60);
     format!("10.0.0.1 - - [02/Mar/2026:{hour:02}:{minute:02}:{second:02} +0000] \"GET {path} HTTP/1.1\" 200 6\n")
 }
 
-/// 300 lines in 30 s, of which one has another stamp.
+/// 300 lines in 30 s, of which one has another timestamp.
 fn thirty_seconds(at: usize, stamp: impl Fn(&str) -> String) -> String {
     (0..300)
         .map(|call| {
@@ -47,7 +47,7 @@ fn thirty_seconds(at: usize, stamp: impl Fn(&str) -> String) -> String {
         .collect()
 }
 
-/// A download that began 50 minutes earlier.
+/// The timestamp of a download that started 50 minutes earlier.
 fn early(usual: &str) -> String {
     usual.replace(":10:00:", ":09:10:")
 }
@@ -73,7 +73,7 @@ fn one_early_stamp_at_a_logs_head_does_not_stall_its_replay() {
         let (record, done) = replay(&[&log, &server.url(), "--speed", "60x"]);
         assert_eq!((record.counts.completed, record.counts.errors()), (300, 0), "{}", done.stderr);
         assert!((0.4..30.0).contains(&record.window_s), "{}", record.window_s);
-        assert!(done.stderr.contains("1 came too far behind their time to be sorted"), "{}", done.stderr);
+        assert!(done.stderr.contains("1 were too far out of order to be sorted"), "{}", done.stderr);
         let length = words(&done.stderr);
         let is_said = ["498", "499"].iter().any(|ms| length.contains(&format!("300 calls over {ms} ms (at 60 times")));
         assert!(is_said, "{length}");
@@ -87,18 +87,18 @@ fn one_stamp_of_2038_does_not_stall_a_replay() {
         let log = files.write("future.log", thirty_seconds(at, in_2038));
         let (record, done) = replay(&[&log, &server.url(), "--speed", "60x"]);
         assert_eq!(record.counts.completed, 300, "{}", done.stderr);
-        assert!(done.stderr.contains("1 have stamps far ahead of the lines around them"), "{}", done.stderr);
+        assert!(done.stderr.contains("1 have timestamps far ahead of the lines around them"), "{}", done.stderr);
     }
-    // Beside the log of another server, and as its first line.
+    // With the log of another server, and as the first line.
     let other: String = (0..300).map(|call| line(call / 10, &format!("/other?n={call}"))).collect();
     let (log, other) = (files.write("future.log", thirty_seconds(0, in_2038)), files.write("other.log", other));
     let (record, done) = replay(&[&log, &other, &server.url(), "--speed", "60x"]);
     assert_eq!(record.counts.completed, 600, "{}", done.stderr);
-    assert!(!done.stderr.contains("too far behind"), "{}", done.stderr);
+    assert!(!done.stderr.contains("too far out of order"), "{}", done.stderr);
 }
 
 #[test]
-fn the_mean_rate_of_a_flat_replay_is_not_that_of_an_early_stamp() {
+fn an_early_stamp_does_not_change_the_mean_rate_of_a_flat_replay() {
     let (files, server) = (Files::new(), server());
     let log = files.write("early.log", thirty_seconds(5, early));
     let (record, done) = replay(&[&log, &server.url(), "--speed", "60x", "--flatten"]);
@@ -107,7 +107,7 @@ fn the_mean_rate_of_a_flat_replay_is_not_that_of_an_early_stamp() {
 }
 
 #[test]
-fn holes_in_a_log_are_said_and_can_be_cut() {
+fn gaps_in_a_log_are_reported_and_can_be_shortened() {
     let (files, server) = (Files::new(), server());
     let with_a_hole: String = [0, 1, 2, 1800, 1801, 1802].map(|second| line(second, "/")).concat();
     let log = files.write("hole.log", with_a_hole);
@@ -115,12 +115,12 @@ fn holes_in_a_log_are_said_and_can_be_cut() {
     assert_eq!(record.counts.completed, 6);
     assert!(record.window_s < 30.0, "{}", record.window_s);
     assert!(done.stderr.contains("6 calls over 600 ms"), "{}", done.stderr);
-    assert!(done.stderr.contains("1 pause cut by 3 min in all (--max-gap)"), "{}", done.stderr);
+    assert!(done.stderr.contains("1 pause shortened by 3 min in total (--max-gap)"), "{}", done.stderr);
     let Some(Load::Log(load)) = record.workload.unwrap().load else { panic!("it replays a log") };
     assert_eq!(load.max_gap_s, Some(0.2));
 
     let done = run(&["replay", &log, &server.url(), "--duration", "10ms"]).exits(&[0, 4]);
-    assert!(done.stderr.contains("then --duration ends it"), "{}", done.stderr);
+    assert!(done.stderr.contains("until --duration ends it"), "{}", done.stderr);
     run(&["replay", &log, &server.url(), "--max-gap", "0s"]).fails(2, "give one like 10s");
 }
 
@@ -187,14 +187,14 @@ fn microseconds_before_a_pid_are_not_seconds() {
     assert!(profile.format_sample.iter().any(|field| field.field == "took" && field.value == "5.04 ms"));
     let text = words(&run(&["characterize", &log]).exits(&[0]).stdout);
     assert!(text.contains("beware The log does not name the unit of its times"), "{text}");
-    // What is said to be written instead is understood.
+    // The format in the advice is accepted.
     let instead = text.split("give --format '").nth(1).unwrap().split('\'').next().unwrap();
     let otherwise: Profile = document(&run(&["characterize", &log, "--format", instead, "--json"]).exits(&[0]).stdout);
     assert!(otherwise.service_s.unwrap().mean > 1.0, "{instead}");
 }
 
 #[test]
-fn a_format_that_reads_no_line_says_why() {
+fn a_format_that_matches_no_line_says_why() {
     let (files, server) = (Files::new(), server());
     let log = files.write("common.log", [0, 1, 2].map(|second| line(second, "/a")).concat());
     let reason = format!("{log}:1:66: expected a space and a quote");
@@ -238,11 +238,11 @@ fn flags_may_stand_between_a_log_and_its_url() {
     }
     run(&["replay", &log]).fails(2, "a log and a server are needed");
     run(&["replay", &url, "--speed", "2x"]).fails(2, "which log is to be replayed?");
-    run(&["replay", &url, &log, "http://127.0.0.2/"]).fails(2, "one server is asked");
+    run(&["replay", &url, &log, "http://127.0.0.2/"]).fails(2, "only one server can be loaded");
 }
 
 #[test]
-fn a_byte_order_mark_is_no_content_of_any_file() {
+fn a_byte_order_mark_is_ignored_in_every_file() {
     let (files, server) = (Files::new(), server());
     let url = server.url();
     let marked = |name: &str, text: &str| files.write(name, ["\u{feff}", text].concat());

@@ -1,4 +1,4 @@
-//! Objectives as gates: whatever a broken server answers, and however fast, it does not pass.
+//! Objectives as gates: a broken server does not pass, however fast it responds.
 
 use crate::documents;
 use crate::program::{Done, run, words};
@@ -12,8 +12,7 @@ use std::time::Duration;
 /// Calls of one run.
 const CALLS: &str = "40";
 
-/// Runs a load and asserts its exit code, which is 4 where a busy host made the generator late: objectives are judged all
-/// the same.
+/// Runs a load and asserts its exit code, or 4 if a busy host made the generator late. Objectives are judged in any case.
 fn judged(args: &[&str], code: i32) -> Done {
     let done = run(args);
     let is_late = ["INVALID: these figures", "\"valid\": false"].iter().any(|said| done.stdout.contains(said));
@@ -46,7 +45,7 @@ fn a_gate_does_not_pass_a_server_that_answers_503_or_429() {
     }
 }
 
-/// The load of docs/ci.md, for a shorter time.
+/// The load in docs/ci.md with a shorter duration.
 #[test]
 fn the_recipe_for_ci_fails_a_server_that_answers_503() {
     let recipe = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/ci.md")).unwrap();
@@ -69,7 +68,7 @@ fn the_recipe_for_ci_fails_a_server_that_answers_503() {
     assert!(recipe.contains(".verdict.error_share < 0.001"));
 }
 
-/// Answers every twentieth request with 503, and the others with a page after a while.
+/// A server with a 503 for one in `every` requests, and a page after `delay` for the others.
 fn sometimes_503(delay: Duration, every: usize) -> RawServer {
     let answered = AtomicUsize::new(0);
     RawServer::answering(move |_| {
@@ -103,7 +102,7 @@ fn a_gate_expects_the_statuses_that_it_is_given() {
     let absent = RawServer::status(404);
     let said = words(&load(&absent.url(), &["--slo", "p95<1h", "--expect-status", "200,3xx"], 1).stdout);
     assert!(said.contains("no answer was as expected: 40 of 40 were 404"), "{said}");
-    // Pages that do not exist may be what is asked for, but hardly always.
+    // 404 may be expected, but hardly for all calls.
     let said = words(&load(&absent.url(), &["--slo", "p95<1h"], 0).stdout);
     assert!(said.contains("All 40 responses were 4xx (404):") && said.contains("Is the path right?"), "{said}");
 }
@@ -124,7 +123,7 @@ fn fast_errors_do_not_make_a_server_look_fast() {
 }
 
 #[test]
-fn merged_shards_are_judged_by_what_was_expected() {
+fn merged_shards_are_judged_by_their_expected_statuses() {
     let server = sometimes_503(Duration::ZERO, 2);
     let directory = tempfile::tempdir().unwrap();
     let files = ["1/2", "2/2"].map(|shard| {

@@ -1,4 +1,4 @@
-//! URLs and bodies as users of curl, wrk, oha and httperf write them.
+//! URLs and bodies in the forms that users of curl, wrk, oha and httperf write.
 
 use crate::documents;
 use crate::program::{LIMIT, Running, brimful, run, share_machine};
@@ -15,7 +15,7 @@ fn nginx(target: &str, listen: &str) -> Nginx {
     Nginx::start(NginxOptions { extra, listen: listen.to_owned(), ..NginxOptions::default() })
 }
 
-/// A server that keeps what it is asked for.
+/// A server that records its requests.
 fn recorder(answer: impl Fn(&Request) -> Vec<u8> + Send + Sync + 'static) -> (RawServer, Arc<Mutex<Vec<Request>>>) {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let kept = Arc::clone(&seen);
@@ -101,7 +101,7 @@ fn redirects_to_locations_that_are_not_ascii_are_followed() {
 }
 
 #[test]
-fn an_international_host_name_is_answered_with_its_ascii_form() {
+fn an_international_host_name_is_refused_with_its_ascii_form() {
     run(&["load", "http://bücher.example/ü", "-n", "1"]).fails(2, "xn--bcher-kva.example");
     run(&["load", "http://127.0.0.1/a\tb", "-n", "1"]).fails(2, "control character");
 }

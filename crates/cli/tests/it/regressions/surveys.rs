@@ -1,7 +1,7 @@
-//! What users met who surveyed servers of few workers, and servers that answer with redirects only.
+//! Surveys of servers with few workers, and of servers that respond only with redirects.
 //!
-//! The servers are in this process, so nothing is seen of them but their answers. A survey is interrupted once it has shown
-//! what the test is about. Where a busy machine may get in between, a test is tried three times.
+//! The servers run in this process, so only their responses are observed. A survey is interrupted once it has shown what the
+//! test is about. A test that a busy machine can disturb is tried three times.
 
 use crate::documents;
 use crate::program::{Done, Running, brimful, run, share_machine};
@@ -13,7 +13,7 @@ use std::time::Duration;
 const TRIES: usize = 3;
 const SERVICE: Duration = Duration::from_micros(300);
 
-/// A survey up to the first line on stderr with `until`, and then Ctrl-C.
+/// Runs a survey until stderr has a line with `until`, and then interrupts it.
 fn survey_until(url: &str, until: &str, more: &[&str]) -> Survey {
     let short = ["survey", url, "--black-box", "--level", "300ms", "--json", "--report", "/dev/null"];
     let mut running = Running::start(brimful(&[&short[..], more].concat()));
@@ -22,7 +22,7 @@ fn survey_until(url: &str, until: &str, more: &[&str]) -> Survey {
     documents::survey(&running.finish().exits(&[130]).stdout)
 }
 
-/// The first survey of at most three that finds what it should.
+/// The first of at most three surveys with the right result.
 fn tried(survey: impl Fn() -> Survey, is_right: impl Fn(&Survey) -> bool) -> Survey {
     let _machine = share_machine();
     let mut last = None;
@@ -36,7 +36,7 @@ fn tried(survey: impl Fn() -> Survey, is_right: impl Fn(&Survey) -> bool) -> Sur
     panic!("{TRIES} surveys did not find what they should; the last one: {last:#?}");
 }
 
-/// gunicorn with threads, Apache prefork, Puma: 32 idle connections take all workers, and no call is answered.
+/// Like gunicorn with threads, Apache prefork and Puma: 32 idle connections occupied all workers, and no call got a response.
 #[test]
 fn a_survey_does_not_starve_a_server_that_gives_each_connection_a_worker() {
     let server = WorkerServer::keeping(4, SERVICE);
@@ -48,18 +48,18 @@ fn a_survey_does_not_starve_a_server_that_gives_each_connection_a_worker() {
     assert!(survey.levels.iter().all(|level: &Level| level.clients.is_none_or(|clients| clients <= 4)));
 }
 
-/// Python's HTTPServer, and others of a single thread.
+/// Like Python's HTTPServer and other servers with a single thread.
 #[test]
-fn a_server_of_one_connection_at_a_time_is_surveyed_by_one() {
+fn a_server_with_one_connection_at_a_time_is_surveyed_with_one() {
     let server = WorkerServer::keeping(1, SERVICE);
     let found = |survey: &Survey| survey.connections.served_at_once == Some(1);
     let survey = tried(|| survey_until(&server.url(), "looking for the capacity: 1 at once", &[]), found);
     assert_eq!(survey.connections.most, Some(1));
 }
 
-/// unicorn, php -S, gunicorn's sync workers.
+/// Like unicorn, php -S and gunicorn's sync workers.
 #[test]
-fn a_server_that_closes_each_connection_is_surveyed_by_a_new_one_for_each_call() {
+fn a_server_that_closes_each_connection_is_surveyed_with_a_new_one_for_each_call() {
     let server = WorkerServer::closing(2, SERVICE);
     let found = |survey: &Survey| survey.connections.closed_by_server && survey.connections.served_at_once.is_none();
     let survey = tried(|| survey_until(&server.url(), "This server closes each connection", &[]), found);
@@ -67,7 +67,7 @@ fn a_server_that_closes_each_connection_is_surveyed_by_a_new_one_for_each_call()
 }
 
 #[test]
-fn idle_connections_that_harm_nobody_are_no_limit() {
+fn harmless_idle_connections_are_not_taken_for_a_limit() {
     let server = RawServer::answering(|_| with_length(b"hello\n"));
     let found = |survey: &Survey| survey.connections.served_at_once.is_none();
     let survey = tried(|| survey_until(&server.url(), "a pool of 7 connections", &["--max-connections", "7"]), found);
@@ -75,7 +75,7 @@ fn idle_connections_that_harm_nobody_are_no_limit() {
 }
 
 #[test]
-fn a_survey_of_redirects_says_at_once_where_they_lead() {
+fn a_survey_of_redirects_names_their_target_at_once() {
     let redirecting = |location: &str| {
         let answer = format!("HTTP/1.1 301 Moved\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n");
         RawServer::answering(move |_| answer.clone().into_bytes())
@@ -87,7 +87,7 @@ fn a_survey_of_redirects_says_at_once_where_they_lead() {
 }
 
 #[test]
-fn a_survey_of_error_pages_says_at_once_what_they_want() {
+fn a_survey_of_error_pages_says_at_once_what_is_missing() {
     for (status, said) in [(401, "--user NAME:PASSWORD"), (404, "check the path"), (503, "its own log says why")] {
         let server = RawServer::status(status);
         let done = survey(&server.url());
@@ -96,16 +96,16 @@ fn a_survey_of_error_pages_says_at_once_what_they_want() {
     }
 }
 
-/// One that is not expected to get beyond its first look.
+/// A survey that ends after its first call.
 fn survey(url: &str) -> Done {
     run(&["survey", url, "--black-box", "--report", "/dev/null", "--quiet"])
 }
 
-/// A pool of connections: calls wait, and none of them fails.
+/// With a pool of connections, calls wait and none of them fails.
 #[test]
-fn calls_of_an_open_load_wait_for_one_of_so_many_connections() {
+fn calls_of_an_open_load_wait_for_one_of_the_pooled_connections() {
     let server = WorkerServer::keeping(16, Duration::from_millis(2));
-    // Ten times what three connections can carry.
+    // Ten times the capacity of three connections.
     let load = ["load", &server.url(), "-R", "2000", "-n", "100", "--max-connections", "3", "--json"];
     for engine in ["epoll", "auto"] {
         let before = server.connections();
@@ -119,7 +119,7 @@ fn calls_of_an_open_load_wait_for_one_of_so_many_connections() {
     let clients = ["load", &server.url(), "-c", "4", "--max-connections", "3"];
     run(&clients).fails(2, "cannot be used with");
     let none = ["load", &server.url(), "-R", "4", "--max-connections", "0"];
-    run(&none).fails(2, "no connections make no load");
+    run(&none).fails(2, "a load needs connections");
     let threads = ["load", &server.url(), "-R", "4", "--max-connections", "2", "-t", "3"];
     run(&threads).fails(2, "--max-connections 2 is less than one for each of 3 threads");
 }

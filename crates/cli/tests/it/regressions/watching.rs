@@ -1,4 +1,4 @@
-//! Programs that are watched by their names.
+//! Programs that are watched by name.
 
 use crate::documents;
 use crate::program::run;
@@ -8,14 +8,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// A process that is killed in the end.
+/// A process that is killed when dropped.
 struct Killed(Child);
 
 impl Killed {
     fn start(program: &Path, arguments: &[&str]) -> Killed {
         let child = Command::new(program).args(arguments).stdin(Stdio::piped()).spawn();
         let killed = Killed(child.unwrap());
-        // Its name is the test's until it has executed its program.
+        // The process has the test's name until it has executed its program.
         let name = program.file_name().unwrap().as_encoded_bytes();
         let comm = format!("/proc/{}/comm", killed.0.id());
         crate::program::until(|| fs::read(&comm).is_ok_and(|now| now.starts_with(&name[..name.len().min(15)])));
@@ -39,7 +39,7 @@ fn pids(names: &[&str]) -> Vec<Vec<u32>> {
 }
 
 #[test]
-fn names_that_begin_alike_are_watched_apart_and_one_that_nobody_has_matches_nothing() {
+fn names_with_the_same_prefix_are_watched_separately_and_unknown_names_match_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let copy = |name: &str| {
         let path = directory.path().join(name);
@@ -51,7 +51,7 @@ fn names_that_begin_alike_are_watched_apart_and_one_that_nobody_has_matches_noth
     let found = pids(&["verylongservername-worker", "verylongservername-master"]);
     assert_eq!(found, [[worker.0.id()], [master.0.id()]]);
     run(&["watch", "--once", "--process", "verylongservername-nobody"]).fails(3, "no process named");
-    // After an upgrade the executable is another file.
+    // After an upgrade, the executable is another file.
     fs::remove_file(directory.path().join("verylongservername-worker")).unwrap();
     assert_eq!(pids(&["verylongservername-worker"]), [[worker.0.id()]]);
     let cut = &pids(&["verylongservern"])[0];
@@ -59,7 +59,7 @@ fn names_that_begin_alike_are_watched_apart_and_one_that_nobody_has_matches_noth
 }
 
 #[test]
-fn a_script_with_a_long_name_is_watched_by_it() {
+fn a_script_can_be_watched_by_its_long_name() {
     let directory = tempfile::tempdir().unwrap();
     let script = directory.path().join("verylongscriptname-app");
     fs::write(&script, "#!/bin/sh -e\nread line\n").unwrap();

@@ -4,7 +4,7 @@ use crate::program::run;
 use brimful_testkit::RawServer;
 
 #[test]
-fn more_clients_than_there_can_be_are_refused_before_they_have_memory() {
+fn impossible_numbers_of_clients_are_refused_before_memory_is_allocated() {
     let server = RawServer::content_length("hello");
     let (url, most) = (server.url(), u64::MAX.to_string());
     for flag in ["--clients", "--s-clients"] {
@@ -15,7 +15,7 @@ fn more_clients_than_there_can_be_are_refused_before_they_have_memory() {
 }
 
 #[test]
-fn arrivals_that_take_too_long_to_draw_are_refused() {
+fn arrivals_that_take_too_long_to_generate_are_refused() {
     let server = RawServer::content_length("hello");
     let url = server.url();
     for (rate, arrivals, why) in [

@@ -1,6 +1,6 @@
 //! A killed `brimful module install`: the installation can be repeated or removed.
 
-use crate::module::{INCLUDING, apart_from_logs, built, module, prefix};
+use crate::module::{INCLUDING, built, files_without_logs, module, prefix};
 use crate::program::{brimful, share_machine};
 use crate::safety::run_in;
 use std::fs;
@@ -9,18 +9,18 @@ use std::process::Stdio;
 use std::thread::sleep;
 use std::time::Instant;
 
-/// Instants of an installation, spread evenly.
+/// Number of instants of an installation at which it is killed, spread evenly.
 const INSTANTS: u32 = 20;
 
 #[test]
-fn an_installation_that_is_killed_can_be_repeated_or_removed() {
+fn a_killed_installation_can_be_repeated_or_removed() {
     let directory = prefix(INCLUDING);
     let temporary = tempfile::tempdir().unwrap();
     let (place, scratch) = (directory.path(), temporary.path().join("scratch"));
     fs::create_dir(&scratch).unwrap();
     let file = temporary.path().join("given.so");
     fs::write(&file, built()).unwrap();
-    let before = apart_from_logs(place);
+    let before = files_without_logs(place);
     let prefix = place.to_str().unwrap();
     let given = format!("--module={}", file.display());
     let install = ["module", "install", "nginx", "--prefix", prefix, "--yes", &given];
@@ -33,8 +33,7 @@ fn an_installation_that_is_killed_can_be_repeated_or_removed() {
     run_in(&scratch, &remove).exits(&[0]);
 
     for instant in 0..INSTANTS {
-        // Every second trial kills a second installation with other files. Two of four repeat the installation
-        // afterwards.
+        // Every second trial kills a second installation with other files. Two of four repeat the installation afterwards.
         let (is_second, is_repeated) = (instant % 2 == 1, instant / 2 % 2 == 1);
         if is_second {
             run_in(&scratch, &install).exits(&[0]);
@@ -53,13 +52,13 @@ fn an_installation_that_is_killed_can_be_repeated_or_removed() {
         let done = run_in(&scratch, &remove);
         let is_none = !is_second && !is_repeated && done.stderr.contains("has no module that brimful installed");
         assert!(done.code == 0 || (done.code == 2 && is_none), "killed at {instant} of {INSTANTS}: {done:#?}");
-        assert_eq!(apart_from_logs(place), before, "killed at {instant} of {INSTANTS}");
+        assert_eq!(files_without_logs(place), before, "killed at {instant} of {INSTANTS}");
         assert_eq!(names(&scratch), Vec::<String>::new(), "killed at {instant} of {INSTANTS}");
     }
 }
 
 #[test]
-fn an_installation_that_was_not_finished_is_shown_as_such() {
+fn an_unfinished_installation_is_reported() {
     let directory = prefix(INCLUDING);
     let file = tempfile::Builder::new().suffix(".so").tempfile().unwrap();
     fs::write(file.path(), built()).unwrap();

@@ -1,4 +1,4 @@
-//! The Server Module's file, where another user of the machine has put something in its place.
+//! The Server Module's shared memory, if another user of the machine has put a file in its place.
 
 use crate::module::built;
 use crate::program::{run, until};
@@ -28,7 +28,7 @@ impl Drop for Removed {
 }
 
 #[test]
-fn a_file_or_link_that_nobody_planted_in_dev_shm_does_not_stop_recording() {
+fn a_planted_file_or_link_in_dev_shm_does_not_stop_recording() {
     if !is_root() {
         return;
     }
@@ -60,14 +60,14 @@ struct Started(Child);
 
 impl Drop for Started {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The program may have ended already.
         let _ = kill_process(Pid::from_child(&self.0), Signal::TERM);
         let _ = self.0.wait();
     }
 }
 
-/// Starts nginx as `user`, with a directive that names no file, after a shell has run `before`. It has its own /run, in
-/// memory, and its own /dev/shm.
+/// Starts nginx as `user`, with a directive that names no file, after a shell has run `before`. It has its own /run and
+/// /dev/shm, both in memory.
 fn nginx_of_its_own_run(directory: &Path, before: &str, user: u32) -> Started {
     fs::write(directory.join("module.so"), built()).unwrap();
     let place = directory.display();
@@ -89,7 +89,7 @@ fn nginx_of_its_own_run(directory: &Path, before: &str, user: u32) -> Started {
     Started(command.spawn().unwrap())
 }
 
-/// Checks that this server counts into the file at `path`, a path in its own mount namespace.
+/// Asserts that this server counts into the file at `path` in its own mount namespace.
 fn counts_into(started: &Started, directory: &Path, path: &str) {
     let socket = directory.join("socket");
     until(|| socket.exists());
@@ -101,7 +101,7 @@ fn counts_into(started: &Started, directory: &Path, path: &str) {
 }
 
 #[test]
-fn a_server_that_root_starts_has_its_memory_where_only_root_can_make_files() {
+fn a_server_that_root_starts_has_its_memory_where_only_root_can_create_files() {
     if !is_root() {
         return;
     }

@@ -1,13 +1,13 @@
 //! `brimful module` by root, for a server whose directory another user can write to.
 
-use crate::module::{INCLUDING, NGINX, apart_from_logs, built, module, prefix};
+use crate::module::{INCLUDING, NGINX, built, files_without_logs, module, prefix};
 use crate::safety::{NOBODY, is_root};
 use serde_json::{Value, json};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, lchown};
 use std::path::Path;
 
-/// A manifest of nginx's module in this directory, which says that these things were made by that program.
+/// Writes a manifest of nginx's module in this directory, which says that this program made these things.
 fn write_manifest(directory: &Path, binary: &Path, made: Value) {
     let text = json!({
         "schema": "brimful.module-manifest/1", "server": "nginx", "version": "nginx/1", "binary": binary,
@@ -17,7 +17,7 @@ fn write_manifest(directory: &Path, binary: &Path, made: Value) {
     fs::write(directory.join("modules/ngx_http_brimful_module.json"), text.to_string()).unwrap();
 }
 
-/// A program that leaves a mark where it is run.
+/// Writes a program that creates the file `mark` when it runs.
 fn write_program(path: &Path, mark: &Path) {
     fs::write(path, format!("#!/bin/sh\ntouch '{}'\nexec {NGINX} \"$@\"\n", mark.display())).unwrap();
     fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
@@ -31,7 +31,7 @@ fn give_away(path: &Path) {
 }
 
 #[test]
-fn root_runs_and_renames_nothing_that_another_users_manifest_names() {
+fn root_does_not_run_or_rename_what_another_users_manifest_names() {
     if !is_root() {
         return;
     }
@@ -47,7 +47,7 @@ fn root_runs_and_renames_nothing_that_another_users_manifest_names() {
         let more: &[&str] = if action == "install" { &["--yes"] } else { &[] };
         module(action, "nginx", directory.path(), more).fails(3, "belongs to user 65534");
     }
-    // Nor is it enough that the directory itself is root's.
+    // It is not sufficient that the directory itself belongs to root.
     lchown(directory.path(), Some(0), Some(0)).unwrap();
     module("remove", "nginx", directory.path(), &[]).fails(3, "modules belongs to user 65534");
     lchown(directory.path().join("modules"), Some(0), Some(0)).unwrap();
@@ -80,7 +80,7 @@ fn a_directory_that_others_can_write_to_is_refused() {
 }
 
 #[test]
-fn a_manifest_cannot_name_what_install_does_not_make() {
+fn a_manifest_with_files_that_install_does_not_make_is_refused() {
     let elsewhere = tempfile::tempdir().unwrap();
     let victim = elsewhere.path().join("brimful.conf");
     fs::write(&victim, "not the module's").unwrap();
@@ -96,26 +96,26 @@ fn a_manifest_cannot_name_what_install_does_not_make() {
         json!([{"kind": "link", "path": &victim, "to": "brimful.conf"}]),
     ] {
         write_manifest(directory.path(), Path::new(NGINX), made.clone());
-        let before = apart_from_logs(directory.path());
+        let before = files_without_logs(directory.path());
         module("remove", "nginx", directory.path(), &[]).fails(2, "which install cannot have made for this server");
-        assert_eq!(apart_from_logs(directory.path()), before, "{made}");
+        assert_eq!(files_without_logs(directory.path()), before, "{made}");
     }
     assert_eq!(fs::read_to_string(&victim).unwrap(), "not the module's");
-    // What is not there does no harm.
+    // Missing files do no harm.
     write_manifest(directory.path(), Path::new(NGINX), json!([{"kind": "file", "path": &outside, "hash": "0"}]));
     module("remove", "nginx", directory.path(), &[]).exits(&[0]);
 }
 
 #[test]
-fn what_root_installed_in_a_directory_of_its_own_is_removed() {
+fn an_installation_in_roots_own_directory_is_removed() {
     let directory = prefix(INCLUDING);
-    let before = apart_from_logs(directory.path());
+    let before = files_without_logs(directory.path());
     let file = tempfile::Builder::new().suffix(".so").tempfile().unwrap();
     fs::write(file.path(), built()).unwrap();
     let given = format!("--module={}", file.path().display());
     module("install", "nginx", directory.path(), &["--yes", &given]).exits(&[0]);
-    // By another name of the same directory.
+    // Through another name of the same directory.
     let name = directory.path().join("conf.d/..");
     module("remove", "nginx", &name, &[]).exits(&[0]);
-    assert_eq!(apart_from_logs(directory.path()), before);
+    assert_eq!(files_without_logs(directory.path()), before);
 }

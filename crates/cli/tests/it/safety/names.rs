@@ -1,4 +1,4 @@
-//! Output names that another user has already taken, and files that other users may read.
+//! Output names that another user has already used, and files that other users can read.
 
 use crate::documents;
 use crate::program::{Running, brimful, run, share_machine, until};
@@ -8,7 +8,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 #[test]
-fn a_link_where_the_next_record_is_kept_is_not_followed_and_not_deleted() {
+fn a_link_at_the_temporary_name_is_neither_followed_nor_deleted() {
     let directory = tempfile::tempdir().unwrap();
     let file = |name: &str| directory.path().join(name);
     let (kept, next, victim) = (file("kept.json"), file("kept.json.next"), file("victim"));
@@ -22,7 +22,7 @@ fn a_link_where_the_next_record_is_kept_is_not_followed_and_not_deleted() {
 }
 
 #[test]
-fn a_trace_can_be_read_by_its_owner_alone() {
+fn only_its_owner_can_read_a_trace() {
     let directory = tempfile::tempdir().unwrap();
     let trace = directory.path().join("trace");
     let server = RawServer::content_length("hello");
@@ -32,7 +32,7 @@ fn a_trace_can_be_read_by_its_owner_alone() {
 }
 
 #[test]
-fn a_killed_load_leaves_its_last_record_and_the_next_load_nothing_else() {
+fn a_killed_load_leaves_its_last_record_and_the_next_load_cleans_up() {
     let _machine = share_machine();
     let directory = tempfile::tempdir().unwrap();
     let kept = directory.path().join("kept.json");

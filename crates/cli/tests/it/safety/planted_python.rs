@@ -1,5 +1,5 @@
-//! `brimful fleet` and `survey --shards` run Python. They must not load any of it from the working directory: in
-//! `/tmp`, or in somebody else's checkout, other users choose what is there.
+//! `brimful fleet` and `survey --shards` run Python. They must not load modules from the working directory: in `/tmp`, or in
+//! another user's checkout, other users choose its content.
 
 use crate::plan::{Files, word};
 use crate::program::{Done, Running, brimful, share_machine};
@@ -7,8 +7,8 @@ use crate::target;
 use std::fs;
 use std::path::Path;
 
-/// A working directory where somebody left modules with the package's name and with names of Python's own library. Each
-/// of them creates the file `ran` when Python loads it.
+/// A working directory with planted modules that have the names of the package and of Python's own library. Each creates the
+/// file `ran` when Python loads it.
 fn planted() -> Files {
     let files = Files::new();
     fs::create_dir_all(files.path("brimful/fleet")).unwrap();
@@ -23,7 +23,7 @@ fn planted() -> Files {
     files
 }
 
-/// Runs `brimful` there, with the package of this checkout, as far as `installed` says so.
+/// Runs `brimful` in that directory, with the package of this checkout if it is `installed`.
 fn run_there(files: &Files, installed: bool, args: &[&str]) -> Done {
     let _machine = share_machine();
     let mut command = brimful(args);
@@ -53,12 +53,12 @@ fn a_fleet_runs_no_python_of_the_working_directory() {
 }
 
 #[test]
-fn a_survey_by_shards_runs_no_python_of_the_working_directory() {
+fn a_survey_with_shards_runs_no_python_of_the_working_directory() {
     let (_target, address) = target::start(&["--service", "page=50us"]);
     let url = format!("http://{address}/");
     for installed in [true, false] {
         let files = planted();
-        // No cluster is there, so that the survey ends as soon as the fleet has looked for it.
+        // There is no cluster, so the survey ends when the fleet has searched for it.
         let survey = ["survey", "--shards=1", "--address=127.0.0.1:1", "--black-box", "--quiet", &url];
         let done = run_there(&files, installed, &survey);
         assert!(!files.path("ran").exists(), "with the package: {installed}; {done:#?}");

@@ -1,4 +1,4 @@
-//! A load that ran ends with its Record, even if another file cannot be written or read.
+//! A load always delivers its Record, even if another file cannot be written or read.
 
 use crate::documents;
 use crate::program::{Done, Running, brimful, run, share_machine};
@@ -15,7 +15,7 @@ use std::sync::Mutex;
 const WINDOW_UPDATE: u8 = 8;
 const EACH_ENGINE: [&str; 2] = ["epoll", "uring"];
 
-/// The Record on stdout, of a load that failed with this on stderr.
+/// The Record on stdout of a load that failed with this error on stderr.
 fn record_beside_error(done: Done, code: i32, error: &str) -> Record {
     assert!(done.stderr.contains(error), "{error:?} was expected: {done:#?}");
     documents::record(&done.exits(&[code]).stdout)
@@ -30,7 +30,8 @@ fn a_trace_on_a_full_disk_leaves_the_record_and_every_other_file() {
     let flags = ["--trace", "/dev/full", "--hdr", &hdr, "--html", &html, "--keep", &keep];
     let url = server.url();
     let done = run(&[&["load", &url, "--json", "-c", "2", "-n", "50"][..], &flags].concat());
-    let record = record_beside_error(done, 3, "cannot write all of /dev/full: choose a place with room: No space left");
+    let record =
+        record_beside_error(done, 3, "cannot write all of /dev/full: choose a disk with free space: No space left");
     assert_eq!(record.counts.completed, 50);
     for written in [&hdr, &html] {
         assert!(fs::metadata(written).unwrap().len() > 0, "{written}");
@@ -39,7 +40,7 @@ fn a_trace_on_a_full_disk_leaves_the_record_and_every_other_file() {
 }
 
 #[test]
-fn all_that_could_not_be_written_is_said() {
+fn every_file_that_cannot_be_written_is_reported() {
     let server = RawServer::content_length("hello");
     let url = server.url();
     let done = run(&["load", &url, "--json", "-n", "5", "--trace", "/dev/full", "--html", "/dev/full"]);
@@ -63,7 +64,7 @@ fn a_keep_directory_that_is_removed_during_the_load_leaves_the_record() {
     assert_eq!(record.counts.completed, 5);
 }
 
-/// A file of 1 MiB, and a function that cuts it to 10 bytes during the load.
+/// A file of 1 MiB, and a function that truncates it to 10 bytes during the load.
 fn shrinking(directory: &Path) -> (String, impl Fn() + Send + Sync + 'static) {
     let path = directory.join("body");
     fs::write(&path, vec![b'x'; 1 << 20]).unwrap();
@@ -71,8 +72,8 @@ fn shrinking(directory: &Path) -> (String, impl Fn() + Send + Sync + 'static) {
     (path.to_str().unwrap().to_owned(), move || file.lock().unwrap().set_len(10).unwrap())
 }
 
-/// Calls whose body could not be read have failed at the client, and the Record says which file it was.
-fn the_first_alone_is_whole(done: Done) {
+/// Asserts that only the first call succeeded, that the others failed at the client, and that the Record names the file.
+fn check_only_first_call_succeeded(done: Done) {
     let record = documents::record(&done.exits(&[4]).stdout);
     assert_eq!((record.counts.completed, record.counts.client_limited), (1, 4), "{:?}", record.counts);
     let reason = record.verdict.reasons.iter().find(|reason| reason.code == ReasonCode::BodyFile);
@@ -81,7 +82,7 @@ fn the_first_alone_is_whole(done: Done) {
 }
 
 #[test]
-fn a_body_file_that_shrinks_during_the_load_fails_its_calls_and_no_others() {
+fn a_body_file_that_shrinks_during_the_load_fails_only_its_own_calls() {
     for engine in EACH_ENGINE {
         let directory = tempfile::tempdir().unwrap();
         let (body, shrink) = shrinking(directory.path());
@@ -90,19 +91,19 @@ fn a_body_file_that_shrinks_during_the_load_fails_its_calls_and_no_others() {
             with_length(b"hello")
         });
         let (url, data) = (server.url(), format!("@{body}"));
-        the_first_alone_is_whole(run(&[
+        check_only_first_call_succeeded(run(&[
             "load", &url, "--json", "-c", "1", "-n", "5", "--data", &data, "--engine", engine,
         ]));
     }
 }
 
 #[test]
-fn a_body_file_that_shrinks_during_a_load_by_http2_fails_its_calls_and_no_others() {
+fn a_body_file_that_shrinks_during_an_http2_load_fails_only_its_own_calls() {
     for engine in EACH_ENGINE {
         let directory = tempfile::tempdir().unwrap();
         let (body, shrink) = shrinking(directory.path());
         let server = http2_server(settings(&[]), move |peer, _| {
-            // As many bytes on the connection as all bodies have.
+            // The window of the connection is the size of all bodies.
             peer.send(&frame(WINDOW_UPDATE, 0, 0, &(16_u32 << 20).to_be_bytes()));
             let Some(stream) = peer.request() else { return };
             shrink();
@@ -110,7 +111,7 @@ fn a_body_file_that_shrinks_during_a_load_by_http2_fails_its_calls_and_no_others
             peer.drain();
         });
         let (url, data) = (server.url(), format!("@{body}"));
-        the_first_alone_is_whole(run(&[
+        check_only_first_call_succeeded(run(&[
             "load", &url, "--json", "--http", "2", "-c", "1", "-n", "5", "--data", &data, "--engine", engine,
         ]));
     }
@@ -136,9 +137,9 @@ fn a_file_size_limit_leaves_the_record_on_stdout() {
     assert_eq!(fs::metadata(&trace).unwrap().len(), 8 * 1024);
 }
 
-/// A log on stdin is read while it is replayed, and files of its answers' sizes are made for the server.
+/// A log on stdin is read while it is replayed, and files for its responses are created at the same time.
 #[test]
-fn a_replay_that_cannot_make_all_files_leaves_the_record_and_says_why() {
+fn a_replay_that_cannot_create_all_files_leaves_the_record_and_says_why() {
     let _machine = share_machine();
     let place = Small::mount("64k");
     let directory = tempfile::tempdir().unwrap();
@@ -146,7 +147,7 @@ fn a_replay_that_cannot_make_all_files_leaves_the_record_and_says_why() {
     let line = |second: u32, bytes: u32| {
         format!("127.0.0.1 - - [01/Mar/2026:10:00:{second:02} +0000] \"GET / HTTP/1.1\" 200 {bytes} \"-\" \"-\"\n")
     };
-    // Requests are read some lines and some seconds of the log ahead, to be sorted.
+    // Requests are read some lines and seconds ahead to be sorted.
     fs::write(&log, (0..400).map(|n| line(n / 20, 100)).collect::<String>() + &line(40, 1 << 20)).unwrap();
     let server = RawServer::content_length("hello");
     let root = place.path().to_str().unwrap();
@@ -160,7 +161,7 @@ fn a_replay_that_cannot_make_all_files_leaves_the_record_and_says_why() {
 }
 
 #[test]
-fn a_log_that_is_cut_off_leaves_the_record_of_what_was_replayed() {
+fn a_truncated_log_leaves_the_record_of_the_replayed_part() {
     let directory = tempfile::tempdir().unwrap();
     let log = directory.path().join("access.log");
     let line = |second: u32| {
@@ -174,6 +175,6 @@ fn a_log_that_is_cut_off_leaves_the_record_of_what_was_replayed() {
     fs::write(&packed, &whole[..whole.len() - 6]).unwrap();
     let server = RawServer::content_length("hello");
     let done = run(&["replay", packed.to_str().unwrap(), &server.url(), "--json", "--speed", "10x"]);
-    // Whether the cut is an error of the log or a note on it, what was replayed is there.
+    // Whether the truncation is an error or a note, the Record has the replayed part.
     assert_eq!(documents::record(&done.stdout).counts.completed, 3, "{}", done.stderr);
 }

@@ -1,4 +1,4 @@
-//! What cannot be watched, and how that is said.
+//! Errors of `brimful watch`.
 
 use crate::program::run;
 use brimful_testkit::SilentPort;
@@ -6,7 +6,7 @@ use std::fs;
 use std::net::TcpListener;
 
 #[test]
-fn what_cannot_be_asked_for() {
+fn invalid_flags() {
     for (args, message) in [
         (&["--groups", "disk"][..], "kernel, process, network, connections, module and requests"),
         (&["--interval", "0s"], "from 10ms to 1h"),
@@ -31,7 +31,7 @@ fn what_cannot_be_asked_for() {
 }
 
 #[test]
-fn what_is_not_there() {
+fn missing_programs_and_ports() {
     let once = |args: &[&str]| run(&[&["watch", "--once", "--interval", "50ms"], args].concat());
     once(&["--process", "no-such-program"]).fails(3, "no process named `no-such-program` is running");
     once(&["--process", "999999999"]).fails(3, "no process with pid 999999999 is running");
@@ -42,7 +42,7 @@ fn what_is_not_there() {
 }
 
 #[test]
-fn places_that_are_taken_or_none() {
+fn addresses_and_files_that_cannot_be_used() {
     let taken = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let address = taken.local_addr().unwrap().to_string();
     run(&["watch", "--prometheus", &address]).fails(3, "choose another address with --prometheus");

@@ -1,4 +1,4 @@
-//! `--log`: lines that are whole, whatever becomes of the directory.
+//! `--log`: lines are complete, whatever happens to the directory.
 
 use super::{OFTEN, nginx};
 use crate::program::{Running, brimful, run, share_machine, until};
@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use std::fs;
 use std::path::Path;
 
-/// Every line as its type, in the order of time.
+/// Parses every line, and asserts that they are in the order of time.
 fn lines<T: Serialize + DeserializeOwned>(path: &Path) -> Vec<LogLine<T>> {
     let text = fs::read_to_string(path).unwrap();
     assert!(text.ends_with('\n') || text.is_empty(), "half a line:\n{text}");
@@ -31,13 +31,13 @@ fn lines<T: Serialize + DeserializeOwned>(path: &Path) -> Vec<LogLine<T>> {
 }
 
 #[test]
-fn each_group_has_a_file_of_its_own_that_is_appended_to() {
+fn each_group_has_its_own_file_that_is_appended_to() {
     let (_nginx, port) = nginx();
     let dir = tempfile::tempdir().unwrap();
     let logs = dir.path().join("new/logs");
     let args = [&["watch", "--port", &port, "-q", "-n", "4", "--log", logs.to_str().unwrap()], &OFTEN[..]].concat();
     run(&args).exits(&[0]);
-    // What a crash would leave of a line.
+    // The partial line of a crash.
     let kernel = logs.join("kernel.jsonl");
     let torn = fs::read_to_string(&kernel).unwrap() + "{\"at\":\"20";
     fs::write(&kernel, &torn).unwrap();
@@ -58,7 +58,7 @@ fn each_group_has_a_file_of_its_own_that_is_appended_to() {
 }
 
 #[test]
-fn a_group_that_is_read_less_often_has_fewer_and_longer_lines() {
+fn a_group_with_a_longer_interval_has_fewer_and_longer_lines() {
     let dir = tempfile::tempdir().unwrap();
     let log = dir.path().to_str().unwrap();
     run(&["watch", "-q", "-d", "1s", "--interval", "50ms,network=300ms", "--log", log]).exits(&[0]);
@@ -70,7 +70,7 @@ fn a_group_that_is_read_less_often_has_fewer_and_longer_lines() {
 }
 
 #[test]
-fn a_full_directory_loses_no_line_once_there_is_room() {
+fn no_line_is_lost_if_a_full_disk_gets_space_again() {
     let _machine = share_machine();
     let small = Small::mount("64k");
     small.fill();
@@ -82,7 +82,7 @@ fn a_full_directory_loses_no_line_once_there_is_room() {
         watch.stdout_line();
     }
     fs::remove_file(small.path().join("other")).unwrap();
-    watch.stderr_line("is written again");
+    watch.stderr_line("can be written again");
     watch.ctrl_c();
     let done = watch.finish().exits(&[0]);
     assert_eq!(done.stderr.matches("cannot write").count(), 1, "said once: {}", done.stderr);
@@ -92,10 +92,10 @@ fn a_full_directory_loses_no_line_once_there_is_room() {
 }
 
 #[test]
-fn lines_stay_whole_when_the_room_runs_out_and_the_end_says_how_many_are_missing() {
+fn lines_stay_complete_on_a_full_disk_and_missing_ones_are_counted() {
     let small = Small::mount("64k");
     let log = small.path().to_str().unwrap();
-    // 64 KiB take some 50 lines.
+    // 64 KiB have space for about 50 lines.
     let done = run(&["watch", "-q", "-d", "3s", "--groups", "kernel", "--interval", "10ms", "--log", log]).exits(&[3]);
     let kernel: Vec<LogLine<Kernel>> = lines(&small.path().join("kernel.jsonl"));
     assert!(!kernel.is_empty());
@@ -106,7 +106,7 @@ fn lines_stay_whole_when_the_room_runs_out_and_the_end_says_how_many_are_missing
 }
 
 #[test]
-fn a_directory_that_vanishes_is_missed_once_and_taken_up_again() {
+fn a_removed_directory_is_reported_once_and_used_again() {
     let _machine = share_machine();
     let dir = tempfile::tempdir().unwrap();
     let (log, away) = (dir.path().join("log"), dir.path().join("away"));
@@ -117,7 +117,7 @@ fn a_directory_that_vanishes_is_missed_once_and_taken_up_again() {
     fs::rename(&log, &away).unwrap();
     watch.stderr_line("cannot write");
     fs::create_dir(&log).unwrap();
-    watch.stderr_line("is written again");
+    watch.stderr_line("can be written again");
     watch.ctrl_c();
     watch.finish().exits(&[0]);
     let (before, after): (Vec<LogLine<Kernel>>, Vec<LogLine<Kernel>>) =

@@ -1,4 +1,4 @@
-//! `--prometheus`: fetched as Prometheus does, and read as strictly.
+//! `--prometheus`: metrics are fetched and parsed as Prometheus does.
 
 use super::{OFTEN, nginx};
 use crate::program::{Running, brimful, share_machine};
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-/// Status and body.
+/// Status and body of a response.
 fn fetch(address: &str, request: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.write_all(request.as_bytes()).unwrap();
@@ -16,7 +16,7 @@ fn fetch(address: &str, request: &str) -> (u16, String) {
     (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
 }
 
-/// Every series with its value. The grammar is that of the text format 0.0.4.
+/// Every series with its value, parsed by the grammar of the text format 0.0.4.
 fn series(page: &str) -> BTreeMap<String, f64> {
     let is_name =
         |name: &str| name.starts_with("brimful_") && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
@@ -39,7 +39,7 @@ fn series(page: &str) -> BTreeMap<String, f64> {
 }
 
 #[test]
-fn counters_are_served_while_the_watch_goes_on() {
+fn counters_are_served_during_the_watch() {
     let (nginx, port) = nginx();
     let _machine = share_machine();
     let args = [&["watch", "--port", &port, "--prometheus", "127.0.0.1:0"], &OFTEN[..]].concat();
@@ -72,7 +72,7 @@ fn counters_are_served_while_the_watch_goes_on() {
     let (status, why) = fetch(&address, "GET /metrics HTTP/1.1\r\nHost: evil.example\r\n\r\n");
     assert!(status == 421 && why.contains("--prometheus-host NAME") && !why.contains("brimful_"), "{why}");
     assert_eq!(fetch(&address, "nonsense\r\n\r\n").0, 400);
-    // Those who say half of something do not keep the others from being served.
+    // Clients that send half a request do not delay others.
     let half = || {
         let mut stream = TcpStream::connect(&address).unwrap();
         stream.write_all(b"GET /metrics HTTP/1.1\r\n").unwrap();

@@ -1,5 +1,5 @@
-//! What a server with the Server Module tells of its own requests, in every way in which `brimful watch` shows it. The
-//! server is one in name only: it writes the file as the module does (`crates/monitor/tests/it/module/server.c`).
+//! Requests recorded by a Server Module, in all outputs of `brimful watch`. The server is a program that only writes the
+//! shared memory as the module does (`crates/monitor/tests/it/module/server.c`).
 
 use super::OFTEN;
 use crate::documents;
@@ -10,7 +10,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-/// The server, which serves what it is told to.
+/// The imitated server, which counts requests on command.
 struct MadeUp {
     directory: tempfile::TempDir,
     child: Child,
@@ -59,7 +59,7 @@ impl MadeUp {
         self.directory.path().join("logs/module.jsonl")
     }
 
-    /// What a watch with these arguments prints in the end, of a time in which so many requests were served.
+    /// The final output of a watch with these arguments, during which this many requests were served.
     fn watched(&mut self, args: &[&str], requests: u32) -> String {
         let logs = self.directory.path().join("logs");
         let watch = Running::start(brimful(&[args, &["--log", logs.to_str().unwrap()], &OFTEN[..]].concat()));
@@ -82,7 +82,7 @@ impl Drop for MadeUp {
 }
 
 #[test]
-fn a_servers_own_requests_are_in_the_document_the_text_and_the_log() {
+fn recorded_requests_are_in_the_document_the_text_and_the_log() {
     let _machine = share_machine();
     let mut made_up = MadeUp::start();
     let pid = made_up.child.id().to_string();
@@ -111,7 +111,7 @@ fn a_servers_own_requests_are_in_the_document_the_text_and_the_log() {
 }
 
 #[test]
-fn the_papers_tables_have_its_rows() {
+fn the_papers_tables_have_all_their_rows() {
     let _machine = share_machine();
     let mut made_up = MadeUp::start();
     let text = made_up.watched(&["watch", "--module", &made_up.file(), "--paper-tables"], 1_000);
@@ -152,7 +152,7 @@ fn the_papers_tables_have_its_rows() {
 }
 
 #[test]
-fn a_file_that_is_none_of_the_modules_is_said_to_be_none() {
+fn a_file_that_is_not_a_modules_memory_is_reported() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("other");
     let name = file.to_str().unwrap();

@@ -1,4 +1,4 @@
-//! The live screen, on a terminal that `script` plays: taken, given back, and followed by the summary.
+//! The live screen, on a terminal of `script`: it is opened, closed, and followed by the summary.
 
 use super::nginx;
 use crate::program::{LIMIT, share_machine, until};
@@ -8,10 +8,10 @@ use std::io::{Read, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
-const TAKEN: &str = "\x1b[?1049h";
-const GIVEN_BACK: &str = "\x1b[?1049l";
+const SCREEN_OPENED: &str = "\x1b[?1049h";
+const SCREEN_CLOSED: &str = "\x1b[?1049l";
 
-/// A terminal of 80 × 24 with `brimful` in it; killed when dropped.
+/// A terminal of 80 × 24 in which `brimful` runs. It is killed when dropped.
 struct Terminal {
     script: Child,
     keys: ChildStdin,
@@ -62,45 +62,45 @@ impl Terminal {
         Pid::from_raw(children.split_ascii_whitespace().next().unwrap().parse().unwrap()).unwrap()
     }
 
-    /// What came after the terminal was given back.
+    /// The output after the screen was closed.
     fn end(mut self, code: i32) -> String {
         let status = self.script.wait().unwrap();
-        self.shows(GIVEN_BACK);
+        self.shows(SCREEN_CLOSED);
         let output = self.output();
         assert_eq!(status.code(), Some(code), "{output}");
-        let after = output.rsplit(GIVEN_BACK).next().unwrap().to_owned();
-        assert!(!after.contains(TAKEN) && !after.contains("\x1b[?25l"), "{after:?}");
+        let after = output.rsplit(SCREEN_CLOSED).next().unwrap().to_owned();
+        assert!(!after.contains(SCREEN_OPENED) && !after.contains("\x1b[?25l"), "{after:?}");
         after
     }
 }
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // Both fail only when it has been waited for already.
+        // Both fail only if the process has ended already.
         let _ = self.script.kill();
         let _ = self.script.wait();
     }
 }
 
 #[test]
-fn the_screen_is_taken_shows_the_server_and_is_given_back() {
+fn the_screen_shows_the_server_and_the_terminal_is_restored() {
     let _machine = share_machine();
     let (_nginx, port) = nginx();
     let mut terminal = Terminal::start(&format!("watch --port {port} --interval 100ms"), &[]);
     terminal.shows("accept queue");
-    assert!(terminal.output().contains(TAKEN), "{:?}", terminal.output());
-    // Only what has changed is drawn, word by word, unless Ctrl-L asks for all of it.
+    assert!(terminal.output().contains(SCREEN_OPENED), "{:?}", terminal.output());
+    // Only changed cells are drawn, until Ctrl-L redraws the whole screen.
     terminal.press("?\x0c");
     terminal.shows("hypervisor");
     terminal.press("? \x0c");
-    terminal.shows("HELD");
+    terminal.shows("PAUSED");
     terminal.press("q");
     let after = terminal.end(0);
     assert!(after.contains(&format!("port {port} for ")) && after.contains("listener"), "{after:?}");
 }
 
 #[test]
-fn signals_and_ctrl_c_give_the_terminal_back() {
+fn signals_and_ctrl_c_restore_the_terminal() {
     let _machine = share_machine();
     for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
         let terminal = Terminal::start("watch --interval 100ms", &[]);

@@ -1,4 +1,4 @@
-//! What servers count of their own requests. Times are histograms, an octave to a bucket.
+//! Metrics of requests that servers record themselves. Times are histograms with one bucket per octave.
 
 use super::{Page, distinct};
 use brimful_core::Nanos;
@@ -7,10 +7,10 @@ use brimful_monitor::ModuleSample;
 use brimful_monitor::module::{ClassSample, ServerSample, TimesSample, start_ns};
 use std::fmt::Display;
 
-/// Octaves of 256 ns at which buckets end: from 1 µs to 17 s.
+/// The octaves of 256 ns at which buckets end, from 1 µs to 17 s.
 const OCTAVES: std::ops::RangeInclusive<usize> = 2..=26;
 
-/// Labels' values: a server, one of its classes, and the class.
+/// The labels of a class, and its sample.
 struct Class<'s> {
     server: &'s str,
     name: String,
@@ -33,7 +33,7 @@ pub fn requests(page: &mut Page, sample: &ModuleSample) {
         for (phase, of_phase) in Phases::NAMES.iter().zip(&sample.times).filter(|(_, times)| times.count > 0) {
             let buckets: Vec<(f64, u64)> = cumulative(of_phase).collect();
             let labels: [(&str, &dyn Display); 3] = [("server", server), ("class", name), ("phase", phase)];
-            times.of_buckets(&labels, &buckets, of_phase.count, seconds(of_phase.sum_ns));
+            times.add_histogram(&labels, &buckets, of_phase.count, seconds(of_phase.sum_ns));
         }
     }
 }
@@ -42,39 +42,41 @@ fn of_servers(page: &mut Page, names: &[String], servers: &[&ServerSample]) {
     let mut each = |name: &'static str, help, figure: fn(&ServerSample) -> f64| {
         let mut metric = if name.ends_with("_total") { page.counter(name, help) } else { page.gauge(name, help) };
         for (server, sample) in names.iter().zip(servers) {
-            metric.of(&[("server", server)], Some(figure(sample)));
+            metric.add(&[("server", server)], Some(figure(sample)));
         }
     };
     each("brimful_module_recording", "Whether a server records its requests.", |s| f64::from(u8::from(s.enabled)));
-    each("brimful_module_lost_workers", "Workers that found no place in the server's file.", |s| f64::from(s.lost));
+    each("brimful_module_lost_workers", "Workers without a slot in the server's shared memory.", |s| f64::from(s.lost));
     each("brimful_workers", "Worker processes or threads of a server.", |s| s.workers as f64);
-    each("brimful_workers_busy_seconds_total", "Time that workers were busy, summed.", |s| s.busy.as_secs_f64());
-    each("brimful_workers_cpu_seconds_total", "CPU time of workers, as they last read it.", |s| s.cpu.as_secs_f64());
+    each("brimful_workers_busy_seconds_total", "Total time that workers were busy.", |s| s.busy.as_secs_f64());
+    each("brimful_workers_cpu_seconds_total", "CPU time of workers, as of their last reading.", |s| {
+        s.cpu.as_secs_f64()
+    });
     each("brimful_server_connections_total", "Connections accepted by a server.", |s| s.connections as f64);
-    each("brimful_requests_in_progress", "Requests that a server works on.", |s| s.in_progress as f64);
+    each("brimful_requests_in_progress", "Requests in progress at a server.", |s| s.in_progress as f64);
 }
 
 fn of_classes(page: &mut Page, classes: &[Class<'_>]) {
     let mut each = |name, help, figure: fn(&ClassSample) -> u64| {
         let mut metric = page.counter(name, help);
         for Class { server, name, sample } in classes {
-            metric.of(&[("server", server), ("class", name)], Some(figure(sample)));
+            metric.add(&[("server", server), ("class", name)], Some(figure(sample)));
         }
     };
     each("brimful_requests_total", "Requests served.", |c| c.requests);
     each("brimful_requests_failed_total", "Requests answered with 5xx.", |c| c.failed);
-    each("brimful_requests_aborted_total", "Requests whose client went away.", |c| c.aborted);
+    each("brimful_requests_aborted_total", "Requests whose client disconnected.", |c| c.aborted);
     each("brimful_response_body_bytes_total", "Bytes of bodies sent.", |c| c.bytes);
     each("brimful_request_cpu_samples_total", "Requests whose CPU time was measured.", |c| c.cpu_count);
     let mut cpu = page.counter("brimful_request_cpu_seconds_total", "CPU time of the measured requests by phase.");
     for Class { server, name, sample } in classes {
         for (phase, ns) in ["parse", "process", "log"].iter().zip(sample.cpu_ns) {
-            cpu.of(&[("server", server), ("class", name), ("phase", phase)], Some(seconds(ns)));
+            cpu.add(&[("server", server), ("class", name), ("phase", phase)], Some(seconds(ns)));
         }
     }
 }
 
-/// How many are no longer than each bound, in seconds.
+/// The bounds of the buckets in seconds, each with the number of times up to it.
 pub fn cumulative(times: &TimesSample) -> impl Iterator<Item = (f64, u64)> {
     OCTAVES.map(|octave| {
         let below = times.buckets.iter().filter(|(bucket, _)| usize::from(*bucket) < 4 * octave);

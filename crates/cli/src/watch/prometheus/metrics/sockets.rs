@@ -1,5 +1,5 @@
-//! Requests as sockets show them. The counters are of the time in which requests counted, which has a counter too: their
-//! quotient is a rate.
+//! Metrics of requests at sockets. Requests are counted only part of the time, and that time has a counter, too: a rate is
+//! the quotient of the two.
 
 use super::Page;
 use super::requests::{cumulative, seconds};
@@ -9,40 +9,40 @@ use std::fmt::Display;
 /// All metrics of these ports.
 pub fn sockets(page: &mut Page, sample: &RequestsSample) {
     page.counter("brimful_socket_attached_seconds_total", "Time in which tracepoints on sockets were attached.")
-        .of(&[], Some(sample.attached.as_secs_f64()));
-    page.counter("brimful_socket_counting_seconds_total", "Time in which requests that began were counted.")
-        .of(&[], Some(sample.counting.as_secs_f64()));
+        .add(&[], Some(sample.attached.as_secs_f64()));
+    page.counter("brimful_socket_counting_seconds_total", "Time in which new requests were counted.")
+        .add(&[], Some(sample.counting.as_secs_f64()));
     let mut of_ports = |name, help, figure: fn(&PortRequests) -> u64| {
         let mut metric = page.counter(name, help);
         for port in &sample.ports {
-            metric.of(&[("port", &port.port)], Some(figure(port)));
+            metric.add(&[("port", &port.port)], Some(figure(port)));
         }
     };
-    of_ports("brimful_socket_requests_total", "Requests that began while they were counted.", |port| port.begun);
+    of_ports("brimful_socket_requests_total", "Requests that started while requests were counted.", |port| port.begun);
     of_ports(
         "brimful_socket_requests_unanswered_total",
-        "Of them, those whose connection ended before an answer.",
+        "Counted requests whose connection ended before a response.",
         |p| p.unanswered,
     );
     let mut of_sizes = |name, help, figure: fn(&SizeRequests) -> u64| {
         let mut metric = page.counter(name, help);
         for (port, class, size) in used(sample) {
-            metric.of(&[("port", &port), ("class", &class)], Some(figure(size)));
+            metric.add(&[("port", &port), ("class", &class)], Some(figure(size)));
         }
     };
-    of_sizes("brimful_socket_received_bytes_total", "Bytes of the requests that were answered.", |size| size.received);
-    of_sizes("brimful_socket_sent_bytes_total", "Bytes of their answers.", |size| size.sent);
-    let mut times = page.histogram("brimful_socket_request_seconds", "Time of the requests that were answered.");
+    of_sizes("brimful_socket_received_bytes_total", "Bytes of answered requests.", |size| size.received);
+    of_sizes("brimful_socket_sent_bytes_total", "Bytes of responses.", |size| size.sent);
+    let mut times = page.histogram("brimful_socket_request_seconds", "Times of answered requests.");
     for (port, class, size) in used(sample) {
         for (part, of_part) in [("wait", &size.wait), ("service", &size.service)] {
             let labels: [(&str, &dyn Display); 3] = [("port", &port), ("class", &class), ("part", &part)];
             let buckets: Vec<(f64, u64)> = cumulative(of_part).collect();
-            times.of_buckets(&labels, &buckets, of_part.count, seconds(of_part.sum_ns));
+            times.add_histogram(&labels, &buckets, of_part.count, seconds(of_part.sum_ns));
         }
     }
 }
 
-/// Sizes that there were answers of, with their ports and names.
+/// The size classes that had responses, with their ports and names.
 fn used(sample: &RequestsSample) -> impl Iterator<Item = (u16, &'static str, &SizeRequests)> {
     sample.ports.iter().flat_map(move |port| {
         let sizes = CLASS_NAMES.into_iter().zip(&port.sizes).filter(|(_, size)| size.service.count > 0);
@@ -57,7 +57,7 @@ mod tests {
     use brimful_monitor::module::TimesSample;
 
     #[test]
-    fn counters_have_the_time_that_they_are_of_beside_them() {
+    fn counters_come_with_the_time_that_they_cover() {
         let times =
             |ns: u64| TimesSample { count: 10, sum_ns: 10 * ns, buckets: vec![(34, 10)], ..TimesSample::default() };
         let size = SizeRequests { received: 1_000, sent: 20_000, wait: times(100_000), service: times(100_000) };

@@ -1,6 +1,6 @@
-//! The CPUs: a bar each, or smaller ones side by side, or one sign each, as many as they are.
+//! The panel of CPUs. Depending on their number, each has a bar on its own line, a small bar, or one character.
 
-use super::{Columns, Panel, Room, cells, first, plain};
+use super::{Columns, Panel, Room, cells, first_width, plain};
 use crate::watch::screen::picture::Picture;
 use crate::watch::screen::style::{Style, known};
 use brimful_core::quantity::{percent, whole_percent};
@@ -10,25 +10,26 @@ use ratatui::style::Color;
 use ratatui::text::{Line, Span};
 
 const COLUMNS: Columns<5> = [("busy", 7, 4), ("user", 7, 3), ("system", 8, 2), ("intr", 7, 0), ("steal", 7, 1)];
-/// One of so many lines of the screen is for CPUs.
-const OF_LINES: usize = 6;
-/// A small bar with its number and its share.
-const SMALL: usize = 17;
+/// The panel has at most one part in this many of the screen's lines.
+const HEIGHT_PART: usize = 6;
+/// Width of a small bar with its CPU number and share.
+const SMALL_BAR_WIDTH: usize = 17;
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// The panel.
+/// Makes the panel.
 pub fn cpus(picture: &Picture, Room { width, height }: Room) -> Option<Panel> {
     let kernel = picture.kernel()?;
-    let (cores, style) = (&kernel.cores, picture.style);
+    let cores = &kernel.cores;
+    let style = picture.style;
     let mut panel = Panel::new("CPUs  █ user ▓ system ▒ interrupts ░ steal", &COLUMNS, width, style);
-    let room = height / OF_LINES;
-    let one_each = (1..=room).contains(&cores.len());
-    if one_each {
+    let room = height / HEIGHT_PART;
+    let has_line_for_each = (1..=room).contains(&cores.len());
+    if has_line_for_each {
         panel.rows.extend(cores.iter().map(|core| row(&core.cpu.to_string(), &core.shares, width, style)));
         return Some(panel);
     }
     panel.rows.extend(kernel.cpu.map(|shares| row("all", &shares, width, style)));
-    let per_line = (width.saturating_sub(2) / SMALL).max(1);
+    let per_line = (width.saturating_sub(2) / SMALL_BAR_WIDTH).max(1);
     let small_bars = cores.len().div_ceil(per_line) < room;
     let per_line = match (small_bars, width) {
         (true, _) => per_line,
@@ -50,27 +51,30 @@ pub fn cpus(picture: &Picture, Room { width, height }: Room) -> Option<Panel> {
 
 fn row(name: &str, shares: &CpuShares, width: usize, style: Style) -> Line<'static> {
     let mut start = vec![Span::raw(format!("  {name:<4}"))];
-    start.extend(bar(first(&COLUMNS, width).saturating_sub(6), shares, style));
+    start.extend(bar(first_width(&COLUMNS, width).saturating_sub(6), shares, style));
     let texts = [
-        (percent(busy(shares)), style.of_use(busy(shares))),
+        (percent(busy(shares)), style.utilization(busy(shares))),
         plain(percent(shares.user)),
         plain(percent(shares.system)),
         plain(known(shares.interrupt, percent)),
-        (percent(shares.steal), style.of_level(STEAL, shares.steal)),
+        (percent(shares.steal), style.level(STEAL, shares.steal)),
     ];
     start.into_iter().chain(cells(&COLUMNS, width, texts)).collect()
 }
 
 fn small(core: &Core, style: Style) -> Vec<Span<'static>> {
     let mut spans = vec![Span::styled(format!("{:>3} ", core.cpu), style.dim())];
-    spans.extend(bar(SMALL - 11, &core.shares, style));
-    spans.push(Span::styled(format!(" {:>5} ", whole_percent(busy(&core.shares))), style.of_use(busy(&core.shares))));
+    spans.extend(bar(SMALL_BAR_WIDTH - 11, &core.shares, style));
+    spans.push(Span::styled(
+        format!(" {:>5} ", whole_percent(busy(&core.shares))),
+        style.utilization(busy(&core.shares)),
+    ));
     spans
 }
 
 fn sign(shares: &CpuShares, style: Style) -> Span<'static> {
     let level = (busy(shares) * LEVELS.len() as f64) as usize;
-    Span::styled(LEVELS[level.min(LEVELS.len() - 1)].to_string(), style.of_use(busy(shares)))
+    Span::styled(LEVELS[level.min(LEVELS.len() - 1)].to_string(), style.utilization(busy(shares)))
 }
 
 fn bar(width: usize, shares: &CpuShares, style: Style) -> Vec<Span<'static>> {

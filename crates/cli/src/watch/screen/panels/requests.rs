@@ -1,6 +1,6 @@
-//! The servers' own requests, by class, where a module inside tells of them.
+//! The panel of requests by class, as recorded by a Server Module.
 
-use super::{Columns, Panel, Room, cells, first, indented, name, plain};
+use super::{Columns, Panel, Room, cells, first_width, indented, name, plain};
 use crate::watch::screen::picture::Picture;
 use crate::watch::screen::style::known;
 use brimful_core::quantity::{self, count, short};
@@ -21,7 +21,7 @@ const COLUMNS: Columns<10> = [
     ("5xx/s", 7, 5),
 ];
 
-/// The panel.
+/// Makes the panel.
 pub fn requests(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
     let stretch = picture.rates.module.as_ref().filter(|_| picture.shows(GroupName::Module))?;
     let Module { servers, classes } = &stretch.figures;
@@ -37,15 +37,15 @@ pub fn requests(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
             let (rates, times) = texts(class);
             let [req, mbit] = rates.map(plain);
             let [parse, process, p99, log, cpu, upstream, client] = times.map(plain);
-            let failed = (short(failed), style.of_loss(failed));
+            let failed = (short(failed), style.loss(failed));
             let texts = [req, mbit, parse, process, p99, log, cpu, upstream, client, failed];
-            panel.push(name(&class.name, first(&COLUMNS, width)), cells(&COLUMNS, width, texts));
+            panel.push(name(&class.name, first_width(&COLUMNS, width)), cells(&COLUMNS, width, texts));
         }
     }
     (!servers.is_empty()).then_some(panel)
 }
 
-/// Rates, and times of the mean request.
+/// Texts of the rates and of the mean times of a class.
 fn texts(class: &ModuleClass) -> ([String; 2], [String; 7]) {
     let Phases { head, parse, process, upstream, send, log } = class.phases_us;
     let time = |us: Option<f64>| known(us, |us| quantity::seconds(us / 1e6));
@@ -57,7 +57,7 @@ fn texts(class: &ModuleClass) -> ([String; 2], [String; 7]) {
     (rates, [mean(parse), mean(process), p99, mean(log), time(cpu), mean(upstream), time(client)])
 }
 
-/// What is of a server and not of its classes.
+/// Facts about a server as a whole.
 fn facts(server: &ModuleServer) -> Vec<String> {
     let mut facts = vec![server.name.clone()];
     if !server.recording {

@@ -1,6 +1,6 @@
-//! Requests as the sockets of the ports show them, by the size of their answers.
+//! The panel of requests at the ports' sockets, by the size of responses.
 
-use super::{Columns, Panel, Room, cells, first, indented, name, plain};
+use super::{Columns, Panel, Room, cells, first_width, indented, name, plain};
 use crate::watch::screen::picture::Picture;
 use crate::watch::screen::style::known;
 use brimful_core::quantity::{self, percent, short};
@@ -11,7 +11,7 @@ use ratatui::text::Span;
 const COLUMNS: Columns<7> =
     [("req/s", 8, 9), ("Mbit/s", 8, 3), ("wait", 9, 8), ("p99", 9, 6), ("service", 9, 7), ("p50", 9, 4), ("p99", 9, 5)];
 
-/// The panel.
+/// Makes the panel.
 pub fn sockets(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
     let stretch = picture.rates.requests.as_ref().filter(|_| picture.shows(GroupName::Requests))?;
     let SocketRequests { duty, ports, classes, .. } = &stretch.figures;
@@ -24,7 +24,8 @@ pub fn sockets(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
             let time = |times: Option<Elapsed>, figure: fn(Elapsed) -> f64| {
                 known(times.map(figure), |us| quantity::seconds(us / 1e6))
             };
-            let (wait, service) = (class.wait_us, class.service_us);
+            let wait = class.wait_us;
+            let service = class.service_us;
             let texts = [
                 known(class.requests_per_s, short),
                 known(class.sent_bytes_per_s, |bytes| short(bytes * 8e-6)),
@@ -34,18 +35,18 @@ pub fn sockets(picture: &Picture, Room { width, .. }: Room) -> Option<Panel> {
                 time(service, |service| service.p50),
                 time(service, |service| service.p99),
             ];
-            panel.push(name(&class.name, first(&COLUMNS, width)), cells(&COLUMNS, width, texts.map(plain)));
+            panel.push(name(&class.name, first_width(&COLUMNS, width)), cells(&COLUMNS, width, texts.map(plain)));
         }
     }
     (!ports.is_empty()).then_some(panel)
 }
 
-/// What is of a port and not of its sizes.
+/// Facts about a port as a whole.
 fn facts(port: &SocketPort, duty: f64) -> Vec<String> {
     let mut facts = vec![format!("port {}", port.port)];
     facts.push(known(port.requests_per_s, |per_s| format!("{}/s", short(per_s))));
-    facts.extend(port.under_way.map(|under_way| format!("{} under way", short(under_way))));
+    facts.extend(port.under_way.map(|under_way| format!("{} in progress", short(under_way))));
     facts.extend(port.open_share.filter(|&open| open >= 0.01).map(|open| format!("{} open", percent(open))));
-    facts.push(format!("seen {} of the time", percent(duty)));
+    facts.push(format!("measured {} of the time", percent(duty)));
     facts
 }

@@ -1,12 +1,12 @@
-//! What was sent and received, for people who debug a workload: the first calls and the first failures of each kind on
-//! stderr (`--print N`), all of them in a file (`--trace FILE`, a line of JSON for each call, in the order in which they
-//! ended).
+//! Requests and responses as they were sent and received, for debugging a workload. `--print N` prints the first calls and
+//! the first failure of each kind to stderr. `--trace FILE` writes all calls to a file, one line of JSON per call, in the
+//! order in which the calls ended.
 //!
-//! Of each request and response the beginning is kept. Header fields whose values are secrets say `•••`, as in every
-//! document. Memory is that of the calls shown; a trace is written by whichever shard's call has ended, so a disk that
-//! is slow makes the load late, and the Record says so.
+//! Only the beginning of each request and response is kept. Secret values of header fields are replaced by `•••`, as in
+//! every document. Memory grows with the printed calls only. The shard whose call has ended writes the trace, so a slow
+//! disk makes the load late, which the Record reports.
 
-use crate::args::LookArgs;
+use super::args::LookArgs;
 use crate::output::{StreamFile, say};
 use brimful_core::quantity::bytes;
 use brimful_core::secret::{self, MASK};
@@ -17,47 +17,46 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Of each request and each response this much is traced.
-const TRACED: usize = 64 * 1024;
-/// And this much is printed.
-const PRINTED: usize = 4 * 1024;
-/// Most calls that are printed.
-pub const MOST_PRINTED: u64 = 10_000;
-/// Kinds of failures that are told apart.
-const KINDS: usize = 32;
+/// Traced part of each request and response, in bytes.
+const TRACED_BYTES: usize = 64 * 1024;
+/// Printed part of each head and body, in bytes.
+const PRINTED_BYTES: usize = 4 * 1024;
+/// Maximum number of kinds of failures that are printed.
+const MAX_FAILURE_KINDS: usize = 32;
 
-/// What is to be shown, or has been, by all shards.
-pub struct CallTrace(Option<Arc<Mutex<Shown>>>);
+/// The printed and traced calls of all shards; `None` if neither flag is given.
+pub struct CallTrace(Option<Arc<Mutex<TracedCalls>>>);
 
-struct Shown {
+struct TracedCalls {
     names: Names,
-    most: usize,
-    /// In the order in which they were due.
+    /// Calls to print.
+    max_printed: usize,
+    /// The calls that were due first, in order of due time.
     first: Vec<Exchange>,
-    /// One of each kind.
+    /// The first failure of each kind, with its kind.
     failures: Vec<(String, Exchange)>,
-    file: Option<Lines>,
+    file: Option<TraceFile>,
     calls: u64,
 }
 
-/// What stands for what.
+/// Names of classes, and of header fields with secret values.
 struct Names {
     classes: Vec<String>,
     secret_headers: Vec<String>,
 }
 
-/// The file, and what has gone wrong with it.
-struct Lines {
+/// The file of `--trace`, and the first error in writing it.
+struct TraceFile {
     file: BufWriter<StreamFile>,
     failed: Option<io::Error>,
 }
 
 impl CallTrace {
-    /// As the flags ask for it, of a run of this plan.
+    /// The trace that the flags ask for, of a run with this plan.
     ///
     /// # Errors
     /// When the file cannot be written.
-    pub fn of(args: &LookArgs, plan: &RunPlan) -> anyhow::Result<CallTrace> {
+    pub fn new(args: &LookArgs, plan: &RunPlan) -> anyhow::Result<CallTrace> {
         if args.print.is_none() && args.trace.is_none() {
             return Ok(CallTrace(None));
         }
@@ -65,50 +64,50 @@ impl CallTrace {
             classes: plan.workload.classes.iter().map(|class| class.name.clone()).collect(),
             secret_headers: plan.secret_headers.clone(),
         };
-        let file = args.trace.as_deref().map(Lines::create).transpose()?;
-        let most = args.print.unwrap_or(0) as usize;
-        let shown = Shown { names, most, first: Vec::new(), failures: Vec::new(), file, calls: 0 };
-        Ok(CallTrace(Some(Arc::new(Mutex::new(shown)))))
+        let file = args.trace.as_deref().map(TraceFile::create).transpose()?;
+        let max_printed = args.print.unwrap_or(0) as usize;
+        let calls = TracedCalls { names, max_printed, first: Vec::new(), failures: Vec::new(), file, calls: 0 };
+        Ok(CallTrace(Some(Arc::new(Mutex::new(calls)))))
     }
 
-    /// Observes every call of the run, if the flags ask for it.
-    pub fn observer(&self) -> RunObserver {
-        let Some(shown) = self.0.clone() else { return RunObserver::default() };
-        let traces = shown.lock().unwrap_or_else(PoisonError::into_inner).file.is_some();
-        let show = move |exchange: &Exchange| shown.lock().unwrap_or_else(PoisonError::into_inner).take_in(exchange);
-        RunObserver { detail: false, tap: Some(Tap::new(if traces { TRACED } else { PRINTED }, show)) }
+    /// What the run must observe for the trace; `None` if neither flag is given.
+    pub fn looks(&self) -> Option<Looks> {
+        let calls = self.0.clone()?;
+        let has_file = calls.lock().unwrap_or_else(PoisonError::into_inner).file.is_some();
+        let add = move |exchange: &Exchange| calls.lock().unwrap_or_else(PoisonError::into_inner).add(exchange);
+        Some(Looks { detail: false, tap: Some(Tap::new(if has_file { TRACED_BYTES } else { PRINTED_BYTES }, add)) })
     }
 
-    /// Prints what is to be printed, and ends the file.
+    /// Prints the calls of `--print`, and closes the file of `--trace`.
     ///
     /// # Errors
     /// When the file could not be written.
     pub fn finish(self) -> anyhow::Result<()> {
-        let Some(shown) = self.0 else { return Ok(()) };
-        let mut shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
-        if shown.most > 0 {
-            say(&shown.text());
+        let Some(calls) = self.0 else { return Ok(()) };
+        let mut calls = calls.lock().unwrap_or_else(PoisonError::into_inner);
+        if calls.max_printed > 0 {
+            say(&calls.text());
         }
-        shown.file.take().map_or(Ok(()), Lines::finish)
+        calls.file.take().map_or(Ok(()), TraceFile::finish)
     }
 }
 
-impl Shown {
-    fn take_in(&mut self, exchange: &Exchange) {
+impl TracedCalls {
+    fn add(&mut self, exchange: &Exchange) {
         self.calls += 1;
         if let Some(file) = &mut self.file {
-            file.add(&Line::of(self.calls, exchange, &self.names));
+            file.add(&TraceLine::new(self.calls, exchange, &self.names));
         }
-        if self.most == 0 {
+        if self.max_printed == 0 {
             return;
         }
         let place = self.first.partition_point(|earlier| earlier.due <= exchange.due);
-        if place < self.most {
-            self.first.truncate(self.most - 1);
+        if place < self.max_printed {
+            self.first.truncate(self.max_printed - 1);
             self.first.insert(place, exchange.clone());
         }
-        if let Some(kind) = failure(exchange)
-            && self.failures.len() < KINDS
+        if let Some(kind) = failure_kind(exchange)
+            && self.failures.len() < MAX_FAILURE_KINDS
             && self.failures.iter().all(|(known, _)| *known != kind)
         {
             self.failures.push((kind, exchange.clone()));
@@ -117,26 +116,26 @@ impl Shown {
 
     fn text(&self) -> String {
         let calls = self.first.iter().map(|exchange| printed("Call", exchange, &self.names));
-        let is_shown = |exchange: &Exchange| {
+        let is_printed_above = |exchange: &Exchange| {
             self.first.iter().any(|shown| shown.due == exchange.due && shown.outcome == exchange.outcome)
         };
-        let failures = self.failures.iter().filter(|(_, exchange)| !is_shown(exchange));
+        let failures = self.failures.iter().filter(|(_, exchange)| !is_printed_above(exchange));
         let failures = failures.map(|(kind, exchange)| printed(&format!("First {kind}"), exchange, &self.names));
         calls.chain(failures).collect::<Vec<_>>().join("\n")
     }
 }
 
-/// What kind of failure it is, if it is one: its end, or the status of an error.
-fn failure(exchange: &Exchange) -> Option<String> {
+/// The kind of failure if the call failed: its end, or its status if that is an error.
+fn failure_kind(exchange: &Exchange) -> Option<String> {
     match exchange.outcome.end {
         End::Completed { status } if status >= 400 => Some(status.to_string()),
         End::Completed { .. } | End::Unfinished { .. } => None,
-        end => Some(name(end).replace('_', " ")),
+        end => Some(end_name(end).replace('_', " ")),
     }
 }
 
-/// `timed_out`.
-fn name(end: End) -> String {
+/// The name of an end in snake case, like `timed_out`.
+fn end_name(end: End) -> String {
     let written = format!("{end:?}");
     let variant = written.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
     let mut name = String::new();
@@ -149,12 +148,12 @@ fn name(end: End) -> String {
     name
 }
 
-/// One call, for people.
+/// The text of one printed call.
 fn printed(what: &str, exchange: &Exchange, names: &Names) -> String {
     let outcome = &exchange.outcome;
     let end = match outcome.end {
         End::Completed { status } => format!("answered {status}"),
-        end => name(end).replace('_', " "),
+        end => end_name(end).replace('_', " "),
     };
     let since = |at: Nanos| (at - exchange.due).rounded();
     let mut text = format!("{what} due at {} ({})", exchange.due.exact(), names.class(exchange));
@@ -175,11 +174,13 @@ fn printed(what: &str, exchange: &Exchange, names: &Names) -> String {
     text
 }
 
-fn print_bytes(text: &mut String, mark: &str, kept: &MessagePrefix, names: &Names) {
-    let (head, body) = parts(&kept.bytes);
-    let (head, body) = (&head[..head.len().min(PRINTED)], &body[..body.len().min(PRINTED)]);
-    let more = kept.total_bytes.saturating_sub((head.len() + body.len()) as u64);
-    let (head, body) = (names.without_secrets(head), String::from_utf8_lossy(body));
+fn print_bytes(text: &mut String, mark: &str, kept: &Kept, names: &Names) {
+    let (head, body) = split_head(&kept.bytes);
+    let head = &head[..head.len().min(PRINTED_BYTES)];
+    let body = &body[..body.len().min(PRINTED_BYTES)];
+    let more = kept.of.saturating_sub((head.len() + body.len()) as u64);
+    let head = names.without_secrets(head);
+    let body = String::from_utf8_lossy(body);
     for line in head.lines().chain(body.lines()) {
         text.push_str(mark);
         text.push_str(line.trim_end_matches('\r'));
@@ -192,11 +193,11 @@ fn print_bytes(text: &mut String, mark: &str, kept: &MessagePrefix, names: &Name
 
 impl Names {
     fn class(&self, exchange: &Exchange) -> &str {
-        // Of none of them is a call that follows a redirect.
+        // Calls that follow redirects have no class.
         self.classes.get(usize::from(exchange.call().class.0)).map_or("redirect", String::as_str)
     }
 
-    /// The text of a head, its secrets masked.
+    /// The text of a head with masked secrets.
     fn without_secrets(&self, head: &[u8]) -> String {
         let line = |line: &str| {
             let secret = |name: &str| {
@@ -207,14 +208,14 @@ impl Names {
                 _ => line.to_owned(),
             }
         };
-        // What continues a folded line is as secret as its beginning.
+        // Unfold continued lines first: the rest of a secret value may be on the next line.
         let text = String::from_utf8_lossy(head).replace("\r\n ", " ").replace("\r\n\t", " ");
         text.split_inclusive('\n').map(line).collect()
     }
 }
 
-/// The head of a message, those of informational responses before it included, and what follows.
-fn parts(message: &[u8]) -> (&[u8], &[u8]) {
+/// Splits a message into its head, with the heads of informational responses before it, and its body.
+fn split_head(message: &[u8]) -> (&[u8], &[u8]) {
     let mut end = 0;
     loop {
         let rest = message.get(end..).unwrap_or_default();
@@ -228,7 +229,7 @@ fn parts(message: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// Up to and with the first empty line.
+/// Length of a head, up to and including the first empty line.
 fn head_length(bytes: &[u8]) -> Option<usize> {
     let mut line_is_empty = false;
     for (index, byte) in bytes.iter().enumerate() {
@@ -242,10 +243,10 @@ fn head_length(bytes: &[u8]) -> Option<usize> {
     None
 }
 
-/// One call of a trace. Times are seconds after the start of the run; what the call did not reach is absent.
+/// One call of a trace. Times are in seconds from the start of the run; times that the call did not reach are absent.
 #[derive(Serialize)]
-struct Line<'a> {
-    /// In the order in which calls ended, from 1.
+struct TraceLine<'a> {
+    /// Number of the call, from 1, in the order in which calls ended.
     call: u64,
     class: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -275,13 +276,13 @@ struct Line<'a> {
     response: Option<Message>,
 }
 
-/// What was sent, or received.
+/// A request or a response.
 #[derive(Serialize)]
 struct Message {
     head: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     body: String,
-    /// Bytes at its end that are left out here.
+    /// Bytes at the end that are not included here.
     #[serde(skip_serializing_if = "is_zero")]
     left_out: u64,
 }
@@ -290,15 +291,15 @@ fn is_zero(bytes: &u64) -> bool {
     *bytes == 0
 }
 
-impl<'a> Line<'a> {
-    fn of(call: u64, exchange: &Exchange, names: &'a Names) -> Line<'a> {
+impl<'a> TraceLine<'a> {
+    fn new(call: u64, exchange: &Exchange, names: &'a Names) -> TraceLine<'a> {
         let seconds = |at: Option<Nanos>| at.map(Nanos::as_secs_f64);
         let outcome = &exchange.outcome;
         let status = match outcome.end {
             End::Completed { status } | End::Unexpected { status } => Some(status),
             _ => None,
         };
-        Line {
+        TraceLine {
             call,
             class: names.class(exchange),
             session: exchange.call().session.map(|session| session.0),
@@ -310,20 +311,20 @@ impl<'a> Line<'a> {
             sent_s: seconds(exchange.sent),
             first_byte_s: seconds(exchange.first_byte),
             ended_s: outcome.at.as_secs_f64(),
-            end: name(outcome.end),
+            end: end_name(outcome.end),
             status,
             bytes_sent: outcome.bytes_sent,
             bytes_received: outcome.bytes_received,
-            request: Message::of(&exchange.request, names),
-            response: Message::of(&exchange.response, names),
+            request: Message::new(&exchange.request, names),
+            response: Message::new(&exchange.response, names),
         }
     }
 }
 
 impl Message {
-    fn of(kept: &MessagePrefix, names: &Names) -> Option<Message> {
-        let (head, body) = parts(&kept.bytes);
-        (kept.total_bytes > 0).then(|| Message {
+    fn new(kept: &Kept, names: &Names) -> Option<Message> {
+        let (head, body) = split_head(&kept.bytes);
+        (kept.of > 0).then(|| Message {
             head: names.without_secrets(head),
             body: String::from_utf8_lossy(body).into_owned(),
             left_out: kept.total_bytes - kept.bytes.len() as u64,
@@ -331,12 +332,12 @@ impl Message {
     }
 }
 
-impl Lines {
-    fn create(path: &Path) -> anyhow::Result<Lines> {
-        Ok(Lines { file: BufWriter::new(StreamFile::create(path, "--trace")?), failed: None })
+impl TraceFile {
+    fn create(path: &Path) -> anyhow::Result<TraceFile> {
+        Ok(TraceFile { file: BufWriter::new(StreamFile::create(path, "--trace")?), failed: None })
     }
 
-    fn add(&mut self, line: &Line<'_>) {
+    fn add(&mut self, line: &TraceLine<'_>) {
         if self.failed.is_none() {
             let written = serde_json::to_writer(&mut self.file, line).map_err(io::Error::from);
             self.failed = written.and_then(|()| self.file.write_all(b"\n")).err();
@@ -360,8 +361,9 @@ mod tests {
     }
 
     fn exchange(due_ms: u64, end: End, response: &[u8]) -> Exchange {
-        let (call, due) = (CallSpec::of_class(ClassId(0)), Nanos::from_millis(due_ms));
-        let kept = |bytes: &[u8]| MessagePrefix { bytes: bytes.to_vec(), total_bytes: bytes.len() as u64 };
+        let call = CallSpec::of_class(ClassId(0));
+        let due = Nanos::from_millis(due_ms);
+        let kept = |bytes: &[u8]| Kept { bytes: bytes.to_vec(), of: bytes.len() as u64 };
         let at = due + Nanos::from_millis(3);
         Exchange {
             due,
@@ -385,7 +387,7 @@ mod tests {
     fn no_secret_is_shown_and_bodies_are() {
         let exchange = exchange(5, End::Completed { status: 200 }, ANSWER);
         let text = printed("Call", &exchange, &names());
-        let json = serde_json::to_string(&Line::of(1, &exchange, &names())).unwrap();
+        let json = serde_json::to_string(&TraceLine::new(1, &exchange, &names())).unwrap();
         for shown in [&text, &json] {
             assert!(!shown.contains("hunter2") && shown.contains("of the body"), "{shown}");
             assert_eq!(shown.matches(MASK).count(), 4, "{shown}");
@@ -404,15 +406,21 @@ mod tests {
     #[test]
     fn heads_of_http2_end_where_their_content_begins() {
         let answer = String::from_utf8_lossy(ANSWER).replace("HTTP/1.1", "HTTP/2");
-        let (head, body) = parts(answer.as_bytes());
+        let (head, body) = split_head(answer.as_bytes());
         assert!(head.ends_with(b"path=hunter2\r\n\r\n") && body == b"hello\nCookie: of the body");
         assert!(!names().without_secrets(head).contains("hunter2"));
     }
 
     #[test]
     fn the_first_calls_by_their_due_times_and_one_failure_of_each_kind() {
-        let mut shown =
-            Shown { names: names(), most: 2, first: Vec::new(), failures: Vec::new(), file: None, calls: 0 };
+        let mut calls = TracedCalls {
+            names: names(),
+            max_printed: 2,
+            first: Vec::new(),
+            failures: Vec::new(),
+            file: None,
+            calls: 0,
+        };
         let ok = End::Completed { status: 200 };
         for (due, end) in [
             (9, ok),
@@ -424,9 +432,9 @@ mod tests {
             (12, End::ClientLimited(Limit::Ports)),
             (13, End::Unfinished { sent: true }),
         ] {
-            shown.take_in(&exchange(due, end, b""));
+            calls.add(&exchange(due, end, b""));
         }
-        let text = shown.text();
+        let text = calls.text();
         let heads: Vec<&str> = text.lines().filter_map(|line| Some(line.split_once(" (all)")?.0)).collect();
         assert_eq!(
             heads,
@@ -442,14 +450,14 @@ mod tests {
 
     #[test]
     fn long_messages_are_cut_and_foreign_bytes_do_no_harm() {
-        let mut exchange = exchange(0, End::Malformed, &[b'x'; PRINTED]);
-        exchange.response.total_bytes = 1 << 20;
+        let mut exchange = exchange(0, End::Malformed, &[b'x'; PRINTED_BYTES]);
+        exchange.response.of = 1 << 20;
         let text = printed("Call", &exchange, &names());
         assert!(text.trim_end().ends_with("more"), "{text}");
         for bytes in
             [&b""[..], b"\n", b"\r\n\r\n", b"HTTP/1.1 1", b"HTTP/1.1 100\n\n", b"\xff\xfe\n\n\x00", b"HTTP/1.1"]
         {
-            let (head, body) = parts(bytes);
+            let (head, body) = split_head(bytes);
             assert_eq!([head, body].concat(), bytes);
         }
     }

@@ -1,4 +1,5 @@
-//! The file of `--keep`, with the Record of a load so far; and shards that end when the process that started them ends.
+//! The file of `--keep`, which has the Record of the load so far, and `--until-stdin-ends`, by which a shard ends with the
+//! process that started it.
 
 use crate::output::RewrittenFile;
 use anyhow::Context;
@@ -12,17 +13,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often it is written.
-const EVERY: Duration = Duration::from_secs(1);
-/// How long before that the shards are asked for what they have: they give it when they are next awake.
-const ASKED_BEFORE: Duration = Duration::from_millis(150);
+/// Time between two writes of the file.
+const INTERVAL: Duration = Duration::from_secs(1);
+/// Time between the request for the shards' accounts and the write. A shard answers when it next wakes up.
+const COLLECTION_TIME: Duration = Duration::from_millis(150);
 
-/// A file that always contains a complete Record, once the first one is written.
+/// A file that contains a complete Record at any time after the first write.
 #[derive(Debug)]
 pub struct KeptFile(RewrittenFile);
 
 impl KeptFile {
-    /// Makes sure that it can be written.
+    /// Checks that the file can be written.
     pub fn create(path: &Path) -> anyhow::Result<KeptFile> {
         RewrittenFile::create(path, "--keep").map(KeptFile)
     }
@@ -32,24 +33,24 @@ impl KeptFile {
         self.0.replace(&brimful_report::json::record(record)?)
     }
 
-    /// Writes what has been seen, once a second, while `body` runs the plan. That it cannot be written, as on a full disk, is
-    /// no reason to end the run: the whole Record is still to come.
+    /// Writes the Record so far once a second, while `body` runs the plan. Errors, such as a full disk, do not end the run:
+    /// the whole Record is still to come.
     pub fn during<T>(&self, plan: &RunPlan, body: impl FnOnce() -> T) -> T {
         let done = AtomicBool::new(false);
         thread::scope(|scope| {
             let write_regularly = || {
-                let mut due = Instant::now() + EVERY;
-                while rest_until(due - ASKED_BEFORE, &done) {
+                let mut due = Instant::now() + INTERVAL;
+                while sleep_until(due - COLLECTION_TIME, &done) {
                     if let Some(keeper) = &plan.keeper {
-                        // What is wrong with it, the end of the run says.
+                        // Ignored here: the end of the run reports the error.
                         let _ = keeper.collect();
                     }
-                    if rest_until(due, &done)
-                        && let Some(record) = partial_record(plan)
+                    if sleep_until(due, &done)
+                        && let Some(record) = record_so_far(plan)
                     {
                         let _ = self.write(&record);
                     }
-                    due = (due + EVERY).max(Instant::now() + ASKED_BEFORE);
+                    due = (due + INTERVAL).max(Instant::now() + COLLECTION_TIME);
                 }
             };
             let keeper = scope.spawn(move || panics::caught(write_regularly));
@@ -61,8 +62,8 @@ impl KeptFile {
     }
 }
 
-/// Whether that instant came before the end.
-fn rest_until(instant: Instant, done: &AtomicBool) -> bool {
+/// Sleeps until the instant. Returns false if the run ended before.
+fn sleep_until(instant: Instant, done: &AtomicBool) -> bool {
     while !done.load(Ordering::Relaxed) {
         let left = instant.saturating_duration_since(Instant::now());
         if left.is_zero() {
@@ -73,11 +74,11 @@ fn rest_until(instant: Instant, done: &AtomicBool) -> bool {
     false
 }
 
-/// Sets the flag when stdin ends: whoever holds its other end is gone, however that came.
+/// Sets the flag when stdin ends: the process at its other end has ended, for whatever reason.
 pub fn stop_when_stdin_ends(stop: &Arc<AtomicBool>) -> anyhow::Result<()> {
     let stop = Arc::clone(stop);
     let wait = move || {
-        // What is written there says nothing.
+        // The content of stdin has no meaning.
         let _ = io::copy(&mut io::stdin().lock().by_ref(), &mut io::sink());
         stop.store(true, Ordering::Relaxed);
     };

@@ -1,11 +1,11 @@
 //! The flags of `brimful load`.
 
-use super::values::{Arrivals, MaxConnections, arrivals, clock_offset, instant, max_connections, method, shard, time};
-use super::{DetailArgs, OutputArgs, RequestArgs, examples};
-use crate::choosers::ChooserArgs;
-use crate::hdr::HdrArgs;
-use crate::sessions::SessionArgs;
-use crate::trace::MOST_PRINTED;
+use super::choosers::ChooserArgs;
+use super::sessions::SessionArgs;
+use crate::flags::values::{
+    Arrivals, MaxConnections, arrivals, clock_offset, instant, max_connections, method, shard, time,
+};
+use crate::flags::{DetailArgs, HdrArgs, OutputArgs, RequestArgs};
 use brimful_core::units::Count;
 use brimful_core::workload::{RequestClass, Stage};
 use brimful_core::{Nanos, Rate, Slo};
@@ -16,105 +16,118 @@ use clap::Args;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
+/// Upper bound of `--print`: printed calls are kept in memory.
+const MAX_PRINTED_CALLS: u64 = 10_000;
+
+const EXAMPLES: &str = "\
+Examples:
+  $ brimful load http://127.0.0.1:8080/ --rate 1000 -d 30s --slo 'p99<50ms'   # open loop
+  $ brimful load http://127.0.0.1:8080/ -c 64 -t 2 -d 30s                     # closed loop, as wrk and oha have it
+  $ brimful load http://127.0.0.1:8080/ --stage 30s:100 --stage 1m:100        # ramps, as k6 has them
+  $ brimful load http://127.0.0.1:8080/a --rate 50 -X POST -b @order.json -H 'Content-Type: application/json' --watch";
+
 /// `brimful load`.
 #[derive(Debug, Args)]
-#[command(after_help = examples::LOAD, next_help_heading = "Load")]
+#[command(after_help = EXAMPLES, next_help_heading = "Load")]
 pub struct LoadArgs {
     /// The server, like http://127.0.0.1:8080/index.html
     #[arg(help_heading = None)]
     pub url: String,
     /// Open loop: this many calls per second, whatever the server does
     ///
-    /// Connections are opened as they are needed, and a call is timed from when it was due.
+    /// Connections are opened as they are needed, and the response time of a call counts from when it was due.
     #[arg(short = 'R', long, value_name = "CALLS/S", allow_hyphen_values = true, aliases = ["rps", "qps"])]
     pub rate: Option<Rate>,
-    /// Closed loop: this many clients, each waiting for its answer before its next call
+    /// Closed loop: this many clients, each of which waits for a response before its next call
     ///
-    /// Where nothing says how calls come, there are 10 of them. One that cannot connect tries again after 10 ms, then 20 ms
-    /// and so on up to a second. Each holds a connection: what the descriptor limit cannot hold is refused at the start.
+    /// Without any flag that defines the load, there are 10 clients. A client that cannot connect retries after 10 ms, then
+    /// 20 ms and so on up to a second. Each client has a connection, so more clients than the descriptor limit allows are
+    /// refused at the start.
     #[arg(short, long, value_name = "N", conflicts_with_all = ["rate", "arrivals", "stages", "speed"])]
     #[arg(aliases = ["connections", "vus"])]
     pub clients: Option<Count>,
-    /// For how long, like 30s or 30 [default: 10s, or until --requests are made]
+    /// Duration, like 30s or 30 [default: 10s, or until --requests calls are made]
     #[arg(short, long, value_name = "TIME", value_parser = time, short_alias = 'z')]
     pub duration: Option<Nanos>,
-    /// At most this many calls
+    /// Make at most this many calls
     #[arg(short = 'n', long, value_name = "N", alias = "iterations")]
     pub requests: Option<Count>,
-    /// Time between an answer and the client's next call [default: 0s]
+    /// Time between a response and the client's next call [default: 0s]
     #[arg(long, value_name = "TIME", default_value = "0s", hide_default_value = true)]
     #[arg(conflicts_with_all = ["rate", "s_clients", "stages"])]
     pub think: Nanos,
-    /// Spacing of an open loop's calls: poisson, onoff:…, trace:FILE, …
+    /// Arrival process of an open loop's calls: poisson, onoff:…, trace:FILE, …
     ///
     /// constant; poisson; uniform:SPREAD (gaps within this share of their mean); steps:RATE@TIME,… (one rate after another);
-    /// onoff:A,B[,PERIOD] (for a share B of each PERIOD at A times the mean rate); mmpp:A,B,TIME (such bursts at random, of
-    /// this mean length); selfsimilar:H[,pareto] (of this Hurst parameter); trace:FILE (one instant in seconds per line)
+    /// onoff:A,B[,PERIOD] (A times the mean rate during a share B of each PERIOD); mmpp:A,B,TIME (such bursts at random
+    /// times, of mean length TIME); selfsimilar:H[,pareto] (with Hurst parameter H); trace:FILE (due times in seconds, one
+    /// per line)
     #[arg(long, value_name = "PROCESS", default_value = "constant", value_parser = arrivals)]
     pub arrivals: Arrivals,
-    /// Go to this rate over this time, from the one before it (repeatable)
+    /// Change the rate linearly to this rate within this time (repeatable)
     ///
-    /// The first begins at --rate, or at 0.
+    /// The first stage starts at --rate, or at 0, and each further one at the rate of the stage before it.
     #[arg(long = "stage", value_name = "TIME:CALLS/S")]
     pub stages: Vec<Stage>,
-    /// An objective, like 'p99<50ms' or 'CLASS:mean<1s': exit code 1 if missed (repeatable)
+    /// An objective, like 'p99<50ms' or 'CLASS:mean<1s': exit code 1 if it is missed (repeatable)
     ///
-    /// A call that failed, or was answered 5xx or 429, counts as slower than any limit; --expect-status says which
-    /// statuses are expected instead.
+    /// A call that failed, or got status 5xx or 429, counts as slower than any limit. --expect-status lists the statuses
+    /// that count as success instead.
     #[arg(long, value_name = "OBJECTIVE")]
     pub slo: Vec<Slo>,
-    /// S-Clients: this many connection attempts always under way, one call each
+    /// S-Clients: keep this many connection attempts pending, with one call each
     ///
-    /// Whatever the server does; each is given up after --connect-timeout (Banga & Druschel 1997).
+    /// Their number does not depend on the server; each attempt is abandoned after --connect-timeout (Banga & Druschel 1997).
     #[arg(long, value_name = "D", conflicts_with_all = ["rate", "clients", "arrivals", "stages", "speed"])]
     #[arg(hide_short_help = true)]
     pub s_clients: Option<Count>,
-    /// Divide the gaps of a trace by this, like 2x
+    /// Divide the gaps of a trace by this factor, like 2x
     #[arg(long, value_name = "FACTOR", hide_short_help = true)]
     pub speed: Option<Speed>,
-    /// Begin calls only once per TIME, like 1ms: cheap at high rates, and a little late
+    /// Start calls only once per TIME, like 1ms: uses less CPU at high rates, but calls start late
     ///
-    /// All that have come due meanwhile are begun together. Open loops only; calls are up to that late, and the lateness is reported.
+    /// For open loops. All calls that have become due since the last tick start together, up to TIME late. The lateness is
+    /// reported.
     #[arg(long, value_name = "TIME", conflicts_with_all = ["clients", "s_clients"], hide_short_help = true)]
     pub tick: Option<Nanos>,
-    /// First find the load at which this client is the limit itself (some 10 s)
+    /// First measure the highest load that this client can generate (takes about 10 s)
     ///
-    /// The highest load of which a server on this host answers no more when two generators share it; a load beyond it is then
-    /// invalid. Without a load that is all.
+    /// It is the load at which two generators together get no more responses from a server on this host than one does. A
+    /// higher load is then invalid. Without flags for a load, only this is measured.
     #[arg(long, hide_short_help = true)]
     pub calibrate: bool,
-    /// Taken as wrk has it: the distribution of response times is always shown
+    /// Accepted because wrk has it: percentiles of response times are always shown
     #[arg(long, hide = true)]
     pub latency: bool,
-    /// Sessions in place of single calls.
+    /// Sessions instead of single calls.
     #[command(flatten)]
     pub sessions: SessionArgs,
-    /// What a call is.
+    /// Method and content of a call.
     #[command(flatten)]
     pub call: CallArgs,
-    /// Open loop: calls wait for one of at most N connections [default: unlimited]
+    /// Open loop: use at most N connections, for which calls wait [default: unlimited]
     ///
-    /// As through a proxy or another client with a pool of connections. A call that finds all of them taken waits for one, and
-    /// that counts in its response time. Unlimited is a crowd of users: each such call opens a connection more.
+    /// Like a proxy or another client with a connection pool. A call waits while all connections are in use, and the wait
+    /// is part of its response time. With `unlimited`, such a call opens another connection, as a crowd of users does.
     #[arg(long, value_name = "N", value_parser = max_connections, help_heading = "Connections")]
     #[arg(conflicts_with_all = ["clients", "s_clients"], hide_short_help = true)]
     pub max_connections: Option<MaxConnections>,
-    /// What is requested besides one URL.
+    /// Requests other than one URL.
     #[command(flatten)]
     pub choosers: ChooserArgs,
-    /// What to request and how.
+    /// Requests and connections.
     #[command(flatten)]
     pub request: RequestArgs,
-    /// The server's side.
+    /// The monitor of the server.
     #[command(flatten)]
     pub watched: WatchedArgs,
     /// One load from several generators.
     #[command(flatten)]
     pub part: PartArgs,
-    /// What of the calls is shown.
+    /// Which calls are printed or traced.
     #[command(flatten)]
     pub look: LookArgs,
-    /// Write the run as an HTML page to this file, to look at and to hand on
+    /// Write the result as an HTML page to this file
     #[arg(long, value_name = "FILE", help_heading = "Output", hide_short_help = true)]
     pub html: Option<PathBuf>,
     /// Histograms for other tools.
@@ -128,7 +141,7 @@ pub struct LoadArgs {
     pub detail: DetailArgs,
 }
 
-/// What a call of one class is.
+/// Method and content of the calls of a class.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Request")]
 pub struct CallArgs {
@@ -138,16 +151,17 @@ pub struct CallArgs {
     /// Request body: text, @FILE for the content of a file, @- for stdin
     #[arg(long, value_name = "TEXT|@FILE", conflicts_with = "workload", alias = "body", short_alias = 'b')]
     pub data: Option<String>,
-    /// Follow up to N redirects, one after another, within the server
+    /// Follow up to N redirects in a row, within the same server
     ///
-    /// The calls that follow are counted apart. The client, or the session, waits for the last answer. Redirects to another server are counted, and not followed.
+    /// Calls that follow redirects are counted separately. The client or session waits for the last response. Redirects to
+    /// another server are counted, but not followed.
     #[arg(long, value_name = "N", alias = "max-redirects", hide_short_help = true)]
     pub follow: Option<Count>,
 }
 
 impl CallArgs {
-    /// Has the calls of a class be as the flags say.
-    pub fn apply(&self, class: &mut RequestClass) {
+    /// Applies the flags to a class.
+    pub fn apply(&self, class: &mut Class) {
         let method = if self.data.is_some() { "POST" } else { "GET" };
         self.method.as_deref().unwrap_or(method).clone_into(&mut class.method);
         match self.data.as_deref().map(|data| (data, data.strip_prefix('@'))) {
@@ -158,82 +172,82 @@ impl CallArgs {
     }
 }
 
-/// Who watches the server.
+/// The monitor of the server, on this host or another one.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Watching")]
 pub struct WatchedArgs {
-    /// Watch the server on this host: its kernel, its port, and the program that listens there
+    /// Watch the server on this host: the kernel, its port, and the program that listens there
     #[arg(long)]
     pub watch: bool,
-    /// Watch this program instead: a name, a pid, port:80 or cgroup:PATH (repeatable)
+    /// Watch this program: a name, a pid, port:80 or cgroup:PATH (repeatable)
     #[arg(long, value_name = "PROGRAM", hide_short_help = true)]
     pub process: Vec<ProcessSelector>,
-    /// Use no eBPF to watch, even where it is allowed
+    /// Watch without eBPF, even if it is allowed
     #[arg(long, hide_short_help = true)]
     pub no_ebpf: bool,
     /// Watch the server on another host, through `brimful watch --serve` there
     #[arg(long, value_name = "HOST:PORT", conflicts_with_all = ["watch", "process", "no_ebpf"], hide_short_help = true)]
     pub watch_from: Option<String>,
-    /// Its token, in a file that nobody else can read [default: environment's BRIMFUL_TOKEN]
+    /// Token of --watch-from, in a file that only you can read [default: BRIMFUL_TOKEN in the environment]
     #[arg(long, value_name = "FILE", requires = "watch_from", hide_short_help = true)]
     pub token_file: Option<PathBuf>,
-    /// Connect to it by TLS, and trust the certificates in this file
+    /// Use TLS for --watch-from, and trust the certificates in this file
     #[arg(long, value_name = "FILE", requires = "watch_from", hide_short_help = true)]
     pub watch_ca: Option<PathBuf>,
 }
 
-/// One load made by several processes or hosts.
+/// One load generated by several processes or hosts.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Engine")]
 pub struct PartArgs {
-    /// Make part I of N of this load; `brimful merge` joins the parts' Records
+    /// Generate part I of N of this load; `brimful merge` merges the Records of the parts
     ///
-    /// N processes with the same other flags, here or on other hosts, make the whole.
+    /// N processes, here or on other hosts, generate the whole load if all their other flags are the same.
     #[arg(long, value_name = "I/N", value_parser = shard, requires = "seed", hide_short_help = true)]
     pub shard: Option<Shard>,
     /// Start at this instant, like 2026-03-01T14:00:00Z or seconds since 1970
     #[arg(long, value_name = "TIME", value_parser = instant, hide_short_help = true)]
     pub start_at: Option<SystemTime>,
-    /// How far this host's clock is ahead of that of --start-at, like 1.2ms/300us
+    /// How far this host's clock is ahead of the clock of --start-at, and the error of that, like 1.2ms/300us
     ///
-    /// And to within what that is known: 1.2ms/300us, or -15us/300us where it is behind.
+    /// If this host's clock is behind, the first time is negative: -15us/300us.
     #[arg(long, value_name = "TIME/ERROR", value_parser = clock_offset, requires = "start_at", hide_short_help = true)]
     #[arg(allow_hyphen_values = true)]
     pub clock_ahead: Option<FleetClock>,
-    /// Keep the Record of what has been seen so far in this file, once a second
+    /// Once a second, write the Record of the calls so far to this file
     ///
-    /// And the whole Record in the end. The file outlives this process; `brimful merge` takes those of shards.
+    /// At the end, the file has the whole Record. It remains if this process is killed, and `brimful merge` accepts it.
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub keep: Option<PathBuf>,
-    /// Only find what this client can offer (--calibrate), for the load that shards are to make of it.
+    /// Only measure the client's limit (--calibrate), for the load that the shards will make.
     #[arg(long, requires = "calibrate", conflicts_with = "shard", hide = true)]
     pub client_limit_only: bool,
-    /// What was found of this client so.
+    /// The limit of this client that was measured before.
     #[arg(long, value_name = "RATE", conflicts_with = "calibrate", hide = true)]
     pub client_max: Option<Rate>,
-    /// Stop, as by Ctrl-C, when stdin ends: so does a shard whose starter is no more.
+    /// Stop as if by Ctrl-C when stdin ends: the process that started this shard has ended.
     #[arg(long, hide = true)]
     pub until_stdin_ends: bool,
-    /// Length of the intervals in which the course is kept from its start: what a survey asks a fleet for.
+    /// Length of the intervals of the time series; a survey sets it for its fleet.
     #[arg(long, value_name = "TIME", default_value = "1s", hide = true)]
     pub interval: Nanos,
-    /// Connections of the whole load that are open before it begins: the same.
+    /// Connections of the whole load that are opened before it starts; a survey sets it for its fleet.
     #[arg(long, value_name = "N", default_value = "0", hide = true)]
     pub warm_connections: u64,
 }
 
-/// What of the calls is shown.
+/// Which calls are printed or traced.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub struct LookArgs {
-    /// Print what was sent and received of the first N calls, and of the first failures
+    /// Print what the first N calls and the first failures sent and received
     ///
-    /// And when, on stderr: for the first N calls, and for the first failure of each kind.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MOST_PRINTED))]
+    /// With times, on stderr: of the first N calls, and of the first failure of each kind.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_PRINTED_CALLS))]
     pub print: Option<u64>,
-    /// Write the same of every call to this file, one line of JSON each
+    /// Write what each call sent and received to this file, one line of JSON per call
     ///
-    /// Its disk has to keep up with the load.
+    /// The disk must keep up with the load.
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub trace: Option<PathBuf>,
 }

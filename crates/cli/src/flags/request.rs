@@ -1,10 +1,11 @@
-//! The flags that whatever makes load has in common: what is requested, by which connections, and from which threads.
+//! Flags that `survey`, `load` and `replay` share: requests, connections, TLS, and the load generator.
 
-use super::values::{Credentials, Header, MixList, close, credentials, engine, header, http_version, mix, tls_version};
-use crate::choosers;
+use crate::documents::parse_workload;
 use crate::exit::UsageError;
+use crate::flags::values::{
+    Credentials, Header, MixList, close, credentials, engine, header, http_version, mix, tls_version,
+};
 use brimful_core::cpus::CpuList;
-use brimful_core::text::without_mark;
 use brimful_core::tls::{Tls, TlsVersion};
 use brimful_core::units::Count;
 use brimful_core::workload::Workload;
@@ -15,14 +16,13 @@ use brimful_run::{ConnectTo, Detour, Endpoint};
 use clap::Args;
 use std::path::PathBuf;
 
-/// What `survey`, `load` and `replay` have in common.
+/// Requests, connections, TLS, and the load generator.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Request")]
 pub struct RequestArgs {
-    /// Header field, like 'Accept: text/html'; 'Connection: close' closes (repeatable)
+    /// Header field, like 'Accept: text/html' (repeatable)
     ///
-    /// 'Host: NAME' asks for another virtual host than the URL's. After a call with 'Connection: close' the server closes the
-    /// connection, and the next call has a new one.
+    /// 'Host: NAME' requests another virtual host than the URL's. With 'Connection: close', each call has a new connection.
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = header)]
     pub headers: Vec<Header>,
     /// Basic authentication; stored and shown as •••
@@ -30,15 +30,15 @@ pub struct RequestArgs {
     pub user: Option<Credentials>,
     /// Header field whose value is stored and shown as ••• (repeatable)
     ///
-    /// As those of Authorization, Proxy-Authorization, Cookie, X-Api-Key and X-Auth-Token are anyway.
+    /// Authorization, Proxy-Authorization, Cookie, X-Api-Key and X-Auth-Token always are.
     #[arg(long = "secret-header", value_name = "NAME", hide_short_help = true)]
     pub secret_headers: Vec<String>,
     /// HTTP version: 1.0, 1.1 or 2
     ///
-    /// 2 is agreed on by TLS (ALPN) or, for http:// URLs, by prior knowledge.
+    /// HTTP/2 is negotiated by TLS (ALPN) or, for http:// URLs, used by prior knowledge.
     #[arg(long, value_name = "VERSION", default_value = "1.1", value_parser = http_version(), hide_possible_values = true)]
     pub http: Version,
-    /// Request classes and their mix, from a TOML file; the URL then gives host and port only
+    /// Request classes and their mix, from a TOML file; only host and port of the URL are used then
     #[arg(long, value_name = "FILE")]
     pub workload: Option<PathBuf>,
     /// Other shares for the workload's classes, like light=0.7,heavy=0.3
@@ -59,57 +59,58 @@ pub struct RequestArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Connections")]
 pub struct ConnectionArgs {
-    /// Connect to the server at this Unix socket; the URL then gives name and path
+    /// Connect to the server at this Unix socket; the URL has the Host header and the path
     ///
-    /// So does a URL like http+unix:/run/app.sock:/path.
+    /// A URL like http+unix:/run/app.sock:/path does the same.
     #[arg(long, value_name = "PATH", hide_short_help = true)]
     pub unix_socket: Option<PathBuf>,
-    /// Connect elsewhere, as with curl: HOST:PORT:ADDRESS:PORT (repeatable)
+    /// Connect to another address, as with curl: HOST:PORT:ADDRESS:PORT (repeatable)
     ///
-    /// Host, SNI and URL stay as they are. An empty HOST or PORT in front matches any; one behind leaves what the URL has.
-    /// Several ADDRESSes, with commas between them, take turns. The first that matches counts; that none does is an error.
+    /// Host header, SNI and URL do not change. An empty HOST or first PORT matches any; an empty ADDRESS or second PORT means
+    /// that of the URL. Several ADDRESSes, separated by commas, are used in turn. The first rule that matches applies; it is
+    /// an error if none matches.
     #[arg(long, value_name = "RULE", conflicts_with = "unix_socket", hide_short_help = true)]
     pub connect_to: Vec<ConnectTo>,
-    /// Use only the first of the host's addresses that accepts [default: all, in turn]
+    /// Use only the first address of the host that accepts connections [default: all, in turn]
     #[arg(long, hide_short_help = true)]
     pub first_address: bool,
-    /// A new connection for every call [default: keep connections alive]
+    /// Open a new connection for every call [default: keep connections alive]
     #[arg(long, conflicts_with = "calls_per_connection", alias = "disable-keepalive")]
     pub new_connection: bool,
     /// Close a connection after this many calls
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub calls_per_connection: Option<Count>,
-    /// Up to so many calls at once on a connection, or streams of HTTP/2 [default: 1]
+    /// Up to N calls at once on a connection, pipelined or on HTTP/2 streams [default: 1]
     ///
-    /// One behind the other, or on as many streams of HTTP/2, of which the server may allow fewer. Clients (--clients) call
-    /// in bursts of N by HTTP/1: each burst on its connection in one write, once the last one has been answered. In a survey
-    /// by HTTP/2 the default is 100: calls share a connection once all that are open are taken.
+    /// An HTTP/2 server may allow fewer streams. With HTTP/1 and --clients, each client sends a burst of N calls in one write
+    /// once its last burst has been answered. The default of a survey with HTTP/2 is 100: calls share connections once all
+    /// open connections are in use.
     #[arg(long, value_name = "N", alias = "streams", hide_short_help = true)]
     pub pipeline: Option<Count>,
-    /// Who closes a connection: server, or this side by fin or rst
+    /// Which side closes a connection after its last call: server, or this one with fin or rst
     ///
-    /// After its last call. The server is asked by `Connection: close`, and keeps the TIME_WAIT. RST is cheap, and the server sees an error.
+    /// `server` requests it with `Connection: close`, and the server's host keeps the socket in TIME_WAIT. `rst` costs little,
+    /// but the server sees an error.
     #[arg(long, value_name = "WHO", default_value = "server", value_parser = close(), hide_possible_values = true)]
     #[arg(hide_short_help = true)]
     pub close: Close,
-    /// Give up a connection attempt after this time [default: 3s; --clients: the kernel's]
+    /// Abandon a connection attempt after this time [default: 3s; with --clients the kernel's limit]
     ///
-    /// Its port is free again then. Clients of a closed loop leave it to the kernel to try again.
+    /// The attempt's port is then free again. Clients of a closed loop let the kernel retry.
     #[arg(long, value_name = "TIME", hide_short_help = true)]
     pub connect_timeout: Option<Nanos>,
-    /// Give up a call whose answer is not whole this long after it was sent
+    /// Abandon a call whose response is not complete this long after it was sent
     #[arg(long, value_name = "TIME", default_value = "5s")]
     pub timeout: Nanos,
-    /// Send calls again whose reused connection the server closed unanswered, as browsers do
+    /// Retry calls whose reused connection was closed before any response, as browsers do
     ///
-    /// Before any byte of the answer had come: the server had probably closed it while it was idle. Such a call goes to
-    /// another connection, at most twice, and keeps its due time. One that is not safe to repeat, like a POST, may then
-    /// reach the server twice.
+    /// The server probably closed the connection while it was idle. Such a call is sent on another connection, at most twice,
+    /// and keeps its due time. A call that is not safe to repeat, like a POST, may then reach the server twice.
     #[arg(long, hide_short_help = true)]
     pub retry_closed: bool,
     /// Connect from these addresses of this host in turn, like 127.0.0.0/28
     ///
-    /// Each has ports of its own.
+    /// Each address has its own range of ports.
     #[arg(long, value_name = "CIDR", hide_short_help = true)]
     pub source_ip: Option<Cidr>,
     /// Send buffer of each socket (SO_SNDBUF) [default: the kernel's]
@@ -120,50 +121,50 @@ pub struct ConnectionArgs {
     pub receive_buffer: Option<Bytes>,
 }
 
-/// How connections are secured.
+/// TLS of https:// URLs.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Connections")]
 pub struct TlsArgs {
-    /// Take any certificate of an https:// server
+    /// Accept any certificate of an https:// server
     ///
-    /// Neither it nor who has its key is checked.
+    /// Neither the certificate nor the server's ownership of its key is verified.
     #[arg(long, conflicts_with = "ca")]
     pub insecure: bool,
-    /// Trust the certificates in this PEM file, in place of this host's store
+    /// Trust the certificates in this PEM file instead of this host's store
     #[arg(long, value_name = "FILE", alias = "cacert", hide_short_help = true)]
     pub ca: Option<PathBuf>,
-    /// This client's certificate for a server that asks for one, a PEM file
+    /// Client certificate for a server that requests one, a PEM file
     ///
-    /// With the certificates that lead to its authority.
+    /// The file also has the intermediate certificates up to its authority.
     #[arg(long, value_name = "FILE", requires = "key", hide_short_help = true)]
     pub cert: Option<PathBuf>,
-    /// That certificate's private key, a PEM file
+    /// Private key of the client certificate, a PEM file
     #[arg(long, value_name = "FILE", requires = "cert", hide_short_help = true)]
     pub key: Option<PathBuf>,
     /// Resume TLS sessions, as browsers do [default: every handshake is a full one]
     ///
-    /// A new connection uses a ticket of an earlier one.
+    /// A new connection uses a ticket of an earlier connection.
     #[arg(long, hide_short_help = true)]
     pub tls_resume: bool,
-    /// The oldest version of TLS to speak
+    /// Minimum TLS version
     #[arg(long, value_name = "VERSION", value_parser = tls_version(), hide_short_help = true)]
     pub tls_min: Option<TlsVersion>,
-    /// Ask for the server by this name, and expect it in its certificate [default: the URL's]
+    /// Server name for SNI and for the check of the certificate [default: the URL's host]
     #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub sni: Option<String>,
 }
 
-/// The generator.
+/// The load generator.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Engine")]
 pub struct GeneratorArgs {
-    /// Threads of the generator [default: one per CPU of --cpus, else 1]
+    /// Threads of the load generator [default: one per CPU of --cpus, else 1]
     #[arg(short, long, value_name = "N")]
     pub threads: Option<Count>,
-    /// CPUs for the generator, like 1 or 2-3 [default: any; survey --demo: the second]
+    /// CPUs of the load generator, like 1 or 2-3 [default: any; survey --demo: the second CPU]
     #[arg(long, value_name = "LIST", hide_short_help = true)]
     pub cpus: Option<CpuList>,
-    /// How sockets are driven: uring, epoll or auto, the first allowed
+    /// How sockets are driven: uring, epoll, or auto (uring if it is allowed)
     #[arg(long, default_value = "auto", value_parser = engine(), hide_short_help = true, hide_possible_values = true)]
     pub engine: Engine,
     /// Seed of all randomness [default: from the clock, and recorded]
@@ -172,40 +173,39 @@ pub struct GeneratorArgs {
 }
 
 impl RequestArgs {
-    /// The workload of `--workload` and `--mix`, if there is one.
+    /// The workload of `--workload`, with the shares of `--mix`.
     pub fn workload(&self) -> anyhow::Result<Option<Workload>> {
         let Some(path) = &self.workload else { return Ok(None) };
         let usage = |message: String| UsageError(format!("{}: {message}", path.display()));
         let text = std::fs::read_to_string(path).map_err(|error| usage(error.to_string()))?;
-        let mut workload: Workload = toml::from_str(without_mark(&text)).map_err(|error| usage(error.to_string()))?;
-        choosers::read(&mut workload).map_err(|error| usage(error.to_string()))?;
+        let mut workload = parse_workload(&text).map_err(usage)?;
         if let Some(MixList(mix)) = &self.mix {
             workload.set_mix(mix).map_err(|error| UsageError(format!("--mix: {error}")))?;
         }
         Ok(Some(workload))
     }
 
-    /// The header fields of every request: `--header`, and that of `--user`.
+    /// The header fields of every request: those of `--header`, and the one of `--user`.
     pub fn headers(&self) -> Result<Vec<(String, String)>, UsageError> {
         let given = self.headers.iter().map(|header| (header.name.clone(), header.value.clone()));
         let headers: Vec<_> = given.chain(self.user.as_ref().map(Credentials::header)).collect();
         let authorizations = headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("authorization")).count();
         match self.user.is_some() && authorizations > 1 {
             true => {
-                Err(UsageError("--user is a header Authorization, and there is one already: leave out one".to_owned()))
+                Err(UsageError("--user sends an Authorization header, and another one is given: remove one".to_owned()))
             }
             false => Ok(headers),
         }
     }
 
-    /// After how many calls a connection is closed, where that is said; a header can say it as well.
+    /// The number of calls after which a connection is closed, if a flag or the header `Connection: close` sets it.
     pub fn calls_per_connection(&self) -> Result<Option<u64>, UsageError> {
         let closes = |header: &Header| {
             header.name.eq_ignore_ascii_case("connection") && header.value.eq_ignore_ascii_case("close")
         };
         match (self.headers.iter().any(closes), self.connections.calls_per_connection) {
             (true, Some(Count(calls))) if calls != 1 => Err(UsageError(format!(
-                "with 'Connection: close' a connection has one call, and not {calls}: leave out the header"
+                "'Connection: close' ends a connection after one call, not {calls}: remove the header"
             ))),
             (true, _) => Ok(Some(1)),
             (false, _) if self.connections.new_connection => Ok(Some(1)),
@@ -215,7 +215,7 @@ impl RequestArgs {
 }
 
 impl ConnectionArgs {
-    /// What leads connections elsewhere than to the addresses of the URL's host.
+    /// Where to connect instead of the addresses of the URL's host.
     pub fn detour(&self) -> Detour {
         Detour {
             socket: self.unix_socket.clone(),
@@ -224,33 +224,33 @@ impl ConnectionArgs {
         }
     }
 
-    /// Whether there is all of it with this server.
+    /// Checks that the flags suit the endpoint.
     ///
     /// # Errors
-    /// [`UsageError`] for what a Unix socket does not have.
+    /// When a flag needs TCP and the endpoint is a Unix socket.
     pub fn check(&self, endpoint: &Endpoint) -> Result<(), UsageError> {
-        let missing = match (endpoint.port(), self.close, self.source_ip) {
-            (None, Close::Rst, _) => "--close rst is of TCP, and a Unix socket knows no RST",
-            (None, _, Some(_)) => "--source-ip is of TCP, and a Unix socket has no addresses",
+        let problem = match (endpoint.port(), self.close, self.source_ip) {
+            (None, Close::Rst, _) => "--close rst needs TCP: a Unix socket has no RST",
+            (None, _, Some(_)) => "--source-ip needs TCP: a Unix socket has no addresses",
             _ => return Ok(()),
         };
-        Err(UsageError(format!("{missing}: leave it out, or give the server's port in the URL")))
+        Err(UsageError(format!("{problem}; remove the flag, or give the server's port in the URL")))
     }
 }
 
 impl TlsArgs {
-    /// How TLS is asked for: by the workload, unless flags say otherwise.
-    pub fn over(&self, workload: Option<&Tls>) -> Tls {
-        let said = workload.cloned().unwrap_or_default();
+    /// The TLS settings of the workload, overridden by the flags.
+    pub fn override_tls(&self, workload: Option<&Tls>) -> Tls {
+        let tls = workload.cloned().unwrap_or_default();
         Tls {
-            resume: said.resume || self.tls_resume,
-            minimum: self.tls_min.unwrap_or(said.minimum),
-            sni: self.sni.clone().or(said.sni),
-            insecure: said.insecure && self.ca.is_none() || self.insecure,
+            resume: tls.resume || self.tls_resume,
+            minimum: self.tls_min.unwrap_or(tls.minimum),
+            sni: self.sni.clone().or(tls.sni),
+            insecure: tls.insecure && self.ca.is_none() || self.insecure,
         }
     }
 
-    /// The first of its flags, if one was given.
+    /// The name of the first of these flags that was given.
     pub fn first_flag(&self) -> Option<&'static str> {
         let flags = [
             ("--insecure", self.insecure),
@@ -265,7 +265,7 @@ impl TlsArgs {
 }
 
 impl GeneratorArgs {
-    /// The CPUs of the generator.
+    /// The CPUs of the generator; empty for any.
     pub fn cpus(&self) -> Vec<usize> {
         self.cpus.as_ref().map(|list| list.0.clone()).unwrap_or_default()
     }

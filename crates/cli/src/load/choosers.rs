@@ -1,63 +1,63 @@
-//! What `load` requests besides one URL, as its flags say it: they make the classes of a Workload.
+//! Flags of `brimful load` that choose the requests: lists and sets of URLs, templates, and expected responses. They become
+//! the classes of a Workload.
 
+use crate::documents::load_files;
 use crate::exit::UsageError;
 use brimful_core::template::is_template;
-use brimful_core::workload::{
-    Expect, FileSet, ListedRequest, Order, Popularity, RequestClass, Sha256, Statuses, Workload, WorkloadError,
-};
+use brimful_core::workload::{Class, Expect, FileSet, ListedRequest, Order, Popularity, Sha256, Statuses, Workload};
 use brimful_run::RunPlan;
 use clap::Args;
-use std::io;
 
-/// What is requested, and what is expected of the answers.
+/// The requests, and the expected responses.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Request")]
 pub struct ChooserArgs {
-    /// Ask for the URLs in this file, one on a line: a path, and if wanted weight and bytes
+    /// Request the URLs in this file, one per line: PATH [WEIGHT [BYTES]]
     ///
-    /// Its weight and the bytes of its answer, like '/a.png 3 4096'. The URL gives host and port only.
+    /// Like '/a.png 3 4096': a path, optionally its weight and the size of its response. Only host and port of the URL
+    /// argument are used.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["workload", "requests_file", "wset", "wlog"])]
     pub urls: Option<String>,
-    /// Make the requests in this file, one JSON object on a line: path, method, …
+    /// Make the requests in this file, one JSON object per line: path, method, …
     ///
-    /// path, and if wanted method, headers, body, class and weight.
+    /// The keys are path and optionally method, headers, body, class and weight.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["workload", "wset", "wlog", "zipf", "method", "data"])]
     #[arg(hide_short_help = true)]
     pub requests_file: Option<String>,
-    /// Ask for N files below the URL's path, as httperf does
+    /// Request N files below the URL's path, as httperf does
     ///
-    /// Either X or --zipf is needed: one call in how many goes on to the next file is X, like 0.25. /0/1/0/3.html is the
-    /// 103rd of 1024.
+    /// Either X or --zipf is needed. X is the share of calls that move on to the next file, like 0.25. /0/1/0/3.html is the
+    /// 103rd of 1024 files.
     #[arg(hide_short_help = true)]
     #[arg(long, value_name = "N,X", value_parser = file_set, conflicts_with_all = ["workload", "wlog"])]
     pub wset: Option<FileSet>,
-    /// Ask for the URLs in this file in their order: again and again (y) or once (n)
+    /// Request the URLs in this file in their order, repeatedly (y) or once (n)
     ///
-    /// As httperf has it, each ends in NUL; or one on a line.
+    /// Each URL ends with NUL, as httperf expects, or is on a line of its own.
     #[arg(hide_short_help = true)]
     #[arg(long, value_name = "y|n,FILE", value_parser = url_log, conflicts_with = "workload")]
     pub wlog: Option<UrlLog>,
-    /// Ask for the i-th of --urls or --wset in proportion to 1/i^S; sites have 0.6 to 1
+    /// Request the i-th of --urls or --wset in proportion to 1/i^S; S is 0.6 to 1 for typical sites
     #[arg(hide_short_help = true)]
     #[arg(long, value_name = "S", value_parser = zipf, conflicts_with_all = ["workload", "wlog"])]
     pub zipf: Option<Popularity>,
-    /// Values for {csv.COLUMN} in the URL's path, --data and -H, one row for each call
+    /// Values for {csv.COLUMN} in the URL's path, --data and -H, one row per call
     ///
-    /// There, {seq}, {uuid} and {rand:1-500} are filled in as well.
+    /// {seq}, {uuid} and {rand:1-500} are replaced in the same places.
     #[arg(long, value_name = "FILE", conflicts_with = "workload", hide_short_help = true)]
     pub csv: Option<String>,
-    /// Count answers with another status as failures: 200, 2xx or 200,304
+    /// Count a response with any other status as a failure: 200, 2xx or 200,304
     #[arg(long, value_name = "STATUS", hide_short_help = true)]
     pub expect_status: Option<Statuses>,
-    /// The same of answers whose content has not so many bytes
+    /// Count a response whose content has any other size as a failure
     #[arg(long, value_name = "BYTES", hide_short_help = true)]
     pub expect_length: Option<u64>,
-    /// The same of answers whose content has another SHA-256
+    /// Count a response whose content has any other SHA-256 as a failure
     #[arg(long, value_name = "HEX", hide_short_help = true)]
     pub expect_sha256: Option<Sha256>,
 }
 
-/// URLs in their order.
+/// `--wlog`: a list of URLs that are requested in its order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UrlLog {
     order: Order,
@@ -65,21 +65,21 @@ pub struct UrlLog {
 }
 
 impl ChooserArgs {
-    /// Has the plan request what the flags say, and what headers with places to be filled in say.
+    /// Applies the flags to the plan. Headers that are templates move from the plan to the classes.
     pub fn apply(&self, plan: &mut RunPlan) -> anyhow::Result<()> {
-        let templates = plan.headers.iter().any(|(_, value)| is_template(value));
-        let (literal, filled_in) = plan.headers.drain(..).partition(|(_, value)| !is_template(value));
+        let has_templates = plan.headers.iter().any(|(_, value)| is_template(value));
+        let (templates, literal) = plan.headers.drain(..).partition(|(_, value)| is_template(value));
         plan.headers = literal;
-        self.make(&mut plan.workload, filled_in)?;
-        if self.says_something() || templates {
-            read(&mut plan.workload).map_err(|error| UsageError(error.to_string()))?;
+        self.apply_to_classes(&mut plan.workload, templates)?;
+        if self.chooses_requests() || has_templates {
+            load_files(&mut plan.workload).map_err(|error| UsageError(error.to_string()))?;
         }
         Ok(())
     }
 
-    fn make(&self, workload: &mut Workload, headers: Vec<(String, String)>) -> anyhow::Result<()> {
+    fn apply_to_classes(&self, workload: &mut Workload, headers: Vec<(String, String)>) -> anyhow::Result<()> {
         if let Some(file) = &self.requests_file {
-            workload.classes = of_requests(file, &workload.classes)?;
+            workload.classes = classes_of_requests(file, &workload.classes)?;
         }
         for class in &mut workload.classes {
             for (name, value) in &headers {
@@ -106,15 +106,15 @@ impl ChooserArgs {
         }
         let set = self.wset.as_ref().filter(|set| set.ratio.is_none());
         if set.is_some() && self.zipf.is_none() {
-            let message = "--wset needs to know how often a call goes on to the next file: write --wset 1000,0.25, or give \
+            let message = "--wset needs the share of calls that move on to the next file: write --wset 1000,0.25, or add \
                            --zipf 0.8";
             return Err(UsageError(message.to_owned()).into());
         }
         Ok(())
     }
 
-    /// What a class says itself, it knows better.
-    fn expect(&self, class: &mut RequestClass) {
+    /// Merges the flags into what the class expects. The flags win.
+    fn expect(&self, class: &mut Class) {
         let Expect { status, length, sha256 } = class.expect.take().unwrap_or_default();
         let expect = Expect {
             status: self.expect_status.clone().or(status),
@@ -124,7 +124,7 @@ impl ChooserArgs {
         class.expect = Some(expect).filter(|expect| !expect.is_empty());
     }
 
-    fn says_something(&self) -> bool {
+    fn chooses_requests(&self) -> bool {
         let ChooserArgs { urls, requests_file, wset, wlog, zipf, csv, .. } = self;
         [urls, requests_file, csv].into_iter().any(Option::is_some)
             || wset.is_some()
@@ -133,20 +133,10 @@ impl ChooserArgs {
     }
 }
 
-/// Takes in what the files hold that a workload's classes name.
-pub fn read(workload: &mut Workload) -> Result<(), WorkloadError> {
-    workload.validate()?;
-    workload.read_files(read_file)
-}
-
-fn read_file(name: &str) -> io::Result<Vec<u8>> {
-    std::fs::read(name)
-}
-
-/// A class for each that the requests name.
-fn of_requests(file: &str, like: &[RequestClass]) -> anyhow::Result<Vec<RequestClass>> {
+/// One class for each class name in the file of `--requests-file`. In all else the classes are like the first one.
+fn classes_of_requests(file: &str, like: &[Class]) -> anyhow::Result<Vec<Class>> {
     let named = |error: &dyn std::fmt::Display| UsageError(format!("--requests-file {file}: {error}"));
-    let bytes = read_file(file).map_err(|error| named(&error))?;
+    let bytes = std::fs::read(file).map_err(|error| named(&error))?;
     let classes = ListedRequest::classes(&bytes).map_err(|error| named(&error))?;
     let Some(like) = like.first() else { return Ok(Vec::new()) };
     let class = |(name, weight)| RequestClass {
@@ -161,7 +151,11 @@ fn of_requests(file: &str, like: &[RequestClass]) -> anyhow::Result<Vec<RequestC
 
 /// Reads `1024,0.25` and `1024`.
 fn file_set(text: &str) -> Result<FileSet, String> {
-    let wrong = || format!("`{text}` is no set of files: write how many, and how often a call goes on, like 1024,0.25");
+    let wrong = || {
+        format!(
+            "`{text}` is not a set of files: write their number and the share of calls that move on, like 1024,0.25"
+        )
+    };
     let (files, ratio) = match text.split_once(',') {
         Some((files, ratio)) => (files, Some(ratio.trim().parse::<f64>().map_err(|_| wrong())?)),
         None => (text, None),
@@ -179,9 +173,9 @@ fn url_log(text: &str) -> Result<UrlLog, String> {
         _ => None,
     };
     let read = text.split_once(',').and_then(|(again, file)| Some((order(again)?, file.to_owned())));
-    let (order, file) = read
-        .filter(|(_, file)| !file.is_empty())
-        .ok_or_else(|| format!("`{text}` is no list: write y,FILE to begin it again at its end, or n,FILE"))?;
+    let (order, file) = read.filter(|(_, file)| !file.is_empty()).ok_or_else(|| {
+        format!("`{text}` is not a list of URLs: write y,FILE to repeat it, or n,FILE to request it once")
+    })?;
     Ok(UrlLog { order, file })
 }
 
@@ -189,7 +183,7 @@ fn url_log(text: &str) -> Result<UrlLog, String> {
 fn zipf(text: &str) -> Result<Popularity, String> {
     format!("zipf:{text}")
         .parse()
-        .map_err(|_| format!("`{text}` is no exponent: write a number of zero or more, like 0.8"))
+        .map_err(|_| format!("`{text}` is not an exponent: write a number of at least 0, like 0.8"))
 }
 
 #[cfg(test)]

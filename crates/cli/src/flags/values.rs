@@ -1,4 +1,4 @@
-//! How the values of flags are written, and what is said of those that are not.
+//! The syntax of flags' values: parsers, and their error messages.
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use brimful_core::Nanos;
@@ -18,41 +18,41 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-/// When calls of an open loop are due.
+/// The arrivals of an open loop's calls.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Arrivals {
-    /// Of a process with a mean rate.
+    /// A stochastic or constant process with a mean rate.
     Process(Process),
-    /// At the instants in this file.
+    /// The due times in this file.
     Trace(PathBuf),
 }
 
-/// How often one group is read, or all of them.
+/// The sampling interval of one group of figures, or of all groups (`None`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IntervalOf(pub Option<GroupName>, pub Nanos);
 
-/// A field of every request's head.
+/// A header field of every request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
     pub name: String,
     pub value: String,
-    /// As it stands in the command line.
+    /// The argument as it was given on the command line.
     pub written: String,
 }
 
-/// Shares of classes.
+/// Names and shares of classes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MixList(pub Vec<(String, f64)>);
 
 /// A user's name and password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Credentials {
-    /// As they stand in the command line.
+    /// The argument as it was given on the command line, `NAME:PASSWORD`.
     pub written: String,
 }
 
 impl Credentials {
-    /// Of basic authentication (RFC 7617).
+    /// The header field of basic authentication (RFC 7617).
     pub fn header(&self) -> (String, String) {
         ("Authorization".to_owned(), format!("Basic {}", BASE64_STANDARD.encode(&self.written)))
     }
@@ -64,39 +64,39 @@ impl fmt::Debug for Credentials {
     }
 }
 
-/// HTTP versions.
-pub(super) fn http_version() -> impl TypedValueParser<Value = Version> {
+/// Parser of HTTP versions.
+pub fn http_version() -> impl TypedValueParser<Value = Version> {
     one_of([
         ("1.0", "HTTP/1.0", Version::Http10),
         ("1.1", "HTTP/1.1", Version::Http11),
-        ("2", "HTTP/2: agreed on by TLS (ALPN) or, for http:// URLs, by prior knowledge", Version::Http2),
+        ("2", "HTTP/2: negotiated by TLS (ALPN) or, for http:// URLs, by prior knowledge", Version::Http2),
     ])
 }
 
-/// Versions of TLS.
-pub(super) fn tls_version() -> impl TypedValueParser<Value = TlsVersion> {
+/// Parser of minimum TLS versions.
+pub fn tls_version() -> impl TypedValueParser<Value = TlsVersion> {
     one_of([("1.2", "TLS 1.2 or 1.3", TlsVersion::V12), ("1.3", "TLS 1.3", TlsVersion::V13)])
 }
 
-/// Who closes.
-pub(super) fn close() -> impl TypedValueParser<Value = Close> {
+/// Parser of the side that closes a connection.
+pub fn close() -> impl TypedValueParser<Value = Close> {
     one_of([
-        ("server", "The server, asked by `Connection: close`; it keeps the TIME_WAIT", Close::Server),
-        ("fin", "This side, by FIN", Close::Fin),
-        ("rst", "This side, by RST; cheap, and the server sees an error", Close::Rst),
+        ("server", "The server, by `Connection: close`; its host keeps the socket in TIME_WAIT", Close::Server),
+        ("fin", "This side, with FIN", Close::Fin),
+        ("rst", "This side, with RST; costs little, but the server sees an error", Close::Rst),
     ])
 }
 
-/// I/O engines.
-pub(super) fn engine() -> impl TypedValueParser<Value = Engine> {
+/// Parser of I/O engines.
+pub fn engine() -> impl TypedValueParser<Value = Engine> {
     one_of([
-        ("auto", "io_uring where it may be used, else epoll", Engine::Auto),
+        ("auto", "io_uring if it is allowed, else epoll", Engine::Auto),
         ("uring", "io_uring", Engine::Uring),
         ("epoll", "epoll", Engine::Epoll),
     ])
 }
 
-/// One of several values, each with its name and what it means.
+/// Parser of one of several values, each with its name and description.
 fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
     values: [(&'static str, &'static str, T); N],
 ) -> impl TypedValueParser<Value = T> {
@@ -106,43 +106,44 @@ fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
 }
 
 /// Reads `1/4`.
-pub(super) fn shard(text: &str) -> Result<Shard, String> {
+pub fn shard(text: &str) -> Result<Shard, String> {
     let numbers = text.split_once('/').and_then(|(i, n)| Some((i.parse::<u64>().ok()?, n.parse::<u64>().ok()?)));
     match numbers {
         Some((i, n)) if (1..=n).contains(&i) && n <= 1 << 20 => Ok(Shard { index: i - 1, count: n }),
-        _ => Err(format!("`{text}` is no part of a load: write it like 1/4, up to 4/4")),
+        _ => Err(format!("`{text}` is not a part of a load: write 1/4 to 4/4 for four parts")),
     }
 }
 
-/// Most connections of an open load at once.
+/// Upper bound of the number of connections of an open load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MaxConnections {
-    /// A pool: calls wait for one of its connections.
+    /// A pool: a call waits while all its connections are in use.
     AtMost(u64),
-    /// One connection more for each call that finds all others taken.
+    /// A call opens another connection while all are in use.
     Unlimited,
 }
 
-pub(super) fn max_connections(text: &str) -> Result<MaxConnections, String> {
+/// Reads `32` and `unlimited`.
+pub fn max_connections(text: &str) -> Result<MaxConnections, String> {
     if text == "unlimited" {
         return Ok(MaxConnections::Unlimited);
     }
     match text.parse::<Count>() {
-        Ok(Count(0)) => Err("no connections make no load: give at least 1, or unlimited".to_owned()),
+        Ok(Count(0)) => Err("a load needs connections: give at least 1, or unlimited".to_owned()),
         Ok(Count(most)) => Ok(MaxConnections::AtMost(most)),
         Err(error) => Err(format!("{error}, or unlimited")),
     }
 }
 
-/// Reads RFC 3339, with any offset, and seconds since 1970.
-pub(super) fn instant(text: &str) -> Result<SystemTime, String> {
+/// Reads an instant in RFC 3339, with any offset, and in seconds since 1970.
+pub fn instant(text: &str) -> Result<SystemTime, String> {
     let since_1970 = || SystemTime::UNIX_EPOCH.checked_add(Duration::try_from_secs_f64(text.parse().ok()?).ok()?);
     let at = text.parse::<Timestamp>().ok().map(SystemTime::from).or_else(since_1970);
-    at.ok_or_else(|| format!("`{text}` is no instant: write it like 2026-03-01T14:00:00Z or 1772373600.5"))
+    at.ok_or_else(|| format!("`{text}` is not an instant: write it like 2026-03-01T14:00:00Z or 1772373600.5"))
 }
 
 /// Reads `1.2ms/300us` and `-15us/300us`.
-pub(super) fn clock_offset(text: &str) -> Result<FleetClock, String> {
+pub fn clock_offset(text: &str) -> Result<FleetClock, String> {
     let read = || {
         let (ahead, error) = text.split_once('/')?;
         let size: Nanos = ahead.strip_prefix('-').unwrap_or(ahead).parse().ok()?;
@@ -150,11 +151,13 @@ pub(super) fn clock_offset(text: &str) -> Result<FleetClock, String> {
         let ahead_ns = if ahead.starts_with('-') { -size } else { size };
         Some(FleetClock { ahead_ns, error: error.parse().ok()? })
     };
-    read().ok_or_else(|| format!("`{text}` is no difference of clocks: write it like 1.2ms/300us or -15us/300us"))
+    read().ok_or_else(|| {
+        format!("`{text}` is not a clock offset with its error: write it like 1.2ms/300us or -15us/300us")
+    })
 }
 
-/// Reads a process and its parameters, and `trace:FILE`.
-pub(super) fn arrivals(text: &str) -> Result<Arrivals, ArrivalsError> {
+/// Reads an arrival process with its parameters, and `trace:FILE`.
+pub fn arrivals(text: &str) -> Result<Arrivals, ArrivalsError> {
     match text.strip_prefix("trace:") {
         Some(file) => Ok(Arrivals::Trace(file.into())),
         None => text.parse().map(Arrivals::Process),
@@ -162,7 +165,7 @@ pub(super) fn arrivals(text: &str) -> Result<Arrivals, ArrivalsError> {
 }
 
 /// Reads `1s` and `process=5s`.
-pub(super) fn interval(text: &str) -> Result<IntervalOf, String> {
+pub fn interval(text: &str) -> Result<IntervalOf, String> {
     let (group, time) = match text.split_once('=') {
         Some((group, time)) => (Some(group.parse()?), time),
         None => (None, text),
@@ -170,25 +173,39 @@ pub(super) fn interval(text: &str) -> Result<IntervalOf, String> {
     let interval: Nanos = time.parse().map_err(|error: ParseUnitError| error.to_string())?;
     match Intervals::every(interval).shortest() == Some(interval) {
         true => Ok(IntervalOf(group, interval)),
-        false => Err(format!("an interval of {interval} cannot be kept: choose one from 10ms to 1h")),
+        false => Err(format!("an interval of {interval} is out of range: choose one from 10ms to 1h")),
     }
 }
 
-/// Reads `20%` and `0.2`.
-pub(super) fn duty(text: &str) -> Result<DutyCycle, String> {
-    let share = crate::plan::args::share(text)?;
-    DutyCycle::from_share(share).ok_or_else(|| format!("`{text}` is less than 0.1%: choose a larger share"))
+/// Reads a share above 0, like `70%` and `0.7`.
+pub fn share(text: &str) -> Result<f64, String> {
+    let above_zero = share_or_zero(text).ok().filter(|share| *share > 0.0);
+    above_zero.ok_or_else(|| format!("`{text}` is not a share above 0: write it like 70% or 0.7"))
 }
 
-/// Reads `9477`, `:9477` and `0.0.0.0:9477`; without an address only this host is served.
-pub(super) fn local_address(text: &str) -> Result<SocketAddr, String> {
+/// Reads a share, like `0.5%` and `0.005`.
+pub fn share_or_zero(text: &str) -> Result<f64, String> {
+    let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
+    let share = number.trim().parse::<f64>().map(|number| number / scale).ok();
+    let share = share.filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| format!("`{text}` is not a share from 0 to 100%: write it like 0.5% or 0.005"))
+}
+
+/// Reads `20%` and `0.2`.
+pub fn duty(text: &str) -> Result<Duty, String> {
+    let share = share(text)?;
+    Duty::of_share(share).ok_or_else(|| format!("`{text}` is less than 0.1%: choose a larger share"))
+}
+
+/// Reads `9477`, `:9477` and `0.0.0.0:9477`. Without an address, it is 127.0.0.1, so that only this host is served.
+pub fn local_address(text: &str) -> Result<SocketAddr, String> {
     let port = text.strip_prefix(':').unwrap_or(text).parse();
     let address = port.map(|port| SocketAddr::from(([127, 0, 0, 1], port))).or_else(|_| text.parse());
-    address.map_err(|_| format!("`{text}` is no address: write it like 9477, 127.0.0.1:9477 or [::1]:9477"))
+    address.map_err(|_| format!("`{text}` is not an address: write it like 9477, 127.0.0.1:9477 or [::1]:9477"))
 }
 
 /// Reads `light=0.7,heavy=0.3`.
-pub(super) fn mix(text: &str) -> Result<MixList, String> {
+pub fn mix(text: &str) -> Result<MixList, String> {
     let share = |item: &str| {
         let (name, share) = item.split_once('=')?;
         Some((name.trim().to_owned(), share.trim().parse().ok()?))
@@ -197,22 +214,22 @@ pub(super) fn mix(text: &str) -> Result<MixList, String> {
     shares.map(MixList).ok_or_else(|| format!("`{text}` is not a mix: write it like light=0.7,heavy=0.3"))
 }
 
-/// Reads `10s`, and `10` as seconds: a run of ten of anything else is meant by nobody.
-pub(super) fn time(text: &str) -> Result<Nanos, ParseUnitError> {
+/// Reads `10s`, and `10` as seconds: nobody means any other unit.
+pub fn time(text: &str) -> Result<Nanos, ParseUnitError> {
     let seconds = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     let with_unit = if seconds { format!("{text}s") } else { text.to_owned() };
     with_unit.parse().or_else(|_| text.parse())
 }
 
-/// Reads `POST`, and `post`; a method of one's own keeps its letters.
-pub(super) fn method(text: &str) -> Result<String, Infallible> {
+/// Reads a method, and makes the standard ones upper case. Other methods keep their case.
+pub fn method(text: &str) -> Result<String, Infallible> {
     const METHODS: [&str; 9] = ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT"];
     let known = METHODS.iter().find(|method| method.eq_ignore_ascii_case(text));
     Ok(known.map_or(text, |method| method).to_owned())
 }
 
 /// Reads `NAME:PASSWORD`.
-pub(super) fn credentials(text: &str) -> Result<Credentials, &'static str> {
+pub fn credentials(text: &str) -> Result<Credentials, &'static str> {
     match text.contains(':') {
         true => Ok(Credentials { written: text.to_owned() }),
         false => Err("write it like NAME:PASSWORD"),
@@ -220,7 +237,7 @@ pub(super) fn credentials(text: &str) -> Result<Credentials, &'static str> {
 }
 
 /// Reads `Accept: text/html`.
-pub(super) fn header(text: &str) -> Result<Header, String> {
+pub fn header(text: &str) -> Result<Header, String> {
     let (name, value) =
         text.split_once(':').ok_or_else(|| format!("`{text}` is not a header: write it like 'Accept: text/html'"))?;
     Ok(Header { name: name.trim().to_owned(), value: value.trim().to_owned(), written: text.to_owned() })

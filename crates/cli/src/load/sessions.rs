@@ -1,8 +1,8 @@
-//! Flags of `brimful load` that ask for sessions: how long they are, as httperf's `--wsess` and `--wsesslog` have it, who
-//! begins them, and what they keep. All of it can stand in a Workload document, too; the flags win.
+//! Flags of `brimful load` for sessions: their length, as with httperf's `--wsess` and `--wsesslog`, how they start, and
+//! whether they keep cookies. A Workload document can define the same; the flags override it.
 
-use crate::args::Arrivals;
 use crate::exit::UsageError;
+use crate::flags::values::Arrivals;
 use brimful_core::Rate;
 use brimful_core::text::bytes_without_mark;
 use brimful_core::units::Count;
@@ -11,75 +11,75 @@ use brimful_workload::read_session_log;
 use clap::Args;
 use std::path::{Path, PathBuf};
 
-/// What is asked for of sessions.
+/// Sessions instead of single calls.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Load")]
 pub struct SessionArgs {
-    /// Sessions: N1 in all, of N2 calls each, with X seconds to think between bursts
+    /// N1 sessions of N2 calls each, with X seconds of think time between bursts
     ///
-    /// As httperf has them; one after another unless --session-rate or --users says otherwise.
-    #[arg(long, value_name = "N1,N2,X", value_parser = drawn, conflicts_with_all = OTHER_LOADS, hide_short_help = true)]
-    pub wsess: Option<Drawn>,
-    /// Sessions: N in all, in turn those in FILE, with X seconds to think between bursts
+    /// Like httperf's. The sessions run one after another unless --session-rate or --users is given.
+    #[arg(long, value_name = "N1,N2,X", value_parser = uniform_sessions, conflicts_with_all = OTHER_LOADS, hide_short_help = true)]
+    pub wsess: Option<UniformSessions>,
+    /// N sessions, which are those in FILE in turn, with X seconds of think time between bursts
     ///
-    /// The file is written as httperf reads it; X is for the bursts of which it says nothing.
-    #[arg(long, value_name = "N,X,FILE", value_parser = written, conflicts_with_all = OTHER_LOADS, hide_short_help = true)]
+    /// The file has httperf's format; X applies to bursts without a think time in the file.
+    #[arg(long, value_name = "N,X,FILE", value_parser = scripted_sessions, conflicts_with_all = OTHER_LOADS, hide_short_help = true)]
     #[arg(conflicts_with_all = ["wsess", "burst_length"])]
-    pub wsesslog: Option<Written>,
-    /// Calls of one burst of --wsess: the first is answered before the others [default: 1]
+    pub wsesslog: Option<ScriptedSessions>,
+    /// Calls in a burst of --wsess: the others start after the response to the first [default: 1]
     #[arg(long, value_name = "N", requires = "wsess", hide_short_help = true)]
     pub burst_length: Option<Count>,
-    /// Send the others together on one connection, as httperf does [default: on up to 6]
+    /// Pipeline a burst's other calls on one connection, as httperf does [default: up to 6 connections]
     ///
-    /// By default each has one of up to 6 connections, as browsers do.
+    /// By default they are spread over up to 6 connections, as in browsers.
     #[arg(long, hide_short_help = true)]
     pub pipelined: bool,
-    /// This many new sessions per second, whatever the server does, spaced by --arrivals
+    /// Open loop: start this many sessions per second, whatever the server does, spaced by --arrivals
     #[arg(long, value_name = "SESSIONS/S", hide_short_help = true)]
     pub session_rate: Option<Rate>,
-    /// This many users, each of whom begins another session once the last one has ended
+    /// Closed loop: this many users, each of which starts a new session when its last one has ended
     #[arg(long, value_name = "N", conflicts_with = "session_rate", hide_short_help = true)]
     pub users: Option<Count>,
-    /// Have each session keep the cookies that it is given, and send them
+    /// Keep the cookies that a session receives, and send them in its later calls
     #[arg(long, hide_short_help = true)]
     pub cookies: bool,
 }
 
-/// Loads that are none of sessions.
+/// Flags of loads without sessions.
 const OTHER_LOADS: [&str; 5] = ["rate", "clients", "s_clients", "stages", "speed"];
 
-/// `--wsess`.
+/// `--wsess`: sessions of equal length.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Drawn {
+pub struct UniformSessions {
     sessions: u64,
     calls: u64,
     think_s: Spread,
 }
 
-/// `--wsesslog`.
+/// `--wsesslog`: sessions that a file describes.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Written {
+pub struct ScriptedSessions {
     sessions: u64,
     think_s: Spread,
     file: PathBuf,
 }
 
 impl SessionArgs {
-    /// The load of `--wsess` or `--wsesslog`, without what the other flags say of it.
+    /// The load of `--wsess` or `--wsesslog`, before [`apply`](Self::apply) adds the other flags.
     ///
     /// # Errors
     /// When the file cannot be read.
     pub fn load(&self) -> anyhow::Result<Option<Load>> {
         let one_after_another = || SessionArrivals::Closed { users: 1, rest_s: Spread::Constant(0.0) };
         let sessions = match (&self.wsess, &self.wsesslog) {
-            (Some(Drawn { sessions, calls, think_s }), _) => Sessions {
+            (Some(UniformSessions { sessions, calls, think_s }), _) => Sessions {
                 number: Some(*sessions),
                 calls_in_all: Some(Spread::Constant(*calls as f64)),
                 calls_per_burst: Spread::Constant(self.burst_length.map_or(1.0, |length| length.0 as f64)),
                 think_s: think_s.clone(),
                 ..Sessions::with_arrivals(one_after_another())
             },
-            (None, Some(Written { sessions, think_s, file })) => Sessions {
+            (None, Some(ScriptedSessions { sessions, think_s, file })) => Sessions {
                 number: Some(*sessions),
                 think_s: think_s.clone(),
                 scripts: scripts(file)?,
@@ -90,12 +90,12 @@ impl SessionArgs {
         Ok(Some(Load::Sessions(sessions)))
     }
 
-    /// Has a workload's sessions be as the flags say.
+    /// Applies the other flags to a workload's sessions.
     ///
     /// # Errors
-    /// When it has none that they could be said of.
+    /// When a flag is given but the workload has no sessions.
     pub fn apply(&self, workload: &mut Workload, arrivals: &Arrivals) -> Result<(), UsageError> {
-        let asked = [
+        let given_flags = [
             ("--burst-length", self.burst_length.is_some()),
             ("--pipelined", self.pipelined),
             ("--session-rate", self.session_rate.is_some()),
@@ -103,9 +103,9 @@ impl SessionArgs {
             ("--cookies", self.cookies),
         ];
         let Some(Load::Sessions(sessions)) = &mut workload.load else {
-            return match asked.iter().find(|(_, asked)| *asked) {
+            return match given_flags.iter().find(|(_, is_given)| *is_given) {
                 Some((flag, _)) => Err(UsageError(format!(
-                    "{flag} is for sessions: ask for some by --wsess, --wsesslog or a --workload with [load.sessions]"
+                    "{flag} is for sessions: define them with --wsess, --wsesslog or a --workload with [load.sessions]"
                 ))),
                 None => Ok(()),
             };
@@ -113,7 +113,7 @@ impl SessionArgs {
         match (arrivals, self.session_rate, self.users) {
             (Arrivals::Trace(_), Some(_), _) => {
                 return Err(UsageError(
-                    "sessions do not begin by a trace: give --arrivals poisson or constant".to_owned(),
+                    "sessions cannot start by a trace: give --arrivals poisson or constant".to_owned(),
                 ));
             }
             (Arrivals::Process(process), Some(rate), _) => {
@@ -130,7 +130,7 @@ impl SessionArgs {
     }
 }
 
-/// What is written out in a file.
+/// Reads the sessions that a file describes.
 fn scripts(file: &Path) -> Result<Vec<brimful_core::workload::Script>, UsageError> {
     let named = |error: &dyn std::fmt::Display| UsageError(format!("{}: {error}", file.display()));
     let bytes = std::fs::read(file).map_err(|error| named(&error))?;
@@ -138,25 +138,26 @@ fn scripts(file: &Path) -> Result<Vec<brimful_core::workload::Script>, UsageErro
 }
 
 /// Reads `100,50,10`.
-fn drawn(text: &str) -> Result<Drawn, String> {
+fn uniform_sessions(text: &str) -> Result<UniformSessions, String> {
     let form = || {
-        format!("`{text}` is no load of sessions: write sessions, calls of each and seconds to think, like 100,50,10")
+        format!("`{text}` does not define sessions: write sessions, calls per session and think time, like 100,50,10")
     };
-    let [sessions, calls, think_s] = parts(text).ok_or_else(form)?;
+    let [sessions, calls, think_s] = three_parts(text).ok_or_else(form)?;
     let (sessions, calls) = count(sessions).zip(count(calls)).ok_or_else(form)?;
-    Ok(Drawn { sessions, calls, think_s: seconds(think_s)? })
+    Ok(UniformSessions { sessions, calls, think_s: seconds(think_s)? })
 }
 
 /// Reads `100,10,sessions.txt`.
-fn written(text: &str) -> Result<Written, String> {
-    let form =
-        || format!("`{text}` is no load of sessions: write sessions, seconds to think and a file, like 100,10,FILE");
-    let [sessions, think_s, file] = parts(text).filter(|[.., file]| !file.is_empty()).ok_or_else(form)?;
-    Ok(Written { sessions: count(sessions).ok_or_else(form)?, think_s: seconds(think_s)?, file: file.into() })
+fn scripted_sessions(text: &str) -> Result<ScriptedSessions, String> {
+    let form = || {
+        format!("`{text}` does not define sessions: write sessions, think time in seconds and a file, like 100,10,FILE")
+    };
+    let [sessions, think_s, file] = three_parts(text).filter(|[.., file]| !file.is_empty()).ok_or_else(form)?;
+    Ok(ScriptedSessions { sessions: count(sessions).ok_or_else(form)?, think_s: seconds(think_s)?, file: file.into() })
 }
 
-/// Three, of which the last may have commas in it.
-fn parts(text: &str) -> Option<[&str; 3]> {
+/// Splits at the first two commas.
+fn three_parts(text: &str) -> Option<[&str; 3]> {
     let mut parts = text.splitn(3, ',');
     Some([parts.next()?, parts.next()?, parts.next()?])
 }
@@ -166,7 +167,7 @@ fn count(text: &str) -> Option<u64> {
     (count.0 > 0).then_some(count.0)
 }
 
-/// A number, or any other distribution of times.
+/// Parses a number of seconds, or a distribution of times.
 fn seconds(text: &str) -> Result<Spread, String> {
     let spread: Spread = text.parse().map_err(|error: brimful_core::workload::SpreadError| error.to_string())?;
     spread.validate().map_err(|error| error.to_string())?;
@@ -184,16 +185,17 @@ mod tests {
 
     #[test]
     fn sessions_as_httperf_writes_them() {
-        let drawn_ok = |sessions, calls, think: &str| Ok(Drawn { sessions, calls, think_s: think.parse().unwrap() });
-        assert_eq!(drawn("100,50,10"), drawn_ok(100, 50, "10"));
-        assert_eq!(drawn("1k,5,lognormal:2,1.5"), drawn_ok(1_000, 5, "lognormal:2,1.5"));
+        let parsed =
+            |sessions, calls, think: &str| Ok(UniformSessions { sessions, calls, think_s: think.parse().unwrap() });
+        assert_eq!(uniform_sessions("100,50,10"), parsed(100, 50, "10"));
+        assert_eq!(uniform_sessions("1k,5,lognormal:2,1.5"), parsed(1_000, 5, "lognormal:2,1.5"));
         for text in ["", "100", "100,50", "0,50,1", "100,0,1", "a,b,c", "1,1,", "1,1,-1", "1,1,soon"] {
-            assert!(drawn(text).is_err(), "{text}");
+            assert!(uniform_sessions(text).is_err(), "{text}");
         }
-        let file = written("3,0.5,a,b.txt").unwrap();
+        let file = scripted_sessions("3,0.5,a,b.txt").unwrap();
         assert_eq!((file.sessions, file.think_s, file.file), (3, Spread::Constant(0.5), "a,b.txt".into()));
         for text in ["", "3,1", "3,1,", "0,1,f", "3,x,f"] {
-            assert!(written(text).is_err(), "{text}");
+            assert!(scripted_sessions(text).is_err(), "{text}");
         }
     }
 
@@ -201,7 +203,7 @@ mod tests {
     fn flags_win_over_the_document() {
         let mut workload = Workload::single("GET", "/");
         let asked = SessionArgs {
-            wsess: Some(drawn("10,7,2").unwrap()),
+            wsess: Some(uniform_sessions("10,7,2").unwrap()),
             burst_length: Some(Count(3)),
             ..SessionArgs::default()
         };
@@ -231,6 +233,6 @@ mod tests {
         assert!(SessionArgs::default().apply(&mut workload, &constant()).is_ok());
         let cookies = SessionArgs { cookies: true, ..SessionArgs::default() };
         let error = cookies.apply(&mut workload, &constant()).unwrap_err();
-        assert!(error.0.starts_with("--cookies is for sessions: ask for some by --wsess"), "{}", error.0);
+        assert!(error.0.starts_with("--cookies is for sessions: define them with --wsess"), "{}", error.0);
     }
 }

@@ -1,7 +1,6 @@
 //! The flags of `brimful watch`.
 
-use super::examples;
-use super::values::{IntervalOf, duty, interval, local_address, time};
+use crate::flags::values::{IntervalOf, duty, interval, local_address, time};
 use brimful_core::Nanos;
 use brimful_core::cpus::CpuList;
 use brimful_core::units::Count;
@@ -10,27 +9,35 @@ use clap::Args;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+const EXAMPLES: &str = "\
+Examples:
+  $ brimful watch nginx
+  $ brimful watch -p 80,443 --requests
+  $ brimful watch --port 80 --once --json
+  $ brimful watch nginx --port 80 --prometheus 9477 --log /var/log/brimful";
+
 /// `brimful watch`.
 #[derive(Debug, Args)]
-#[command(after_help = examples::WATCH, next_help_heading = "Watching")]
+#[command(after_help = EXAMPLES, next_help_heading = "Watching")]
 pub struct WatchArgs {
-    /// Programs to watch, as --process has them, like nginx
+    /// Programs to watch, as with --process, like nginx
     #[arg(value_name = "PROGRAM", help_heading = None)]
     pub programs: Vec<ProcessSelector>,
     /// Watch this TCP port: its listening sockets and its connections (repeatable, or 80,443)
     #[arg(short, long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..), value_delimiter = ',')]
     pub port: Vec<u16>,
-    /// Watch this program, with its children (repeatable) [default: who listens on --port]
+    /// Watch this program, with its children (repeatable) [default: what listens on --port]
     ///
     /// A name, a pid, port:80, cgroup:PATH or a systemd unit.
     #[arg(long, value_name = "PROGRAM")]
     pub process: Vec<ProcessSelector>,
-    /// Measure requests at the sockets of --port: how long they wait and take [default: 20%]
+    /// Measure requests at the sockets of --port: their waiting and response times [default: 20%]
     ///
-    /// Whatever server it is. Costs the server some 1 % of its throughput, by tracepoints attached for a SHARE of the time.
+    /// Works with any server. Tracepoints are attached for SHARE of the time; the default costs the server about 1 % of its
+    /// throughput.
     #[arg(long, value_name = "SHARE", value_parser = duty, num_args = 0..=1, require_equals = true, default_missing_value = "20%")]
-    pub requests: Option<DutyCycle>,
-    /// How often, like 1s; of one group, like process=5s (repeatable) [default: 1s]
+    pub requests: Option<Duty>,
+    /// Sampling interval, like 1s, or of one group, like process=5s (repeatable) [default: 1s]
     #[arg(long, value_name = "[GROUP=]TIME", value_parser = interval, value_delimiter = ',')]
     pub interval: Vec<IntervalOf>,
     /// End after this time; a bare number is seconds [default: at Ctrl-C]
@@ -44,34 +51,34 @@ pub struct WatchArgs {
     pub once: bool,
     /// Groups to read: kernel, process, network, connections, module, requests
     ///
-    /// All but requests, where nothing is said.
+    /// The default is all except requests.
     #[arg(long, value_name = "GROUP,…", value_delimiter = ',', hide_short_help = true)]
     pub groups: Vec<GroupName>,
-    /// Read this file of a Server Module (repeatable) [default: those of the programs]
+    /// Read this shared-memory file of a Server Module (repeatable) [default: those of the programs]
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub module: Vec<PathBuf>,
-    /// Look at these CPUs only, like 0 or 0,2-3
+    /// Show only these CPUs, like 0 or 0,2-3
     #[arg(long, value_name = "LIST", hide_short_help = true)]
     pub cpus: Option<CpuList>,
-    /// Network namespace: a name of `ip netns`, or a pid in it [default: the server's]
+    /// Network namespace: a name from `ip netns`, or a pid in it [default: the server's]
     #[arg(long, value_name = "NAME|PID", hide_short_help = true)]
     pub netns: Option<NetNamespace>,
-    /// Use no eBPF, even where it is allowed
+    /// Watch without eBPF, even if it is allowed
     #[arg(long, hide_short_help = true)]
     pub no_ebpf: bool,
-    /// For other hosts.
+    /// Access from other hosts.
     #[command(flatten)]
     pub serving: ServingArgs,
-    /// Append each group's figures to a file in this directory, one line of JSON per interval
+    /// Append the figures to one file per group in this directory, one line of JSON per interval
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub log: Option<PathBuf>,
     /// Print the `server` object of a Record as JSON at the end, and nothing else
     #[arg(long, help_heading = "Output")]
     pub json: bool,
-    /// Write that object to a file as well; - is stdout, and stderr has the rest then
+    /// Write that object to a file as well; with -, to stdout, and everything else to stderr
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub out: Option<PathBuf>,
-    /// Print the tables that WebMonitor's results (1997) have, at the end, and nothing else
+    /// Print the tables of the WebMonitor paper (1997) at the end, and nothing else
     #[arg(long, conflicts_with_all = ["json", "once"], hide_short_help = true, help_heading = "Output")]
     pub paper_tables: bool,
     /// Show nothing until the end
@@ -79,32 +86,32 @@ pub struct WatchArgs {
     pub quiet: bool,
 }
 
-/// Who gets to see the figures besides.
+/// Access to the figures from other programs and hosts.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Serving")]
 pub struct ServingArgs {
-    /// Let Prometheus fetch /metrics here, like 9477 (from this host only) or 0.0.0.0:9477
+    /// Serve /metrics to Prometheus at this address, like 9477 (from this host only) or 0.0.0.0:9477
     #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = local_address)]
     pub prometheus: Option<SocketAddr>,
-    /// Another name of this host by which /metrics may be fetched (repeatable) [default: localhost, the host's name]
+    /// Accept this name of this host in requests for /metrics (repeatable) [default: localhost, the host's name]
     ///
-    /// IP addresses are always accepted. Other names are refused: a web page could read the figures by DNS rebinding.
+    /// IP addresses are always accepted. Other names are refused, because a web page could read the figures by DNS rebinding.
     #[arg(long, value_name = "NAME", requires = "prometheus", hide_short_help = true)]
     pub prometheus_host: Vec<String>,
-    /// Let `brimful load --watch-from` on other hosts take samples here
+    /// Serve samples to `brimful load --watch-from` on other hosts
     ///
     /// At an address like 7411 (for an SSH tunnel to this host) or, with TLS, 0.0.0.0:7411.
     #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = local_address, conflicts_with = "once", hide_short_help = true)]
     pub serve: Option<SocketAddr>,
-    /// Their token, in a file that nobody else can read [default: BRIMFUL_TOKEN, or a new one]
+    /// Token of --serve, in a file that only you can read [default: BRIMFUL_TOKEN, or a new one]
     ///
-    /// BRIMFUL_TOKEN in the environment. A new one is shown.
+    /// BRIMFUL_TOKEN is read from the environment. A new token is printed.
     #[arg(long, value_name = "FILE", requires = "serve", hide_short_help = true)]
     pub token_file: Option<PathBuf>,
-    /// Serve by TLS, with the certificate in this file
+    /// Use TLS for --serve, with the certificate in this file
     #[arg(long, value_name = "FILE", requires_all = ["serve", "tls_key"], hide_short_help = true)]
     pub tls_cert: Option<PathBuf>,
-    /// The certificate's private key, in a file that nobody else can read
+    /// Private key of the certificate, in a file that only you can read
     #[arg(long, value_name = "FILE", requires = "tls_cert", hide_short_help = true)]
     pub tls_key: Option<PathBuf>,
 }

@@ -8,18 +8,18 @@ use clap::Args;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-/// The flag.
+/// `--hdr`.
 #[derive(Debug, Args)]
 pub struct HdrArgs {
     /// Write the response times for HdrHistogram's tools: FILE.hgrm by percentile, FILE.hlog by interval
     ///
-    /// Those of all completed calls, from when each was due: a .hgrm file in milliseconds, as wrk2 prints them; a .hlog
-    /// file with a compressed histogram in nanoseconds for each interval.
+    /// The times of all completed calls, from when each was due. A .hgrm file is in milliseconds, as wrk2 prints it; a .hlog
+    /// file has a compressed histogram in nanoseconds for each interval.
     #[arg(long, value_name = "FILE", help_heading = "Output", hide_short_help = true)]
     pub hdr: Option<PathBuf>,
 }
 
-/// Such a file, opened.
+/// The opened file of `--hdr`.
 #[derive(Debug)]
 pub struct HdrFile {
     format: HdrFormat,
@@ -27,13 +27,13 @@ pub struct HdrFile {
 }
 
 impl HdrArgs {
-    /// Opens the file, if there is to be one.
+    /// Opens the file if the flag is given.
     pub fn open(&self) -> anyhow::Result<Option<HdrFile>> {
         let Some(path) = &self.hdr else { return Ok(None) };
         let format = HdrFormat::from_path(path).ok_or_else(|| {
             UsageError(format!(
-                "--hdr {}: the ending says what is written: name a file .hgrm for percentiles as text, or .hlog for a \
-                 histogram of each interval",
+                "--hdr {}: unknown file extension: use .hgrm for percentiles as text, or .hlog for one histogram per \
+                 interval",
                 path.display()
             ))
         })?;

@@ -1,0 +1,67 @@
+//! Access logs, as several commands read them: formats, time zones, errors, and the account of the lines.
+
+use crate::exit::UsageError;
+use brimful_accesslog::LogError;
+use brimful_accesslog::detect::Formats;
+use brimful_accesslog::format::Format;
+use brimful_accesslog::read::ReadOptions;
+use brimful_core::profile::Lines;
+use brimful_core::quantity::count;
+use jiff::fmt::temporal::DateTimeParser;
+use jiff::tz::TimeZone;
+use std::io::ErrorKind;
+
+/// Options to read logs in the formats of `--format`, or in those that are detected if none is given.
+pub fn read_options(formats: &[String]) -> Result<ReadOptions, LogError> {
+    let formats: Vec<Format> = formats.iter().map(|format| Format::parse(format)).collect::<Result<_, _>>()?;
+    let formats = (!formats.is_empty()).then(|| Formats::given(formats));
+    Ok(ReadOptions { formats, ..ReadOptions::default() })
+}
+
+/// Reads a time zone: a name of the IANA database, or an offset from UTC.
+pub fn zone(text: &str) -> Result<TimeZone, String> {
+    let zone = DateTimeParser::new().parse_time_zone(text);
+    zone.map_err(|_| {
+        let text: String = text.chars().take(40).collect();
+        format!("`{text}` is not a time zone: write a name like Europe/Berlin, UTC, or an offset from UTC like +01:00")
+    })
+}
+
+/// One sentence that accounts for all lines of the logs.
+pub fn line_counts(lines: &Lines) -> String {
+    format!(
+        "{} lines read = {} parsed + {} malformed + {} filtered out",
+        count(lines.read),
+        count(lines.parsed),
+        count(lines.malformed),
+        count(lines.filtered)
+    )
+}
+
+/// The error with its exit code. An error of the system alone gets a hint.
+pub fn log_error(error: LogError) -> anyhow::Error {
+    let hint = match &error {
+        LogError::Io { source, .. } => match source.kind() {
+            ErrorKind::NotFound => "; check the path",
+            ErrorKind::PermissionDenied => "; read it as a member of its group (`ls -l` shows which), or with sudo",
+            _ => "",
+        },
+        LogError::NoMatch(_) => "",
+        _ => return UsageError(error.to_string()).into(),
+    };
+    anyhow::anyhow!("{error}{hint}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zones_are_names_and_offsets() {
+        assert_eq!(zone("Europe/Berlin").unwrap().iana_name(), Some("Europe/Berlin"));
+        assert_eq!(zone("-05:30").unwrap().to_offset(jiff::Timestamp::UNIX_EPOCH).seconds(), -19_800);
+        for text in ["", "Europe/Atlantis", "/etc/passwd"] {
+            assert!(zone(text).unwrap_err().contains("Europe/Berlin"), "{text}");
+        }
+    }
+}

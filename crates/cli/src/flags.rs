@@ -1,0 +1,33 @@
+//! Flags that several commands share, and the syntax of flags' values. Nothing here imports a command.
+
+mod hdr;
+mod request;
+pub mod values;
+
+use clap::Args;
+pub use hdr::HdrArgs;
+pub use request::RequestArgs;
+use std::path::PathBuf;
+
+/// How results are shown.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub struct OutputArgs {
+    /// Print the whole document as JSON, and nothing else
+    #[arg(long)]
+    pub json: bool,
+    /// Write the JSON document to a file as well; with -, to stdout, and everything else to stderr
+    #[arg(short, long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Show no progress on stderr
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// How much of a Record is shown to people.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct DetailArgs {
+    /// Show every figure: all of httperf's groups, and all times side by side
+    #[arg(long, help_heading = "Output", hide_short_help = true)]
+    pub full: bool,
+}

@@ -1,0 +1,28 @@
+//! Finds an installed server. Only this file knows all kinds of [`Server`].
+
+use super::apache::Apache;
+use super::args::{Kind, PlaceArgs};
+use super::nginx::Nginx;
+use super::server::Server;
+use crate::exit::UsageError;
+use anyhow::Context;
+use std::path::PathBuf;
+
+/// Finds the server of this kind.
+///
+/// # Errors
+/// When it is not installed, or does not report its version.
+pub fn find_server(kind: Kind, place: &PlaceArgs) -> anyhow::Result<Box<dyn Server>> {
+    let absolute =
+        |path: &PathBuf| std::path::absolute(path).with_context(|| format!("not a path: {}", path.display()));
+    let prefix = place.prefix.as_ref().map(absolute).transpose()?;
+    let config = place.config.as_ref().map(absolute).transpose()?;
+    if let Some(prefix) = prefix.as_ref().filter(|prefix| !prefix.is_dir()) {
+        return Err(UsageError(format!("{}: not a directory; check --prefix", prefix.display())).into());
+    }
+    let binary = place.binary.as_deref();
+    Ok(match kind {
+        Kind::Nginx => Box::new(Nginx::find(binary, prefix, config)?),
+        Kind::Apache => Box::new(Apache::find(binary, prefix, config)?),
+    })
+}

@@ -1,0 +1,182 @@
+//! One run of a replay. The logs are read while their calls are made.
+
+use super::args::ReplayArgs;
+use super::summary;
+use crate::access_logs::{log_error, read_options};
+use crate::exit::UsageError;
+use crate::progress;
+use crate::run_plan::request_plan;
+use brimful_accesslog::logs::Logs;
+use brimful_accesslog::read::{Kept, Progress, Read};
+use brimful_accesslog::replay::{CLASSES, Call, Replayer, Summary};
+use brimful_accesslog::{Entry, LogError};
+use brimful_core::record::Record;
+use brimful_core::workload::{Load, LogReplay, Workload};
+use brimful_core::{Nanos, Rate};
+use brimful_run::{RunPlan, StreamedCall, run_stream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// One pass over the logs.
+#[derive(Clone, Copy, Debug)]
+pub struct Pass {
+    /// The constant rate of the calls, in calls per second; `None` for the times of the log.
+    pub flattened: Option<f64>,
+    /// Maximum number of calls.
+    pub max_calls: u64,
+    /// Expected duration; `Nanos::MAX` if unknown.
+    pub lasts: Nanos,
+}
+
+/// The outcome of a run.
+pub struct Replayed {
+    pub record: Record,
+    /// What was read from the logs; `None` if the run ended before the end of the logs, or they could not be read.
+    pub fed: Option<Fed>,
+    /// The error that ended the reading of the logs.
+    read_error: Option<LogError>,
+}
+
+/// What was read, and the calls that were made of it.
+pub struct Fed {
+    read: Read,
+    summary: Summary,
+    pub calls: u64,
+    /// When the last call was due.
+    pub last: Nanos,
+}
+
+/// The plan of a run at the times of the logs.
+pub fn plan(args: &ReplayArgs) -> anyhow::Result<RunPlan> {
+    let (logs, url) = args.logs_and_url()?;
+    let mut plan = request_plan(url, &args.request)?;
+    let class = Workload::single("GET", "/").classes.remove(0);
+    let log = LogReplay {
+        files: logs,
+        speed: args.speed.get(),
+        flattened: args.flatten,
+        max_gap_s: args.max_gap.map(Nanos::as_secs_f64),
+    };
+    plan.workload = Workload {
+        classes: CLASSES
+            .iter()
+            .map(|name| brimful_core::workload::Class { name: (*name).to_owned(), ..class.clone() })
+            .collect(),
+        load: Some(Load::Log(log)),
+        tls: plan.workload.tls.take(),
+    };
+    plan.window = args.duration.unwrap_or(Nanos::MAX);
+    Ok(plan)
+}
+
+/// Runs the plan, and reads the logs meanwhile.
+pub fn run(args: &ReplayArgs, mut plan: RunPlan, pass: Pass, stop: &AtomicBool) -> anyhow::Result<Replayed> {
+    let lasts = plan.window.min(pass.lasts);
+    plan.live = progress::is_shown(lasts, args.output.quiet).then(Arc::default);
+    let fed = Mutex::new(None);
+    let feed = |push: &mut dyn FnMut(StreamedCall) -> bool| {
+        let read = feed(args, pass, push, stop);
+        *fed.lock().unwrap_or_else(PoisonError::into_inner) = Some(read);
+    };
+    let load = || run_stream(&plan, Box::new(feed), stop);
+    let what = if pass.flattened.is_some() { "flat" } else { "replay" };
+    let record = progress::during(what, lasts, plan.live.as_deref(), load);
+    // The error of reading the logs explains more than the error of a run without calls.
+    match (record, fed.into_inner().unwrap_or_else(PoisonError::into_inner)) {
+        (Ok(record), Some(Err(error))) if record.counts.scheduled > 0 => {
+            Ok(Replayed { record, fed: None, read_error: Some(error) })
+        }
+        (_, Some(Err(error))) => Err(log_error(error)),
+        (Err(_), Some(Ok(fed))) if fed.calls == 0 && fed.read.lines.read > 0 => {
+            Err(UsageError(summary::no_call_message(&fed.read, &fed.summary)).into())
+        }
+        (record, Some(Ok(fed))) => Ok(Replayed { record: record?, fed: Some(fed), read_error: None }),
+        (record, None) => Ok(Replayed { record: record?, fed: None, read_error: None }),
+    }
+}
+
+/// Reads the logs and pushes their calls, until the run ends or accepts no more.
+fn feed(
+    args: &ReplayArgs,
+    pass: Pass,
+    push: &mut dyn FnMut(StreamedCall) -> bool,
+    stop: &AtomicBool,
+) -> Result<Fed, LogError> {
+    let ends = args.duration.unwrap_or(Nanos::MAX);
+    let mut calls = 0;
+    let mut last = Nanos::ZERO;
+    let mut emit = |call: Call| {
+        let due = Nanos(call.due_ns);
+        if due >= ends || calls >= pass.max_calls || stop.load(Ordering::Relaxed) {
+            return false;
+        }
+        calls += 1;
+        last = due;
+        let headers = if call.unchanged { vec![("If-None-Match".to_owned(), "*".to_owned())] } else { Vec::new() };
+        let Call { class, method, path, .. } = call;
+        push(StreamedCall { due, class, method, path, headers })
+    };
+    let mut replayer = Replayer::new(args.replay_options(pass.flattened));
+    let mut map_error = None;
+    let mut accepts_more = true;
+    let options = read_options(&args.format)?;
+    let enough = options.enough.clone();
+    let mut sink = |entry: &Entry<'_>| {
+        if !accepts_more || map_error.is_some() {
+            enough.store(true, Ordering::Relaxed);
+            return Kept::No;
+        }
+        match replayer.add(entry, &mut emit) {
+            Ok((goes_on, is_call)) => {
+                accepts_more = goes_on;
+                if is_call { Kept::Yes } else { Kept::No }
+            }
+            Err(error) => {
+                map_error = Some(error);
+                Kept::No
+            }
+        }
+    };
+    let read = Logs::open(&args.logs(), options)?.read(&mut sink, &mut |_: &Progress| {})?;
+    if let Some(error) = map_error {
+        return Err(error);
+    }
+    let summary = if accepts_more { replayer.finish(&mut emit) } else { replayer.summary() };
+    Ok(Fed { read, summary, calls, last })
+}
+
+/// Mean rate, in calls per second, of this many calls of which the last was due at `last`.
+pub fn mean_rate(calls: u64, last: Nanos, flag: &str) -> anyhow::Result<f64> {
+    if calls < 2 || last == Nanos::ZERO {
+        return Err(UsageError(format!(
+            "all requests of the log have the same time, so there is no mean rate: remove {flag}"
+        ))
+        .into());
+    }
+    Ok(Rate((calls - 1) as f64 / last.as_secs_f64()).0)
+}
+
+/// Checks that no log is stdin.
+pub fn check_readable_twice(args: &ReplayArgs, flag: &str) -> anyhow::Result<()> {
+    if args.logs().iter().any(|log| log == "-") {
+        return Err(
+            UsageError(format!("{flag} reads the logs twice, which is impossible for stdin: give files")).into()
+        );
+    }
+    Ok(())
+}
+
+impl Replayed {
+    /// # Errors
+    /// When the logs could not be read to their ends, so that the rest was not replayed.
+    pub fn check_logs_read(self) -> anyhow::Result<()> {
+        self.read_error.map_or(Ok(()), |error| Err(log_error(error)))
+    }
+
+    /// Accounts for the lines of the logs and their requests on stderr.
+    pub fn say_account(&self, args: &ReplayArgs) {
+        if let Some(fed) = self.fed.as_ref().filter(|_| !args.output.quiet) {
+            summary::say_account(&fed.read, &fed.summary, &self.record);
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Messages about the lines of the logs and their requests.
+
+use crate::access_logs::line_counts;
+use crate::output::say;
+use brimful_accesslog::read::{Read, first_malformed};
+use brimful_accesslog::replay::Summary;
+use brimful_core::Nanos;
+use brimful_core::quantity::{count, counted, number};
+use brimful_core::record::Record;
+use brimful_core::workload::Load;
+
+/// The load of a Record's workload.
+fn load_of(record: &Record) -> Option<&Load> {
+    record.workload.as_ref().and_then(|workload| workload.load.as_ref())
+}
+
+/// Accounts for the lines of the logs and their requests on stderr.
+pub fn say_account(read: &Read, summary: &Summary, record: &Record) {
+    say(&line_counts(&read.lines));
+    if let Some(left_out) = unsent_requests(summary) {
+        say(&format!("not sent: {left_out}"));
+    }
+    if summary.late > 0 {
+        say(&format!(
+            "{} were too far out of order to be sorted (--sort-within), and were sent at once",
+            count(summary.late)
+        ));
+    }
+    if summary.ahead > 0 {
+        say(&format!(
+            "{} have timestamps far ahead of the lines around them, and were sent at once",
+            count(summary.ahead)
+        ));
+    }
+    if summary.set_back > 0 {
+        say(&format!(
+            "the logs' clock was set back {}; the replay continued from there",
+            counted(summary.set_back, "time")
+        ));
+    }
+    if summary.pauses_cut > 0 && !matches!(load_of(record), Some(Load::Log(log)) if log.flattened) {
+        let cut = Nanos(summary.cut_ns);
+        say(&format!(
+            "{} shortened by {} in total (--max-gap)",
+            counted(summary.pauses_cut, "pause"),
+            duration_text(cut)
+        ));
+    }
+    if record.duration_s > 0.0 {
+        say(&format!("{} calls/s on average", number(record.counts.scheduled as f64 / record.duration_s)));
+    }
+}
+
+/// A duration in its two largest units: `30 s`, `2 h 5 min`, `3 days 4 h`.
+pub fn duration_text(time: Nanos) -> String {
+    const UNITS: [(u64, &str); 3] = [(86_400, "days"), (3_600, "h"), (60, "min")];
+    let seconds = time.as_secs_f64().round() as u64;
+    if seconds < 10 {
+        return time.rounded();
+    }
+    if seconds < 120 {
+        return format!("{seconds} s");
+    }
+    let mut rest = seconds;
+    let mut parts = Vec::new();
+    for (length, unit) in UNITS.into_iter().chain([(1, "s")]) {
+        let number = rest / length;
+        rest %= length;
+        if number > 0 {
+            let unit = if number == 1 && unit == "days" { "day" } else { unit };
+            parts.push(format!("{} {unit}", count(number)));
+        }
+    }
+    parts.truncate(2);
+    parts.join(" ")
+}
+
+/// The error when nothing that was read makes a call.
+pub fn no_call_message(read: &Read, summary: &Summary) -> String {
+    let not_sent = unsent_requests(summary).map_or(String::new(), |left_out| format!("; not sent: {left_out}"));
+    format!("the logs have no request to send: {}{not_sent}{}", line_counts(&read.lines), first_malformed(&read.lines))
+}
+
+/// Counts of requests that are not sent, by reason.
+pub fn unsent_requests(summary: &Summary) -> Option<String> {
+    let methods = match summary.other_methods {
+        0 => None,
+        number => Some(format!("{} with other methods (--methods)", count(number))),
+    };
+    let paths = match summary.without_path {
+        0 => None,
+        number => Some(format!("{} without a path", count(number))),
+    };
+    let reasons: Vec<String> = methods.into_iter().chain(paths).collect();
+    (!reasons.is_empty()).then(|| reasons.join(", "))
+}

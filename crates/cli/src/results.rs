@@ -1,0 +1,37 @@
+//! How a result is shown and written: a Record by all commands that make one, and the page of any document.
+
+use crate::exit::{self, Exit};
+use crate::flags::{DetailArgs, OutputArgs};
+use crate::output::{OutFile, deliver, page, say, text_or_document};
+use brimful_core::record::Record;
+use brimful_report::load::Detail;
+use serde::Serialize;
+
+/// Writes the Record to `--out`, and shows it on stdout. Returns the exit code of the run.
+pub fn deliver_record(
+    record: &Record,
+    args: &OutputArgs,
+    detail: DetailArgs,
+    out: Option<OutFile>,
+) -> anyhow::Result<Exit> {
+    let json = brimful_report::json::record(record)?;
+    let detail = if detail.full { Detail::Full } else { Detail::Main };
+    let text = || brimful_report::load::text(record, detail);
+    let text = if args.json { json.clone() } else { text_or_document(text, &json) };
+    deliver(out, &json, &text)?;
+    // The text contains the warning already.
+    if let Some(warning) = brimful_report::load::warning(record).filter(|_| args.json && !args.quiet) {
+        say(&warning);
+    }
+    Ok(exit::of_run(record))
+}
+
+/// Writes the page of a Record to `--html`, if that is given.
+pub fn write_record_page(record: &Record, file: Option<OutFile>) -> anyhow::Result<()> {
+    file.map_or(Ok(()), |file| file.commit(&page(|| brimful_report::html::load(record))?))
+}
+
+/// Writes the page of a document to `--html`, if that is given.
+pub fn write_page(file: Option<OutFile>, name: &'static str, document: &impl Serialize) -> anyhow::Result<()> {
+    file.map_or(Ok(()), |file| file.commit(&brimful_report::html::page(name, document)?))
+}

@@ -1,0 +1,117 @@
+//! The part of a run's plan that `load`, `replay` and `survey` have in common: the flags of [`RequestArgs`].
+
+use crate::command_line;
+use crate::exit::UsageError;
+use crate::flags::RequestArgs;
+use brimful_core::tls::{Tls, TlsSpoken};
+use brimful_core::workload::Workload;
+use brimful_core::{Bytes, Nanos};
+use brimful_engine::{ConnectionPolicy, Security, SecurityOptions};
+use brimful_http::Version;
+use brimful_run::{Endpoint, RunError, RunPlan};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+/// Duration of a load without `--duration` and `--requests`.
+pub const DEFAULT_DURATION: Nanos = Nanos::from_secs(10);
+/// Time limit of a connection attempt without `--connect-timeout`, except in closed loops.
+const CONNECT_TIMEOUT: Nanos = Nanos::from_secs(3);
+
+/// The plan of a run against this URL, with a workload but no load yet.
+///
+/// # Errors
+/// When flags contradict one another or the URL, or the server cannot be reached.
+pub fn request_plan(url: &str, args: &RequestArgs) -> anyhow::Result<RunPlan> {
+    let workload = args.workload()?;
+    let connections = &args.connections;
+    let connect_timeout = connections.connect_timeout.unwrap_or(CONNECT_TIMEOUT);
+    let endpoint = Endpoint::resolve_at(url, &connections.detour(), connect_timeout)?;
+    connections.check(&endpoint)?;
+    let mut workload = workload.unwrap_or_else(|| Workload::single("GET", &endpoint.path));
+    let (tls, tls_spoken) = secured(&endpoint, args, &mut workload, connect_timeout)?;
+    let cpus = args.generator.cpus();
+    let clock = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(1, |d| d.as_micros() as u64);
+    Ok(RunPlan {
+        endpoint,
+        workload,
+        trace: None,
+        window: DEFAULT_DURATION,
+        calls: u64::MAX,
+        version: args.http,
+        tls,
+        tls_spoken,
+        headers: args.headers()?,
+        secret_headers: args.secret_headers.clone(),
+        connections: ConnectionPolicy {
+            calls_per_connection: args.calls_per_connection()?,
+            connections_per_session: None,
+            most_per_shard: None,
+            holds: false,
+            pipeline: connections.pipeline.map_or(1, |count| count.0 as usize),
+            http2: args.http == Version::Http2,
+            close: connections.close,
+            connect_timeout: Some(connect_timeout),
+            retry_closed: connections.retry_closed,
+            retry_refused: true,
+            response_timeout: connections.timeout,
+            source: connections.source_ip,
+            send_buffer: buffer(connections.send_buffer)?,
+            receive_buffer: buffer(connections.receive_buffer)?,
+            warm_connections: 0,
+            at_once: 0,
+        },
+        engine: args.generator.engine,
+        tick: None,
+        client_max: None,
+        back_off: true,
+        follow: None,
+        threads: args.generator.threads.map_or(cpus.len().max(1) as u64, |count| count.0),
+        cpus,
+        shard: None,
+        start_at: None,
+        live: None,
+        keeper: None,
+        clock: None,
+        interval: Nanos::from_secs(1),
+        seed: args.generator.seed.unwrap_or_else(clock),
+        monitor: None,
+        command: command_line::without_secrets(args),
+    })
+}
+
+/// The TLS settings for an https:// endpoint, and what a first handshake negotiated.
+fn secured(
+    endpoint: &Endpoint,
+    args: &RequestArgs,
+    workload: &mut Workload,
+    timeout: Nanos,
+) -> anyhow::Result<(Option<Arc<Security>>, Option<TlsSpoken>)> {
+    if !endpoint.is_secure {
+        return match args.tls.first_flag() {
+            None => Ok((None, None)),
+            Some(flag) => {
+                Err(UsageError(format!("{flag} needs an https:// URL, and {} is not one", endpoint.url)).into())
+            }
+        };
+    }
+    let flags = &args.tls;
+    let tls = flags.override_tls(workload.tls.as_ref());
+    let security = Security::new(&SecurityOptions {
+        name: tls.sni.clone().unwrap_or_else(|| endpoint.host().to_owned()),
+        authorities: flags.ca.clone(),
+        identity: flags.cert.clone().zip(flags.key.clone()),
+        insecure: tls.insecure,
+        minimum: tls.minimum,
+        resume: tls.resume,
+        http2: args.http == Version::Http2,
+    })
+    .map_err(RunError::from)?;
+    let spoken = endpoint.check(&security, timeout)?;
+    workload.tls = (tls != Tls::default()).then_some(tls);
+    Ok((Some(Arc::new(security)), spoken))
+}
+
+fn buffer(size: Option<Bytes>) -> anyhow::Result<Option<u32>> {
+    let too_large = || UsageError("a socket's buffer must be smaller than 2 GiB: give a smaller size".to_owned());
+    Ok(size.map(|size| i32::try_from(size.0).map(|bytes| bytes as u32)).transpose().map_err(|_| too_large())?)
+}

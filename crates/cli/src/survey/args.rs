@@ -1,0 +1,97 @@
+//! The flags of `brimful survey`.
+
+use crate::flags::values::{MaxConnections, max_connections, share};
+use crate::flags::{OutputArgs, RequestArgs};
+use brimful_core::Nanos;
+use brimful_core::cpus::CpuList;
+use brimful_core::units::Count;
+use brimful_monitor::ProcessSelector;
+use brimful_survey::Change;
+use clap::Args;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  $ brimful survey --demo
+  $ brimful survey http://127.0.0.1:8080/ --cpus 1 --server-cpus 0
+  $ brimful survey http://shop.example/ --watch-from shop.example:7411 --max-load 30%";
+
+/// `brimful survey`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, next_help_heading = "Survey")]
+pub struct SurveyArgs {
+    /// The server, like http://127.0.0.1:8080/index.html
+    #[arg(required_unless_present = "demo", conflicts_with = "demo", help_heading = None)]
+    pub url: Option<String>,
+    /// Survey the built-in reference server: its service demands are random, and are revealed at the end
+    #[arg(long)]
+    pub demo: bool,
+    /// Length of a held-out level at light load; the survey's total duration is printed at the start
+    #[arg(long, value_name = "TIME", default_value = "3s")]
+    pub level: Nanos,
+    /// Be gentle: load the server with at most this share of its capacity on average, like 30%
+    ///
+    /// Levels above this share are predicted, but not measured.
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub max_load: Option<f64>,
+    /// Be gentle: delay the calls of other clients by at most about this time, like 50ms
+    ///
+    /// Levels that would delay them longer are predicted, but not measured.
+    #[arg(long, value_name = "TIME")]
+    pub max_delay: Option<Nanos>,
+    /// Open levels: use at most N connections, or unlimited [default: 32 per CPU of the server]
+    ///
+    /// The default is larger if responses take long, and never exceeds what the server serves at a time. A call waits while
+    /// all connections are in use. With `unlimited`, each such call opens another connection, as a crowd of users does.
+    #[arg(long, value_name = "N", value_parser = max_connections, help_heading = "Connections")]
+    #[arg(hide_short_help = true)]
+    pub max_connections: Option<MaxConnections>,
+    /// At the end, predict the effect of a change, make the change, measure, and undo it, like quota=50%
+    ///
+    /// quota=50% limits the server's processes to half of its CPUs, with a control group. By default nothing is changed,
+    /// except that --demo tries quota=50% if permissions allow it.
+    #[arg(long, value_name = "CHANGE", conflicts_with_all = ["watch_from", "black_box"])]
+    pub what_if: Option<Change>,
+    /// The server's program, with its children (repeatable) [default: what listens on the port]
+    ///
+    /// A name, a pid, port:80 or cgroup:PATH.
+    #[arg(long, value_name = "PROGRAM", help_heading = "Watching")]
+    pub process: Vec<ProcessSelector>,
+    /// Pin the server to these CPUs during the survey, like 0-1 [default: do not pin; --demo: the first CPU]
+    #[arg(long, value_name = "LIST", help_heading = "Watching")]
+    pub server_cpus: Option<CpuList>,
+    /// Observe only the server's responses: only capacity and response times are predicted
+    #[arg(long, conflicts_with_all = ["demo", "process", "server_cpus"], help_heading = "Watching")]
+    pub black_box: bool,
+    /// Watch the server on another host, through `brimful watch --serve` there
+    #[arg(long, value_name = "HOST:PORT", conflicts_with_all = ["demo", "process", "server_cpus", "black_box"])]
+    #[arg(help_heading = "Watching")]
+    pub watch_from: Option<String>,
+    /// Token of --watch-from, in a file that only you can read [default: BRIMFUL_TOKEN in the environment]
+    #[arg(long, value_name = "FILE", requires = "watch_from", help_heading = "Watching", hide_short_help = true)]
+    pub token_file: Option<PathBuf>,
+    /// Use TLS for --watch-from, and trust the certificates in this file
+    #[arg(long, value_name = "FILE", requires = "watch_from", help_heading = "Watching", hide_short_help = true)]
+    pub watch_ca: Option<PathBuf>,
+    /// What to request and how.
+    #[command(flatten)]
+    pub request: RequestArgs,
+    /// Generate the load from N processes, or from several hosts with --address, if one process is too slow
+    ///
+    /// The processes are a fleet: see docs/fleet.md (needs the Python package). If this host has enough CPUs,
+    /// --threads 2 --cpus 2-3 is simpler.
+    #[arg(long, value_name = "N", conflicts_with = "demo", help_heading = "Engine", hide_short_help = true)]
+    pub shards: Option<Count>,
+    /// The Ray cluster that runs the shards: auto, HOST:6379 or ray://HOST:10001 [default: this host]
+    #[arg(long, value_name = "ADDRESS", requires = "shards", help_heading = "Engine", hide_short_help = true)]
+    pub address: Option<String>,
+    /// Shards on each node of the cluster [default: 1]
+    #[arg(long, value_name = "N", requires = "address", help_heading = "Engine", hide_short_help = true)]
+    pub shards_per_node: Option<Count>,
+    /// File to write the HTML report to [default: brimful-survey-TIME.html in this directory]
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub report: Option<PathBuf>,
+    /// How results are shown.
+    #[command(flatten)]
+    pub output: OutputArgs,
+}

@@ -1,0 +1,125 @@
+//! The progress of a survey on stderr.
+
+use crate::output::say;
+use crate::progress;
+use brimful_core::quantity::{number, rate, whole_percent};
+use brimful_core::survey::Level;
+use brimful_core::text::{one_line, visible};
+use brimful_core::{Nanos, panics};
+use brimful_estimate::Spread;
+use brimful_stats::Live;
+use brimful_survey::{Predicted, Predictions, Step};
+use indicatif::ProgressBar;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// Shows each step as a bar on a terminal, and as a line elsewhere.
+pub struct Display {
+    quiet: bool,
+    bar: Option<ProgressBar>,
+    /// The figures of the current run, if a bar shows them.
+    pub live: Option<Arc<Live>>,
+    current: Mutex<Option<(Instant, Nanos)>>,
+}
+
+impl Display {
+    pub fn new(quiet: bool) -> Display {
+        use std::io::IsTerminal;
+        let bar = (!quiet && std::io::stderr().is_terminal()).then(|| progress::bar("", Nanos::from_secs(1)));
+        let live = bar.is_some().then(Arc::default);
+        Display { quiet, bar, live, current: Mutex::default() }
+    }
+
+    pub fn step(&self, step: &Step) {
+        let line = match step {
+            Step::Begin(what, lasts) => {
+                if let Some(bar) = &self.bar {
+                    // A step without a load has no figures.
+                    self.live.iter().for_each(|live| live.restart());
+                    bar.set_length(lasts.0 / 1_000_000);
+                    bar.set_prefix(one_line(what).into_owned());
+                    if let Ok(mut current) = self.current.lock() {
+                        *current = Some((Instant::now(), *lasts));
+                    }
+                    return;
+                }
+                format!("{what} ({})", lasts.rounded())
+            }
+            Step::Foreseen(lasts) => {
+                format!("  the survey takes about {} in total, and longer if a level is disturbed", in_minutes(*lasts))
+            }
+            Step::Note(text) => format!("  {text}"),
+            Step::Predicted(predictions) => format!("  {}", predictions_text(predictions)),
+            Step::Level(level) => format!("  {}", level_summary(level)),
+        };
+        match &self.bar {
+            Some(bar) => bar.println(visible(&line)),
+            None if !self.quiet => say(&line),
+            None => {}
+        }
+    }
+
+    /// Keeps the bar moving while `body` runs.
+    pub fn during<T>(&self, body: impl FnOnce() -> T) -> T {
+        let (Some(bar), Some(live)) = (&self.bar, &self.live) else { return body() };
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let refresh = || {
+                while !done.load(Ordering::Relaxed) {
+                    if let Ok(Some((began, lasts))) = self.current.lock().as_deref() {
+                        progress::show(bar, *began, *lasts, &progress::described(&live.so_far()));
+                    }
+                    std::thread::park_timeout(Duration::from_millis(200));
+                }
+            };
+            // The survey continues even if the bar panics.
+            scope.spawn(move || panics::caught(refresh));
+            let result = body();
+            done.store(true, Ordering::Relaxed);
+            bar.finish_and_clear();
+            result
+        })
+    }
+}
+
+/// Minutes and seconds, like `2 min 5 s`.
+fn in_minutes(time: Nanos) -> String {
+    let seconds = time.as_secs_f64().round() as u64;
+    match (seconds / 60, seconds % 60) {
+        (0, seconds) => format!("{seconds} s"),
+        (minutes, seconds) => format!("{minutes} min {seconds} s"),
+    }
+}
+
+/// All predictions. They are printed before the levels are measured.
+fn predictions_text(predictions: &Predictions) -> String {
+    let time = |seconds| Nanos::from_secs_f64(seconds).rounded();
+    let level = |level: &Predicted| {
+        let Spread { median, interval90: [low, high] } = level.expected.response;
+        let name = &level.name;
+        let share = whole_percent(level.fraction);
+        format!("\n    {name} at {share}, {}: {} ({} … {})", rate(level.rate), time(median), time(low), time(high))
+    };
+    let levels: Vec<String> = predictions.levels.iter().map(level).collect();
+    let between = predictions.saturation_spread.map_or(String::new(), |spread| {
+        let [low, high] = spread.interval90;
+        format!(" ({} … {})", rate(low), rate(high))
+    });
+    let saturation = rate(predictions.saturation);
+    format!("predicted, with 90 % intervals: capacity {saturation}{between}; mean response times{}", levels.concat())
+}
+
+/// The main figures of a measured level.
+fn level_summary(level: &Level) -> String {
+    let time = |seconds: Option<f64>| seconds.map_or("-".to_owned(), |s| Nanos::from_secs_f64(s).rounded());
+    let busy = level.utilization.measured.map_or("-".to_owned(), whole_percent);
+    let doubt = if level.verdict.valid { "" } else { "; not valid" };
+    format!(
+        "{} at {}: {} responses/s, {} on average, server {busy} busy{doubt}",
+        level.workload,
+        rate(level.offered),
+        number(level.throughput.measured.unwrap_or(0.0)),
+        time(level.response_time_s.measured),
+    )
+}
