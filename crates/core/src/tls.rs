@@ -134,35 +134,33 @@ impl TlsFault {
     pub fn remedy(self) -> &'static str {
         match self {
             TlsFault::NotTls => "if it speaks plain HTTP, write http:// in place of https://",
-            TlsFault::CertificateExpired => "renew it, or give --insecure to load the server all the same",
+            TlsFault::CertificateExpired => "renew it, or use --insecure to load the server anyway",
             TlsFault::CertificateNotYetValid => {
-                "check this host's clock (`date -u`), or give --insecure to load the server all the same"
+                "check this host's clock (`date -u`), or use --insecure to load the server anyway"
             }
-            TlsFault::CertificateName => {
-                "write the URL with a name that the certificate has, say it by --sni NAME, or give --insecure"
-            }
+            TlsFault::CertificateName => "use a name of the certificate in the URL or by --sni NAME, or use --insecure",
             TlsFault::CertificateIssuer => {
-                "give the issuer's certificate by --ca FILE (of a self-signed one itself), have the server send the whole \
-                 chain, or give --insecure"
+                "name the issuer's certificate (a self-signed one itself) by --ca FILE, make the server send the whole \
+                 chain, or use --insecure"
             }
             TlsFault::CertificateInvalid => {
-                "see it with `openssl s_client -connect HOST:PORT -showcerts`, or give --insecure"
+                "show it with `openssl s_client -connect HOST:PORT -showcerts`, or use --insecure"
             }
             TlsFault::Version => {
-                "`openssl s_client -connect HOST:PORT` says which version it speaks; brimful speaks 1.2 and 1.3, and by \
-                 --tls-min 1.3 only that"
+                "`openssl s_client -connect HOST:PORT` shows its version; brimful supports 1.2 and 1.3, with \
+                 --tls-min 1.3 only 1.3"
             }
             TlsFault::NothingInCommon => {
                 "allow an ECDHE suite with AES-GCM or ChaCha20 at the server, and a certificate of RSA, P-256, P-384 or \
                  Ed25519"
             }
-            TlsFault::ClientCertificate => "give one that the server accepts, by --cert FILE --key FILE",
-            TlsFault::UnknownName => "give the name of a site that it has, by --sni NAME or in the URL",
-            TlsFault::Protocol => "give another --http, or switch that version on at the server",
+            TlsFault::ClientCertificate => "name one that the server accepts by --cert FILE --key FILE",
+            TlsFault::UnknownName => "use the name of one of its sites, in the URL or by --sni NAME",
+            TlsFault::Protocol => "use another --http, or enable that version at the server",
             TlsFault::Alert => "see the server's error log",
-            TlsFault::TimedOut => "see what the server is busy with, or raise --timeout",
-            TlsFault::Truncated => "have the server send close_notify, or a Content-Length",
-            TlsFault::Undecryptable => "look for what changes bytes on the way, and at the server's error log",
+            TlsFault::TimedOut => "check what keeps the server busy, or raise --timeout",
+            TlsFault::Truncated => "make the server send close_notify, or a Content-Length",
+            TlsFault::Undecryptable => "look for a proxy that changes bytes, and at the server's error log",
             TlsFault::Misbehaved => "see the server's error log, and `openssl s_client -connect HOST:PORT`",
         }
     }
@@ -175,20 +173,20 @@ impl fmt::Display for TlsFault {
             TlsFault::CertificateExpired => "the server's certificate has expired",
             TlsFault::CertificateNotYetValid => "the server's certificate is not valid yet",
             TlsFault::CertificateName => "the server's certificate is for another name",
-            TlsFault::CertificateIssuer => "the server's certificate was issued by nobody that is trusted here",
+            TlsFault::CertificateIssuer => "the issuer of the server's certificate is not trusted",
             TlsFault::CertificateInvalid => "the server's certificate is not valid",
             TlsFault::Version => "the server speaks no version of TLS that is allowed here",
             TlsFault::NothingInCommon => {
                 "the server has no cipher suite, key exchange or signature in common with brimful"
             }
-            TlsFault::ClientCertificate => "the server wants a client's certificate, or another one",
-            TlsFault::UnknownName => "the server knows no site of this name",
-            TlsFault::Protocol => "the server does not speak the HTTP version that was asked for",
-            TlsFault::Alert => "the server gave the connection up by a TLS alert",
-            TlsFault::TimedOut => "the TLS handshake was not over in time",
-            TlsFault::Truncated => "the TLS stream ended in a response without being closed",
+            TlsFault::ClientCertificate => "the server requires a client certificate, or rejected the given one",
+            TlsFault::UnknownName => "the server does not recognise the server name",
+            TlsFault::Protocol => "the server does not support the requested HTTP version",
+            TlsFault::Alert => "the server closed the connection by a TLS alert",
+            TlsFault::TimedOut => "the TLS handshake did not finish in time",
+            TlsFault::Truncated => "the TLS stream ended within a response, without close_notify",
             TlsFault::Undecryptable => "what the server sent cannot be decrypted",
-            TlsFault::Misbehaved => "the server broke the rules of TLS",
+            TlsFault::Misbehaved => "the server violated the TLS protocol",
         })
     }
 }
