@@ -363,7 +363,7 @@ mod tests {
             bursts: Spread::Constant(3.0),
             calls_per_burst: Spread::Constant(2.0),
             think_s: Spread::Constant(60.0),
-            ..SessionLoad::coming(comes)
+            ..SessionLoad::with_arrivals(comes)
         };
         let extent = Extent { window: Nanos::from_secs(1), calls: u64::MAX };
         let mut sessions = Sessions::new(&load, Mix::new(&[1.0], 0).unwrap(), extent, 1, Shard::WHOLE).unwrap();
@@ -390,7 +390,7 @@ mod tests {
     #[test]
     fn a_user_that_cannot_connect_waits_before_its_next_session() {
         let comes = SessionArrivals::Closed { users: 1, rest_s: Spread::Constant(0.0) };
-        let load = SessionLoad { think_s: Spread::Constant(0.0), ..SessionLoad::coming(comes) };
+        let load = SessionLoad { think_s: Spread::Constant(0.0), ..SessionLoad::with_arrivals(comes) };
         let extent = Extent { window: Nanos::from_secs(60), calls: u64::MAX };
         let mut sessions = Sessions::new(&load, Mix::new(&[1.0], 0).unwrap(), extent, 1, Shard::WHOLE).unwrap();
         let mut now = Nanos::ZERO;

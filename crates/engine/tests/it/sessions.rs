@@ -32,7 +32,7 @@ fn sessions(sessions: f64) -> Load {
         calls_per_burst: Spread::Constant(5.0),
         think_s: Spread::Constant(0.02),
         connections: 2,
-        ..Load::coming(comes)
+        ..Load::with_arrivals(comes)
     }
 }
 

@@ -12,7 +12,7 @@ const OK: End = End::Completed { status: 200 };
 const SERVICE: Nanos = Nanos::from_millis(100);
 
 fn open(rate: f64, arrivals: &str) -> Load {
-    Load::coming(SessionArrivals::Open { rate: Rate(rate), arrivals: arrivals.to_owned() })
+    Load::with_arrivals(SessionArrivals::Open { rate: Rate(rate), arrivals: arrivals.to_owned() })
 }
 
 fn of(text: &str) -> Spread {
