@@ -23,7 +23,7 @@ PACKAGE = HERE / "brimful" / "documents"
 WIDTH = 120
 INDENTED = {"initial_indent": "    ", "subsequent_indent": "    "}
 
-#: The documents, and what each is called in Python where the schema's title is a verb.
+#: The documents, and the names of their classes, which differ from the schemas' titles if these are verbs.
 DOCUMENTS = {
     "calibration": "Calibration",
     "forecast": "Forecast",
@@ -65,7 +65,7 @@ def is_current(path: Path, text: str) -> bool:
 
 
 def front() -> str:
-    """The package's front: one name for each kind of document."""
+    """The package's `__init__.py`, which exports one name for each document."""
     lines = ['"""The documents as dataclasses. Written by document_types.py from schema/."""', ""]
     modules = sorted((name.replace("-", "_"), title) for name, title in DOCUMENTS.items())
     lines += [f"from .{name} import {title} as {title}" for name, title in modules]
@@ -85,12 +85,11 @@ def module(name: str, schema: dict, common: dict[str, dict]) -> str:
 
 
 def source(front: str, definitions: dict[str, dict], imported: Iterable[str], document: str | None = None) -> str:
-    """A module of these definitions, and of a document."""
-    # Titles of records like `Document` would hide the base.
+    """A module with the dataclasses of these definitions, and of a document."""
     classes = {name: definition for name, definition in definitions.items() if "properties" in definition}
     parts = [dataclass(name, definition, "Part") for name, definition in classes.items()]
     parts += [document] if document else []
-    # Last, as they name what is above; annotations may name what is below.
+    # Aliases come last, because they refer to names above them; annotations may refer to names below.
     others = {name: definition for name, definition in definitions.items() if name not in classes}
     parts += [alias(name, others[name]) for name in ordered(others)]
     body = "\n\n\n".join(parts)
@@ -126,11 +125,11 @@ def alias(name: str, definition: dict) -> str:
 
 
 def ordered(aliases: dict[str, dict]) -> list[str]:
-    """So that each comes after those that it names."""
+    """The names of the aliases, each after those that it refers to."""
     done: list[str] = []
     while left := [name for name in aliases if name not in done]:
         ready = [name for name in left if not set(re.findall(r"\w+", type_of(aliases[name]))) & (set(left) - {name})]
-        # Those that name one another, of which there are none so far, stay in the schema's order.
+        # Aliases that refer to one another, of which there are none so far, stay in the schema's order.
         done += ready or left
     return done
 
@@ -175,7 +174,7 @@ def simple(kind: str, schema: dict) -> str:
             return f"tuple[{', '.join(type_of(item) for item in items)}]"
         return f"list[{type_of(schema.get('items', True))}]"
     if kind == "object":
-        # An object within an object has no name of its own.
+        # Inline objects have no class of their own.
         return f"dict[str, {type_of(schema.get('additionalProperties', True))}]"
     return {"integer": "int", "number": "float", "string": "str", "boolean": "bool", "null": "None"}[kind]
 

@@ -52,8 +52,9 @@ pub struct Station {
     /// Parallel servers of a queueing station.
     #[serde(default = "one")]
     pub servers: u32,
-    /// Service rate with 1, 2, … requests present, over the rate at which the demands hold; the last holds for any
-    /// more. For a station whose speed depends on its load; empty means that it does not, beyond what `servers` says.
+    /// For a station with load-dependent speed: its service rate with 1, 2, … requests present, relative to the rate
+    /// that the demands assume; the last one applies to more requests as well. If empty, the speed depends on the load
+    /// only through `servers`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rate_multipliers: Vec<f64>,
     /// The order of service.

@@ -1,11 +1,11 @@
-//! Why a file holds no certificate or private key as PEM, and the command that makes one of it.
+//! Explains why a file is not a certificate or private key in PEM, and names the command that converts it.
 //!
 //! PEM is the text form of RFC 7468; DER is the binary form inside it, and PKCS#12 (`.p12`, `.pfx`) is a binary
-//! container for both. Only the first bytes of binary files are looked at.
+//! container for both. Only the first bytes of binary files are examined.
 
 use std::path::Path;
 
-/// What a file should hold.
+/// The expected content of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
     /// A certificate, or several.
@@ -19,7 +19,7 @@ pub fn without_bom(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
 }
 
-/// What the file holds instead of what is wanted, and what to do about it; `None` where it looks right.
+/// Describes the content of a file if it is not the wanted one, and what to do about it; `None` if it looks right.
 pub fn explain(path: &Path, bytes: &[u8], wanted: Wanted) -> Option<String> {
     let file = quoted(path);
     let bytes = without_bom(bytes);
@@ -89,11 +89,11 @@ fn certificate(file: &str, has: impl Fn(&str) -> bool) -> Option<String> {
     keys.into_iter().any(has).then(|| "it is a private key: are certificate and key swapped?".to_owned())
 }
 
-/// What a binary file is, by what stands first in its outermost SEQUENCE.
+/// Describes a binary file, by the first element of its outermost SEQUENCE.
 fn binary(file: &str, bytes: &[u8]) -> String {
     let content = match bytes.get(1) {
         Some(length) if *length < 0x80 => bytes.get(2..),
-        // Longer lengths follow in as many bytes as this one says.
+        // The long form: this byte is the number of the bytes that contain the length.
         Some(length) => bytes.get(2 + usize::from(length & 0x7f)..),
         None => None,
     };
@@ -126,7 +126,7 @@ fn find(bytes: &[u8], what: &[u8]) -> bool {
     bytes.windows(what.len()).any(|window| window == what)
 }
 
-/// A path as a shell takes it.
+/// Quotes a path for a shell, if it needs quotes.
 fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let is_plain = |c: char| c.is_alphanumeric() || "/._-+:@%,".contains(c);

@@ -73,7 +73,7 @@ pub fn ascii_host(host: &str) -> String {
     host.split(['.', '\u{3002}', '\u{ff0e}', '\u{ff61}']).map(label).collect::<Vec<_>>().join(".")
 }
 
-/// Whether a byte is never encoded and has no special meaning, neither in paths nor in queries.
+/// Whether a byte is copied unchanged, both in paths and in queries.
 fn is_plain(byte: u8) -> bool {
     byte.is_ascii_graphic() && !matches!(byte, b'"' | b'#' | b'<' | b'>' | b'^' | b'`' | b'{' | b'}' | b'\'')
 }

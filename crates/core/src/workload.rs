@@ -276,7 +276,7 @@ impl Workload {
         }
     }
 
-    /// Checks what the types cannot.
+    /// Checks the conditions that the types do not express.
     ///
     /// # Errors
     /// The first error, with what to do about it.

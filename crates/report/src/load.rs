@@ -31,16 +31,16 @@ use main_figures::main_figures;
 use notes::notes;
 use percentile::{P50, P99};
 
-/// How much is told.
+/// The extent of the text report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
-    /// What everybody reads.
+    /// The main figures.
     Main,
     /// Every figure.
     Full,
 }
 
-/// The run as plain text, ending in a newline.
+/// The run as plain text that ends in a newline.
 pub fn text(record: &Record, detail: Detail) -> String {
     let mut groups = vec![main_figures(record)];
     groups.push(objectives(record));
@@ -59,7 +59,7 @@ pub fn text(record: &Record, detail: Detail) -> String {
 }
 
 fn classes(record: &Record) -> Vec<String> {
-    let of_class = |(name, class): (&String, &ClassRecord)| {
+    let class_row = |(name, class): (&String, &ClassRecord)| {
         let response = class.response_time_us.as_ref();
         row(
             &one_line(name),
@@ -74,20 +74,21 @@ fn classes(record: &Record) -> Vec<String> {
             ],
         )
     };
-    let rows: Vec<_> = record.classes.iter().map(of_class).collect();
+    let rows: Vec<_> = record.classes.iter().map(class_row).collect();
     vec![table(&["Class", "calls", "completed", "errors", "response", "p50", "p99", "service"], &rows)]
 }
 
-/// Each objective, and what came of it.
+/// The objectives and their results.
 fn objectives(record: &Record) -> Vec<String> {
-    let said = |objective: &Objective| {
+    let result = |objective: &Objective| {
         let met = if objective.met { "met" } else { "MISSED" };
         let measured = objective.measured_s.map(|measured| Nanos::from_secs_f64(measured).rounded());
-        let said: Vec<String> = measured.into_iter().chain(objective.message.clone()).collect();
-        let said = if said.is_empty() { "more calls failed than it allows for".to_owned() } else { said.join("; ") };
-        fact("Objective", &format!("{} {met}: {said}", objective.objective))
+        let details: Vec<String> = measured.into_iter().chain(objective.message.clone()).collect();
+        let details =
+            if details.is_empty() { "more calls failed than it allows for".to_owned() } else { details.join("; ") };
+        fact("Objective", &format!("{} {met}: {details}", objective.objective))
     };
-    record.objectives.iter().map(said).collect()
+    record.objectives.iter().map(result).collect()
 }
 
 #[cfg(test)]
@@ -270,7 +271,7 @@ Response: from when a call was due to its last byte; ";
         assert!(words(&text).ends_with(
             "the same with `--print 3` shows the first calls that fail; with `--trace calls.jsonl` every call"
         ));
-        // One in a thousand is told, and not shouted.
+        // One failure in a thousand is mentioned, but without a warning.
         let status = StatusCounts { s2xx: 999, ..status };
         record.counts = Counts { scheduled: 1_000, sent: 1_000, completed: 999, reset: 1, status, ..Counts::default() };
         record.verdict.failing = Some(false);

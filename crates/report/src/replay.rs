@@ -65,23 +65,23 @@ type Measured = (Option<f64>, Option<f64>);
 impl<'a> Pair<'a> {
     /// Compares two replays.
     pub fn new(as_logged: &'a Record, flattened: &'a Record) -> Pair<'a> {
-        let of = |name, unit, measured: fn(&Record) -> Measured| {
+        let figure = |name, unit, measured: fn(&Record) -> Measured| {
             Figure::new(name, unit, measured(as_logged), measured(flattened))
         };
         let figures = vec![
-            of("offered per second", Unit::Rate, |record| (Some(record.rates.offered), None)),
-            of("completed per second", Unit::Rate, |record| {
+            figure("offered per second", Unit::Rate, |record| (Some(record.rates.offered), None)),
+            figure("completed per second", Unit::Rate, |record| {
                 (Some(record.rates.completed), record.reply_rate.ci95_half_width)
             }),
-            of("most completed per second", Unit::Rate, |record| (busiest(&record.intervals), None)),
-            of("failed", Unit::Share, |record| (failed(record), None)),
-            of("mean response time, s", Unit::Seconds, |record| {
+            figure("most completed per second", Unit::Rate, |record| (busiest(&record.intervals), None)),
+            figure("failed", Unit::Share, |record| (failed(record), None)),
+            figure("mean response time, s", Unit::Seconds, |record| {
                 let mean = response(record, |summary| summary.mean);
                 (mean, record.response_mean_ci95_us.map(|us| us / 1e6))
             }),
-            of("median response time, s", Unit::Seconds, |record| (response(record, |summary| summary.p50), None)),
-            of("95 % within, s", Unit::Seconds, |record| (response(record, |summary| summary.p95), None)),
-            of("99 % within, s", Unit::Seconds, |record| (response(record, |summary| summary.p99), None)),
+            figure("median response time, s", Unit::Seconds, |record| (response(record, |summary| summary.p50), None)),
+            figure("95 % within, s", Unit::Seconds, |record| (response(record, |summary| summary.p95), None)),
+            figure("99 % within, s", Unit::Seconds, |record| (response(record, |summary| summary.p99), None)),
         ];
         let valid = as_logged.verdict.valid && flattened.verdict.valid;
         let mut comparison = Comparison { valid, figures, verdict: String::new() };

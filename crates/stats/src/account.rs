@@ -299,14 +299,14 @@ impl Account {
         self.classes.iter().map(|tally| tally.name.clone()).collect()
     }
 
-    /// Bytes held by what could grow, for the test that it does not.
+    /// Bytes allocated for growing parts, for the test that they do not grow.
     #[cfg(test)]
     pub(crate) fn footprint(&self) -> usize {
         self.series.footprint() + self.replies.footprint() + self.classes.capacity() * size_of::<Tally>()
     }
 }
 
-/// Why what a document holds was not added: part of it may have been.
+/// An error of adding a packed Account, part of which may have been added.
 #[derive(Debug)]
 pub(crate) enum AddError {
     Unlike(Unlike),

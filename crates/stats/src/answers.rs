@@ -137,13 +137,13 @@ impl AnswerTimes {
     /// Times of all responses, including unexpected ones, by the status classes of documents, where 4xx includes 429.
     pub(crate) fn by_status(&self) -> Vec<(&'static str, Times)> {
         let both = |class: StatusClass| [&self.completed[class as usize], &self.unexpected[class as usize]];
-        let of_class = |class: StatusClass| match class {
+        let class_times = |class: StatusClass| match class {
             StatusClass::S4xx => sum(both(class).into_iter().chain(both(StatusClass::S429))),
             _ => sum(both(class).into_iter()),
         };
         StatusClass::ALL
             .into_iter()
-            .map(|class| (class.name(), of_class(class)))
+            .map(|class| (class.name(), class_times(class)))
             .filter(|(_, times)| !times.is_empty())
             .collect()
     }

@@ -173,7 +173,7 @@ pub fn derive(account: &Account, facts: Facts) -> Record {
 fn addresses(account: &Account) -> Vec<AddressRecord> {
     let calls = |tally: &Tally| tally.counts.scheduled;
     let all: u64 = account.addresses.iter().map(calls).sum();
-    let of_address = |tally: &Tally| AddressRecord {
+    let address_record = |tally: &Tally| AddressRecord {
         address: tally.name.clone(),
         connections: tally.counts.established,
         calls: calls(tally),
@@ -182,7 +182,7 @@ fn addresses(account: &Account) -> Vec<AddressRecord> {
         failed: tally.counts.errors(),
         response_time_us: tally.answers.completed().response.summary(),
     };
-    let mut addresses: Vec<AddressRecord> = account.addresses.iter().map(of_address).collect();
+    let mut addresses: Vec<AddressRecord> = account.addresses.iter().map(address_record).collect();
     addresses.sort_by(|one, other| one.address.cmp(&other.address));
     addresses
 }

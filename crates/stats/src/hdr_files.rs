@@ -174,7 +174,7 @@ mod tests {
         assert!(text.starts_with("       Value     Percentile TotalCount 1/(1-Percentile)\n\n"), "{text}");
         let median = rows.iter().find(|row| row[1] == 0.5).unwrap();
         assert!((median[0] / 500.0 - 1.0).abs() < 1e-3 && median[2..] == [500.0, 2.0], "{median:?}");
-        // A share that is exactly so many values is reached by so many.
+        // A share that is a whole number of values is reached by that number.
         assert!(rows.iter().any(|row| row[1] == 0.3 && row[2] == 300.0) && rows[0][1..3] == [0.0, 1.0], "{text}");
         let last = rows.last().unwrap();
         assert!((last[0] / 1_000.0 - 1.0).abs() < 1e-3 && last[1..] == [1.0, 1_000.0], "{last:?}");

@@ -262,7 +262,7 @@ mod tests {
         };
         assert!(refused(&payload(&[0xff; 9])).contains("a count is too large"));
         assert!(refused(&payload(&[0xff; 3])).contains("cut short"));
-        // 2⁴¹ times the same value, which no run has; a counter beyond the last; so many zeros that nothing is left.
+        // A count of 2⁴¹, which exceeds any run; then a run of zeros beyond the last counter.
         assert!(refused(&payload(&[0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01])).contains("more values than any run"));
         let beyond = [0xff, 0xff, 0x03, 2];
         assert!(refused(&payload(&beyond)).contains("more values than any run"), "{}", refused(&payload(&beyond)));
@@ -273,7 +273,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2_000))]
 
-        /// Numbers as they are written, of any length, one after another; and whatever is left of them.
+        /// Encoded numbers of any length, cut off anywhere.
         #[test]
         fn foreign_bytes_are_read_or_refused(numbers in vec((any::<i64>(), 0..64_u32), 0..20), cut in 0..8_usize) {
             let mut payload = Vec::new();

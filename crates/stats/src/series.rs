@@ -49,7 +49,7 @@ struct Slot {
 impl Series {
     /// A series without events, with all its memory allocated and touched.
     pub fn new() -> Series {
-        let slots = (0..CAPACITY).map(|_| Slot::of(touched(LONGEST_US, DIGITS))).collect();
+        let slots = (0..CAPACITY).map(|_| Slot::with_histogram(touched(LONGEST_US, DIGITS))).collect();
         Series { doublings: HALVINGS, used: 0, slots }
     }
 
@@ -115,7 +115,7 @@ impl Series {
         let finer = self.doublings - doublings;
         self.used = self.used.max(used.div_ceil(1 << finer));
         while self.slots.len() < self.used {
-            self.slots.push(Slot::of(empty(LONGEST_US, DIGITS)));
+            self.slots.push(Slot::with_histogram(empty(LONGEST_US, DIGITS)));
         }
         finer
     }
@@ -157,7 +157,7 @@ impl Series {
             p50_us: quantile(slot, 0.5),
             p99_us: quantile(slot, 0.99),
         };
-        let none = Slot::of(empty(LONGEST_US, DIGITS));
+        let none = Slot::with_histogram(empty(LONGEST_US, DIGITS));
         let all = until_end.min(CAPACITY).max(self.used);
         self.slots.iter().chain(repeat(&none)).enumerate().take(all).map(describe).collect()
     }
@@ -217,10 +217,10 @@ impl Series {
     }
 }
 
-/// How often the shortest interval is to be doubled to be so long.
+/// The number of times that the shortest interval must be doubled for this length.
 fn doublings(interval_s: f64) -> Result<u32, StatsError> {
     let shortest = interval_s * f64::from(1_u32 << HALVINGS);
-    // Intervals of a longer run than u64 nanoseconds can tell are no intervals. A power of two has no fraction.
+    // The bound excludes intervals longer than any run in u64 nanoseconds. A power of two has no fraction.
     let is_length = (1.0..=f64::from(u32::MAX)).contains(&shortest) && (shortest as u64).is_power_of_two();
     if is_length && shortest.fract() == 0.0 { Ok((shortest as u64).ilog2()) } else { Err(not_ours()) }
 }
@@ -230,7 +230,7 @@ fn not_ours() -> StatsError {
 }
 
 impl PartialEq for Series {
-    /// The same events in the same intervals, whatever memory there is for more.
+    /// Compares the events by interval, whatever memory is allocated.
     fn eq(&self, other: &Series) -> bool {
         self.doublings == other.doublings && self.slots[..self.used] == other.slots[..other.used]
     }
@@ -243,7 +243,7 @@ impl Default for Series {
 }
 
 impl Slot {
-    fn of(response_us: Histogram<u32>) -> Slot {
+    fn with_histogram(response_us: Histogram<u32>) -> Slot {
         Slot { offered: 0, sent: 0, completed: 0, errors: 0, response_us }
     }
 

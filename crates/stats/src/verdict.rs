@@ -290,7 +290,7 @@ mod tests {
         }
     }
 
-    /// A run in which calls became of which this is told; none was late.
+    /// A run with these counts, without late calls.
     fn counted(counts: Counts) -> Run {
         run(ClassRecord { counts, ..ClassRecord::default() })
     }

@@ -318,7 +318,7 @@ impl RequestClass {
         WorkloadError::BadClass { name: self.name.clone(), why: why.to_owned() }
     }
 
-    /// Checks what the types cannot express, as far as that does not depend on the contents of files.
+    /// Checks the conditions that the types do not express, except those that depend on the contents of files.
     pub(super) fn validate(&self) -> Result<(), WorkloadError> {
         let lists = [!self.urls.is_empty(), self.urls_file.is_some(), self.requests_file.is_some()];
         let lists = lists.into_iter().filter(|there| *there).count();

@@ -185,7 +185,7 @@ impl Load {
         }
     }
 
-    /// Checks what the types cannot.
+    /// Checks the conditions that the types do not express.
     pub(super) fn validate(&self) -> Result<(), WorkloadError> {
         let bad = |message: &'static str| Err(WorkloadError::BadLoad(message));
         let rate_is_bad = |rate: f64| !(rate.is_finite() && rate >= 0.0);

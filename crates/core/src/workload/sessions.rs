@@ -218,7 +218,7 @@ impl Sessions {
         written.max().or_else(|| longest.is_finite().then_some(longest as u64))
     }
 
-    /// Checks what the types cannot.
+    /// Checks the conditions that the types do not express.
     ///
     /// # Errors
     /// [`WorkloadError::BadSessions`] or [`WorkloadError::BadLoad`], with the first problem.

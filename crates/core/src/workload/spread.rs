@@ -122,7 +122,7 @@ impl Spread {
         ((self.quantile(p) + (p * SHIFT).fract()).floor() as u64).max(1)
     }
 
-    /// Checks what the type cannot.
+    /// Checks the conditions that the type does not express.
     ///
     /// # Errors
     /// [`SpreadError::Impossible`] when no distribution has these parameters.

@@ -150,14 +150,17 @@ fn times(record: &Record) -> Vec<String> {
     ];
     let rest = [("first byte", &record.first_byte_us), ("lateness", &record.lateness_us)];
     let columns: Vec<(&str, &Option<Summary>)> = connect.into_iter().chain(handshake).chain(rest).collect();
-    let of = |figure: Figure| move |s: Option<&Summary>| time_or_dash(s.map(figure));
+    let figure_cell = |figure: Figure| move |s: Option<&Summary>| time_or_dash(s.map(figure));
     let cells = |name: &str, cell: &dyn Fn(Option<&Summary>) -> String| {
         row(name, columns.iter().map(|(_, summary)| cell(summary.as_ref())))
     };
-    let mut rows =
-        vec![cells("mean", &of(|s| s.mean)), cells("stddev", &of(|s| s.stddev)), cells("min", &of(|s| s.min))];
+    let mut rows = vec![
+        cells("mean", &figure_cell(|s| s.mean)),
+        cells("stddev", &figure_cell(|s| s.stddev)),
+        cells("min", &figure_cell(|s| s.min)),
+    ];
     rows.extend([P50, P90, P95, P99, P999].map(|p: Percentile| cells(p.name, &|s| p.cell(s))));
-    rows.push(cells("max", &of(|s| s.max)));
+    rows.push(cells("max", &figure_cell(|s| s.max)));
     let heads: Vec<&str> = ["Times"].into_iter().chain(columns.iter().map(|(name, _)| *name)).collect();
     let mut lines = vec![table(&heads, &rows)];
     lines.push(wrapped(MEANINGS));

@@ -30,7 +30,7 @@ pub const P999: Percentile = Percentile { name: "p99.9", slower_per_mille: 1, fi
 
 impl Percentile {
     /// The percentile of a distribution, if enough calls are slower.
-    pub fn of(self, summary: &Summary) -> Option<f64> {
+    pub fn value(self, summary: &Summary) -> Option<f64> {
         (summary.count >= self.calls()).then(|| (self.figure)(summary))
     }
 
@@ -41,7 +41,7 @@ impl Percentile {
 
     /// The text of a table cell.
     pub fn cell(self, summary: Option<&Summary>) -> String {
-        time_or_dash(summary.and_then(|summary| self.of(summary)))
+        time_or_dash(summary.and_then(|summary| self.value(summary)))
     }
 }
 
@@ -49,8 +49,8 @@ impl Percentile {
 pub fn in_words(summary: &Summary) -> String {
     let main = [P50, P95, P99];
     let mut known: Vec<String> =
-        main.iter().filter_map(|p| Some(format!("{} {}", p.name, time(p.of(summary)?)))).collect();
-    let unknown: Vec<Percentile> = main.into_iter().filter(|p| p.of(summary).is_none()).collect();
+        main.iter().filter_map(|p| Some(format!("{} {}", p.name, time(p.value(summary)?)))).collect();
+    let unknown: Vec<Percentile> = main.into_iter().filter(|p| p.value(summary).is_none()).collect();
     if known.is_empty() {
         known.push(format!("mean {}", time(summary.mean)));
     }
@@ -68,7 +68,9 @@ pub fn in_words(summary: &Summary) -> String {
 
 /// A note on the meaning of a dash in place of a percentile.
 pub fn note(summary: &Summary) -> Option<String> {
-    P999.of(summary).is_none().then(|| format!("A percentile is shown where at least {MIN_SLOWER} calls are slower."))
+    P999.value(summary)
+        .is_none()
+        .then(|| format!("A percentile is shown where at least {MIN_SLOWER} calls are slower."))
 }
 
 #[cfg(test)]

@@ -12,18 +12,18 @@ pub fn kernel(kernel: &Kernel) -> Vec<String> {
     let Kernel { cores, interrupts, paging, memory, pressure, .. } = kernel;
     let (interrupts, paging, pressure) =
         (interrupts.unwrap_or_default(), paging.unwrap_or_default(), pressure.unwrap_or_default());
-    let of_cpu = |name: String, cpu: Option<CpuShares>| {
+    let cpu_row = |name: String, cpu: Option<CpuShares>| {
         let shares = |figure: fn(&CpuShares) -> Option<f64>| share(cpu.as_ref().and_then(figure));
         let sum =
             [shares(|s| Some(s.user)), shares(|s| Some(s.system)), shares(|s| Some(s.idle)), shares(|s| Some(s.steal))];
         let parts = [shares(|s| s.interrupt), shares(|s| s.io_wait)];
         [name].into_iter().chain(sum).chain(parts).collect()
     };
-    let cpus: Vec<_> = [of_cpu("all watched".to_owned(), kernel.cpu)]
+    let cpus: Vec<_> = [cpu_row("all watched".to_owned(), kernel.cpu)]
         .into_iter()
-        .chain(cores.iter().map(|core| of_cpu(core.cpu.to_string(), Some(core.shares))))
+        .chain(cores.iter().map(|core| cpu_row(core.cpu.to_string(), Some(core.shares))))
         .collect();
-    let of_stall = |name: &str, stall: Option<Stall>| {
+    let stall_row = |name: &str, stall: Option<Stall>| {
         vec![name.to_owned(), share(stall.map(|stall| stall.some)), share(stall.and_then(|stall| stall.full))]
     };
     let one = |name, cell: String| (name, vec![cell]);
@@ -70,7 +70,7 @@ pub fn kernel(kernel: &Kernel) -> Vec<String> {
         ),
         rows(
             &["pressure", "some", "full"],
-            &[of_stall("cpu", pressure.cpu), of_stall("memory", pressure.memory), of_stall("io", pressure.io)],
+            &[stall_row("cpu", pressure.cpu), stall_row("memory", pressure.memory), stall_row("io", pressure.io)],
         ),
     ]
 }

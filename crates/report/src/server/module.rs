@@ -9,7 +9,7 @@ use brimful_core::text::one_line;
 /// One line per server: `nginx/1.22.1 4,288/s, processing 657 µs (p99 1.20 ms), CPU 23.0 µs each, 1.85 of 2 workers
 /// busy`.
 pub fn in_words(module: &Module) -> Vec<String> {
-    let of_server = |(index, server): (usize, &ModuleServer)| {
+    let server_line = |(index, server): (usize, &ModuleServer)| {
         let classes: Vec<&ModuleClass> = module.classes.iter().filter(|class| class.server == index as u64).collect();
         let mut parts = vec![format!("{} {}", server.name, rate(server.requests_per_s))];
         parts.extend(busiest(&classes).map(|(name, process)| {
@@ -26,7 +26,7 @@ pub fn in_words(module: &Module) -> Vec<String> {
         }
         parts.join(", ")
     };
-    module.servers.iter().enumerate().map(of_server).collect()
+    module.servers.iter().enumerate().map(server_line).collect()
 }
 
 /// The class with the most requests, and its processing time.

@@ -70,12 +70,12 @@ impl Requests<'_> {
 
     /// The mean sum of some phases over requests, in milliseconds. A phase that a request did not have counts as zero.
     fn elapsed_ms(&self, phases: fn(&ModuleClass) -> [Option<Elapsed>; 3]) -> Option<f64> {
-        let of_class = |class: &&ModuleClass| {
+        let weighted_time = |class: &&ModuleClass| {
             let phases: Vec<Elapsed> = phases(class).into_iter().flatten().collect();
             let us: f64 = phases.iter().map(|phase| super::module::per_request(phase, class)).sum();
             (!phases.is_empty()).then_some((class.requests as f64, us / 1e3))
         };
-        weighted_mean(&self.classes.iter().filter_map(of_class).collect::<Vec<_>>())
+        weighted_mean(&self.classes.iter().filter_map(weighted_time).collect::<Vec<_>>())
     }
 }
 

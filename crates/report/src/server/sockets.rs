@@ -8,7 +8,7 @@ use brimful_core::server::{Elapsed, SocketClass, SocketPort, SocketRequests};
 /// One line per port: `port 80: 4,288/s, wait 12.0 µs (p99 95.0 µs), service 657 µs (p99 1.20 ms), 2.87 under way;
 /// seen 20.0 % of the time`.
 pub fn in_words(requests: &SocketRequests) -> Vec<String> {
-    let of_port = |port: &SocketPort| {
+    let port_line = |port: &SocketPort| {
         let mut parts = vec![port.requests_per_s.map_or("not seen yet".to_owned(), rate)];
         let times = [("wait", port.wait_us), ("service", port.service_us)];
         parts.extend(times.into_iter().filter_map(|(what, times)| {
@@ -20,7 +20,7 @@ pub fn in_words(requests: &SocketRequests) -> Vec<String> {
         parts.extend(open.map(|open| format!("{} still open when their slice ended", percent(open))));
         format!("port {}: {}; seen {} of the time", port.port, parts.join(", "), percent(requests.duty))
     };
-    requests.ports.iter().map(of_port).collect()
+    requests.ports.iter().map(port_line).collect()
 }
 
 /// The table of sizes that `brimful watch` shows at its end.

@@ -118,14 +118,14 @@ fn connections(survey: &Survey) -> Option<String> {
 
 fn inflicted(survey: &Survey) -> Option<String> {
     let asked = survey.inflicted?;
-    let of = |allowed: Option<String>| allowed.map_or(String::new(), |allowed| format!(" ({allowed} allowed)"));
+    let bound = |allowed: Option<String>| allowed.map_or(String::new(), |allowed| format!(" ({allowed} allowed)"));
     Some(format!(
         "mean load {}{}, up to {}, waits of up to {}{}",
         quantity::whole_percent(asked.mean_load),
-        of(asked.max_load.map(quantity::whole_percent)),
+        bound(asked.max_load.map(quantity::whole_percent)),
         clients(asked.most_clients),
         seconds(Some(asked.longest_wait_s)),
-        of(asked.max_delay_s.map(|delay| seconds(Some(delay))))
+        bound(asked.max_delay_s.map(|delay| seconds(Some(delay))))
     ))
 }
 
