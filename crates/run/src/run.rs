@@ -109,7 +109,8 @@ fn new_collector(valid: &ValidPlan<'_>, window: Nanos) -> Collector {
 
 /// Measures how fast this host is before the load, on the CPU of the first shard if that is pinned.
 fn probe_host(plan: &RunPlan) -> Option<HostProbe> {
-    // A prober is freed after its measurement. Thousands of sessions must not pay for the 16 MiB that `host::probe` keeps.
+    // A prober is freed after its measurement. Thousands of sessions must not pay for the 16 MiB that `host::probe`
+    // keeps.
     let has_sessions = plan.workload.sessions().is_some();
     let probe = || if has_sessions { host::Prober::new().measure() } else { host::probe() };
     let measure = || plan.cpus.first().is_none_or(|&cpu| pin_this_thread(cpu).is_ok()).then(probe);
