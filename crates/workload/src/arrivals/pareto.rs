@@ -1,12 +1,12 @@
-//! Self-similar arrivals from on/off sources (Willinger, Taqqu, Sherman & Wilson 1997, Theorem 1): each of 16 sources is
-//! on and off in turn, for Pareto distributed times with α = 3 − 2H and a mean of 100 ms. Calls are a Poisson process
-//! whose rate is proportional to the number of sources that are on.
+//! Self-similar arrivals from on/off sources (Willinger, Taqqu, Sherman & Wilson 1997, Theorem 1): each of 16 sources
+//! is on and off in turn, for Pareto distributed times with α = 3 − 2H and a mean of 100 ms. Calls are a Poisson
+//! process whose rate is proportional to the number of sources that are on.
 //!
 //! The coefficient of variation of the rate is 25 %. Self-similarity is exact only in the limit of large time scales: H
 //! estimated at scales of 6 s and more is 0.02 to 0.06 too high, most for H near ½. On and off times have the same
 //! distribution, and each source starts in its stationary state: on with probability ½, with the residual time of that
-//! state. So the mean holds in expectation from the first instant. The closer H is to 1, the likelier a source keeps its
-//! state for the whole run: at H = 0.9, one source in four does not switch within the first ten seconds.
+//! state. So the mean holds in expectation from the first instant. The closer H is to 1, the likelier a source keeps
+//! its state for the whole run: at H = 0.9, one source in four does not switch within the first ten seconds.
 
 use super::pieces::Piece;
 use super::self_similar::Hurst;
@@ -79,8 +79,8 @@ impl Pareto {
         Nanos::from_secs_f64(self.least_s * u.powf(-1.0 / self.alpha))
     }
 
-    /// Draws the residual time seen at a random instant, by inverting P(rest > x) = ∫ₓ P(X > y) dy / mean. That is linear
-    /// up to `least_s`, where its value is 1/α, and has a Pareto tail with exponent α − 1 beyond.
+    /// Draws the residual time seen at a random instant, by inverting P(rest > x) = ∫ₓ P(X > y) dy / mean. That is
+    /// linear up to `least_s`, where its value is 1/α, and has a Pareto tail with exponent α − 1 beyond.
     fn draw_residual(self, rng: &mut Pcg64) -> Nanos {
         let u: f64 = OpenClosed01.sample(rng);
         let tail = u * self.alpha;
