@@ -1,8 +1,8 @@
 //! Finds the end of a chunked body (RFC 9112 §7.1), byte by byte except for the data, which it skips.
 //!
-//! Chunk lines must end in CRLF, as the grammar demands. Lines of the trailer section may end in a bare LF (§2.2); their
-//! content is ignored. The parser stores only a state and some counts. The lengths of lines are bounded: a server that
-//! never ends a line would otherwise seem to be still responding.
+//! Chunk lines must end in CRLF, as the grammar demands. Lines of the trailer section may end in a bare LF (§2.2);
+//! their content is ignored. The parser stores only a state and some counts. The lengths of lines are bounded: a server
+//! that never ends a line would otherwise seem to be still responding.
 
 use crate::error::ParseError;
 use crate::head::{MAX_FIELDS, MAX_HEAD_BYTES};

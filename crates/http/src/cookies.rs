@@ -2,13 +2,13 @@
 //!
 //! This is the part of RFC 6265 (Barth 2011) that a load generator needs. Section numbers refer to it.
 //!
-//! - Name, value, `Path`, `Max-Age`, `Expires` and `Secure` are used. `Domain` is ignored, as all requests go to one server,
-//!   and so are `HttpOnly` and `SameSite`, as there are no scripts and no other sites.
+//! - Name, value, `Path`, `Max-Age`, `Expires` and `Secure` are used. `Domain` is ignored, as all requests go to one
+//!   server, and so are `HttpOnly` and `SameSite`, as there are no scripts and no other sites.
 //! - A `Secure` cookie that arrives without TLS is ignored. An expired cookie is removed.
 //! - A jar has at most [`Jar::MAX_COOKIES`] cookies and [`Jar::MAX_BYTES`] bytes of names, values and paths; the oldest
 //!   cookies are evicted first. Cookies that are too large are ignored.
-//! - Cookies are untrusted: none of their bytes can end a line of a request. A cookie with a control character is ignored.
-//!   Of a field that is folded over several lines (obs-fold), only the first line is used.
+//! - Cookies are untrusted: none of their bytes can end a line of a request. A cookie with a control character is
+//!   ignored. Of a field that is folded over several lines (obs-fold), only the first line is used.
 //!
 //! The caller passes a function that returns the time in seconds since 1970; it is called only if the time matters.
 
@@ -69,8 +69,8 @@ impl Jar {
         set_cookies(head).next().is_some()
     }
 
-    /// Stores the cookies of a response to a request for `target`, made with or without TLS. The directory of `target` is
-    /// the default path of a cookie.
+    /// Stores the cookies of a response to a request for `target`, made with or without TLS. The directory of `target`
+    /// is the default path of a cookie.
     pub fn receive(&mut self, head: &[u8], target: &[u8], tls: bool, now: impl Fn() -> u64) {
         for cookie in set_cookies(head).filter_map(parse_set_cookie) {
             if cookie.secure && !tls {

@@ -57,8 +57,8 @@ fn location(head: &[u8]) -> Option<&[u8]> {
     })
 }
 
-/// Percent-encodes the spaces and non-ASCII bytes of a Location for a request line, as browsers do, whatever its character
-/// set. `None` if it is empty or has control characters.
+/// Percent-encodes the spaces and non-ASCII bytes of a Location for a request line, as browsers do, whatever its
+/// character set. `None` if it is empty or has control characters.
 fn encode_location(location: &[u8]) -> Option<String> {
     let is_clean = !location.is_empty() && !location.iter().any(u8::is_ascii_control);
     is_clean.then(|| encode_bytes(location))

@@ -1,7 +1,7 @@
 //! A request, rendered once and sent unchanged for every call of its class.
 //!
-//! Invariant: the bytes are exactly one request, whatever the arguments contain. Arguments that could end a line early, or
-//! make the server see another length, are refused (request splitting; RFC 9112 §11.1 and §11.2).
+//! Invariant: the bytes are exactly one request, whatever the arguments contain. Arguments that could end a line early,
+//! or make the server see another length, are refused (request splitting; RFC 9112 §11.1 and §11.2).
 
 mod rules;
 
@@ -38,9 +38,9 @@ pub enum Version {
 
 impl Request {
     /// Renders a request for `path` to `authority`, the default Host. Adds Host, User-Agent, Accept, Content-Length and
-    /// Connection as needed, unless `headers` contain them, in any case of letters. If `headers` contain one of these with
-    /// an empty value, it is not sent at all, except for the Content-Length of a body that is not empty. `close` asks the
-    /// server to close the connection after its response.
+    /// Connection as needed, unless `headers` contain them, in any case of letters. If `headers` contain one of these
+    /// with an empty value, it is not sent at all, except for the Content-Length of a body that is not empty. `close`
+    /// asks the server to close the connection after its response.
     ///
     /// # Errors
     /// [`RequestError`] if the arguments cannot be sent as one request.
@@ -130,8 +130,8 @@ impl Request {
         })
     }
 
-    /// Renders an HTTP/2 request with this scheme, `http` or `https`. Connection-specific fields of HTTP/1 are left out (RFC
-    /// 9113 §8.2.2), and a Host replaces the authority.
+    /// Renders an HTTP/2 request with this scheme, `http` or `https`. Connection-specific fields of HTTP/1 are left out
+    /// (RFC 9113 §8.2.2), and a Host replaces the authority.
     ///
     /// # Errors
     /// [`RequestError`] if the arguments cannot be sent as one request.
@@ -147,8 +147,8 @@ impl Request {
         Ok(Request { streamed: 0, framed: Some(body.into()), ..request })
     }
 
-    /// Renders a request like [`Request::http2`] without its body of `body_bytes`, which the caller supplies piece by piece
-    /// as the server accepts it.
+    /// Renders a request like [`Request::http2`] without its body of `body_bytes`, which the caller supplies piece by
+    /// piece as the server accepts it.
     ///
     /// # Errors
     /// [`RequestError`] if the arguments cannot be sent as one request.
@@ -200,8 +200,8 @@ impl Request {
         })
     }
 
-    /// The same HTTP/1 request with other bytes, of which the first `head_bytes` are its head. The caller must assemble them
-    /// from the parts of this request so that they are exactly one request.
+    /// The same HTTP/1 request with other bytes, of which the first `head_bytes` are its head. The caller must assemble
+    /// them from the parts of this request so that they are exactly one request.
     #[must_use]
     pub fn assembled(&self, bytes: Vec<u8>, head_bytes: usize) -> Request {
         let Request { is_head, streamed, expects_continue, .. } = *self;
@@ -262,9 +262,9 @@ impl Request {
         }
     }
 
-    /// Adds cookies, `name=value` pairs separated by `; `, after those that the request has already. An HTTP/1 request has
-    /// one Cookie field (RFC 6265 §5.4); an HTTP/2 request may have several (RFC 9113 §8.2.3). If `cookies` contain a
-    /// control character, which could end a line early, none is added.
+    /// Adds cookies, `name=value` pairs separated by `; `, after those that the request has already. An HTTP/1 request
+    /// has one Cookie field (RFC 6265 §5.4); an HTTP/2 request may have several (RFC 9113 §8.2.3). If `cookies` contain
+    /// a control character, which could end a line early, none is added.
     #[must_use]
     pub fn with_cookies(&self, cookies: &[u8]) -> Request {
         let ends_lines = |byte: &u8| (*byte < b' ' && *byte != b'\t') || *byte == 0x7f;

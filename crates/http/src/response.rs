@@ -1,8 +1,8 @@
 //! Parses successive HTTP/1 responses of a connection, in pieces of any size.
 //!
-//! Invariants: the result does not depend on how the bytes are split; bytes after the end of a response are not consumed;
-//! fewer than [`MAX_HEAD_BYTES`] of an incomplete head are stored, and nothing of a body. Counts are of bytes that have
-//! really arrived, so that no 64-bit sum can overflow.
+//! Invariants: the result does not depend on how the bytes are split; bytes after the end of a response are not
+//! consumed; fewer than [`MAX_HEAD_BYTES`] of an incomplete head are stored, and nothing of a body. Counts are of bytes
+//! that have really arrived, so that no 64-bit sum can overflow.
 //!
 //! Some servers end a body with a line break that its length does not include, which puts an empty line before the next
 //! status line. A few empty lines are skipped and counted, as servers do before a request line (§2.2). Whether such a
@@ -63,8 +63,8 @@ pub struct Response {
     pub body_bytes: u64,
 }
 
-/// What the next byte belongs to. `repr(u8)` gives the enum an explicit tag: it is read several times per response, and a
-/// tag hidden in unused values of the fields takes longer to read.
+/// What the next byte belongs to. `repr(u8)` gives the enum an explicit tag: it is read several times per response, and
+/// a tag hidden in unused values of the fields takes longer to read.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(u8)]
 enum Stage {
@@ -105,9 +105,9 @@ impl ResponseParser {
         self.received = 0;
     }
 
-    /// Consumes the bytes that belong to the response. Informational responses (1xx) are skipped, except 101, after which
-    /// the connection speaks another protocol. After the end of the response, or after an error, it consumes nothing and
-    /// returns the same again.
+    /// Consumes the bytes that belong to the response. Informational responses (1xx) are skipped, except 101, after
+    /// which the connection speaks another protocol. After the end of the response, or after an error, it consumes
+    /// nothing and returns the same again.
     ///
     /// # Errors
     /// [`ParseError`] if the bytes are not a response.
@@ -115,8 +115,8 @@ impl ResponseParser {
         self.feed_with(&mut RecentHead::default(), bytes, |_| {})
     }
 
-    /// Does the same as [`feed`](Self::feed), faster if the response begins with the head in `recent`. Passes each complete
-    /// head to `on_head`, informational ones included.
+    /// Does the same as [`feed`](Self::feed), faster if the response begins with the head in `recent`. Passes each
+    /// complete head to `on_head`, informational ones included.
     ///
     /// # Errors
     /// As [`feed`](Self::feed).
@@ -158,8 +158,8 @@ impl ResponseParser {
         Ok(FeedResult { consumed, state })
     }
 
-    /// The number of bytes at the start of `bytes` that are empty lines, received while no response is expected. They are
-    /// counted with the next response. The bytes after them belong to no response.
+    /// The number of bytes at the start of `bytes` that are empty lines, received while no response is expected. They
+    /// are counted with the next response. The bytes after them belong to no response.
     pub fn skip_empty_lines(&mut self, bytes: &[u8]) -> usize {
         let before = self.empty;
         self.empty.skip(bytes).unwrap_or_else(|_| {
@@ -204,8 +204,8 @@ impl ResponseParser {
         }
     }
 
-    /// Consumes some of `bytes`, which must not be empty, within one stage. Returns their number, and whether they belong
-    /// to the response.
+    /// Consumes some of `bytes`, which must not be empty, within one stage. Returns their number, and whether they
+    /// belong to the response.
     fn step(
         &mut self,
         bytes: &[u8],

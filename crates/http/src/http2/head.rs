@@ -12,9 +12,9 @@ pub(super) struct Head {
     pub(super) fault: Option<&'static str>,
 }
 
-/// Caches the block that was decoded last, if it means the same on every connection. Responses of many servers mostly have
-/// the same block, at least within one second, and then it is not decoded again. All connections to one server should
-/// share one cache.
+/// Caches the block that was decoded last, if it means the same on every connection. Responses of many servers mostly
+/// have the same block, at least within one second, and then it is not decoded again. All connections to one server
+/// should share one cache.
 #[derive(Clone, Debug, Default)]
 pub struct RecentBlock {
     bytes: Vec<u8>,

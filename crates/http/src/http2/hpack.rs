@@ -1,9 +1,9 @@
 //! Decodes header blocks (HPACK, RFC 7541, Peon & Ruellan 2015; section numbers in this folder refer to it).
 //!
-//! - Each connection has its own [`Decoder`], whose table changes with every block: if a block is missed or decoded only in
-//!   part, the connection is unusable.
-//! - Memory is bounded: the table by 4,096 bytes as defined in §4.1, the default of the protocol; the fields of one block
-//!   by [`MAX_HEAD_BYTES`] in the same measure and by [`MAX_FIELDS`], however few bytes encode them.
+//! - Each connection has its own [`Decoder`], whose table changes with every block: if a block is missed or decoded
+//!   only in part, the connection is unusable.
+//! - Memory is bounded: the table by 4,096 bytes as defined in §4.1, the default of the protocol; the fields of one
+//!   block by [`MAX_HEAD_BYTES`] in the same measure and by [`MAX_FIELDS`], however few bytes encode them.
 //! - No input makes it panic. Once its buffers have grown, only new table entries allocate.
 //!
 //! It is our own because the existing crates (`hpack` and its forks) panic on a single byte (RUSTSEC-2023-0085) and
@@ -117,8 +117,8 @@ impl Decoder {
     }
 }
 
-/// Decodes an integer whose prefix is the lowest `prefix` bits of the first byte (§5.1). An integer too large for any block
-/// is an error, before it can overflow.
+/// Decodes an integer whose prefix is the lowest `prefix` bits of the first byte (§5.1). An integer too large for any
+/// block is an error, before it can overflow.
 pub(crate) fn integer(rest: &mut &[u8], prefix: u8) -> Result<u64, HpackError> {
     let (&first, mut tail) = rest.split_first().ok_or(HpackError::Broken)?;
     let prefix_mask = (1u8 << prefix) - 1;

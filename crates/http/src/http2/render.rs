@@ -1,8 +1,8 @@
 //! Renders the header block of a request (RFC 9113 §8.3.1), once for all connections.
 //!
-//! Every field is an entry of the static table or a literal that is not added to a table. So the same bytes are valid on
-//! every connection, whatever was sent before, and sending a request only copies them. A dynamic table would save some
-//! tens of bytes per request. Strings are not Huffman-coded: they are short, and the server need not decode them.
+//! Every field is an entry of the static table or a literal that is not added to a table. So the same bytes are valid
+//! on every connection, whatever was sent before, and sending a request only copies them. A dynamic table would save
+//! some tens of bytes per request. Strings are not Huffman-coded: they are short, and the server need not decode them.
 
 use super::hpack::{Decoder, find_static, integer as read_integer, static_value};
 

@@ -1,11 +1,11 @@
 //! The server side of a connection, for the reference server: parses requests and frames responses, without I/O.
 //!
-//! - The caller makes a `T` from the method and path of each request when its head has arrived. It gets the request once
-//!   its body has arrived, too. Bodies are not stored.
+//! - The caller makes a `T` from the method and path of each request when its head has arrived. It gets the request
+//!   once its body has arrived, too. Bodies are not stored.
 //! - Only whole frames are consumed: the caller must keep an incomplete frame, of at most 16 KiB.
 //! - Memory is bounded, whatever the client sends: [`MAX_STREAMS`] requests at once, the same bounds of heads as on the
-//!   client side, and responses are framed only while fewer than [`MAX_OUTPUT`] bytes wait to be sent. Replies to control
-//!   frames grow with the input, so the caller must not feed more while there is output.
+//!   client side, and responses are framed only while fewer than [`MAX_OUTPUT`] bytes wait to be sent. Replies to
+//!   control frames grow with the input, so the caller must not feed more while there is output.
 
 use super::frame::{
     self, Fault, Frame, HEADER, MAX_PAYLOAD, PREFACE, bad_length, broken, code, flag, flood, kind, setting, write_short,
@@ -103,8 +103,8 @@ pub fn answer_block(status: u16, fields: &[(&str, &str)]) -> Vec<u8> {
 }
 
 impl<T> Http2Server<T> {
-    /// Consumes whole frames until there are no more or a request is complete, and returns the number of bytes consumed.
-    /// The others must be fed again, followed by more. `request` makes the value from a method and a path.
+    /// Consumes whole frames until there are no more or a request is complete, and returns the number of bytes
+    /// consumed. The others must be fed again, followed by more. `request` makes the value from a method and a path.
     pub fn feed(&mut self, bytes: &[u8], mut request: impl FnMut(&[u8], &[u8]) -> T) -> (usize, ServerEvent<T>) {
         let mut used = 0;
         if !self.greeted {
@@ -402,8 +402,8 @@ mod tests {
         fn received(&mut self, _: &mut T, _: u64) {}
     }
 
-    /// Requests of our own client with bodies of these lengths, answered with as many bytes as their paths say, while the
-    /// bytes between the two are cut into pieces of these sizes.
+    /// Requests of our own client with bodies of these lengths, answered with as many bytes as their paths say, while
+    /// the bytes between the two are cut into pieces of these sizes.
     fn talk(requests: &[(usize, usize)], pieces: &[usize]) -> Vec<(u16, u64)> {
         let (mut client, mut server) = (Http2::new(), Http2Server::default());
         let mut recent = RecentBlock::default();
@@ -448,8 +448,8 @@ mod tests {
                 bytes.drain(..heard.consumed);
                 match heard.closed {
                     None => break,
-                    Some((carried, StreamEnd::Whole(response))) => {
-                        answers[carried.value] = (response.status, response.body_bytes);
+                    Some((stream, StreamEnd::Whole(response))) => {
+                        answers[stream.value] = (response.status, response.body_bytes);
                     }
                     Some((_, other)) => panic!("{other:?}"),
                 }
