@@ -135,7 +135,10 @@ fn find_client_limit(plan: &RunPlan, quiet: bool, stop: &AtomicBool) -> anyhow::
             say(&text);
         }
     };
-    note(format!("what this client can offer before it is the limit itself ({})", client_limit::LASTS.rounded()));
+    note(format!(
+        "what this client can offer before it is the limit itself ({})",
+        client_limit::TYPICAL_DURATION.rounded()
+    ));
     // The limit of S-Clients is found by attempts that nobody answers.
     let response = if plan.is_s_clients() { Bytes(0) } else { client_limit::response_size(plan, stop)? };
     Ok(client_limit::find(plan, response, None, stop, &mut |text| note(format!("  {text}")))?)

@@ -50,7 +50,7 @@ impl Method<'_> {
         let set_up = if self.setup.shards.is_some() { CREW_SET_UP } else { RUN_SET_UP };
         let blocks = (BLOCKS.0 + BLOCKS.1) as f64 / 2.0;
         PROBE
-            + client_limit::LASTS
+            + client_limit::TYPICAL_DURATION
             + idle
             + ladder.times(LADDERS, set_up)
             + block.times(blocks, set_up)

@@ -145,7 +145,10 @@ impl Method<'_> {
     }
 
     fn check_client(&mut self, response: Bytes) -> Result<(), Halt> {
-        self.begin("what this client can offer before it is the limit itself".to_owned(), client_limit::LASTS);
+        self.begin(
+            "what this client can offer before it is the limit itself".to_owned(),
+            client_limit::TYPICAL_DURATION,
+        );
         let news = &mut *self.news;
         let calibration = self.bench.client_limit(response, &mut |text| news(Step::Note(text)))?;
         self.found.client_max = calibration.max_rate;

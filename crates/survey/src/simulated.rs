@@ -314,7 +314,7 @@ impl Simulated {
 impl Bench for Simulated {
     fn client_limit(&mut self, response: Bytes, _: &mut dyn FnMut(String)) -> Result<ClientCalibration, SurveyError> {
         assert_eq!(response, Bytes(RESPONSE));
-        self.spent += client_limit::LASTS;
+        self.spent += client_limit::TYPICAL_DURATION;
         let (max_rate, lower_bound) = (self.client_max, self.client_may_offer_more);
         Ok(ClientCalibration { max_rate, lower_bound, ..ClientCalibration::default() })
     }
