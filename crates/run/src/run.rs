@@ -25,7 +25,7 @@ pub fn run(plan: &RunPlan, observer: &RunObserver, stop: &AtomicBool) -> Result<
     execute(plan, None, observer, Probing::ProbeHost, stop)
 }
 
-/// Runs a [`Load::Log`]: `feed` supplies the calls while the run is in progress.
+/// Runs a log ([`brimful_core::workload::Load::Log`]): `feed` supplies the calls while the run is in progress.
 ///
 /// # Errors
 /// As [`run`], and when `feed` supplies no call at all.
@@ -76,8 +76,8 @@ fn execute(
             brimful_engine::run(&config, shards, stop)?
         }
     };
-    let is_cut_short = run.interrupted || valid.ends_with_last_call();
-    let window = if is_cut_short { window.min(run.duration) } else { window };
+    let may_end_early = run.interrupted || valid.ends_with_last_call();
+    let window = if may_end_early { window.min(run.duration) } else { window };
     let start = Nanos(run.started_monotonic_ns);
     let server = monitor.map(|monitor| monitor.finish(start, Some((start, start + window))));
     record::finish(plan, run, RunContext { window, anchor, agreed_start, server, host_probe })
