@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn the_answer_to_head_has_no_body() {
+    fn the_response_to_head_has_no_body() {
         let head = parse(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", true).expect("a good head");
         assert_eq!((head.framing, head.keep_alive), (Framing::Length(0), true));
     }
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn what_httparse_allows_is_allowed() {
+    fn leniency_of_httparse_is_kept() {
         for text in
             ["HTTP/1.1 200\r\n\r\n", "HTTP/1.1 200 \r\n\r\n", "HTTP/1.1 200 OK\n\n", "HTTP/1.1 200 \u{e9}\r\nA:\n\r\n"]
         {
@@ -294,7 +294,7 @@ mod tests {
         ];
         for (text, reason) in table {
             let error = parse(text.as_bytes(), false).expect_err("a fault");
-            assert!(error.to_string().contains(reason), "{text:?} said: {error}");
+            assert!(error.to_string().contains(reason), "{text:?}: {error}");
         }
     }
 

@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_added_can_be_left_out() {
+    fn default_headers_can_be_left_out() {
         let without = [("accept", ""), ("User-Agent", " "), ("Connection", ""), ("X-Empty", "")];
         let text = render("GET", &without, "", Http10, false).unwrap();
         assert_eq!(text, "GET /x?y HTTP/1.0\r\nHost: a.example:81\r\nX-Empty: \r\n\r\n");
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn http2_has_the_authority_once_and_nothing_about_connections() {
+    fn http2_sends_the_authority_once_and_no_connection_fields() {
         let given = [("Host", "b"), ("connection", "close"), ("Upgrade", "x"), ("X-A", " b "), ("accept", "text/html")];
         let headers: Vec<_> = given.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
         let agent = concat!("brimful/", env!("CARGO_PKG_VERSION"));
@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn cookies_go_on_one_line_at_the_end_of_the_head() {
+    fn cookies_share_one_line_at_the_end_of_the_head() {
         let with = |headers: &[(&str, &str)], body: &str, cookies: &str| {
             let headers: Vec<_> = headers.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
             let request = Request::new("POST", "a", "/x?y", &headers, body.as_bytes(), Http11, false).expect("good");
@@ -452,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_added_to_http2_can_be_left_out() {
+    fn default_headers_of_http2_can_be_left_out() {
         let headers = [("Host", ""), ("accept", ""), ("User-Agent", " "), ("Content-Length", "")];
         let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let of = |body| Request::http2("POST", "http", "a", "/", &headers, body).expect("a good request").into_bytes();
@@ -469,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn a_streamed_body_is_announced_and_sent_by_others() {
+    fn a_streamed_body_is_announced_and_not_rendered() {
         let (headers, body) = ([("X".to_owned(), "y".to_owned())], b"hello");
         for close in [false, true] {
             let whole = Request::new("PUT", "a", "/", &headers, body, Http11, close).expect("a good request");
@@ -483,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn content_waits_where_the_server_is_asked_whether_it_wants_it() {
+    fn content_waits_with_expect_100_continue() {
         let expects = |value: &str, body: &str, version| {
             let headers = [("eXpect".to_owned(), value.to_owned())];
             let request = Request::new("POST", "a", "/", &headers, body.as_bytes(), version, false);

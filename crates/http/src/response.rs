@@ -352,8 +352,8 @@ fn continues(prefix: &[u8], kept: usize, bytes: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    /// The outcome of a connection that delivers `bytes` and, if the response is not whole by then, closes; with the
-    /// number of bytes consumed.
+    /// Feeds `bytes`, and closes the connection if the response is still incomplete. Returns the number of bytes
+    /// consumed and the result.
     fn outcome(bytes: &[u8], head_request: bool) -> (usize, Result<Response, ParseError>) {
         let mut parser = ResponseParser::new();
         parser.start(head_request);
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_that_came_before_says_the_same_again() {
+    fn a_repeated_head_gives_the_same_result() {
         let texts = [
             "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi",
             "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhiHTTP/1.1 404",
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn content_is_shown_whole_however_it_is_framed_and_cut() {
+    fn content_is_passed_on_whole_however_it_is_framed_and_split() {
         for (text, content) in [
             ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", "hello"),
             (
@@ -455,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn the_answer_to_head_ends_with_its_head() {
+    fn the_response_to_head_ends_with_its_head() {
         let head = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
         assert_eq!(outcome(format!("{head}HTTP").as_bytes(), true), (head.len(), Ok(response(200, true, 38, 0))));
         let informed = format!("HTTP/1.1 100 Continue\r\n\r\n{head}");
@@ -463,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_http_is_refused_at_its_first_wrong_byte() {
+    fn other_protocols_are_refused_at_their_first_byte_that_differs() {
         for bytes in [
             &b"\x15\x03\x01\x00\x02"[..],
             b"SSH-2.0-",
@@ -508,7 +508,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_lines_between_two_responses_are_told_with_the_second() {
+    fn empty_lines_between_two_responses_are_counted_with_the_second() {
         let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
         let whole = |parser: &mut ResponseParser| {
             let fed = parser.feed(answer).unwrap();
@@ -534,7 +534,7 @@ mod tests {
     }
 
     #[test]
-    fn a_response_cut_short_says_how_far_it_came() {
+    fn a_truncated_response_reports_the_bytes_received() {
         for text in
             ["", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell", "HTTP/1.1 100 X\r\n\r\n"]
         {

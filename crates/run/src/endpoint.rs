@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_port_and_an_unknown_host_are_told_apart() {
+    fn a_refused_port_and_an_unknown_host_are_different_errors() {
         let (_taken, refusing) = refusing();
         // Long enough for a busy host; the test does not wait for it.
         let patience = Nanos::from_secs(600);
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn every_address_of_a_name_that_accepts_connections_is_used_and_only_the_first_where_that_is_asked_for() {
+    fn all_addresses_that_accept_are_used_or_only_the_first() {
         let listeners = [(); 2].map(|()| std::net::TcpListener::bind("127.0.0.1:0").unwrap());
         let [one, other] = listeners.each_ref().map(|listener| listener.local_addr().unwrap());
         let (_taken, refusing) = refusing();

@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_block_reads_as_it_was_written() {
+    fn a_rendered_block_decodes_to_its_fields() {
         let long = "x".repeat(20_000);
         for path in ["/", "/index.html", "/a?b", &long] {
             let fields = [("Accept", "*/*"), ("cookie", "a=b"), ("X-Own", ""), ("range", "bytes=0-1")];

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn the_second_generator_gets_what_is_free() {
+    fn the_second_generator_gets_free_cpus() {
         let (two, four) = ([0, 1], [0, 1, 2, 3]);
         assert_eq!(CpuPlacement::choose(&four, &[1], 1, Some(&[0])), places(&[0], 1, &[2, 3], false));
         assert_eq!(CpuPlacement::choose(&four, &[1], 1, None), places(&[0, 2], 2, &[3], false));
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_listener_lets_nobody_in() {
+    fn a_full_listener_accepts_no_connection() {
         for like in ["10.0.0.1:80", "[2001:db8::1]:80"] {
             let responder = Responder::full(like.parse().unwrap()).unwrap();
             let address = responder.endpoint().unwrap().address.tcp().unwrap();

@@ -98,7 +98,7 @@ mod tests {
 
     /// Empirical against theoretical distribution, at quantiles; a share of n draws has a standard error ≤ ½/√n.
     #[test]
-    fn times_and_rests_have_their_distributions() {
+    fn times_and_residual_times_have_their_distributions() {
         let (times, mut rng, n) = (Pareto::new(1.4), crate::rng(2, 3), 100_000);
         let share_above = |draws: &[f64], x: f64| draws.iter().filter(|d| **d > x).count() as f64 / n as f64;
         let five = 2.5 / f64::from(n).sqrt();
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn sources_start_as_the_long_run_would_find_them() {
+    fn sources_start_in_their_stationary_state() {
         let (hurst, seeds) = (Hurst::new(0.9).unwrap(), 1000);
         let late = |seed| {
             let curve = Curve::new(hurst, 1.0, crate::rng(seed, 3));

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_are_no_steps_is_refused() {
+    fn invalid_steps_are_refused() {
         let second = Nanos::from_secs(1);
         for steps in
             [&[][..], &[(0.0, second)], &[(1.0, Nanos::ZERO)], &[(f64::NAN, second)], &[(1.0, second); MAX_STEPS + 1]]

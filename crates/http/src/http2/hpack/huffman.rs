@@ -110,7 +110,7 @@ pub(super) fn decode(text: &[u8], into: &mut Vec<u8>) -> Option<()> {
 mod tests {
     use super::*;
 
-    /// The codes that the lengths stand for, as Appendix B lists some of them.
+    /// The code of a symbol and its length.
     fn code(symbol: u16) -> (u32, usize) {
         let at = CODE.symbols.iter().position(|other| *other == symbol).unwrap();
         let length = usize::from(CODE_LENGTHS[usize::from(symbol)]);
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn every_byte_comes_back() {
+    fn every_byte_round_trips() {
         let all: Vec<u8> = (0..=255).collect();
         assert_eq!(decoded(&encode(&all)), Some(all.clone()));
         for byte in all {
