@@ -119,8 +119,11 @@ fn find_client_limit(plan: &RunPlan, quiet: bool, stop: &AtomicBool) -> anyhow::
             say(&text);
         }
     };
-    note(format!("measuring the highest load that this client can generate ({})", client_limit::LASTS.rounded()));
-    // The limit of S-Clients is measured with attempts that get no response.
+    note(format!(
+        "what this client can offer before it is the limit itself ({})",
+        client_limit::TYPICAL_DURATION.rounded()
+    ));
+    // The limit of S-Clients is found by attempts that nobody answers.
     let response = if plan.is_s_clients() { Bytes(0) } else { client_limit::response_size(plan, stop)? };
     Ok(client_limit::find(plan, response, None, stop, &mut |text| note(format!("  {text}")))?)
 }

@@ -1,8 +1,8 @@
 //! Finds the end of a chunked body (RFC 9112 §7.1), byte by byte except for the data, which it skips.
 //!
-//! Chunk lines must end in CRLF, as the grammar demands. Lines of the trailer section may end in a bare LF (§2.2); their
-//! content is ignored. The parser stores only a state and some counts. The lengths of lines are bounded: a server that
-//! never ends a line would otherwise seem to be still responding.
+//! Chunk lines must end in CRLF, as the grammar demands. Lines of the trailer section may end in a bare LF (§2.2);
+//! their content is ignored. The parser stores only a state and some counts. The lengths of lines are bounded: a server
+//! that never ends a line would otherwise seem to be still responding.
 
 use crate::error::ParseError;
 use crate::head::{MAX_FIELDS, MAX_HEAD_BYTES};
@@ -173,7 +173,7 @@ fn hex_value(digit: u8) -> u8 {
 mod tests {
     use super::*;
 
-    /// Bytes consumed, bytes of data and whether that was all, of a body fed whole.
+    /// Feeds a whole body. Returns the bytes consumed, the bytes of data, and whether the body is complete.
     fn feed(body: &[u8]) -> Result<(usize, u64, bool), ParseError> {
         let mut chunked = Chunked::new();
         let consumed = chunked.feed(body)?;
@@ -246,13 +246,13 @@ mod tests {
             let error = feed(body(most + 1).as_bytes()).expect_err("one too many");
             assert!(error.to_string().contains(reason), "{error}");
         }
-        // The bound is each line's, not all lines' together.
+        // The bound applies to each line, not to all lines together.
         let many = format!("1;{}\r\nx\r\n", "e".repeat(9_000)).repeat(10) + "0\r\n\r\n";
         assert_eq!(feed(many.as_bytes()), Ok((many.len(), 10, true)));
     }
 
     #[test]
-    fn the_largest_size_is_no_overflow() {
+    fn the_largest_size_does_not_overflow() {
         assert_eq!(feed(b"ffffffffffffffff\r\nx"), Ok((19, 1, false)));
     }
 }

@@ -2,13 +2,13 @@
 //!
 //! This is the part of RFC 6265 (Barth 2011) that a load generator needs. Section numbers refer to it.
 //!
-//! - Name, value, `Path`, `Max-Age`, `Expires` and `Secure` are used. `Domain` is ignored, as all requests go to one server,
-//!   and so are `HttpOnly` and `SameSite`, as there are no scripts and no other sites.
+//! - Name, value, `Path`, `Max-Age`, `Expires` and `Secure` are used. `Domain` is ignored, as all requests go to one
+//!   server, and so are `HttpOnly` and `SameSite`, as there are no scripts and no other sites.
 //! - A `Secure` cookie that arrives without TLS is ignored. An expired cookie is removed.
 //! - A jar has at most [`Jar::MAX_COOKIES`] cookies and [`Jar::MAX_BYTES`] bytes of names, values and paths; the oldest
 //!   cookies are evicted first. Cookies that are too large are ignored.
-//! - Cookies are untrusted: none of their bytes can end a line of a request. A cookie with a control character is ignored.
-//!   Of a field that is folded over several lines (obs-fold), only the first line is used.
+//! - Cookies are untrusted: none of their bytes can end a line of a request. A cookie with a control character is
+//!   ignored. Of a field that is folded over several lines (obs-fold), only the first line is used.
 //!
 //! The caller passes a function that returns the time in seconds since 1970; it is called only if the time matters.
 
@@ -69,8 +69,8 @@ impl Jar {
         set_cookies(head).next().is_some()
     }
 
-    /// Stores the cookies of a response to a request for `target`, made with or without TLS. The directory of `target` is
-    /// the default path of a cookie.
+    /// Stores the cookies of a response to a request for `target`, made with or without TLS. The directory of `target`
+    /// is the default path of a cookie.
     pub fn receive(&mut self, head: &[u8], target: &[u8], tls: bool, now: impl Fn() -> u64) {
         for cookie in set_cookies(head).filter_map(parse_set_cookie) {
             if cookie.secure && !tls {
@@ -231,7 +231,7 @@ mod tests {
 
     const NOW: u64 = 1_800_000_000;
 
-    /// What is sent for `target` after a response to `/app/login?x=/y` with these Set-Cookie fields.
+    /// The cookies sent for `target` after a response to `/app/login?x=/y` with these Set-Cookie fields.
     fn sent(fields: &[&str], target: &str) -> String {
         sent_at(&jar(fields), target, NOW)
     }
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_set_is_sent_back() {
+    fn cookies_that_were_set_are_sent_back() {
         assert_eq!(sent(&["a=b; Path=/; HttpOnly; SameSite=Lax", " c = \"d e\" ;path=/"], "/"), "a=b; c=\"d e\"");
         assert_eq!(sent(&["a=; Path=/", "b=x=y;Path=/"], "/"), "a=; b=x=y");
         assert_eq!(sent(&["a", "=b", "", ";", " = ; Path=/"], "/app/"), "");
@@ -263,14 +263,14 @@ mod tests {
     }
 
     #[test]
-    fn a_cookie_of_the_same_name_and_path_takes_the_place_of_the_other() {
+    fn a_cookie_replaces_one_with_the_same_name_and_path() {
         assert_eq!(sent(&["a=1; Path=/", "b=2; Path=/", "a=3; Path=/"], "/"), "a=3; b=2");
         assert_eq!(sent(&["a=1; Path=/", "a=2; Path=/app"], "/app/x"), "a=2; a=1");
         assert_eq!(sent(&["a=1; Path=/", "A=2; Path=/"], "/"), "a=1; A=2");
     }
 
     #[test]
-    fn a_path_says_what_it_is_sent_for() {
+    fn a_cookie_is_sent_for_its_path() {
         for (path, target, goes) in [
             ("/", "/", true),
             ("/", "/x?y", true),
@@ -287,14 +287,14 @@ mod tests {
             let expected = if goes { "a=b" } else { "" };
             assert_eq!(sent(&[&format!("a=b; Path={path}")], target), expected, "{path} {target}");
         }
-        // Without one, or with one that is none, it is the directory of what was asked for.
+        // Without a valid path, it is the directory of the request target.
         for field in ["a=b", "a=b; Path=x", "a=b; Path", "a=b; Path=/z; Path="] {
             assert_eq!(["/app/x", "/app", "/"].map(|target| sent(&[field], target)), ["a=b", "a=b", ""], "{field}");
         }
     }
 
     #[test]
-    fn what_has_expired_is_not_sent_and_removes_what_was_there() {
+    fn an_expired_cookie_is_not_sent_and_removes_an_earlier_one() {
         for over in [
             "Max-Age=0",
             "max-age=-5",
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secure_cookie_is_for_tls() {
+    fn a_secure_cookie_needs_tls() {
         assert_eq!(sent(&["a=b; Path=/; Secure"], "/"), "");
         let mut jar = Jar::default();
         jar.receive(b"Set-Cookie: a=b; Path=/; secure\r\n", b"/", true, || NOW);
@@ -346,7 +346,7 @@ mod tests {
             jar.receive(&[b"Set-Cookie: ", bytes, b"\r\n\r\n"].concat(), b"/", false, || NOW);
             assert!(jar.is_empty(), "{bytes:?}");
         }
-        // A field that goes on has its first line.
+        // Only the first line of a folded field is used.
         let mut jar = Jar::default();
         jar.receive(b"Set-Cookie: a=b;\r\n Path=/x\r\n\r\n", b"/", false, || NOW);
         assert_eq!(sent_at(&jar, "/", NOW), "a=b");

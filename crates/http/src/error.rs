@@ -10,8 +10,8 @@ pub enum ParseError {
     NotHttp,
     /// The first frame is not a SETTINGS frame, with which every HTTP/2 server begins.
     #[error(
-        "what the server sent is not HTTP/2: enable HTTP/2 at the server (for http:// URLs, HTTP/2 without TLS), or leave \
-         out --http 2"
+        "what the server sent is not HTTP/2: enable HTTP/2 at the server (for http:// URLs, HTTP/2 without TLS), or \
+         leave out --http 2"
     )]
     NotHttp2,
     /// The server violates the HTTP/2 protocol of the connection.

@@ -11,8 +11,8 @@ pub const MAX_HEAD_BYTES: usize = 64 * 1024;
 /// Upper bound of the number of fields in a response head.
 pub const MAX_FIELDS: usize = 256;
 
-/// Caches the head that was parsed last. Responses of a server mostly have the same head, at least within one second, and
-/// then it is not parsed again. All connections to one server should share one cache.
+/// Caches the head that was parsed last. Responses of a server mostly have the same head, at least within one second,
+/// and then it is not parsed again. All connections to one server should share one cache.
 #[derive(Clone, Debug, Default)]
 pub struct RecentHead {
     bytes: Vec<u8>,
@@ -20,8 +20,8 @@ pub struct RecentHead {
 }
 
 impl RecentHead {
-    /// The result of [`parse`] and the length of the head, if `bytes` begin with the cached head. The end of a head does
-    /// not depend on the bytes after it, so the same bytes are the same head.
+    /// The result of [`parse`] and the length of the head, if `bytes` begin with the cached head. The end of a head
+    /// does not depend on the bytes after it, so the same bytes are the same head.
     pub(crate) fn find(&self, bytes: &[u8], head_request: bool) -> Option<(usize, Head)> {
         let (cached_head_request, head) = self.parsed?;
         (cached_head_request == head_request && bytes.starts_with(&self.bytes)).then_some((self.bytes.len(), head))
@@ -53,8 +53,8 @@ pub(crate) enum Framing {
     Close,
 }
 
-/// The offset in `bytes`, which follow `before`, at which the head ends: after its first empty line. A line ends in LF or
-/// CRLF, as in `httparse`.
+/// The offset in `bytes`, which follow `before`, at which the head ends: after its first empty line. A line ends in LF
+/// or CRLF, as in `httparse`.
 pub(crate) fn find_end(before: &[u8], bytes: &[u8]) -> Option<usize> {
     memchr::memchr_iter(b'\n', bytes)
         .find(|&lf| match bytes[..lf] {
@@ -147,7 +147,8 @@ impl Fields {
         }
     }
 
-    /// Determines persistence (§9.3). A connection does not persist after an HTTP/1.0 response with a transfer coding (§6.1).
+    /// Determines persistence (§9.3). A connection does not persist after an HTTP/1.0 response with a transfer coding
+    /// (§6.1).
     fn keep_alive(&self, minor_version: u8) -> bool {
         let persistent = minor_version >= 1 || (self.keep_alive && self.last_coding_is_chunked.is_none());
         persistent && !self.close
@@ -236,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn the_answer_to_head_has_no_body() {
+    fn the_response_to_head_has_no_body() {
         let head = parse(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", true).expect("a good head");
         assert_eq!((head.framing, head.keep_alive), (Framing::Length(0), true));
     }
@@ -265,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn what_httparse_allows_is_allowed() {
+    fn leniency_of_httparse_is_kept() {
         for text in
             ["HTTP/1.1 200\r\n\r\n", "HTTP/1.1 200 \r\n\r\n", "HTTP/1.1 200 OK\n\n", "HTTP/1.1 200 \u{e9}\r\nA:\n\r\n"]
         {
@@ -283,17 +284,17 @@ mod tests {
             ("HTTP/1.1 2000 OK\r\n\r\n", "after the code"),
             ("HTTP/1.1 200 O\0K\r\n\r\n", "control character"),
             ("HTTP/1.1 099 X\r\n\r\n", "below 100"),
-            ("HTTP/1.1 200 OK\r\nno colon\r\n\r\n", "valid name"),
-            ("HTTP/1.1 200 OK\r\n: x\r\n\r\n", "valid name"),
-            ("HTTP/1.1 200 OK\r\nA : x\r\n\r\n", "valid name"),
-            ("HTTP/1.1 200 OK\r\n folded: first\r\n\r\n", "valid name"),
-            ("HTTP/1.1 200 OK\r\nA: \0\r\n\r\n", "in its value"),
-            ("HTTP/1.1 200 OK\r\nA: b\rc\r\n\r\n", "in its value"),
+            ("HTTP/1.1 200 OK\r\nno colon\r\n\r\n", "name of a field"),
+            ("HTTP/1.1 200 OK\r\n: x\r\n\r\n", "name of a field"),
+            ("HTTP/1.1 200 OK\r\nA : x\r\n\r\n", "name of a field"),
+            ("HTTP/1.1 200 OK\r\n folded: first\r\n\r\n", "name of a field"),
+            ("HTTP/1.1 200 OK\r\nA: \0\r\n\r\n", "value of a field"),
+            ("HTTP/1.1 200 OK\r\nA: b\rc\r\n\r\n", "value of a field"),
             ("HTTP/1.1 200 OK\r\n\rA: b\r\n\r\n", "bare CR"),
         ];
         for (text, reason) in table {
             let error = parse(text.as_bytes(), false).expect_err("a fault");
-            assert!(error.to_string().contains(reason), "{text:?} said: {error}");
+            assert!(error.to_string().contains(reason), "{text:?}: {error}");
         }
     }
 

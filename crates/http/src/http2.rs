@@ -1,22 +1,22 @@
-//! The client side of an HTTP/2 connection (RFC 9113, Thomson & Benfield 2022; section numbers in this folder refer to it),
-//! without I/O: it turns requests into bytes and bytes into responses, each with its stream.
+//! The client side of an HTTP/2 connection (RFC 9113, Thomson & Benfield 2022; section numbers in this folder refer to
+//! it), without I/O: it turns requests into bytes and bytes into responses, each with its stream.
 //!
-//! - The caller stores a value with every stream, gets it back when the stream ends, and finds it by the stream's number
-//!   in constant time ([`streams`]).
+//! - The caller stores a value with every stream, gets it back when the stream ends, and finds it by the stream's
+//!   number in constant time ([`streams`]).
 //! - Sending a request copies its header block, which is rendered once and valid on every connection ([`render`]).
 //!   Receiving a response whose header block is the same as the last costs a comparison ([`head`]).
-//! - Received bodies are not stored. Sent bodies are shared with their request, or supplied piece by piece as the server
-//!   accepts them ([`Http2::wanted`]).
+//! - Received bodies are not stored. Sent bodies are shared with their request, or supplied piece by piece as the
+//!   server accepts them ([`Http2::wanted`]).
 //! - The result does not depend on how the received bytes are split.
 //! - Memory is bounded, whatever the server sends: header blocks by [`MAX_HEAD_BYTES`](crate::MAX_HEAD_BYTES) and 64
 //!   CONTINUATION frames, the header compression's table by 4 KiB, frames by 16 KiB, and frames without effect by
-//!   [`MAX_IDLE_FRAMES`] in a row. Replies that the server must be sent are counted ([`Http2::owed`]), so that the caller
-//!   can drop a server that does not read them.
+//!   [`MAX_IDLE_FRAMES`] in a row. Replies that the server must be sent are counted ([`Http2::owed`]), so that the
+//!   caller can drop a server that does not read them.
 //! - The receive windows of the connection and of each stream are 1 GiB, and half a window is given back at a time, so
 //!   that they never delay a server.
 //!
-//! The framing is our own. nghttp2 needs C and `unsafe`, and copies and compresses each request anew. Of the Rust crates,
-//! `h2` requires tokio and its I/O, and those for header compression panic on a single byte.
+//! The framing is our own. nghttp2 needs C and `unsafe`, and copies and compresses each request anew. Of the Rust
+//! crates, `h2` requires tokio and its I/O, and those for header compression panic on a single byte.
 //!
 //! Not implemented: `Upgrade: h2c`, which RFC 9113 removed; server push, which is disabled; priorities, which RFC 9113
 //! deprecates.
@@ -52,7 +52,8 @@ const MAX_WINDOW: i64 = 0x7fff_ffff;
 const FIRST_STREAMS: u32 = 1;
 /// Upper bound of the bytes of a GOAWAY frame's debug data that are reported (§6.8).
 pub const MAX_DEBUG_TEXT: usize = 200;
-/// The error code of a RST_STREAM frame after which the request may be sent again: the server did not process it (§8.7).
+/// The error code of a RST_STREAM frame after which the request may be sent again: the server did not process it
+/// (§8.7).
 pub const REFUSED_STREAM: u32 = code::REFUSED_STREAM;
 /// Upper bound of the frames in a row that do not advance a response.
 pub const MAX_IDLE_FRAMES: u32 = 10_000;
@@ -169,7 +170,8 @@ enum Input {
     Header(usize),
     /// A payload that is read whole.
     Whole(Frame),
-    /// The payload of a DATA frame, with `left` bytes left. `padding` is its length at the end of the payload, once known.
+    /// The payload of a DATA frame, with `left` bytes left. `padding` is its length at the end of the payload, once
+    /// known.
     Data { frame: Frame, left: usize, padding: Option<usize> },
 }
 
@@ -319,7 +321,7 @@ impl<T> Http2<T> {
     pub fn cancel(&mut self, stream: u32) -> Option<ClosedStream<T>> {
         let stream = self.streams.remove(stream)?;
         self.write_reset(stream.id, code::CANCEL);
-        Some(carried(stream))
+        Some(closed_stream(stream))
     }
 
     /// Sends GOAWAY. No further stream is opened.
@@ -330,7 +332,7 @@ impl<T> Http2<T> {
 
     /// Removes all streams of a closed connection, in the order of their numbers.
     pub fn take_all(&mut self) -> impl Iterator<Item = ClosedStream<T>> + use<T> {
-        self.streams.take_all().into_iter().map(carried)
+        self.streams.take_all().into_iter().map(closed_stream)
     }
 
     /// Whether there are bytes to send.
@@ -383,7 +385,7 @@ impl<T> Http2<T> {
         let mut consumed = 0;
         loop {
             if let Some(stream) = self.given_up() {
-                return Ok(Http2FeedResult { consumed, closed: Some((carried(stream), StreamEnd::GoneAway)) });
+                return Ok(Http2FeedResult { consumed, closed: Some((closed_stream(stream), StreamEnd::GoneAway)) });
             }
             let rest = &bytes[consumed..];
             if rest.is_empty() {
@@ -405,7 +407,7 @@ impl<T> Http2<T> {
 /// A stream that has ended; `None` if none has.
 type Closed<T> = Option<(ClosedStream<T>, StreamEnd)>;
 
-fn carried<T>(stream: Stream<T>) -> ClosedStream<T> {
+fn closed_stream<T>(stream: Stream<T>) -> ClosedStream<T> {
     ClosedStream { value: stream.value, position: stream.position, written: stream.written }
 }
 

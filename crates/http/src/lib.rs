@@ -7,8 +7,8 @@
 //! - [`Redirection`]: the target of a redirect.
 //! - [`Jar`]: the cookies of one user.
 //!
-//! This crate opens no socket and reads no clock. It does not store bodies, and of a head only the part that has arrived
-//! while the rest has not. Once its buffer has grown to the largest such part, parsing does not allocate.
+//! This crate opens no socket and reads no clock. It does not store bodies, and of a head only the part that has
+//! arrived while the rest has not. Once its buffer has grown to the largest such part, parsing does not allocate.
 //!
 //! Source: RFC 9112 (HTTP/1.1), Fielding, Nottingham & Reschke 2022. Section numbers in comments refer to it, except in
 //! `http2`, where they refer to RFC 9113 (HTTP/2), Thomson & Benfield 2022.

@@ -25,8 +25,8 @@ impl<T> Protocol<T> {
         }
     }
 
-    /// HTTP/1: the number of bytes at the start of `bytes` that are empty lines, received while no response is expected.
-    /// HTTP/2: 0.
+    /// HTTP/1: the number of bytes at the start of `bytes` that are empty lines, received while no response is
+    /// expected. HTTP/2: 0.
     pub fn skip_empty_lines(&mut self, bytes: &[u8]) -> usize {
         match self {
             Protocol::Http1(parser) => parser.skip_empty_lines(bytes),

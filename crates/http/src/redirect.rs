@@ -57,8 +57,8 @@ fn location(head: &[u8]) -> Option<&[u8]> {
     })
 }
 
-/// Percent-encodes the spaces and non-ASCII bytes of a Location for a request line, as browsers do, whatever its character
-/// set. `None` if it is empty or has control characters.
+/// Percent-encodes the spaces and non-ASCII bytes of a Location for a request line, as browsers do, whatever its
+/// character set. `None` if it is empty or has control characters.
 fn encode_location(location: &[u8]) -> Option<String> {
     let is_clean = !location.is_empty() && !location.iter().any(u8::is_ascii_control);
     is_clean.then(|| encode_bytes(location))
@@ -131,7 +131,7 @@ mod tests {
 
     const ORIGIN: &str = "http://h:8080";
 
-    fn of<'a>(status: u16, location: &str, method: &'a str) -> Option<Redirection<'a>> {
+    fn redirection<'a>(status: u16, location: &str, method: &'a str) -> Option<Redirection<'a>> {
         let head = format!("HTTP/1.1 {status} Moved\r\nServer: x\r\nlocation: {location}\r\n\r\n");
         Redirection::parse(head.as_bytes(), method, "/a/b?c=d", ORIGIN)
     }
@@ -160,7 +160,7 @@ mod tests {
                 Some(target) => Redirection::SameServer { method: "GET".into(), target: target.to_owned() },
                 None => Redirection::OtherServer,
             };
-            assert_eq!(of(302, location, "GET"), Some(expected), "{location}");
+            assert_eq!(redirection(302, location, "GET"), Some(expected), "{location}");
         }
         assert!(same_origin("http://h:80", "HTTP://h") && same_origin("https://h", "https://h:443"));
         assert!(!same_origin("https://h:80", "https://h"));
@@ -180,11 +180,11 @@ mod tests {
             assert_eq!(Redirection::parse(&head, "GET", "/a/b?c=d", ORIGIN), Some(expected));
         }
         let elsewhere = "http://b\u{fc}cher.example/";
-        assert_eq!(of(302, elsewhere, "GET"), Some(Redirection::OtherServer));
+        assert_eq!(redirection(302, elsewhere, "GET"), Some(Redirection::OtherServer));
     }
 
     #[test]
-    fn methods_become_get_where_clients_have_them_so() {
+    fn methods_become_get_as_clients_do() {
         for (status, method, expected) in [
             (301, "GET", Some("GET")),
             (308, "HEAD", Some("HEAD")),
@@ -198,17 +198,17 @@ mod tests {
                 method: method.into(),
                 target: "/x".to_owned(),
             });
-            assert_eq!(of(status, "/x", method), Some(expected), "{status} {method}");
+            assert_eq!(redirection(status, "/x", method), Some(expected), "{status} {method}");
         }
         for status in [200, 300, 304, 404] {
-            assert_eq!(of(status, "/x", "GET"), None, "{status}");
+            assert_eq!(redirection(status, "/x", "GET"), None, "{status}");
         }
     }
 
     #[test]
-    fn what_cannot_be_asked_for_leads_nowhere() {
+    fn invalid_locations_are_reported() {
         for location in ["", "/a\tb", "/a\u{7f}b"] {
-            assert_eq!(of(302, location, "GET"), Some(Redirection::InvalidLocation), "{location}");
+            assert_eq!(redirection(302, location, "GET"), Some(Redirection::InvalidLocation), "{location}");
         }
         assert_eq!(Redirection::parse(b"HTTP/2 302\r\n\r\n", "GET", "/", ORIGIN), Some(Redirection::InvalidLocation));
         let hinted = b"HTTP/1.1 103 Early Hints\r\nLocation: /x\r\n\r\n";

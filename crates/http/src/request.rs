@@ -1,7 +1,7 @@
 //! A request, rendered once and sent unchanged for every call of its class.
 //!
-//! Invariant: the bytes are exactly one request, whatever the arguments contain. Arguments that could end a line early, or
-//! make the server see another length, are refused (request splitting; RFC 9112 §11.1 and §11.2).
+//! Invariant: the bytes are exactly one request, whatever the arguments contain. Arguments that could end a line early,
+//! or make the server see another length, are refused (request splitting; RFC 9112 §11.1 and §11.2).
 
 mod rules;
 
@@ -38,9 +38,9 @@ pub enum Version {
 
 impl Request {
     /// Renders a request for `path` to `authority`, the default Host. Adds Host, User-Agent, Accept, Content-Length and
-    /// Connection as needed, unless `headers` contain them, in any case of letters. If `headers` contain one of these with
-    /// an empty value, it is not sent at all, except for the Content-Length of a body that is not empty. `close` asks the
-    /// server to close the connection after its response.
+    /// Connection as needed, unless `headers` contain them, in any case of letters. If `headers` contain one of these
+    /// with an empty value, it is not sent at all, except for the Content-Length of a body that is not empty. `close`
+    /// asks the server to close the connection after its response.
     ///
     /// # Errors
     /// [`RequestError`] if the arguments cannot be sent as one request.
@@ -130,8 +130,8 @@ impl Request {
         })
     }
 
-    /// Renders an HTTP/2 request with this scheme, `http` or `https`. Connection-specific fields of HTTP/1 are left out (RFC
-    /// 9113 §8.2.2), and a Host replaces the authority.
+    /// Renders an HTTP/2 request with this scheme, `http` or `https`. Connection-specific fields of HTTP/1 are left out
+    /// (RFC 9113 §8.2.2), and a Host replaces the authority.
     ///
     /// # Errors
     /// [`RequestError`] if the arguments cannot be sent as one request.
@@ -147,8 +147,8 @@ impl Request {
         Ok(Request { streamed: 0, framed: Some(body.into()), ..request })
     }
 
-    /// Renders a request like [`Request::http2`] without its body of `body_bytes`, which the caller supplies piece by piece
-    /// as the server accepts it.
+    /// Renders a request like [`Request::http2`] without its body of `body_bytes`, which the caller supplies piece by
+    /// piece as the server accepts it.
     ///
     /// # Errors
     /// [`RequestError`] if the arguments cannot be sent as one request.
@@ -200,8 +200,8 @@ impl Request {
         })
     }
 
-    /// The same HTTP/1 request with other bytes, of which the first `head_bytes` are its head. The caller must assemble them
-    /// from the parts of this request so that they are exactly one request.
+    /// The same HTTP/1 request with other bytes, of which the first `head_bytes` are its head. The caller must assemble
+    /// them from the parts of this request so that they are exactly one request.
     #[must_use]
     pub fn assembled(&self, bytes: Vec<u8>, head_bytes: usize) -> Request {
         let Request { is_head, streamed, expects_continue, .. } = *self;
@@ -262,9 +262,9 @@ impl Request {
         }
     }
 
-    /// Adds cookies, `name=value` pairs separated by `; `, after those that the request has already. An HTTP/1 request has
-    /// one Cookie field (RFC 6265 §5.4); an HTTP/2 request may have several (RFC 9113 §8.2.3). If `cookies` contain a
-    /// control character, which could end a line early, none is added.
+    /// Adds cookies, `name=value` pairs separated by `; `, after those that the request has already. An HTTP/1 request
+    /// has one Cookie field (RFC 6265 §5.4); an HTTP/2 request may have several (RFC 9113 §8.2.3). If `cookies` contain
+    /// a control character, which could end a line early, none is added.
     #[must_use]
     pub fn with_cookies(&self, cookies: &[u8]) -> Request {
         let ends_lines = |byte: &u8| (*byte < b' ' && *byte != b'\t') || *byte == 0x7f;
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_added_can_be_left_out() {
+    fn default_headers_can_be_left_out() {
         let without = [("accept", ""), ("User-Agent", " "), ("Connection", ""), ("X-Empty", "")];
         let text = render("GET", &without, "", Http10, false).unwrap();
         assert_eq!(text, "GET /x?y HTTP/1.0\r\nHost: a.example:81\r\nX-Empty: \r\n\r\n");
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn http2_has_the_authority_once_and_nothing_about_connections() {
+    fn http2_sends_the_authority_once_and_no_connection_fields() {
         let given = [("Host", "b"), ("connection", "close"), ("Upgrade", "x"), ("X-A", " b "), ("accept", "text/html")];
         let headers: Vec<_> = given.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
         let agent = concat!("brimful/", env!("CARGO_PKG_VERSION"));
@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn cookies_go_on_one_line_at_the_end_of_the_head() {
+    fn cookies_share_one_line_at_the_end_of_the_head() {
         let with = |headers: &[(&str, &str)], body: &str, cookies: &str| {
             let headers: Vec<_> = headers.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
             let request = Request::new("POST", "a", "/x?y", &headers, body.as_bytes(), Http11, false).expect("good");
@@ -452,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_added_to_http2_can_be_left_out() {
+    fn default_headers_of_http2_can_be_left_out() {
         let headers = [("Host", ""), ("accept", ""), ("User-Agent", " "), ("Content-Length", "")];
         let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let of = |body| Request::http2("POST", "http", "a", "/", &headers, body).expect("a good request").into_bytes();
@@ -469,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn a_streamed_body_is_announced_and_sent_by_others() {
+    fn a_streamed_body_is_announced_and_not_rendered() {
         let (headers, body) = ([("X".to_owned(), "y".to_owned())], b"hello");
         for close in [false, true] {
             let whole = Request::new("PUT", "a", "/", &headers, body, Http11, close).expect("a good request");
@@ -483,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn content_waits_where_the_server_is_asked_whether_it_wants_it() {
+    fn content_waits_with_expect_100_continue() {
         let expects = |value: &str, body: &str, version| {
             let headers = [("eXpect".to_owned(), value.to_owned())];
             let request = Request::new("POST", "a", "/", &headers, body.as_bytes(), version, false);

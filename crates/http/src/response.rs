@@ -1,8 +1,8 @@
 //! Parses successive HTTP/1 responses of a connection, in pieces of any size.
 //!
-//! Invariants: the result does not depend on how the bytes are split; bytes after the end of a response are not consumed;
-//! fewer than [`MAX_HEAD_BYTES`] of an incomplete head are stored, and nothing of a body. Counts are of bytes that have
-//! really arrived, so that no 64-bit sum can overflow.
+//! Invariants: the result does not depend on how the bytes are split; bytes after the end of a response are not
+//! consumed; fewer than [`MAX_HEAD_BYTES`] of an incomplete head are stored, and nothing of a body. Counts are of bytes
+//! that have really arrived, so that no 64-bit sum can overflow.
 //!
 //! Some servers end a body with a line break that its length does not include, which puts an empty line before the next
 //! status line. A few empty lines are skipped and counted, as servers do before a request line (§2.2). Whether such a
@@ -63,8 +63,8 @@ pub struct Response {
     pub body_bytes: u64,
 }
 
-/// What the next byte belongs to. `repr(u8)` gives the enum an explicit tag: it is read several times per response, and a
-/// tag hidden in unused values of the fields takes longer to read.
+/// What the next byte belongs to. `repr(u8)` gives the enum an explicit tag: it is read several times per response, and
+/// a tag hidden in unused values of the fields takes longer to read.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(u8)]
 enum Stage {
@@ -105,9 +105,9 @@ impl ResponseParser {
         self.received = 0;
     }
 
-    /// Consumes the bytes that belong to the response. Informational responses (1xx) are skipped, except 101, after which
-    /// the connection speaks another protocol. After the end of the response, or after an error, it consumes nothing and
-    /// returns the same again.
+    /// Consumes the bytes that belong to the response. Informational responses (1xx) are skipped, except 101, after
+    /// which the connection speaks another protocol. After the end of the response, or after an error, it consumes
+    /// nothing and returns the same again.
     ///
     /// # Errors
     /// [`ParseError`] if the bytes are not a response.
@@ -115,8 +115,8 @@ impl ResponseParser {
         self.feed_with(&mut RecentHead::default(), bytes, |_| {})
     }
 
-    /// Does the same as [`feed`](Self::feed), faster if the response begins with the head in `recent`. Passes each complete
-    /// head to `on_head`, informational ones included.
+    /// Does the same as [`feed`](Self::feed), faster if the response begins with the head in `recent`. Passes each
+    /// complete head to `on_head`, informational ones included.
     ///
     /// # Errors
     /// As [`feed`](Self::feed).
@@ -158,8 +158,8 @@ impl ResponseParser {
         Ok(FeedResult { consumed, state })
     }
 
-    /// The number of bytes at the start of `bytes` that are empty lines, received while no response is expected. They are
-    /// counted with the next response. The bytes after them belong to no response.
+    /// The number of bytes at the start of `bytes` that are empty lines, received while no response is expected. They
+    /// are counted with the next response. The bytes after them belong to no response.
     pub fn skip_empty_lines(&mut self, bytes: &[u8]) -> usize {
         let before = self.empty;
         self.empty.skip(bytes).unwrap_or_else(|_| {
@@ -204,8 +204,8 @@ impl ResponseParser {
         }
     }
 
-    /// Consumes some of `bytes`, which must not be empty, within one stage. Returns their number, and whether they belong
-    /// to the response.
+    /// Consumes some of `bytes`, which must not be empty, within one stage. Returns their number, and whether they
+    /// belong to the response.
     fn step(
         &mut self,
         bytes: &[u8],
@@ -352,8 +352,8 @@ fn continues(prefix: &[u8], kept: usize, bytes: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    /// The outcome of a connection that delivers `bytes` and, if the response is not whole by then, closes; with the
-    /// number of bytes consumed.
+    /// Feeds `bytes`, and closes the connection if the response is still incomplete. Returns the number of bytes
+    /// consumed and the result.
     fn outcome(bytes: &[u8], head_request: bool) -> (usize, Result<Response, ParseError>) {
         let mut parser = ResponseParser::new();
         parser.start(head_request);
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_that_came_before_says_the_same_again() {
+    fn a_repeated_head_gives_the_same_result() {
         let texts = [
             "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi",
             "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhiHTTP/1.1 404",
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn content_is_shown_whole_however_it_is_framed_and_cut() {
+    fn content_is_passed_on_whole_however_it_is_framed_and_split() {
         for (text, content) in [
             ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", "hello"),
             (
@@ -455,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn the_answer_to_head_ends_with_its_head() {
+    fn the_response_to_head_ends_with_its_head() {
         let head = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
         assert_eq!(outcome(format!("{head}HTTP").as_bytes(), true), (head.len(), Ok(response(200, true, 38, 0))));
         let informed = format!("HTTP/1.1 100 Continue\r\n\r\n{head}");
@@ -463,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_http_is_refused_at_its_first_wrong_byte() {
+    fn other_protocols_are_refused_at_their_first_byte_that_differs() {
         for bytes in [
             &b"\x15\x03\x01\x00\x02"[..],
             b"SSH-2.0-",
@@ -508,7 +508,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_lines_between_two_responses_are_told_with_the_second() {
+    fn empty_lines_between_two_responses_are_counted_with_the_second() {
         let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
         let whole = |parser: &mut ResponseParser| {
             let fed = parser.feed(answer).unwrap();
@@ -534,7 +534,7 @@ mod tests {
     }
 
     #[test]
-    fn a_response_cut_short_says_how_far_it_came() {
+    fn a_truncated_response_reports_the_bytes_received() {
         for text in
             ["", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell", "HTTP/1.1 100 X\r\n\r\n"]
         {

@@ -27,9 +27,9 @@ pub struct Throttling {
     pub throttled: Nanos,
 }
 
-/// Directories, below `root`, of the group that controls the CPU time of a process and of the group's ancestors, nearest
-/// first; each may have a quota. `cgroup` is the content of `/proc/PID/cgroup`. A container sees its own group as the top
-/// of the hierarchy, so some of these directories may not exist.
+/// Directories, below `root`, of the group that controls the CPU time of a process and of the group's ancestors,
+/// nearest first; each may have a quota. `cgroup` is the content of `/proc/PID/cgroup`. A container sees its own group
+/// as the top of the hierarchy, so some of these directories may not exist.
 pub fn cpu_groups(root: &Path, cgroup: &str) -> Vec<PathBuf> {
     let mut groups = Vec::new();
     for line in cgroup.lines() {

@@ -10,8 +10,8 @@ pub fn now() -> Nanos {
     read(ClockId::Monotonic)
 }
 
-/// `CLOCK_MONOTONIC` at an instant of the wall clock, provided that the wall clock is not set in between. Zero for instants
-/// before the machine booted.
+/// `CLOCK_MONOTONIC` at an instant of the wall clock, provided that the wall clock is not set in between. Zero for
+/// instants before the machine booted.
 pub fn monotonic_at(instant: SystemTime) -> Nanos {
     let Anchor { monotonic, wall } = Anchor::now();
     match instant.duration_since(wall) {
@@ -20,8 +20,8 @@ pub fn monotonic_at(instant: SystemTime) -> Nanos {
     }
 }
 
-/// One instant by both clocks. It converts other instants of `CLOCK_MONOTONIC` to wall-clock time, even if the wall clock
-/// is set later.
+/// One instant by both clocks. It converts other instants of `CLOCK_MONOTONIC` to wall-clock time, even if the wall
+/// clock is set later.
 #[derive(Clone, Copy, Debug)]
 pub struct Anchor {
     monotonic: Nanos,

@@ -1,15 +1,18 @@
-//! What can this client offer before it is itself the limit? Its *maximum raw request rate* is the largest load for which
-//! the throughput is the same whether it comes from one generator or from two, half from each (Banga & Druschel 1997, §4.3).
+//! Measures how much load this client can offer before it is itself the limit. Its *maximum raw request rate* is the
+//! largest load whose throughput is the same from one generator as from two that make half of it each (Banga & Druschel
+//! 1997, §4.3).
 //!
-//! - **A generator** is one run of the engine with the plan's threads, on the plan's CPUs. The second one runs at the same
-//!   time in this process, on CPUs that are free; where there are none it shares the server's, which it slows, so that two can
-//!   only look worse than they are. There the client's own verdict decides, and the document says so.
-//! - **The load** is calls per second, spaced at random (Poisson), in the plan's way of using connections, from a server
-//!   that answers as much as the plan's and spends no time on it; whatever the plan's pace, since the client's work is per
-//!   call. It speaks what the plan's does, HTTP/2 and TLS included, with a key and a certificate of its own. S-Clients are calibrated as S-Clients, in attempts per second (D/T) at a listener that has stopped accepting:
-//!   what they are for. Calls that are answered cost more, and then the run's own verdict tells.
-//! - **The runs** are short and come in pairs, one generator and two, then two and one, so that what disturbs the host
-//!   disturbs both alike.
+//! - **A generator** is one run of the engine with the plan's threads, on the plan's CPUs. The second one runs at the
+//!   same time in this process, on free CPUs. Without free CPUs it shares the server's and slows the server down, so
+//!   that two generators can only seem slower than they are. Then the verdict of the single generator decides, and the
+//!   document says so.
+//! - **The load** is a Poisson process of calls, with the plan's use of connections, whatever the plan's arrivals: the
+//!   client's work is per call. The server responds at once with as many bytes as the plan's server, by the same
+//!   protocol, including HTTP/2 and TLS with its own key and certificate. S-Clients are calibrated as S-Clients, in
+//!   attempts per second (D/T), at a listener that has stopped accepting. Calls that are answered cost more; the
+//!   verdict of the later run covers that.
+//! - **The runs** are short and come in pairs: one generator and two, then two and one, so that disturbances of the
+//!   host affect both alike.
 
 mod host;
 mod search;
@@ -21,37 +24,41 @@ use brimful_core::workload::Load;
 use brimful_core::{Bytes, Nanos, Rate};
 use brimful_engine::{ConnectionPolicy, EngineError};
 use brimful_os::cpus;
-use host::{Places, Responder};
+use host::{CpuPlacement, Responder};
 pub use search::START;
 use search::{Pair, search};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Length of one run, and what it takes to set one up.
-const RUN: Nanos = Nanos::from_millis(120);
+/// Length of one run.
+const RUN_LENGTH: Nanos = Nanos::from_millis(120);
+/// Time to prepare one run.
 const SET_UP: Nanos = Nanos::from_millis(20);
-/// Pairs in a search that nothing disturbs: ten levels.
-const PAIRS: u64 = 30;
-/// How long a calibration takes, about; the search's budget bounds it a little above.
-pub const TYPICAL_DURATION: Nanos = Nanos::from_millis((RUN.0 + SET_UP.0) / 1_000_000 * 2 * PAIRS);
-/// Connections that keep-alive runs find open, per worker of the server: it is not about the storm that begins a run.
+/// Number of pairs in an undisturbed search: ten levels.
+const TYPICAL_PAIRS: u64 = 30;
+/// Typical duration of a calibration. The budget of the search limits it to little more.
+pub const TYPICAL_DURATION: Nanos = Nanos::from_millis((RUN_LENGTH.0 + SET_UP.0) / 1_000_000 * 2 * TYPICAL_PAIRS);
+/// Connections per worker of the server that keep-alive runs open before they start: the limit should not depend on the
+/// storm of connection attempts that would otherwise begin a run.
 const WARM_CONNECTIONS: u64 = 32;
-/// How long S-Clients' attempts last here. To the client it is their rate that matters.
+/// How long an attempt of an S-Client lasts in a calibration. The client's work depends only on their rate.
 const ATTEMPT: Nanos = Nanos::from_millis(30);
-/// A generator with work for less than this share of the time was not late for the load: the host kept it from working. That
-/// says nothing of its maximum, and a later run is judged by its own lateness anyway.
-const LOADED: f64 = 0.5;
-/// Calls of the first look at a server, and how long it may take.
-const LOOK: (u64, Nanos) = (20, Nanos::from_secs(1));
+/// If a generator had work for less than this share of the time, its lateness was caused by other programs on the host,
+/// and says nothing about its maximum.
+const MIN_BUSY: f64 = 0.5;
+/// Number of calls that determine the size of a server's responses.
+const SAMPLE_CALLS: u64 = 20;
+/// Upper bound of the time for these calls, and for a handshake with the built-in server.
+const SAMPLE_TIME: Nanos = Nanos::from_secs(1);
 
-/// Finds what a client like this can offer with answers of `response` bytes, or with attempts if it is S-Clients that it
-/// makes. `server_cpus` are where the server runs that is to be measured; none lets the built-in one have what the client
-/// leaves.
+/// Measures how much load a client can offer with plans like `like` and responses of `response` bytes; for S-Clients,
+/// how many attempts. `server_cpus` are the CPUs of the server that will be measured; with `None`, the built-in server
+/// uses the CPUs that the client leaves free.
 ///
-/// Returns the Record of a run at the maximum (where there is none, of some other run), with the maximum and the calibration
-/// in it. When `stop` is set the Record says it was interrupted, and has what was found until then.
+/// Returns the Record of a run at the maximum, or of another run if there is no maximum. It contains the maximum and
+/// the calibration. If `stop` is set, the Record is marked as interrupted and contains the results so far.
 ///
 /// # Errors
-/// [`RunError`] when a run cannot be started.
+/// [`RunError`] if a run cannot be started.
 pub fn find(
     like: &RunPlan,
     response: Bytes,
@@ -61,8 +68,8 @@ pub fn find(
 ) -> Result<Record, RunError> {
     if like.endpoint.port().is_none() {
         return Err(RunError::BadLoad(
-            "what this client can offer at a Unix socket cannot be found, as the built-in server listens by TCP: leave out \
-             --calibrate; each run is judged by itself"
+            "--calibrate does not work with a Unix socket, because the built-in server listens by TCP: leave it out; each \
+             run still detects whether the client was the limit"
                 .to_owned(),
         ));
     }
@@ -74,7 +81,7 @@ pub fn find(
         Ok::<_, RunError>((!stop.load(Ordering::Relaxed)).then_some(pair))
     };
     let mut calibration = search(measure, note)?;
-    // At a listener that does not answer, the second generator takes nobody's time.
+    // A listener that does not answer needs no CPU time that the second generator could take.
     calibration.second_shares_cpus =
         generators.places.shared && !matches!(generators.responder, Responder::Full { .. });
     let best =
@@ -87,16 +94,22 @@ pub fn find(
     Ok(record)
 }
 
-/// How large this server's responses are on average, by a few calls one after another.
+/// The mean size of this server's responses, measured by a few calls one after another.
 ///
 /// # Errors
-/// [`RunError::Silent`] when it completes none.
+/// [`RunError::Silent`] if the server completes no call.
 pub fn response_size(like: &RunPlan, stop: &AtomicBool) -> Result<Bytes, RunError> {
-    let (calls, window) = LOOK;
-    let mut plan = like.clone().with_load(Load::Closed { clients: 1, think: Nanos::ZERO });
-    (plan.calls, plan.window, plan.monitor, plan.connections.warm_connections) = (calls, window, None, 0);
-    (plan.shard, plan.start_at, plan.live) = (None, None, None);
-    // What a class expects of a later call need not be true of these few, and it is size alone that is asked for.
+    let mut plan = RunPlan {
+        calls: SAMPLE_CALLS,
+        window: SAMPLE_TIME,
+        monitor: None,
+        shard: None,
+        start_at: None,
+        live: None,
+        ..like.clone().with_load(Load::Closed { clients: 1, think: Nanos::ZERO })
+    };
+    plan.connections.warm_connections = 0;
+    // Expectations of the classes may not hold for these few calls, and only sizes matter.
     plan.workload.classes.iter_mut().for_each(|class| class.expect = None);
     let record = run(&plan, &RunObserver::default(), stop)?.record;
     match record.bytes.received.checked_div(record.counts.completed) {
@@ -106,25 +119,25 @@ pub fn response_size(like: &RunPlan, stop: &AtomicBool) -> Result<Bytes, RunErro
     }
 }
 
-/// One generator and two, to be compared at a responder that is no limit to either.
+/// Compares one generator with two, at a responder that limits neither.
 struct Generators {
     responder: Responder,
-    places: Places,
+    places: CpuPlacement,
     plan: RunPlan,
 }
 
 impl Generators {
     fn new(like: &RunPlan, response: Bytes, server_cpus: Option<&[usize]>) -> Result<Generators, RunError> {
-        let places = Places::choose(&cpus::usable(), &like.cpus, like.threads as usize, server_cpus);
-        let own_port = || RunError::BadLoad("a client is calibrated by TCP".to_owned());
-        let address = like.endpoint.address.tcp().ok_or_else(own_port)?;
+        let places = CpuPlacement::choose(&cpus::usable(), &like.cpus, like.threads as usize, server_cpus);
+        let needs_tcp = || RunError::BadLoad("a client is calibrated by TCP".to_owned());
+        let address = like.endpoint.address.tcp().ok_or_else(needs_tcp)?;
         let responder = match like.is_s_clients() {
             true => Responder::full(address)?,
             false => Responder::answering(address, response, like.tls.is_some(), &places)?,
         };
         let endpoint = responder.endpoint()?;
         let tls = responder.trusted_by(like.tls.as_deref())?;
-        let tls_spoken = tls.as_deref().map_or(Ok(None), |tls| endpoint.check(tls, LOOK.1))?;
+        let tls_spoken = tls.as_deref().map_or(Ok(None), |tls| endpoint.check(tls, SAMPLE_TIME))?;
         let mut workload = like.workload.clone();
         for class in &mut workload.classes {
             class.set_path(&endpoint.path);
@@ -133,7 +146,7 @@ impl Generators {
         let plan = RunPlan {
             endpoint,
             workload,
-            window: RUN,
+            window: RUN_LENGTH,
             shard: None,
             start_at: None,
             live: None,
@@ -141,11 +154,11 @@ impl Generators {
             calls: u64::MAX,
             connections: ConnectionPolicy {
                 warm_connections: like.connections.warm_connections.max(WARM_CONNECTIONS * places.workers as u64),
-                // How many connections the other server serves at a time is no limit of this client.
-                max_per_shard: like.connections.max_per_shard.map(|most| most.max(WARM_CONNECTIONS)),
-                // What cannot be answered by then is not waited for.
-                response_timeout: RUN.min(like.connections.response_timeout),
-                connect_timeout: Some(RUN.min(like.connections.connect_timeout.unwrap_or(RUN))),
+                // The measured server's limit of connections is not a limit of this client.
+                most_per_shard: like.connections.most_per_shard.map(|most| most.max(WARM_CONNECTIONS)),
+                // A call that is not answered by the end of the run is not waited for.
+                response_timeout: RUN_LENGTH.min(like.connections.response_timeout),
+                connect_timeout: Some(RUN_LENGTH.min(like.connections.connect_timeout.unwrap_or(RUN_LENGTH))),
                 ..like.connections.clone()
             },
             monitor: None,
@@ -157,7 +170,7 @@ impl Generators {
         Ok(Generators { responder, places, plan })
     }
 
-    /// One generator and two, in turns first; and the Record of the one.
+    /// Measures one generator and two, in alternating order. Returns the Record of the single generator, too.
     fn pair(&self, load: f64, turn: u64, stop: &AtomicBool) -> Result<(Pair, Record), RunError> {
         let mut plans = [self.plan(load), self.plan(load / 2.0), self.plan(load / 2.0)];
         plans[2].cpus.clone_from(&self.places.second);
@@ -172,17 +185,17 @@ impl Generators {
             let halves = run_both(half, other, stop)?;
             (run_one()?, halves)
         };
-        let for_load = |reason: &&Reason| {
-            let of_its_own = matches!(reason.code, ReasonCode::GeneratorLate | ReasonCode::GeneratorStalled);
-            !of_its_own || record.generator.busy >= LOADED
+        let is_caused_by_load = |reason: &&Reason| {
+            let is_late = matches!(reason.code, ReasonCode::GeneratorLate | ReasonCode::GeneratorStalled);
+            !is_late || record.generator.busy >= MIN_BUSY
         };
-        let doubt = record.verdict.reasons.iter().find(for_load);
-        // What happened; what follows from it, and what to do, is for whoever runs into it.
+        let doubt = record.verdict.reasons.iter().find(is_caused_by_load);
+        // The first clause says what happened. The rest, what it means and what to do, does not apply here.
         let doubt = doubt.map(|reason| {
             reason.message.split(". ").flat_map(|part| part.split("; ")).next().unwrap_or_default().to_owned()
         });
-        let one = load * brought(&[(plan, &record)]);
-        let two = load * brought(&[(half, &halves.0), (other, &halves.1)]);
+        let one = load * delivered_share(&[(plan, &record)]);
+        let two = load * delivered_share(&[(half, &halves.0), (other, &halves.1)]);
         Ok((Pair { one, two, doubt }, record))
     }
 
@@ -198,18 +211,24 @@ impl Generators {
     }
 }
 
-/// The share of their load that runs brought: of the calls that a random schedule really held, so that its ups and downs do
-/// not count.
-fn brought(runs: &[(&RunPlan, &Record)]) -> f64 {
-    let of = |(plan, record): &(&RunPlan, &Record)| match plan.workload.load {
-        Some(Load::SClients { attempts }) => (record.rates.connect_attempts, attempts as f64 / ATTEMPT.as_secs_f64()),
-        _ => (record.rates.completed, record.rates.offered),
-    };
-    let (brought, load) = runs.iter().map(of).fold((0.0, 0.0), |sum, run| (sum.0 + run.0, sum.1 + run.1));
-    if load > 0.0 { brought / load } else { 0.0 }
+/// The share of their load that runs delivered. The load is what the random schedule really contained, so that its
+/// variation does not matter.
+fn delivered_share(runs: &[(&RunPlan, &Record)]) -> f64 {
+    let mut delivered = 0.0;
+    let mut offered = 0.0;
+    for (plan, record) in runs {
+        if let Some(Load::SClients { attempts }) = plan.workload.load {
+            delivered += record.rates.connect_attempts;
+            offered += attempts as f64 / ATTEMPT.as_secs_f64();
+        } else {
+            delivered += record.rates.completed;
+            offered += record.rates.offered;
+        }
+    }
+    if offered > 0.0 { delivered / offered } else { 0.0 }
 }
 
-/// Two generators at once.
+/// Runs two generators at once.
 fn run_both(one: &RunPlan, other: &RunPlan, stop: &AtomicBool) -> Result<(Record, Record), RunError> {
     std::thread::scope(|scope| {
         let other = scope.spawn(|| run_unprobed(other, stop));

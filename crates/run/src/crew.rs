@@ -1,8 +1,8 @@
-//! Loads that others make: a program that drives shards, wherever they are, and tells the Record of each load.
+//! A crew: a program that makes loads with shards on this or other hosts, and returns the Record of each load.
 //!
-//! It is asked by a line of JSON on its stdin and answers by one on its stdout, once for each load or question what it
-//! can offer, and once more when it is ready; a line `stop` ends the load under way, the end of stdin all. The server is
-//! watched from here meanwhile: the crew's driver is on this host, so that its wall clock is this one's.
+//! Each order is one line of JSON on the program's stdin; each answer is one line on its stdout. The program also
+//! answers once when it is ready. A line `stop` ends the current load, and the end of stdin ends the program. This
+//! process watches the server meanwhile. The program runs on this host, so both have the same wall clock.
 
 use crate::{MonitorTarget, RunError, RunPlan};
 use brimful_core::Nanos;
@@ -17,12 +17,12 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-/// What ends the load under way.
+/// The line that ends the current load.
 const STOP: &str = "stop";
-/// Who is waited for looks up so often, to see whether all is to end.
-const LOOK: Duration = Duration::from_millis(50);
+/// How often the stop flag is checked while waiting for an answer.
+const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The program; it ends with this.
+/// The running program, which ends when this is dropped.
 #[derive(Debug)]
 pub struct Crew {
     shards: u64,
@@ -31,103 +31,109 @@ pub struct Crew {
     answers: Receiver<String>,
 }
 
-/// A load to make.
+/// An order to make a load.
 #[derive(Serialize)]
 struct Order {
-    /// As a TOML document, with the load in it.
+    /// The workload as a TOML document, including its load.
     workload: String,
     seed: u64,
-    /// Flags of `brimful load` that are this load's alone.
+    /// Flags of `brimful load` for this load.
     flags: Vec<String>,
-    /// Not to make it, but to find what the shards can offer for loads like it.
+    /// Measure what the shards can offer for such loads, instead of making the load.
     calibrate: bool,
 }
 
-/// What became of an order.
+/// The answer to an order.
 #[derive(Deserialize)]
 struct Answer {
     record: Option<Record>,
     calibration: Option<ClientCalibration>,
     /// Why there is no Record, and what to do.
     error: Option<String>,
-    /// Whether that is the command line's fault.
+    /// Whether the command line caused the error.
     #[serde(default)]
     usage: bool,
 }
 
 impl Crew {
-    /// Starts it, with so many shards, and waits until it is ready or `stop` is set.
+    /// Starts the program, which has `shards` shards, and waits until it is ready or `stop` is set.
     ///
     /// # Errors
-    /// [`RunError::Crew`] when it cannot be started, or with what it says against its own command line.
+    /// [`RunError::Crew`] if the program cannot be started or reports an error.
     pub fn start(shards: u64, mut command: Command, stop: &AtomicBool) -> Result<Crew, RunError> {
-        // Ctrl-C is for who gives the orders.
+        // In its own process group: only this process handles Ctrl-C.
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
-        let mut program = command.spawn().map_err(|error| lost(&format!("cannot be started ({error})")))?;
-        let (tell, answers) = channel();
+        let mut program = command.spawn().map_err(|error| fleet_error(&format!("cannot be started ({error})")))?;
+        let (sender, answers) = channel();
         if let Some(stdout) = program.stdout.take() {
-            thread::spawn(move || pass_on(stdout, &tell));
+            thread::spawn(move || forward_lines(stdout, &sender));
         }
         let mut crew = Crew { shards, orders: program.stdin.take(), program, answers };
-        crew.answer(stop).map(|_| crew)
+        crew.wait_for_answer(stop).map(|_| crew)
     }
 
-    /// How many processes make a load together.
+    /// Number of shards, the processes that make a load together.
     pub fn shards(&self) -> u64 {
         self.shards
     }
 
-    /// Has it find what the shards can offer together for loads like this plan's. No curve comes with it.
+    /// Measures what the shards can offer together for loads like this plan's. The result has no curve.
     ///
     /// # Errors
-    /// When one of them cannot, and when the crew is no more.
+    /// If a shard fails, or the program has ended.
     pub fn client_limit(&mut self, like: &RunPlan, stop: &AtomicBool) -> Result<ClientCalibration, RunError> {
-        self.order(&Order { calibrate: true, ..Order::of(like)? })?;
-        self.answer(stop)?.calibration.ok_or_else(|| lost("does not tell what it can offer"))
+        self.send_order(&Order { calibrate: true, ..Order::from_plan(like)? })?;
+        self.wait_for_answer(stop)?.calibration.ok_or_else(|| fleet_error("did not report what it can offer"))
     }
 
-    /// Has it make the load of a plan, as [`crate::run`] would here.
+    /// Makes the load of a plan with the crew's shards, like [`crate::run`] in this process.
     ///
     /// # Errors
-    /// As [`crate::run`], and when the crew is no more.
+    /// As [`crate::run`], and if the program has ended.
     pub fn run(&mut self, plan: &RunPlan, stop: &AtomicBool) -> Result<Record, RunError> {
-        let order = Order::of(plan)?;
+        let order = Order::from_plan(plan)?;
         let monitor = plan.monitor.as_ref().map(MonitorTarget::start).transpose()?;
-        self.order(&order)?;
-        let record = self.answer(stop)?.record;
-        let mut record = record.ok_or_else(|| lost("tells no Record of a load"))?;
-        let started = humantime::parse_rfc3339(&record.started_at).map_err(|error| lost(&error.to_string()))?;
-        let (epoch, window) = (clock::monotonic_at(started), Nanos::from_secs_f64(record.window_s));
-        record.started_monotonic_ns = epoch.0;
-        record.server = monitor.map(|monitor| monitor.finish(epoch, Some((epoch, epoch + window))));
+        self.send_order(&order)?;
+        let record = self.wait_for_answer(stop)?.record;
+        let mut record = record.ok_or_else(|| fleet_error("returned no Record of the load"))?;
+        let started_at = humantime::parse_rfc3339(&record.started_at)
+            .map_err(|error| fleet_error(&format!("returned a Record without a valid start ({error})")))?;
+        let start = clock::monotonic_at(started_at);
+        let window = Nanos::from_secs_f64(record.window_s);
+        record.started_monotonic_ns = start.0;
+        record.server = monitor.map(|monitor| monitor.finish(start, Some((start, start + window))));
         Ok(record)
     }
 
-    fn order(&mut self, order: &Order) -> Result<(), RunError> {
-        self.say(&serde_json::to_string(order).map_err(|error| lost(&error.to_string()))?)
+    fn send_order(&mut self, order: &Order) -> Result<(), RunError> {
+        let line = serde_json::to_string(order)
+            .map_err(|error| fleet_error(&format!("cannot be sent this order ({error})")))?;
+        self.send_line(&line)
     }
 
-    fn say(&mut self, line: &str) -> Result<(), RunError> {
-        let orders = self.orders.as_mut().ok_or_else(|| lost("is no more"))?;
-        writeln!(orders, "{line}").and_then(|()| orders.flush()).map_err(|error| lost(&format!("is gone ({error})")))
+    fn send_line(&mut self, line: &str) -> Result<(), RunError> {
+        let orders = self.orders.as_mut().ok_or_else(|| fleet_error("has ended"))?;
+        writeln!(orders, "{line}")
+            .and_then(|()| orders.flush())
+            .map_err(|error| fleet_error(&format!("has ended ({error})")))
     }
 
-    /// Its next answer; when `stop` is set it is asked to give it at once.
-    fn answer(&mut self, stop: &AtomicBool) -> Result<Answer, RunError> {
-        let mut told = false;
+    /// Waits for the next answer. When `stop` is set, the program is asked to end the load and answer at once.
+    fn wait_for_answer(&mut self, stop: &AtomicBool) -> Result<Answer, RunError> {
+        let mut stop_sent = false;
         let line = loop {
-            match self.answers.recv_timeout(LOOK) {
+            match self.answers.recv_timeout(STOP_CHECK_INTERVAL) {
                 Ok(line) => break line,
-                Err(RecvTimeoutError::Timeout) if stop.load(Ordering::Relaxed) && !told => {
-                    self.say(STOP)?;
-                    told = true;
+                Err(RecvTimeoutError::Timeout) if stop.load(Ordering::Relaxed) && !stop_sent => {
+                    self.send_line(STOP)?;
+                    stop_sent = true;
                 }
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return Err(lost("has ended; see its message above")),
+                Err(RecvTimeoutError::Disconnected) => return Err(fleet_error("has ended; see its message above")),
             }
         };
         let answer: Answer =
-            serde_json::from_str(&line).map_err(|error| lost(&format!("says `{line:.60}`: {error}")))?;
+            serde_json::from_str(&line).map_err(|error| fleet_error(&format!("says `{line:.60}`: {error}")))?;
         match answer.error {
             Some(message) => Err(RunError::Crew { message, usage: answer.usage }),
             None => Ok(answer),
@@ -137,36 +143,36 @@ impl Crew {
 
 impl Drop for Crew {
     fn drop(&mut self) {
-        // It ends with its stdin, and takes its shards with it.
+        // Closing its stdin ends the program and its shards.
         self.orders = None;
-        // Fails only when it has been waited for.
+        // Fails only if it has been waited for already.
         let _ = self.program.wait();
     }
 }
 
 impl Order {
-    fn of(plan: &RunPlan) -> Result<Order, RunError> {
+    fn from_plan(plan: &RunPlan) -> Result<Order, RunError> {
         let workload = toml::to_string(&plan.workload).map_err(|error| RunError::BadLoad(error.to_string()))?;
         let mut flags = vec![
             format!("--duration={}ns", plan.window.0),
             format!("--interval={}ns", plan.interval.0),
             format!("--warm-connections={}", plan.connections.warm_connections),
         ];
-        let most = plan.most_connections_per_shard();
-        let most = most.map(|most| format!("--max-connections={}", most.saturating_mul(plan.threads)));
-        flags.extend(most);
+        if let Some(most) = plan.most_connections_per_shard() {
+            flags.push(format!("--max-connections={}", most.saturating_mul(plan.threads)));
+        }
         Ok(Order { workload, seed: plan.seed, flags, calibrate: false })
     }
 }
 
-/// Until it ends, or nobody listens any more.
-fn pass_on(stdout: ChildStdout, answers: &Sender<String>) {
+/// Forwards the lines of `stdout` until it or the receiver is closed.
+fn forward_lines(stdout: ChildStdout, answers: &Sender<String>) {
     let lines = BufReader::new(stdout).lines().map_while(Result::ok);
     lines.take_while(|line| answers.send(line.clone()).is_ok()).for_each(drop);
 }
 
-fn lost(why: &str) -> RunError {
-    RunError::Crew { message: format!("the fleet that was to make the load {why}"), usage: false }
+fn fleet_error(what: &str) -> RunError {
+    RunError::Crew { message: format!("the fleet that makes the load {what}"), usage: false }
 }
 
 #[cfg(test)]
@@ -181,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_crew_has_against_its_orders_is_told() {
+    fn errors_of_a_crew_are_reported() {
         let refuses = crew(r#"echo '{"error": "no such flag", "usage": true}'"#);
         assert!(matches!(refuses, Err(error) if error.is_usage() && error.to_string() == "no such flag"));
         let ends = crew("exit 3").unwrap_err().to_string();
@@ -191,12 +197,12 @@ mod tests {
     }
 
     #[test]
-    fn a_crew_is_told_to_stop_and_ends_with_its_orders() {
+    fn a_crew_is_asked_to_stop_and_ends_with_its_stdin() {
         let script = r#"echo '{}'; while read order; do [ "$order" = stop ] && echo '{"error": "stopped"}'; done"#;
         let mut crew = crew(script).unwrap();
-        let answer = crew.answer(&AtomicBool::new(true)).map(|_| ()).unwrap_err();
+        let answer = crew.wait_for_answer(&AtomicBool::new(true)).map(|_| ()).unwrap_err();
         assert_eq!(answer.to_string(), "stopped");
-        // Which would wait for ever.
+        // Would wait for ever if the crew did not end.
         drop(crew);
     }
 }

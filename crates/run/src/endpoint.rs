@@ -1,4 +1,4 @@
-//! A URL, understood and resolved; and where it is `https://`, whether TLS works there.
+//! Parses and resolves URLs, and checks that TLS works for `https://`.
 
 mod name;
 mod reach;
@@ -17,43 +17,43 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connec
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use url::{Parsed, Place, parse};
+use url::{ParsedUrl, Place, parse};
 
-/// Where to send load.
+/// The server under test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
-    /// As given, with the scheme.
+    /// The URL as given, with a scheme.
     pub url: String,
-    /// The first address that was chosen, or the socket.
+    /// The first address, or the Unix socket.
     pub address: Address,
-    /// The others that accept connections.
+    /// Further addresses that accept connections.
     pub further: Vec<Address>,
-    /// How its addresses are found; `None` for a socket.
+    /// How the addresses are resolved; `None` for a Unix socket.
     pub name: Option<Name>,
-    /// For the `Host` header.
+    /// Value of the `Host` header.
     pub authority: String,
     /// Path and query, at least `/`.
     pub path: String,
-    /// Whether it is by TLS.
+    /// Whether connections use TLS.
     pub is_secure: bool,
 }
 
-/// What leads a URL's connections elsewhere than its host's addresses.
+/// Options that lead connections elsewhere than to the addresses of the URL's host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Detour {
-    /// To this Unix socket.
+    /// Connect to this Unix socket.
     pub socket: Option<PathBuf>,
-    /// By the first of these rules that is about the URL's host and port.
+    /// Connect as the first of these rules that matches the URL's host and port says.
     pub connect_to: Vec<ConnectTo>,
-    /// Only to the first address that accepts a connection.
+    /// Use only the first address that accepts a connection.
     pub first_address: bool,
 }
 
 impl Endpoint {
-    /// Understands `http://HOST[:PORT][/PATH]`, and `https://` likewise; without a scheme, `http://` is meant. Of several addresses all are
-    /// taken that accept a connection. A server that neither accepts nor refuses within `patience` is given the
-    /// benefit of the doubt: to overload one that has stopped accepting is what some runs are for. `http+unix:PATH[:/PATH]`
-    /// is a server at a Unix socket of this host.
+    /// Parses and resolves `http://HOST[:PORT][/PATH]` or `https://…`; the default scheme is `http://`.
+    /// `http+unix:PATH[:/PATH]` is a server at a Unix socket of this host. Of several addresses, all that accept a
+    /// connection are used. An address that neither accepts nor refuses within `patience` is used if there is no other:
+    /// some runs overload a server that has stopped accepting.
     ///
     /// # Errors
     /// [`RunError::BadUrl`], [`RunError::Unresolvable`], [`RunError::NothingListens`], [`RunError::NoSocket`].
@@ -61,7 +61,7 @@ impl Endpoint {
         Endpoint::resolve_at(text, &Detour::default(), patience)
     }
 
-    /// The same of a server that is found by a detour: the URL then says by which name and path it is asked.
+    /// Does the same with a detour. The URL then decides the name and the path of requests.
     ///
     /// # Errors
     /// As [`Endpoint::resolve`].
@@ -75,13 +75,13 @@ impl Endpoint {
         patience: Nanos,
         look_up: impl Fn(&str, u16) -> io::Result<Vec<SocketAddr>>,
     ) -> Result<Endpoint, RunError> {
-        let Parsed { url, authority, path, is_secure, place } = parse(text, detour.socket.as_deref())?;
+        let ParsedUrl { url, authority, path, is_secure, place } = parse(text, detour.socket.as_deref())?;
         let (name, mut addresses) = match place {
-            Place::Socket(socket) => (None, vec![of_socket(&url, &socket)?]),
+            Place::Socket(socket) => (None, vec![socket_address(&url, &socket)?]),
             Place::Host(host, port) => {
                 let no_rule = || RunError::BadUrl {
                     url: url.clone(),
-                    why: format!("no --connect-to is about {host}:{port}; an empty HOST and PORT match any"),
+                    why: format!("no --connect-to matches {host}:{port}; an empty HOST and PORT match any"),
                 };
                 let name = Name::by_rules(&host, port, &detour.connect_to, detour.first_address).ok_or_else(no_rule)?;
                 let unresolvable = |source| RunError::Unresolvable { url: url.clone(), source };
@@ -102,11 +102,11 @@ impl Endpoint {
         Ok(Endpoint { url, address, further: addresses, name, authority, path, is_secure })
     }
 
-    /// A server by its name and port, as `/` of it would be. Where it has several addresses, those are chosen that accept a
-    /// connection, or the first if none does; a single one is not tried.
+    /// A server by its host name and port, with the path `/`. Of several addresses, those that accept a connection are
+    /// used, or the first if none does. A single address is not tried.
     ///
     /// # Errors
-    /// When the name cannot be resolved.
+    /// If the name cannot be resolved.
     pub fn of_server(host: &str, port: u16, patience: Nanos) -> io::Result<Endpoint> {
         let name = Name::of_host(host, port);
         let mut addresses = name.resolve(look_up)?;
@@ -131,18 +131,18 @@ impl Endpoint {
         })
     }
 
-    /// All of its addresses that were chosen.
+    /// All addresses in use.
     pub fn addresses(&self) -> impl Iterator<Item = &Address> {
         [&self.address].into_iter().chain(&self.further)
     }
 
-    /// Where the connections of a run go. Its name is looked up again when one of them fails.
+    /// The destination of a run's connections. The name is resolved again when a connection fails.
     pub fn destination(&self) -> Destination {
         let look_up = self.name.as_ref().and_then(Name::look_up_again);
         Destination::new(self.address.clone(), self.further.clone(), look_up)
     }
 
-    /// The server's TCP port, if it has one.
+    /// The server's TCP port; `None` for a Unix socket.
     pub fn port(&self) -> Option<u16> {
         self.address.tcp().map(|address| address.port())
     }
@@ -153,18 +153,17 @@ impl Endpoint {
         host.map_or(self.authority.as_str(), |(host, _)| host)
     }
 
-    /// Makes one TLS handshake with each of the server's addresses, and no request: whatever is wrong is said before a run
-    /// and not after it.
-    /// Returns what was agreed on; `None` where the server takes no connection or no handshake within `patience`, which is
-    /// not for us to judge.
+    /// Makes one TLS handshake with each address, without a request, so that TLS errors are reported before the run.
+    /// Returns what was negotiated; `None` if the server does not accept a connection or complete a handshake within
+    /// `patience`.
     ///
     /// # Errors
-    /// [`RunError::Handshake`] when it does not work.
+    /// [`RunError::Handshake`] if a handshake fails.
     pub fn check(&self, security: &Security, patience: Nanos) -> Result<Option<TlsSpoken>, RunError> {
         let mut spoken = None;
         for address in self.addresses() {
-            let of_address = self.check_address(address, security, patience)?;
-            spoken = spoken.or(of_address);
+            let spoken_at_address = self.check_address(address, security, patience)?;
+            spoken = spoken.or(spoken_at_address);
         }
         Ok(spoken)
     }
@@ -180,8 +179,8 @@ impl Endpoint {
             Handshake::Unknown => return Ok(None),
             Handshake::Fails { why, detail } => (why, detail),
         };
-        let broken_off = || "the server broke the connection off in the TLS handshake".to_owned();
-        let what = why.map_or_else(broken_off, |why| why.to_string());
+        let closed = || "the server closed the connection during the TLS handshake".to_owned();
+        let what = why.map_or_else(closed, |why| why.to_string());
         let check =
             "check that this port speaks TLS (`openssl s_client -connect HOST:PORT`), and see the server's error log";
         Err(RunError::Handshake {
@@ -194,7 +193,7 @@ impl Endpoint {
 }
 
 impl Endpoint {
-    /// Whether a TLS handshake with the server works, or fails as only a server fails it that speaks TLS.
+    /// Whether a TLS handshake with the server works, or fails with an error that only a TLS server sends.
     pub(crate) fn speaks_tls(&self, patience: Nanos) -> bool {
         let options = SecurityOptions { name: self.host().to_owned(), insecure: true, ..SecurityOptions::default() };
         let Ok(security) = Security::new(&options) else { return false };
@@ -214,8 +213,8 @@ impl Endpoint {
     }
 }
 
-/// A Unix socket that can be connected to, or is only busy.
-fn of_socket(url: &str, path: &Path) -> Result<Address, RunError> {
+/// The address of a Unix socket, after checking that it can be connected to or is only busy.
+fn socket_address(url: &str, path: &Path) -> Result<Address, RunError> {
     let too_long = || RunError::BadUrl {
         url: url.to_owned(),
         why:
@@ -228,7 +227,7 @@ fn of_socket(url: &str, path: &Path) -> Result<Address, RunError> {
         connect(&socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?, &SocketAddrUnix::new(path)?)
     };
     match attempt() {
-        // Its accept queue is full: it is there.
+        // EAGAIN: its accept queue is full, so it exists.
         Ok(()) | Err(Errno::AGAIN) => Ok(address),
         Err(Errno::CONNREFUSED) => Err(RunError::NothingListens { address }),
         Err(errno) => Err(RunError::NoSocket { path: path.to_owned(), source: errno.into() }),
@@ -241,7 +240,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_unix_socket_is_reached_or_the_reason_is_said() {
+    fn a_unix_socket_is_reached_or_the_error_names_the_reason() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("app.sock");
         let resolve = |path: &Path| {
@@ -262,13 +261,13 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_port_and_an_unknown_host_are_told_apart() {
+    fn a_refused_port_and_an_unknown_host_are_different_errors() {
         let (_taken, refusing) = refusing();
-        // So long nobody waits; a host that is busy may take its time.
+        // Long enough for a busy host; the test does not wait for it.
         let patience = Nanos::from_secs(600);
         let error = Endpoint::resolve(&refusing.to_string(), patience).unwrap_err();
         assert!(matches!(error, RunError::NothingListens { .. }) && !error.is_usage(), "{error}");
-        // The words of a resolver, and a name without addresses.
+        // An error of the resolver, and a name without addresses.
         for answer in [Err(ErrorKind::NotFound), Ok(Vec::new())] {
             let look_up = |host: &str, port: u16| {
                 assert_eq!((host, port), ("server.example", 8080));
@@ -281,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn every_address_of_a_name_that_accepts_connections_is_used_and_only_the_first_where_that_is_asked_for() {
+    fn all_addresses_that_accept_are_used_or_only_the_first() {
         let listeners = [(); 2].map(|()| std::net::TcpListener::bind("127.0.0.1:0").unwrap());
         let [one, other] = listeners.each_ref().map(|listener| listener.local_addr().unwrap());
         let (_taken, refusing) = refusing();
@@ -296,6 +295,6 @@ mod tests {
         assert_eq!(endpoint.addresses().count(), 1);
         let rule = Detour { connect_to: vec!["other.example::127.0.0.1:".parse().unwrap()], ..Detour::default() };
         let error = resolve(&rule).unwrap_err();
-        assert!(error.is_usage() && error.to_string().contains("--connect-to is about server.example:80"), "{error}");
+        assert!(error.is_usage() && error.to_string().contains("--connect-to matches server.example:80"), "{error}");
     }
 }

@@ -1,15 +1,15 @@
-//! Why a run could not be made.
+//! Errors of runs.
 
 use brimful_engine::Address;
 use std::path::PathBuf;
 
-/// What went wrong, and what to do next.
+/// Why a run could not be made, and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// Not a URL that brimful can use.
+    /// The URL cannot be used.
     #[error("`{url}` is not a URL to load: {why}")]
     BadUrl {
-        /// As given.
+        /// The URL as given.
         url: String,
         /// What is wrong with it.
         why: String,
@@ -17,52 +17,50 @@ pub enum RunError {
     /// The host has no address.
     #[error("cannot resolve the host of {url}: {source}; check the spelling, or give its address")]
     Unresolvable {
-        /// As given.
+        /// The URL as given.
         url: String,
-        /// What the resolver said.
+        /// The resolver's error.
         source: std::io::Error,
     },
-    /// Nothing accepts connections there.
+    /// No server accepts connections at the address.
     #[error("nothing listens at {address}: start the server first; `ss -ltnx` shows what listens")]
     NothingListens {
-        /// Where.
+        /// The address.
         address: Address,
     },
-    /// There is no Unix socket to connect to.
-    #[error("there is no Unix socket at {} to connect to: {source}; `ss -lx` shows which there are, and whose they are", path.display())]
+    /// The Unix socket cannot be connected to.
+    #[error("there is no Unix socket at {} to connect to: {source}; `ss -lx` lists the sockets and their owners", path.display())]
     NoSocket {
         /// Its path.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: std::io::Error,
     },
-    /// TLS does not work with it.
+    /// The TLS handshake fails.
     #[error("{url}: {what}: {remedy}")]
     Handshake {
-        /// As given.
+        /// The URL as given.
         url: String,
         /// What is wrong.
         what: String,
         /// What to do about it.
         remedy: String,
-        /// Whether it is the URL.
+        /// Whether the URL is wrong.
         usage: bool,
     },
-    /// How TLS was asked for is wrong.
+    /// The TLS options are wrong.
     #[error(transparent)]
     Security(#[from] brimful_engine::SecurityError),
-    /// Nothing answers there.
-    #[error(
-        "{url} completed no call, so it is not known how large its answers are: see what ails it, or raise --timeout"
-    )]
+    /// The server completes no call.
+    #[error("{url} completed no call, so the size of its responses is not known: check the server, or raise --timeout")]
     Silent {
-        /// What was requested.
+        /// The URL.
         url: String,
     },
-    /// A rate or a number of clients that is no load.
+    /// The load or an option of it is not valid.
     #[error("{0}")]
     BadLoad(String),
-    /// From those who make the load for this process.
+    /// An error of the program that makes the load for this process.
     #[error("{message}")]
     Crew {
         /// What is wrong, and what to do.
@@ -70,28 +68,28 @@ pub enum RunError {
         /// Whether the command line is wrong.
         usage: bool,
     },
-    /// From the workload document.
+    /// An error in the workload document.
     #[error(transparent)]
     Workload(#[from] brimful_core::workload::WorkloadError),
-    /// From the mix.
+    /// An error in the mix.
     #[error(transparent)]
     Mix(#[from] brimful_workload::MixError),
-    /// From the arrival process.
+    /// An error in the arrival process.
     #[error(transparent)]
     Arrivals(#[from] brimful_workload::ArrivalsError),
-    /// From the engine.
+    /// An error of the engine.
     #[error(transparent)]
     Engine(#[from] brimful_engine::EngineError),
-    /// Shards of one run that are not of one run: a defect of brimful.
+    /// The shards of one run do not match: a defect of brimful.
     #[error("the shards of this run do not fit together ({0}): report this, with the command line")]
     Unlike(#[from] brimful_stats::Unlike),
-    /// From the monitor.
+    /// An error of the monitor.
     #[error(transparent)]
     Monitor(#[from] brimful_monitor::MonitorError),
-    /// The listener against which S-Clients are calibrated.
-    #[error("cannot listen on the loopback address: {0}; check that `ip address show lo` has it, and `ulimit -n`")]
+    /// The listener for the calibration of S-Clients cannot be opened.
+    #[error("cannot listen on the loopback address: {0}; check that `ip address show lo` lists it, and `ulimit -n`")]
     Listen(std::io::Error),
-    /// From the server that answers at once.
+    /// An error of the built-in server.
     #[error(transparent)]
     Target(#[from] brimful_target::TargetError),
 }
@@ -102,7 +100,7 @@ impl RunError {
         RunError::BadLoad("a log's requests are made by `brimful replay`".to_owned())
     }
 
-    /// Whether the command line or a document is wrong, and not the environment.
+    /// Whether the cause is the command line or a document, rather than the environment.
     pub fn is_usage(&self) -> bool {
         use RunError::{
             Arrivals, BadLoad, BadUrl, Crew, Engine, Handshake, Listen, Mix, Monitor, NoSocket, NothingListens,

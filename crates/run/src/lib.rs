@@ -1,5 +1,5 @@
-//! One run of one load: an [`Endpoint`] and a [`RunPlan`] in, one `Record` out. [`run`] drives the engine, with the monitor
-//! beside it. [`client_limit`] measures how much load this client can offer before it is itself the limit.
+//! One run of one load: an [`Endpoint`] and a [`RunPlan`] in, one `Record` out. [`run`] drives the engine, with the
+//! monitor beside it. [`client_limit`] measures how much load this client can offer before it is itself the limit.
 #![forbid(unsafe_code)]
 
 pub mod client_limit;

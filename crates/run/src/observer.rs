@@ -1,4 +1,5 @@
-//! What a run shows besides the figures of its Record: the figures of [`Detail`], and every [`Exchange`] through a [`Tap`].
+//! What a run shows besides the figures of its Record: the figures of [`Detail`], and every [`Exchange`] through a
+//! [`Tap`].
 
 use brimful_core::{CallSpec, ConnectionEnded, Event, Nanos, Observer, Outcome, ResponseSize, SessionEnded};
 use brimful_stats::{Collector, Detail};

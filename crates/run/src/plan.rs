@@ -12,8 +12,8 @@ use brimful_workload::{Shard, Trace};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-/// Everything that decides a run, as it was asked for. Options that the load does not allow are refused when the plan is
-/// validated or run.
+/// Everything that decides a run, as it was asked for. Options that the load does not allow are refused when the plan
+/// is validated or run.
 #[derive(Clone, Debug)]
 pub struct RunPlan {
     /// The server under test.

@@ -72,8 +72,8 @@ pub(crate) fn finish(plan: &RunPlan, run: Run<Observers>, context: RunContext) -
     Ok(RunOutput { record: derive(&account, facts), detail: shard_observer.into_detail() })
 }
 
-/// The Record of this plan's run so far, as it is if the process is lost now: its shard says when it was lost, and figures
-/// that are known only at the end are absent. `None` without a keeper, and before the keeper has any figures.
+/// The Record of this plan's run so far, as it is if the process is lost now: its shard says when it was lost, and
+/// figures that are known only at the end are absent. `None` without a keeper, and before the keeper has any figures.
 pub fn partial_record(plan: &RunPlan) -> Option<Record> {
     let keeper = plan.keeper.as_ref()?;
     // The shards hand over their accounts when they are asked to.

@@ -25,7 +25,7 @@ pub fn run(plan: &RunPlan, observer: &RunObserver, stop: &AtomicBool) -> Result<
     execute(plan, None, observer, Probing::ProbeHost, stop)
 }
 
-/// Runs a [`Load::Log`]: `feed` supplies the calls while the run is in progress.
+/// Runs a log ([`brimful_core::workload::Load::Log`]): `feed` supplies the calls while the run is in progress.
 ///
 /// # Errors
 /// As [`run`], and when `feed` supplies no call at all.
@@ -76,8 +76,8 @@ fn execute(
             brimful_engine::run(&config, shards, stop)?
         }
     };
-    let is_cut_short = run.interrupted || valid.ends_with_last_call();
-    let window = if is_cut_short { window.min(run.duration) } else { window };
+    let may_end_early = run.interrupted || valid.ends_with_last_call();
+    let window = if may_end_early { window.min(run.duration) } else { window };
     let start = Nanos(run.started_monotonic_ns);
     let server = monitor.map(|monitor| monitor.finish(start, Some((start, start + window))));
     record::finish(plan, run, RunContext { window, anchor, agreed_start, server, host_probe })
@@ -109,7 +109,8 @@ fn new_collector(valid: &ValidPlan<'_>, window: Nanos) -> Collector {
 
 /// Measures how fast this host is before the load, on the CPU of the first shard if that is pinned.
 fn probe_host(plan: &RunPlan) -> Option<HostProbe> {
-    // A prober is freed after its measurement. Thousands of sessions must not pay for the 16 MiB that `host::probe` keeps.
+    // A prober is freed after its measurement. Thousands of sessions must not pay for the 16 MiB that `host::probe`
+    // keeps.
     let has_sessions = plan.workload.sessions().is_some();
     let probe = || if has_sessions { host::Prober::new().measure() } else { host::probe() };
     let measure = || plan.cpus.first().is_none_or(|&cpu| pin_this_thread(cpu).is_ok()).then(probe);

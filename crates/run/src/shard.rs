@@ -4,15 +4,16 @@
 //! nanoseconds of the microseconds that a call costs, and add megabytes of program.
 
 use crate::RunError;
-use crate::stream::StreamedRequests;
 use crate::valid::{PlannedLoad, ValidPlan};
 use brimful_core::workload::Expect;
-use brimful_core::{CallSpec, ClassId, Nanos, Next, Outcome, SessionId, SessionOutcome, Workload};
-use brimful_engine::{BodyFile, FixedRequests, Redirect, RedirectPolicy, Requests, ScriptedRequests, SessionRequests};
+use brimful_core::{CallSpec, ClassId, Nanos, Next, Outcome, RequestId, SessionId, SessionOutcome, Workload};
+use brimful_engine::{BodyFile, FixedRequests, Follow, Redirect, Requests, ScriptedRequests, SessionRequests};
 use brimful_http::Request;
 use brimful_workload::{Closed, ClosedBursts, Mix, Open, SClients, Scripts, Sessions, Shard, Streamed};
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::mpsc::Receiver;
 
 /// When the calls of one shard are due.
 pub(crate) enum ShardLoad {
@@ -204,5 +205,52 @@ impl<'a> Requests<'a> for ShardRequests<'a> {
         if let ShardRequests::Rendered(requests) = self {
             requests.session_ended(session);
         }
+    }
+}
+
+/// The requests of a log's calls, as a channel supplies them.
+pub(crate) struct StreamedRequests {
+    batches: Receiver<Vec<(RequestId, RenderedCall)>>,
+    /// Requests of calls that have not ended.
+    waiting: HashMap<RequestId, RenderedCall>,
+    /// Sent for an unknown request; there is none, as requests are sent before their calls.
+    fallback: Request,
+}
+
+impl StreamedRequests {
+    pub fn new(batches: Receiver<Vec<(RequestId, RenderedCall)>>, fallback: Request) -> StreamedRequests {
+        StreamedRequests { batches, waiting: HashMap::new(), fallback }
+    }
+
+    fn find(&mut self, request: RequestId) -> Option<&RenderedCall> {
+        while !self.waiting.contains_key(&request) {
+            self.waiting.extend(self.batches.try_recv().ok()?);
+        }
+        self.waiting.get(&request)
+    }
+}
+
+/// A request as it is sent on a connection that stays open, and on one that ends with it.
+#[derive(Clone, Debug)]
+pub(crate) struct RenderedCall {
+    pub keep_alive: Request,
+    pub last: Request,
+}
+
+impl<'a> Requests<'a> for StreamedRequests {
+    fn request(&mut self, call: &CallSpec, last: bool) -> Cow<'a, Request> {
+        let rendered = self.find(call.request);
+        let request = rendered.map(|rendered| if last { rendered.last.clone() } else { rendered.keep_alive.clone() });
+        Cow::Owned(request.unwrap_or_else(|| self.fallback.clone()))
+    }
+
+    fn longest(&self) -> usize {
+        usize::MAX
+    }
+
+    fn ended(&mut self, call: &CallSpec) {
+        // The request of a call that was never sent may still be in the channel.
+        self.find(call.request);
+        self.waiting.remove(&call.request);
     }
 }

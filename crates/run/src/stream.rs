@@ -1,17 +1,14 @@
-//! Calls that are read from a log while the load is in progress: one thread renders them, the shards make them. Memory does
-//! not grow with the log: per shard at most [`BATCH`] × [`BATCHES`] calls wait, besides those in flight.
+//! Calls that are read from a log while the load is in progress: one thread renders them, the shards make them. Memory
+//! does not grow with the log: per shard at most [`BATCH`] × [`BATCHES`] calls wait, besides those in flight.
 
 use crate::observer::Observers;
-use crate::shard::{ShardLoad, ShardRequests};
+use crate::shard::{RenderedCall, ShardLoad, ShardRequests, StreamedRequests};
 use crate::{RunError, RunPlan};
 use brimful_core::{CallSpec, ClassId, Nanos, RequestId, panics};
-use brimful_engine::{Config, RequestSettings, Requests, Run};
-use brimful_http::Request;
+use brimful_engine::{Config, Run, Wire};
 use brimful_workload::{DueCall, Streamed};
-use std::borrow::Cow;
-use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 
 /// Upper bound of the calls that are sent to a shard at once.
@@ -55,7 +52,7 @@ pub(crate) fn drive(
         let (calls, due_calls) = sync_channel(BATCHES);
         let (rendered, requests) = sync_channel(BATCHES + 1);
         feeders.push(ShardFeeder { calls, rendered, pending_calls: Vec::new(), pending_requests: Vec::new() });
-        let requests = StreamedRequests { batches: requests, waiting: HashMap::new(), fallback: fallback.clone() };
+        let requests = StreamedRequests::new(requests, fallback.clone());
         let load = ShardLoad::Streamed(Streamed::new(due_calls));
         shards.push((load, ShardRequests::Streamed(Box::new(requests)), new_observers()));
     }
@@ -94,16 +91,9 @@ struct Feeder {
 /// The calls on their way to one shard.
 struct ShardFeeder {
     calls: SyncSender<Vec<DueCall>>,
-    rendered: SyncSender<Vec<(RequestId, Rendered)>>,
+    rendered: SyncSender<Vec<(RequestId, RenderedCall)>>,
     pending_calls: Vec<DueCall>,
-    pending_requests: Vec<(RequestId, Rendered)>,
-}
-
-/// A request as it is sent on a connection that stays open, and on one that ends with it.
-#[derive(Clone, Debug)]
-struct Rendered {
-    keep_alive: Request,
-    last: Request,
+    pending_requests: Vec<(RequestId, RenderedCall)>,
 }
 
 impl Feeder {
@@ -120,7 +110,7 @@ impl Feeder {
             return false;
         }
         let shard = &mut self.shards[index];
-        shard.pending_requests.push((request, Rendered { keep_alive, last }));
+        shard.pending_requests.push((request, RenderedCall { keep_alive, last }));
         shard.pending_calls.push((call.due, CallSpec { class: ClassId(call.class), request, session: None }));
         true
     }
@@ -145,41 +135,5 @@ impl Feeder {
                 self.send_batch(index);
             }
         }
-    }
-}
-
-/// The requests of one shard's calls.
-pub(crate) struct StreamedRequests {
-    batches: Receiver<Vec<(RequestId, Rendered)>>,
-    /// Requests of calls that have not ended.
-    waiting: HashMap<RequestId, Rendered>,
-    /// Sent for an unknown request; there is none, as requests are sent before their calls.
-    fallback: Request,
-}
-
-impl StreamedRequests {
-    fn find(&mut self, request: RequestId) -> Option<&Rendered> {
-        while !self.waiting.contains_key(&request) {
-            self.waiting.extend(self.batches.try_recv().ok()?);
-        }
-        self.waiting.get(&request)
-    }
-}
-
-impl<'a> Requests<'a> for StreamedRequests {
-    fn request(&mut self, call: &CallSpec, last: bool) -> Cow<'a, Request> {
-        let rendered = self.find(call.request);
-        let request = rendered.map(|rendered| if last { rendered.last.clone() } else { rendered.keep_alive.clone() });
-        Cow::Owned(request.unwrap_or_else(|| self.fallback.clone()))
-    }
-
-    fn longest(&self) -> usize {
-        usize::MAX
-    }
-
-    fn ended(&mut self, call: &CallSpec) {
-        // The request of a call that was never sent may still be in the channel.
-        self.find(call.request);
-        self.waiting.remove(&call.request);
     }
 }

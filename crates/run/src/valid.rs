@@ -1,5 +1,5 @@
-//! A plan whose options fit its load. [`ValidPlan::parse`] is the only way to make one, and a run needs one: each kind of
-//! [`PlannedLoad`] has fields for the options that it allows, and none for the others.
+//! A plan whose options fit its load. [`ValidPlan::parse`] is the only way to make one, and a run needs one: each kind
+//! of [`PlannedLoad`] has fields for the options that it allows, and none for the others.
 
 use crate::{RunError, RunPlan};
 use brimful_core::workload::{Load, LoadKind, RequestClass, SessionArrivals, Sessions, Spread};
@@ -119,8 +119,8 @@ impl<'p> ValidPlan<'p> {
         policy
     }
 
-    /// Number of connections that this process certainly has open at once: those of clients and users that call again as
-    /// soon as they are answered. 0 if the number depends on the server.
+    /// Number of connections that this process certainly has open at once: those of clients and users that call again
+    /// as soon as they are answered. 0 if the number depends on the server.
     fn connections_at_once(&self) -> u64 {
         let plan = self.plan;
         let policy = &plan.connections;
@@ -146,8 +146,8 @@ impl<'p> ValidPlan<'p> {
         Extent { window: self.plan.window, calls: self.plan.calls }
     }
 
-    /// Whether the load lasts until its last call has ended, however long that takes. An open load does not: it lasts as
-    /// long as its schedule.
+    /// Whether the load lasts until its last call has ended, however long that takes. An open load does not: it lasts
+    /// as long as its schedule.
     pub fn ends_with_last_call(&self) -> bool {
         let is_counted = self.plan.calls < u64::MAX;
         match &self.load {
@@ -258,7 +258,7 @@ fn check_size(plan: &RunPlan, load: &Load) -> Result<(), RunError> {
     };
     if clients > MAX_CLIENTS {
         return bad_load(format!(
-            "{clients} clients are more than there is room for: ask for at most {MAX_CLIENTS}, or for a --rate instead"
+            "{clients} clients need too much memory: ask for at most {MAX_CLIENTS}, or for a --rate instead"
         ));
     }
     if plan.threads > MAX_THREADS {
@@ -283,13 +283,13 @@ fn check_size(plan: &RunPlan, load: &Load) -> Result<(), RunError> {
 fn check_connections(plan: &RunPlan) -> Result<(), RunError> {
     let policy = &plan.connections;
     if policy.response_timeout == Nanos::ZERO || policy.connect_timeout == Some(Nanos::ZERO) {
-        return bad_load("a timeout of nothing fails every call: give --timeout and --connect-timeout more than 0s");
+        return bad_load("a timeout of 0 fails every call: give --timeout and --connect-timeout more than 0s");
     }
     if policy.calls_per_connection == Some(0) {
         return bad_load("a connection without calls makes no load: give --calls-per-connection at least 1");
     }
     if policy.pipeline == 0 {
-        return bad_load("a connection bears one call or more: give --pipeline at least 1");
+        return bad_load("a pipeline without calls makes no load: give --pipeline at least 1");
     }
     if policy.send_buffer == Some(0) || policy.receive_buffer == Some(0) {
         return bad_load("a socket needs a buffer: give --send-buffer and --receive-buffer more than 0");
@@ -297,7 +297,7 @@ fn check_connections(plan: &RunPlan) -> Result<(), RunError> {
     let pipelines = policy.pipeline > 1 || plan.workload.sessions().is_some_and(|sessions| sessions.pipelined);
     if pipelines && plan.version != Version::Http2 && has_exclusive_bodies(plan) {
         return bad_load(
-            "a body that comes from a file, or waits for 100 Continue, has its connection to itself: leave out \
+            "a request whose body comes from a file, or waits for 100 Continue, cannot share its connection: leave out \
              --pipeline, and pipelined = true under [load.sessions]",
         );
     }
@@ -315,14 +315,14 @@ fn check_sessions(plan: &RunPlan) -> Result<(), RunError> {
     }
     if plan.connections.calls_per_connection.is_some() {
         return bad_load(
-            "the connections of sessions are the workload's business: leave out --calls-per-connection and \
-             --new-connection, and write between_bursts = \"close\" or connections = 1 under [load.sessions]",
+            "the workload defines the connections of sessions: leave out --calls-per-connection and --new-connection, and \
+             write between_bursts = \"close\" or connections = 1 under [load.sessions]",
         );
     }
     if plan.connections.pipeline > 1 && plan.version != Version::Http2 {
         return bad_load(
-            "how a session uses its connections is the workload's business: leave out --pipeline, and write \
-             pipelined = true under [load.sessions]",
+            "the workload defines how sessions use connections: leave out --pipeline, and write pipelined = true under \
+             [load.sessions]",
         );
     }
     Ok(())
@@ -353,7 +353,7 @@ fn parse_arrivals(plan: &RunPlan, load: &Load) -> Result<Arrivals, RunError> {
 fn parse_tick(plan: &RunPlan) -> Result<Option<Nanos>, RunError> {
     match plan.tick {
         Some(tick) if !TICKS.contains(&tick) => {
-            bad_load("a tick is as long as a call may be late: give --tick between 100us and 10ms")
+            bad_load("calls are late by up to one tick: give --tick between 100us and 10ms")
         }
         tick => Ok(tick),
     }
@@ -361,9 +361,9 @@ fn parse_tick(plan: &RunPlan) -> Result<Option<Nanos>, RunError> {
 
 fn refuse_tick(plan: &RunPlan) -> Result<(), RunError> {
     match plan.tick {
-        Some(_) => bad_load(
-            "clients who wait for their answers keep no schedule that ticks could be cheaper for: leave out --tick",
-        ),
+        Some(_) => {
+            bad_load("clients that wait for their answers have no schedule, so ticks do not apply: leave out --tick")
+        }
         None => Ok(()),
     }
 }
@@ -372,8 +372,8 @@ fn parse_follow(plan: &RunPlan) -> Result<Option<u64>, RunError> {
     let expects = plan.workload.classes.iter().any(|class| class.expect.is_some());
     match plan.follow {
         Some(_) if expects => bad_load(
-            "what a class expects is said of its own answers, which are redirects here: leave out --follow, or expect, \
-             and request the URL that they lead to",
+            "a class with `expect` checks its own responses, which are the redirects: leave out --follow, or leave out \
+             expect and request the URL that the redirects lead to",
         ),
         follow => Ok(follow),
     }
@@ -381,7 +381,7 @@ fn parse_follow(plan: &RunPlan) -> Result<Option<u64>, RunError> {
 
 fn refuse_follow(plan: &RunPlan) -> Result<(), RunError> {
     match plan.follow {
-        Some(_) => bad_load("S-Clients and the requests of a log go by themselves: leave out --follow"),
+        Some(_) => bad_load("S-Clients and replayed logs do not follow redirects: leave out --follow"),
         None => Ok(()),
     }
 }

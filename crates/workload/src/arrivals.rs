@@ -65,8 +65,8 @@ pub enum Process {
     Pareto(Hurst),
 }
 
-/// Upper bound of the average number of rate-curve pieces per call. The search for the next arrival visits each piece, so
-/// more of them would make calls late.
+/// Upper bound of the average number of rate-curve pieces per call. The search for the next arrival visits each piece,
+/// so more of them would make calls late.
 const MAX_PIECES_PER_CALL: f64 = 20_000.0;
 
 impl Process {
@@ -121,9 +121,9 @@ impl Arrivals {
         Ok(Arrivals::from_parts(ticks, curve))
     }
 
-    /// Calls along `stages`: in each, the rate goes linearly from that of the stage before (`start`, for the first) to its
-    /// own. There are no calls after the last stage. Calls are evenly spaced with [`Process::Constant`] and a Poisson
-    /// process with [`Process::Poisson`].
+    /// Calls along `stages`: in each, the rate goes linearly from that of the stage before (`start`, for the first) to
+    /// its own. There are no calls after the last stage. Calls are evenly spaced with [`Process::Constant`] and a
+    /// Poisson process with [`Process::Poisson`].
     ///
     /// # Errors
     /// [`ArrivalsError::StagesOf`] for another process, [`ArrivalsError::EmptyStages`] if no call is due in the stages.
@@ -142,8 +142,8 @@ impl Arrivals {
         Arrivals::from_parts(Ticks::even(), Curve::Trace(trace, speed))
     }
 
-    /// Skips `n` calls. Even ticks are skipped in one step. Random gaps have to be drawn one by one, because the number of
-    /// random draws per gap varies.
+    /// Skips `n` calls. Even ticks are skipped in one step. Random gaps have to be drawn one by one, because the number
+    /// of random draws per gap varies.
     pub(crate) fn skip_calls(&mut self, n: u64) {
         let Some(all_but_last) = n.checked_sub(1) else { return };
         match &mut self.ticks {

@@ -1,9 +1,9 @@
 //! How long users of a closed load wait before they call again because a call failed at once.
 //!
-//! A user that calls again as soon as a call has ended would make a busy loop of a server that is down: each refusal takes
-//! some microseconds. So a user whose connection attempt failed waits: 10 ms after the first failure, and twice as long
-//! after each further failure, up to a second. A user whose established connection was lost waits from the fourth loss in
-//! a row, and only while no call is answered: a server that answers some calls never gets less load.
+//! A user that calls again as soon as a call has ended would make a busy loop of a server that is down: each refusal
+//! takes some microseconds. So a user whose connection attempt failed waits: 10 ms after the first failure, and twice
+//! as long after each further failure, up to a second. A user whose established connection was lost waits from the
+//! fourth loss in a row, and only while no call is answered: a server that answers some calls never gets less load.
 //!
 //! Each wait is drawn from the upper half of its range, so that users do not return in step.
 

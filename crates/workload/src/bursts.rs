@@ -1,12 +1,12 @@
 //! The closed workload of clients that pipeline: groups of clients, each group with its own connection, call in bursts.
 //!
-//! All calls of a burst are due at the same instant. The next burst is due one think time after the last answer, as with
-//! wrk's scripts and httperf's bursts. A burst leaves in one write and wakes the server once rather than for each call,
-//! so it costs both sides the least CPU time.
+//! All calls of a burst are due at the same instant. The next burst is due one think time after the last answer, as
+//! with wrk's scripts and httperf's bursts. A burst leaves in one write and wakes the server once rather than for each
+//! call, so it costs both sides the least CPU time.
 //!
 //! A client whose call is answered early waits for the others of its group before it thinks. Its next call is not due
-//! before that, so the wait is not part of a response time. A group that cannot connect waits before its next burst (see
-//! `back_off.rs`).
+//! before that, so the wait is not part of a response time. A group that cannot connect waits before its next burst
+//! (see `back_off.rs`).
 
 use crate::back_off::BackOff;
 use crate::{Extent, Mix, Shard};
@@ -49,8 +49,8 @@ struct Burst {
 }
 
 impl<C: Iterator<Item = CallSpec>> ClosedBursts<C> {
-    /// This shard's share of `clients`, in groups of `size`, the last of which may be smaller. A group thinks for `think`
-    /// between its last answer and its next burst. The first bursts are spread evenly over one think time.
+    /// This shard's share of `clients`, in groups of `size`, the last of which may be smaller. A group thinks for
+    /// `think` between its last answer and its next burst. The first bursts are spread evenly over one think time.
     pub fn new(clients: u64, size: u32, think: Nanos, chooser: C, extent: Extent, shard: Shard) -> ClosedBursts<C> {
         let size = u64::from(size.max(1));
         let count = clients.div_ceil(size);
@@ -153,7 +153,7 @@ mod tests {
         Outcome { call, due: Nanos::ZERO, at, end, bytes_sent: 1, bytes_received: 1 }
     }
 
-    /// What is due now: of which session, since when.
+    /// The calls that are due now, each with its session and due time.
     fn due(workload: &mut ClosedBursts, now: Nanos) -> Vec<(u32, Nanos, CallSpec)> {
         let mut calls = Vec::new();
         while let Next::Due { due, call } = workload.next(now, calls.len()) {
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_burst_is_due_after_the_last_answer_and_thought() {
+    fn the_next_burst_is_due_one_think_time_after_the_last_answer() {
         let ms = Nanos::from_millis;
         let mut workload = bursts(5, 3, ms(10), FOREVER, Shard::WHOLE);
         let first = due(&mut workload, ms(5));
@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(workload.next(ms(22), 3), Next::NotBefore(ms(32)));
     }
 
-    /// A call that fails at once ends before the others of its burst are handed out.
+    /// A call that fails at once ends before the others of its burst are made.
     #[test]
     fn a_burst_is_whole_whenever_its_calls_end() {
         let mut workload = bursts(4, 4, Nanos::ZERO, FOREVER, Shard::WHOLE);

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_calls_again_after_answer_and_thought() {
+    fn a_client_calls_again_one_think_time_after_its_answer() {
         let due = run(closed(1, Nanos::from_millis(9), FOREVER, Shard::WHOLE), Nanos::from_millis(1), 4);
         assert_eq!(due, [0, 10, 20, 30].map(Nanos::from_millis));
     }
@@ -146,7 +146,7 @@ mod tests {
         assert_eq!(due.len(), 3);
     }
 
-    /// Refusals of the clients of a server that is away for a second.
+    /// Number of refusals that the clients of a server get while it is down for a second.
     fn refusals(clients: u64) -> usize {
         let mut workload = closed(clients, Nanos::ZERO, FOREVER, Shard::WHOLE);
         let (mut now, mut refusals) = (Nanos::ZERO, 0);

@@ -1,9 +1,10 @@
 //! Decides which call is due when: arrival processes, the mix of request classes, and the open, closed and session
 //! workloads made of them.
 //!
-//! Everything here is a pure function of a seed. A schedule that is split over N shards is the same as the whole schedule:
-//! each shard makes every N-th call. It skips the calls of the other shards in one step if due times follow from the
-//! index alone (constant and on/off arrivals, their stages, traces), and by drawing their gaps if these are random.
+//! Everything here is a pure function of a seed. A schedule that is split over N shards is the same as the whole
+//! schedule: each shard makes every N-th call. It skips the calls of the other shards in one step if due times follow
+//! from the index alone (constant and on/off arrivals, their stages, traces), and by drawing their gaps if these are
+//! random.
 #![forbid(unsafe_code)]
 
 mod arrivals;

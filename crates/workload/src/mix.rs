@@ -1,10 +1,10 @@
-//! The request of each call: an independent draw from the mix of classes, and within a class a draw from its targets, by
-//! weight or popularity.
+//! The request of each call: an independent draw from the mix of classes, and within a class a draw from its targets,
+//! by weight or popularity.
 //!
-//! A class that requests its targets in order, or whose requests are templates, is *numbered*: each call carries its number
-//! within the class, from which the engine renders the request. In the order of a whole schedule the numbers are 0, 1,
-//! 2 …; if each shard has an order of its own, shard i of n has i, i + n, i + 2n …, so that no two calls of a load have
-//! the same number.
+//! A class that requests its targets in order, or whose requests are templates, is *numbered*: each call carries its
+//! number within the class, from which the engine renders the request. In the order of a whole schedule the numbers are
+//! 0, 1, 2 …; if each shard has an order of its own, shard i of n has i, i + n, i + 2n …, so that no two calls of a
+//! load have the same number.
 
 use crate::{Chooser, Shard, rng};
 use brimful_core::alias::Alias;
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_calls_go_on_beyond_32_bits() {
+    fn numbers_of_calls_continue_beyond_32_bits() {
         let workload = read("[[class]]\nname='x'\npath='/{seq}'");
         for first in [(1 << 31) - 1000, (1 << 32) - 1000] {
             let mix = Mix::from_workload(&workload, 5).unwrap();
@@ -206,7 +206,7 @@ mod tests {
         assert!(counts[0].abs_diff(30_000) < 700 && counts[1..].iter().all(|n| n.abs_diff(10_000) < 500), "{counts:?}");
     }
 
-    /// P(i) ∝ i^-s, by the χ² test at 1e-6 over the most popular ones and the rest together.
+    /// P(i) ∝ i^-s, by a χ² test at 1e-6 over the most popular requests and all others together.
     #[test]
     fn popularity_is_zipfs() {
         const FIRST: usize = 50;

@@ -63,7 +63,7 @@ mod tests {
         Open::new(arrivals.clone(), Mix::new(&[1.0, 2.0], seed).unwrap(), extent, shard)
     }
 
-    /// One of every kind, at about `rate` calls per second.
+    /// Arrivals of every kind, at about `rate` calls per second.
     fn arrivals(kind: usize, rate: f64, seed: u64) -> Arrivals {
         const PROCESSES: [&str; 6] =
             ["constant", "poisson", "onoff:4,10%,20ms", "mmpp:4,10%,2ms", "selfsimilar:0.8", "selfsimilar:0.8,pareto"];
@@ -108,7 +108,7 @@ mod tests {
         }
     }
 
-    /// Ten calls of 10¹²: whoever went through the calls of all shards would not come to an end.
+    /// Ten of 10¹² calls: visiting the other shards' calls one by one would never finish.
     #[test]
     fn a_shard_of_counted_calls_takes_no_time_for_those_of_the_others() {
         let extent = Extent { window: Nanos::from_secs(1_000_000), calls: u64::MAX };
@@ -130,14 +130,14 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_handed_out_before_it_is_due() {
+    fn no_call_is_returned_before_it_is_due() {
         let extent = Extent { window: Nanos::from_secs(1), calls: 10 };
         let mix = Mix::new(&[1.0], 0).unwrap();
         let mut workload =
             Open::new(Arrivals::new(Process::Constant, Rate(100.0), 0).unwrap(), mix, extent, Shard::WHOLE);
         assert!(matches!(workload.next(Nanos::ZERO, 0), Next::Due { due: Nanos::ZERO, .. }));
         assert_eq!(workload.next(Nanos(1), 1), Next::NotBefore(Nanos::from_millis(10)));
-        // Late, the call still carries its own due time.
+        // A late call keeps its own due time.
         let Next::Due { due, .. } = workload.next(Nanos::from_millis(35), 1) else { panic!("a call is overdue") };
         assert_eq!(due, Nanos::from_millis(10));
     }

@@ -1,6 +1,7 @@
-//! S-Clients (Banga & Druschel 1997, §4.2): D connection attempts are always in progress. When an attempt is established,
-//! its call continues by itself and a new attempt begins at once; the same happens when an attempt is abandoned after T.
-//! So the rate of attempts is at least D/T whatever the server does, while a closed workload would adapt to the server.
+//! S-Clients (Banga & Druschel 1997, §4.2): D connection attempts are always in progress. When an attempt is
+//! established, its call continues by itself and a new attempt begins at once; the same happens when an attempt is
+//! abandoned after T. So the rate of attempts is at least D/T whatever the server does, while a closed workload would
+//! adapt to the server.
 
 use crate::{Extent, Mix, Shard};
 use brimful_core::{CallSpec, End, Nanos, Next, Outcome, Workload};
@@ -19,8 +20,8 @@ pub struct SClients<C = Mix> {
 }
 
 impl<C: Iterator<Item = CallSpec>> SClients<C> {
-    /// This shard's share of `attempts` (D). The engine abandons each after `timeout` (T). The first attempts are spread
-    /// evenly over `timeout`.
+    /// This shard's share of `attempts` (D). The engine abandons each after `timeout` (T). The first attempts are
+    /// spread evenly over `timeout`.
     pub fn new(attempts: u64, timeout: Nanos, chooser: C, extent: Extent, shard: Shard) -> SClients<C> {
         let first_due =
             |attempt: u64| (u128::from(timeout.0) * u128::from(attempt) / u128::from(attempts.max(1))) as u64;
@@ -59,8 +60,8 @@ impl<C: Iterator<Item = CallSpec>> Workload for SClients<C> {
     fn on_outcome(&mut self, outcome: &Outcome) {
         match outcome.end {
             End::Abandoned => self.ready.push(Reverse(outcome.at)),
-            // Refusals and a lack of ports are immediate, so immediate retries would make a busy loop of D attempts. The
-            // attempt is repeated when it would have been abandoned.
+            // Refusals and a lack of ports are immediate, so immediate retries would make a busy loop of D attempts.
+            // The attempt is repeated when it would have been abandoned.
             End::Refused | End::ClientLimited(_) => self.ready.push(Reverse(outcome.at + self.timeout)),
             // The attempt was established earlier, and its successor began then.
             _ => {}

@@ -1,16 +1,16 @@
 //! Sessions of users that arrive, make bursts of calls with think times in between, and leave, like those of httperf's
 //! `--wsess` (Mosberger & Jin 1998).
 //!
-//! - The first call of a burst is answered before the others are sent; these are due at the instant of that answer. No more
-//!   calls are in flight than the session has connections, unless they are pipelined. Calls that wait for a connection
-//!   keep their due time.
+//! - The first call of a burst is answered before the others are sent; these are due at the instant of that answer. No
+//!   more calls are in flight than the session has connections, unless they are pipelined. Calls that wait for a
+//!   connection keep their due time.
 //! - The next burst is due one think time after the last answer. A failed call ends its session. If the load retries, a
 //!   call with an unexpected answer is due again at once instead, and its session waits for it.
-//! - Session `i` of the whole schedule has a random stream of its own and belongs to shard `i mod count`: a split schedule
-//!   has the same sessions, however they are answered. In a closed load, user `i` has a random stream for all its
-//!   sessions, which follow one another and have the user's number.
-//! - With scripts, session `i` follows script `i` modulo the number of scripts; the `k`-th session of user `u` among `n`
-//!   users is session `u + k·n`. With a given number of sessions, session numbers are below it.
+//! - Session `i` of the whole schedule has a random stream of its own and belongs to shard `i mod count`: a split
+//!   schedule has the same sessions, however they are answered. In a closed load, user `i` has a random stream for all
+//!   its sessions, which follow one another and have the user's number.
+//! - With scripts, session `i` follows script `i` modulo the number of scripts; the `k`-th session of user `u` among
+//!   `n` users is session `u + k·n`. With a given number of sessions, session numbers are below it.
 //! - Memory is proportional to the sessions in progress, and in a closed load to the number of users.
 //! - No call is due, and no waiting call is made, at or after the end of the window.
 
@@ -74,8 +74,8 @@ pub struct Sessions {
 }
 
 impl Sessions {
-    /// Shard `shard` of the sessions that a valid `load`, `mix`, `extent` and `seed` describe, which must be the same for
-    /// all shards. Each session draws its requests from the mix with its own random stream.
+    /// Shard `shard` of the sessions that a valid `load`, `mix`, `extent` and `seed` describe, which must be the same
+    /// for all shards. Each session draws its requests from the mix with its own random stream.
     ///
     /// # Errors
     /// [`ArrivalsError`] if the arrival process of an open load is not valid.
@@ -358,7 +358,7 @@ mod tests {
     use brimful_core::Rate;
 
     #[test]
-    fn ten_thousand_sessions_under_way_take_less_than_two_hundred_bytes_each() {
+    fn ten_thousand_sessions_in_progress_take_less_than_two_hundred_bytes_each() {
         let comes = SessionArrivals::Open { rate: Rate(10_000.0), arrivals: "constant".to_owned() };
         let load = SessionLoad {
             bursts: Spread::Constant(3.0),

@@ -75,7 +75,7 @@ fn untrusted_certificates_are_errors_before_the_run() {
     refused("IP:127.0.0.1", Flaw::MissingIntermediate, 3, &["or the chain is cut short)"]);
     let closes = RawServer::closes_on_accept();
     let url = format!("https://{}/", closes.addr());
-    run(&["load", &url, "--insecure", "-n", "1"]).fails(3, "broke the connection off in the TLS handshake");
+    run(&["load", &url, "--insecure", "-n", "1"]).fails(3, "closed the connection during the TLS handshake");
     let speaks_plainly = RawServer::start(|connection, _| {
         use std::io::{Read, Write};
         let _ = (&connection).read(&mut [0; 64]);

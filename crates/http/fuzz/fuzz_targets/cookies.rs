@@ -1,4 +1,4 @@
-//! Foreign heads into a jar of cookies, and what it holds into a request: no panic, bounded, and still one request.
+//! Feeds arbitrary heads to a jar of cookies, and its cookies to a request: no panic, bounded, and still one request.
 //!
 //! Input: a byte of flags (bit 0: by TLS; bits 1 to 7: seconds that pass between answers), and heads, each up to an
 //! empty line. `README.md` has the command.
@@ -32,7 +32,7 @@ fuzz_target!(|input: &[u8]| {
         };
         assert_eq!(body, b"x", "the head ends where it did");
         let sent: Vec<&[u8]> = parsed.headers.iter().filter(|f| f.name == "Cookie").map(|f| f.value).collect();
-        // White space at the ends of a value is not the value's.
+        // White space around a value is not part of it.
         assert_eq!(sent.concat(), cookies.trim_ascii(), "one field, or none");
     }
 });

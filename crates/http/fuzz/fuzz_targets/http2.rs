@@ -1,13 +1,13 @@
-//! Foreign bytes as what a server of HTTP/2 says: no panic, the same wherever they are cut, and bounded in what is kept.
+//! Feeds arbitrary bytes as the output of an HTTP/2 server: no panic, and the same result however they are split.
 //!
-//! Input: a byte of flags (bits 4 to 7: the number of cuts), the lengths of that many pieces, and what the server sends
-//! behind its SETTINGS. `README.md` has the command.
+//! Input: a byte of flags (bit 0: without SETTINGS; bits 4 to 7: the number of cuts), the lengths of that many pieces,
+//! and the bytes after SETTINGS. `README.md` has the command.
 #![no_main]
 
 use brimful_http::{StreamEnd, Http2, Listener, ParseError, RecentBlock, Request, Version};
 use libfuzzer_sys::fuzz_target;
 
-/// By which a server begins.
+/// The first frame of a server.
 const SETTINGS: &[u8] = &[0, 0, 0, 4, 0, 0, 0, 0, 0];
 const CALLS: usize = 4;
 
@@ -32,21 +32,21 @@ fuzz_target!(|input: &[u8]| {
     }
     cut.push(left);
 
-    let whole = told(&[&sent]);
-    assert_eq!(whole, told(&cut));
-    assert_eq!(whole, told(&sent.chunks(1).collect::<Vec<_>>()));
+    let whole = feed_all(&[&sent]);
+    assert_eq!(whole, feed_all(&cut));
+    assert_eq!(whole, feed_all(&sent.chunks(1).collect::<Vec<_>>()));
 });
 
-/// What ended how, the heads, how the connection ended, and what was said in return.
+/// All results of some bytes.
 #[derive(Debug, Default, PartialEq)]
-struct Told {
-    over: Vec<(usize, StreamEnd)>,
+struct Results {
+    ended: Vec<(usize, StreamEnd)>,
     heads: Vec<(usize, Vec<u8>)>,
     error: Option<ParseError>,
     said: Vec<u8>,
 }
 
-impl Listener<usize> for Told {
+impl Listener<usize> for Results {
     fn received(&mut self, _: &mut usize, _: u64) {}
 
     fn wants_heads(&self) -> bool {
@@ -58,10 +58,10 @@ impl Listener<usize> for Told {
     }
 }
 
-fn told(pieces: &[&[u8]]) -> Told {
+fn feed_all(pieces: &[&[u8]]) -> Results {
     let mut http2 = Http2::new();
     let mut recent = RecentBlock::default();
-    let mut told = Told::default();
+    let mut results = Results::default();
     for (call, (method, body)) in [("GET", ""), ("HEAD", ""), ("POST", "body"), ("GET", "")]
         .into_iter()
         .enumerate()
@@ -81,25 +81,25 @@ fn told(pieces: &[&[u8]]) -> Told {
     for piece in pieces {
         let mut rest = *piece;
         loop {
-            match http2.feed(&mut recent, rest, &mut told) {
-                Ok(heard) => {
-                    rest = &rest[heard.consumed..];
-                    let Some((carried, ended)) = heard.closed else {
+            match http2.feed(&mut recent, rest, &mut results) {
+                Ok(fed) => {
+                    rest = &rest[fed.consumed..];
+                    let Some((stream, end)) = fed.closed else {
                         assert!(rest.is_empty(), "all is read unless something ends");
                         break;
                     };
-                    told.over.push((carried.value, ended));
+                    results.ended.push((stream.value, end));
                 }
                 Err(error) => {
                     assert!(http2.is_spent(), "an error stays");
-                    told.error = Some(error);
-                    told.said = http2.output().to_vec();
-                    return told;
+                    results.error = Some(error);
+                    results.said = http2.output().to_vec();
+                    return results;
                 }
             }
         }
     }
-    assert_eq!(http2.streams() + told.over.len(), CALLS);
-    told.said = http2.output().to_vec();
-    told
+    assert_eq!(http2.streams() + results.ended.len(), CALLS);
+    results.said = http2.output().to_vec();
+    results
 }

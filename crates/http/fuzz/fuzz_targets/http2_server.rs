@@ -1,8 +1,8 @@
-//! Foreign bytes as what a client of HTTP/2 says to the reference server: no panic, the same wherever they are cut, and
-//! bounded in what is kept.
+//! Feeds arbitrary bytes as the output of an HTTP/2 client to the reference server: no panic, the same result however
+//! they are split, and bounded output.
 //!
-//! Input: a byte of flags (bit 0: without the preface; bits 4 to 7: the number of cuts), the lengths of that many pieces,
-//! and what the client sends. `README.md` has the command.
+//! Input: a byte of flags (bit 0: without the preface; bits 4 to 7: the number of cuts), the lengths of that many
+//! pieces, and the bytes of the client. `README.md` has the command.
 #![no_main]
 
 use brimful_http::{Http2Server, ServerEvent, MAX_HEAD_BYTES, ParseError, answer_block};
@@ -10,7 +10,7 @@ use libfuzzer_sys::fuzz_target;
 use std::sync::Arc;
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// More than a window holds, so that the rest waits until the client opens it.
+/// Larger than a window, so that the rest waits for a window update.
 const ANSWER: usize = 70_000;
 
 fuzz_target!(|input: &[u8]| {
@@ -34,25 +34,25 @@ fuzz_target!(|input: &[u8]| {
     }
     cut.push(left);
 
-    let whole = told(&[&said]);
-    assert_eq!(whole, told(&cut));
-    assert_eq!(whole, told(&said.chunks(1).collect::<Vec<_>>()));
+    let whole = feed_all(&[&said]);
+    assert_eq!(whole, feed_all(&cut));
+    assert_eq!(whole, feed_all(&said.chunks(1).collect::<Vec<_>>()));
 });
 
-/// Which requests were whole, how the connection ended, and what was said in return.
+/// All results of some bytes.
 #[derive(Debug, Default, PartialEq)]
-struct Told {
+struct Results {
     requests: Vec<(u32, usize)>,
     error: Option<ParseError>,
     said: Vec<u8>,
 }
 
-/// Every request is answered at once, with as many bytes as make the windows matter for every other.
-fn told(pieces: &[&[u8]]) -> Told {
+/// Feeds the pieces and responds to every request at once. Every other response is larger than a window.
+fn feed_all(pieces: &[&[u8]]) -> Results {
     let mut server: Http2Server<usize> = Http2Server::default();
     let block = answer_block(200, &[("content-type", "text/plain")]);
     let bodies: [Arc<[u8]>; 2] = [Arc::from(&b"short"[..]), Arc::from(vec![b'x'; ANSWER])];
-    let mut told = Told::default();
+    let mut results = Results::default();
     let mut kept: Vec<u8> = Vec::new();
     'pieces: for piece in pieces {
         kept.extend_from_slice(piece);
@@ -65,11 +65,11 @@ fn told(pieces: &[&[u8]]) -> Told {
             match asked {
                 ServerEvent::Nothing => break,
                 ServerEvent::Request(stream, value) => {
-                    server.answer(stream, &block, &bodies[told.requests.len() % 2], 0);
-                    told.requests.push((stream, value));
+                    server.answer(stream, &block, &bodies[results.requests.len() % 2], 0);
+                    results.requests.push((stream, value));
                 }
                 ServerEvent::Broken(error) => {
-                    told.error = Some(error);
+                    results.error = Some(error);
                     break 'pieces;
                 }
             }
@@ -77,11 +77,11 @@ fn told(pieces: &[&[u8]]) -> Told {
     }
     while !server.output().is_empty() {
         let output = server.output();
-        told.said.extend_from_slice(output);
+        results.said.extend_from_slice(output);
         let sent = output.len();
         server.sent(sent);
     }
-    let most = (told.requests.len() + 1) * (ANSWER + 4096) + 32 * pieces.iter().map(|piece| piece.len()).sum::<usize>();
-    assert!(told.said.len() <= most, "{} bytes", told.said.len());
-    told
+    let most = (results.requests.len() + 1) * (ANSWER + 4096) + 32 * pieces.iter().map(|piece| piece.len()).sum::<usize>();
+    assert!(results.said.len() <= most, "{} bytes", results.said.len());
+    results
 }

@@ -1,4 +1,4 @@
-//! Foreign text as the parts of a request: it is refused, or what is sent is exactly one request.
+//! Uses arbitrary text as the parts of a request: it is refused or makes exactly one request.
 //!
 //! Input: a byte of flags (bit 0: HTTP/1.0; bit 1: close) and, between bytes 0xff, the method, the authority, the path,
 //! the body and then names and values of headers in turn. `README.md` has the command.

@@ -1,5 +1,5 @@
-//! Foreign bytes as a connection's responses: no panic, and one outcome wherever they are cut, be it between two
-//! responses, where empty lines may stand; and that is what the reference of the tests reads.
+//! Feeds arbitrary bytes as the responses of a connection: no panic, the same result however they are split, even
+//! between two responses with empty lines, and agreement with the tests' reference implementation.
 //!
 //! Input: a byte of flags (bit 0: the requests are HEAD; bits 4 to 7: the number of cuts), the lengths of that many
 //! pieces, and what the server sends. `README.md` has the command.
@@ -37,7 +37,7 @@ fuzz_target!(|input: &[u8]| {
         ([(response, empty_lines), ..], _) => Ok((*response, *empty_lines)),
         ([], Err(ParseError::Truncated { .. })) => Err(Reading::Truncated),
         ([], Err(_)) => Err(Reading::Malformed),
-        // By the end of the connection, with whatever empty lines.
+        // Delimited by the end of the connection, with any number of empty lines.
         ([], Ok(response)) => match reference::read(sent, head_request) {
             Reading::Whole(read, _, empty_lines) if read == response => Ok((read, empty_lines)),
             other => panic!("{response:?} is {other:?} to the reference"),
@@ -55,7 +55,7 @@ fuzz_target!(|input: &[u8]| {
     );
 });
 
-/// All that a connection's pieces amount to: each response with the empty lines before it, and how the connection ended.
+/// The results of a connection's pieces: each response with the empty lines before it, and how the connection ended.
 fn responses(
     head_request: bool,
     pieces: &[&[u8]],
@@ -111,10 +111,10 @@ fn responses(
     (complete, end)
 }
 
-/// Empty lines that may be skipped.
+/// One more than the upper bound of skipped empty lines.
 const MAX_EMPTY: u64 = MAX_EMPTY_LINES as u64 + 1;
 
-/// What holds for every response, which took so many bytes, those of empty lines included.
+/// Checks a response for which `taken` bytes were consumed, including empty lines.
 fn check(response: &Response, parser: &ResponseParser, taken: usize) {
     let empty_lines = u64::from(parser.empty_lines());
     assert!(empty_lines < MAX_EMPTY);

@@ -67,8 +67,8 @@ fn parse_month(token: &[u8]) -> Option<i64> {
     (1..).zip(MONTHS).find(|(_, month)| name.eq_ignore_ascii_case(*month)).map(|(nth, _)| nth)
 }
 
-/// Days of the Gregorian calendar (Hinnant, "chrono-Compatible Low-Level Date Algorithms", 2013): years begin in March, so
-/// that the leap day is the last day of a year.
+/// Days of the Gregorian calendar (Hinnant, "chrono-Compatible Low-Level Date Algorithms", 2013): years begin in March,
+/// so that the leap day is the last day of a year.
 fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_date() {
+    fn invalid_dates_are_refused() {
         for text in [
             "",
             "soon",

@@ -3,7 +3,7 @@
 use super::frame::{Fault, Frame, HEADER, code, flag, flood};
 use super::head;
 use super::hpack::HpackError;
-use super::{Closed, Http2, Listener, MAX_CONTINUATIONS, RecentBlock, StreamEnd, carried};
+use super::{Closed, Http2, Listener, MAX_CONTINUATIONS, RecentBlock, StreamEnd, closed_stream};
 use crate::{MAX_HEAD_BYTES, ParseError, Response};
 
 impl<T> Http2<T> {
@@ -91,13 +91,13 @@ impl<T> Http2<T> {
             body_bytes: stream.body_bytes,
         };
         let ended = stream.check_length().map_or_else(StreamEnd::Malformed, |()| StreamEnd::Whole(response));
-        Some((carried(stream), ended))
+        Some((closed_stream(stream), ended))
     }
 
     /// Ends a stream whose response is malformed. The other streams continue.
     pub(super) fn malformed(&mut self, id: u32, why: &'static str) -> Closed<T> {
         let stream = self.streams.remove(id)?;
         self.write_reset(id, code::PROTOCOL_ERROR);
-        Some((carried(stream), StreamEnd::Malformed(ParseError::BadAnswer(why))))
+        Some((closed_stream(stream), StreamEnd::Malformed(ParseError::BadAnswer(why))))
     }
 }

@@ -2,7 +2,7 @@
 
 use super::frame::{self, Fault, Frame, HEADER, bad_length, broken, code, flag, kind, setting, write_short};
 use super::streams::Stream;
-use super::{Block, Closed, Http2, Listener, MAX_DEBUG_TEXT, MAX_WINDOW, RecentBlock, StreamEnd, carried};
+use super::{Block, Closed, Http2, Listener, MAX_DEBUG_TEXT, MAX_WINDOW, RecentBlock, StreamEnd, closed_stream};
 use crate::ParseError;
 
 impl<T> Http2<T> {
@@ -33,7 +33,7 @@ impl<T> Http2<T> {
                 match self.streams.remove(frame.stream) {
                     Some(stream) => {
                         let begun = stream.head_bytes > 0;
-                        return Ok(Some((carried(stream), StreamEnd::Reset { code, begun })));
+                        return Ok(Some((closed_stream(stream), StreamEnd::Reset { code, begun })));
                     }
                     None => self.idle_frame("RST_STREAM frames")?,
                 }

@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_header_comes_back() {
+    fn headers_round_trip() {
         let frame = Frame { length: 0x01_02_03, kind: 7, flags: 0x25, stream: 0x7fff_fffe };
         let mut bytes = Vec::new();
         frame.write(&mut bytes);
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn padding_is_taken_off() {
+    fn padding_is_removed() {
         let frame = |flags| Frame { length: 0, kind: kind::HEADERS, flags, stream: 1 };
         let padded = frame(flag::PADDED);
         assert_eq!(unpadded(&frame(0), b"\x02ab"), Ok(&b"\x02ab"[..]));

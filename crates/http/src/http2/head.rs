@@ -12,9 +12,9 @@ pub(super) struct Head {
     pub(super) fault: Option<&'static str>,
 }
 
-/// Caches the block that was decoded last, if it means the same on every connection. Responses of many servers mostly have
-/// the same block, at least within one second, and then it is not decoded again. All connections to one server should
-/// share one cache.
+/// Caches the block that was decoded last, if it means the same on every connection. Responses of many servers mostly
+/// have the same block, at least within one second, and then it is not decoded again. All connections to one server
+/// should share one cache.
 #[derive(Clone, Debug, Default)]
 pub struct RecentBlock {
     bytes: Vec<u8>,
@@ -126,7 +126,7 @@ fn decimal(text: &[u8]) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// A block of literals that are kept nowhere.
+    /// Builds a block of literals that are not added to the table.
     fn block(fields: &[(&str, &str)]) -> Vec<u8> {
         let mut block = Vec::new();
         for (name, value) in fields {
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn heads_say_status_and_length() {
+    fn heads_have_status_and_length() {
         let said = |status, content_length| Head { status, content_length, fault: None };
         assert_eq!(head(&[(":status", "200"), ("content-length", "12")]), said(Some(200), Some(12)));
         assert_eq!(head(&[(":status", "999"), ("x", "")]), said(Some(999), None));
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_malformed_is_named() {
+    fn malformed_heads_are_named() {
         for (fields, part) in [
             (&[(":status", "20")][..], "three digits"),
             (&[(":status", "099")], "three digits"),
@@ -178,12 +178,12 @@ mod tests {
     }
 
     #[test]
-    fn a_block_that_came_before_says_the_same_again() {
+    fn a_repeated_block_gives_the_same_result() {
         let (mut decoder, mut recent) = (Decoder::default(), RecentBlock::default());
         let blocks = [
             block(&[(":status", "200"), ("content-length", "12")]),
             block(&[(":status", "404")]),
-            // Into the table, and out of it.
+            // A literal that is added to the table, and its index.
             vec![0x88, 0x40, 1, b'a', 1, b'b'],
             vec![0x88, 0xbe],
         ];

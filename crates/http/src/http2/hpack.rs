@@ -1,9 +1,9 @@
 //! Decodes header blocks (HPACK, RFC 7541, Peon & Ruellan 2015; section numbers in this folder refer to it).
 //!
-//! - Each connection has its own [`Decoder`], whose table changes with every block: if a block is missed or decoded only in
-//!   part, the connection is unusable.
-//! - Memory is bounded: the table by 4,096 bytes as defined in §4.1, the default of the protocol; the fields of one block
-//!   by [`MAX_HEAD_BYTES`] in the same measure and by [`MAX_FIELDS`], however few bytes encode them.
+//! - Each connection has its own [`Decoder`], whose table changes with every block: if a block is missed or decoded
+//!   only in part, the connection is unusable.
+//! - Memory is bounded: the table by 4,096 bytes as defined in §4.1, the default of the protocol; the fields of one
+//!   block by [`MAX_HEAD_BYTES`] in the same measure and by [`MAX_FIELDS`], however few bytes encode them.
 //! - No input makes it panic. Once its buffers have grown, only new table entries allocate.
 //!
 //! It is our own because the existing crates (`hpack` and its forks) panic on a single byte (RUSTSEC-2023-0085) and
@@ -117,8 +117,8 @@ impl Decoder {
     }
 }
 
-/// Decodes an integer whose prefix is the lowest `prefix` bits of the first byte (§5.1). An integer too large for any block
-/// is an error, before it can overflow.
+/// Decodes an integer whose prefix is the lowest `prefix` bits of the first byte (§5.1). An integer too large for any
+/// block is an error, before it can overflow.
 pub(crate) fn integer(rest: &mut &[u8], prefix: u8) -> Result<u64, HpackError> {
     let (&first, mut tail) = rest.split_first().ok_or(HpackError::Broken)?;
     let prefix_mask = (1u8 << prefix) - 1;
@@ -191,7 +191,7 @@ mod tests {
         }
     }
 
-    /// RFC 7541, C.6, but with room for all: three responses, Huffman-coded.
+    /// RFC 7541, C.6, but with a table large enough for all entries: three responses, Huffman-coded.
     #[test]
     fn the_responses_of_appendix_c() {
         let mut decoder = Decoder::default();
@@ -209,9 +209,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_in_the_table_leaves_no_trace() {
+    fn static_entries_and_plain_literals_do_not_involve_the_table() {
         let mut decoder = Decoder::default();
-        // A status from the static table, and a literal that is kept nowhere.
+        // A status from the static table, and a literal that is not added to the table.
         let block = bytes("88 0f0d 02 3132");
         let said = Ok((":status: 200\ncontent-length: 12\n".to_owned(), Effect::None));
         assert_eq!((read(&mut decoder, &block), read(&mut decoder, &block)), (said.clone(), said));
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_breaks_the_grammar_is_refused() {
+    fn violations_of_the_grammar_are_refused() {
         for block in [
             "80",
             "c0",
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_forgets_the_oldest_when_it_is_full_and_all_when_it_is_told() {
+    fn a_full_table_evicts_the_oldest_and_a_size_of_0_evicts_all() {
         let mut decoder = Decoder::default();
         let entry = |value: &str| [&[0x40, 1, b'n', value.len() as u8][..], value.as_bytes()].concat();
         let value = |nth: usize| format!("{nth:0>95}");
@@ -262,9 +262,9 @@ mod tests {
         assert_eq!(read(&mut decoder, &[0x80 | 62]), Err(HpackError::Broken), "nothing fits a table of no size");
     }
 
-    /// A few bytes that name a long entry again and again.
+    /// A few bytes that refer to a long entry again and again.
     #[test]
-    fn a_bomb_does_not_go_off() {
+    fn a_decompression_bomb_is_refused() {
         let mut decoder = Decoder::default();
         let long = "v".repeat(4000);
         // Its length: 127 and the rest, seven bits at a time.

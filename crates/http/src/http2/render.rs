@@ -1,8 +1,8 @@
 //! Renders the header block of a request (RFC 9113 §8.3.1), once for all connections.
 //!
-//! Every field is an entry of the static table or a literal that is not added to a table. So the same bytes are valid on
-//! every connection, whatever was sent before, and sending a request only copies them. A dynamic table would save some
-//! tens of bytes per request. Strings are not Huffman-coded: they are short, and the server need not decode them.
+//! Every field is an entry of the static table or a literal that is not added to a table. So the same bytes are valid
+//! on every connection, whatever was sent before, and sending a request only copies them. A dynamic table would save
+//! some tens of bytes per request. Strings are not Huffman-coded: they are short, and the server need not decode them.
 
 use super::hpack::{Decoder, find_static, integer as read_integer, static_value};
 
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_block_reads_as_it_was_written() {
+    fn a_rendered_block_decodes_to_its_fields() {
         let long = "x".repeat(20_000);
         for path in ["/", "/index.html", "/a?b", &long] {
             let fields = [("Accept", "*/*"), ("cookie", "a=b"), ("X-Own", ""), ("range", "bytes=0-1")];

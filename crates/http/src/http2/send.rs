@@ -41,8 +41,8 @@ impl<T> Http2<T> {
         }
     }
 
-    /// Sends as much of a stored body as the windows allow, unless it waits for the server to ask for it. A streamed body
-    /// is queued for its next piece.
+    /// Sends as much of a stored body as the windows allow, unless it waits for the server to ask for it. A streamed
+    /// body is queued for its next piece.
     pub(super) fn write_body(&mut self, id: u32) {
         let Some(stream) = self.streams.get(id).filter(|stream| !stream.waits()) else { return };
         match &stream.body {
@@ -70,8 +70,8 @@ impl<T> Http2<T> {
         })
     }
 
-    /// Sends the next piece of a streamed body, no longer than [`Http2::wanted`] allows. Other streams have their turn before
-    /// its next piece.
+    /// Sends the next piece of a streamed body, no longer than [`Http2::wanted`] allows. Other streams have their turn
+    /// before its next piece.
     pub fn supply(&mut self, id: u32, piece: &[u8]) {
         let Some(Outgoing::Streamed { sent, left }) = self.streams.get(id).and_then(|stream| stream.body.as_ref())
         else {

@@ -1,11 +1,11 @@
 //! The server side of a connection, for the reference server: parses requests and frames responses, without I/O.
 //!
-//! - The caller makes a `T` from the method and path of each request when its head has arrived. It gets the request once
-//!   its body has arrived, too. Bodies are not stored.
+//! - The caller makes a `T` from the method and path of each request when its head has arrived. It gets the request
+//!   once its body has arrived, too. Bodies are not stored.
 //! - Only whole frames are consumed: the caller must keep an incomplete frame, of at most 16 KiB.
 //! - Memory is bounded, whatever the client sends: [`MAX_STREAMS`] requests at once, the same bounds of heads as on the
-//!   client side, and responses are framed only while fewer than [`MAX_OUTPUT`] bytes wait to be sent. Replies to control
-//!   frames grow with the input, so the caller must not feed more while there is output.
+//!   client side, and responses are framed only while fewer than [`MAX_OUTPUT`] bytes wait to be sent. Replies to
+//!   control frames grow with the input, so the caller must not feed more while there is output.
 
 use super::frame::{
     self, Fault, Frame, HEADER, MAX_PAYLOAD, PREFACE, bad_length, broken, code, flag, flood, kind, setting, write_short,
@@ -103,8 +103,8 @@ pub fn answer_block(status: u16, fields: &[(&str, &str)]) -> Vec<u8> {
 }
 
 impl<T> Http2Server<T> {
-    /// Consumes whole frames until there are no more or a request is complete, and returns the number of bytes consumed.
-    /// The others must be fed again, followed by more. `request` makes the value from a method and a path.
+    /// Consumes whole frames until there are no more or a request is complete, and returns the number of bytes
+    /// consumed. The others must be fed again, followed by more. `request` makes the value from a method and a path.
     pub fn feed(&mut self, bytes: &[u8], mut request: impl FnMut(&[u8], &[u8]) -> T) -> (usize, ServerEvent<T>) {
         let mut used = 0;
         if !self.greeted {
@@ -397,13 +397,13 @@ mod tests {
     use crate::{Http2, Listener, RecentBlock, Request, StreamEnd, Version};
     use proptest::prelude::*;
 
-    struct Deaf;
-    impl<T> Listener<T> for Deaf {
+    struct IgnoreAll;
+    impl<T> Listener<T> for IgnoreAll {
         fn received(&mut self, _: &mut T, _: u64) {}
     }
 
-    /// Requests of our own client with bodies of these lengths, answered with as many bytes as their paths say, while the
-    /// bytes between the two are cut into pieces of these sizes.
+    /// Makes requests with our own client: `requests` are pairs of response and request lengths. The bytes between
+    /// client and server are split into `pieces`.
     fn talk(requests: &[(usize, usize)], pieces: &[usize]) -> Vec<(u16, u64)> {
         let (mut client, mut server) = (Http2::new(), Http2Server::default());
         let mut recent = RecentBlock::default();
@@ -415,7 +415,7 @@ mod tests {
         let (mut pieces, mut answers) = (pieces.iter().copied().cycle(), vec![(0, 0); requests.len()]);
         let (mut to_server, mut to_client): (Vec<u8>, Vec<u8>) = Default::default();
         let (mut at_server, mut idle) = (Vec::new(), 0);
-        // A piece of nothing may come thrice in a row, and nothing that is left is longer than that.
+        // Up to three empty pieces may follow one another, so eight idle rounds mean that nothing is left.
         while idle < 8 {
             to_server.extend_from_slice(client.output());
             client.clear_output();
@@ -444,12 +444,12 @@ mod tests {
             let there = piece.min(to_client.len());
             let mut bytes: Vec<u8> = to_client.drain(..there).collect();
             loop {
-                let heard = client.feed(&mut recent, &bytes, &mut Deaf).unwrap();
-                bytes.drain(..heard.consumed);
-                match heard.closed {
+                let fed = client.feed(&mut recent, &bytes, &mut IgnoreAll).unwrap();
+                bytes.drain(..fed.consumed);
+                match fed.closed {
                     None => break,
-                    Some((carried, StreamEnd::Whole(response))) => {
-                        answers[carried.value] = (response.status, response.body_bytes);
+                    Some((stream, StreamEnd::Whole(response))) => {
+                        answers[stream.value] = (response.status, response.body_bytes);
                     }
                     Some((_, other)) => panic!("{other:?}"),
                 }
@@ -462,13 +462,13 @@ mod tests {
     }
 
     #[test]
-    fn bodies_longer_than_every_window_come_through_both_ways() {
+    fn bodies_larger_than_every_window_are_transferred_both_ways() {
         let requests = [(3_000_000, 0), (0, 1_000_000), (70_000, 70_000)];
         assert_eq!(talk(&requests, &[usize::MAX]), requests.map(|(size, _)| (200, size as u64)));
     }
 
     #[test]
-    fn whoever_waits_is_told_to_go_on_and_a_broken_connection_is_told_why() {
+    fn waiting_clients_get_100_continue_and_a_broken_connection_gets_goaway() {
         let mut server = Http2Server::default();
         let block = render::block("PUT", "http", "a", "/", &[("expect", "100-continue")]);
         let mut bytes = PREFACE.to_vec();
@@ -481,14 +481,14 @@ mod tests {
         let mut data = Vec::new();
         write_short(&mut data, kind::DATA, flag::END_STREAM, 1, b"body");
         assert_eq!(server.feed(&data, |_, _| ()), (data.len(), ServerEvent::Request(1, ())));
-        // Data for a stream that never was.
+        // DATA for a stream that was never opened.
         write_short(&mut data, kind::DATA, 0, 3, b"body");
         assert!(matches!(server.feed(&data[13..], |_, _| ()), (_, ServerEvent::Broken(_))));
         assert_eq!(server.output()[3..], [kind::GOAWAY, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1]);
     }
 
     #[test]
-    fn the_preface_is_known_as_soon_as_it_can_be() {
+    fn the_preface_is_recognised_as_early_as_possible() {
         assert_eq!([&b""[..], b"PRI * HTTP/2.0"].map(begins_http2), [None, None]);
         assert_eq!([&b"G"[..], b"PRIX", b"POST / HTTP/1.1\r\nHost: a\r\n\r\n"].map(begins_http2), [Some(false); 3]);
         assert_eq!(begins_http2(PREFACE), Some(true));

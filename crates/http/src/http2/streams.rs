@@ -206,7 +206,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_stream_that_stays_open_keeps_its_place_alone() {
+    fn a_stream_that_stays_open_blocks_only_its_own_place() {
         let mut streams = Streams::new();
         let old = insert(&mut streams);
         let mut ids = vec![insert(&mut streams)];
@@ -221,7 +221,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn numbers_come_to_an_end() {
+    fn stream_numbers_are_exhausted() {
         let mut streams = Streams::new();
         insert(&mut streams);
         streams.next = MAX_STREAM_ID - 60;

@@ -61,7 +61,8 @@ pub(super) fn check_line(method: &str, authority: &str, path: &str) -> Result<()
     if authority.is_empty() || !authority.bytes().all(|byte| byte.is_ascii_graphic() && !b"/?#@\\".contains(&byte)) {
         return Err(RequestError::Authority(authority.to_owned()));
     }
-    // A path, `*` (OPTIONS) or a whole URL (to a proxy). Bytes above ASCII are not ambiguous, and some clients send them.
+    // A path, `*` (OPTIONS) or a whole URL (to a proxy). Bytes above ASCII are not ambiguous, and some clients send
+    // them.
     let has_form = path.starts_with('/') || path == "*" || path.contains("://");
     if !has_form || path.bytes().any(|byte| byte <= b' ' || byte == 0x7f) {
         return Err(RequestError::Path(path.to_owned()));

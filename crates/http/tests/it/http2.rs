@@ -1,13 +1,12 @@
-//! What holds for any bytes of an HTTP/2 server: they never panic, and how they are cut changes nothing.
+//! Properties of HTTP/2 for any bytes of a server: no panic, and the same result however they are split.
 
 use brimful_http::{Http2, Listener, ParseError, RecentBlock, Request, StreamEnd, Version};
 use proptest::prelude::*;
 
-/// All that is told of some bytes: what ended how, bytes and body bytes by call, heads, the connection's end, and what was
-/// said in return.
+/// All results of some bytes.
 #[derive(Debug, Default, PartialEq)]
-struct Told {
-    over: Vec<(usize, StreamEnd)>,
+struct Results {
+    ended: Vec<(usize, StreamEnd)>,
     bytes: [u64; CALLS],
     bodies: [u64; CALLS],
     heads: Vec<(usize, Vec<u8>)>,
@@ -17,7 +16,7 @@ struct Told {
 
 const CALLS: usize = 4;
 
-impl Listener<usize> for Told {
+impl Listener<usize> for Results {
     fn received(&mut self, call: &mut usize, bytes: u64) {
         self.bytes[*call] += bytes;
     }
@@ -35,8 +34,8 @@ impl Listener<usize> for Told {
     }
 }
 
-fn told(pieces: &[&[u8]]) -> Told {
-    let (mut http2, mut recent, mut told) = (Http2::new(), RecentBlock::default(), Told::default());
+fn feed_all(pieces: &[&[u8]]) -> Results {
+    let (mut http2, mut recent, mut results) = (Http2::new(), RecentBlock::default(), Results::default());
     for call in 0..CALLS {
         let (method, body) = [("GET", ""), ("HEAD", ""), ("POST", "a body"), ("GET", "")][call];
         let request = Request::new(method, "a", "/", &[], body.as_bytes(), Version::Http2, false).unwrap();
@@ -46,11 +45,11 @@ fn told(pieces: &[&[u8]]) -> Told {
     'all: for piece in pieces {
         let mut rest = *piece;
         loop {
-            match http2.feed(&mut recent, rest, &mut told) {
-                Ok(heard) => {
-                    rest = &rest[heard.consumed..];
-                    match heard.closed {
-                        Some((carried, ended)) => told.over.push((carried.value, ended)),
+            match http2.feed(&mut recent, rest, &mut results) {
+                Ok(fed) => {
+                    rest = &rest[fed.consumed..];
+                    match fed.closed {
+                        Some((stream, end)) => results.ended.push((stream.value, end)),
                         None => {
                             assert!(rest.is_empty());
                             break;
@@ -58,19 +57,19 @@ fn told(pieces: &[&[u8]]) -> Told {
                     }
                 }
                 Err(error) => {
-                    told.error = Some(error);
+                    results.error = Some(error);
                     break 'all;
                 }
             }
         }
     }
-    told.said = http2.output().to_vec();
-    // Of a head that breaks the connection, more or less may have been counted.
-    if told.error.is_some() {
-        told.bytes = [0; CALLS];
-        told.bodies = [0; CALLS];
+    results.said = http2.output().to_vec();
+    // Depending on the split, more or fewer bytes of a head that breaks the connection have been counted.
+    if results.error.is_some() {
+        results.bytes = [0; CALLS];
+        results.bodies = [0; CALLS];
     }
-    told
+    results
 }
 
 /// Frames that make sense more often than not.
@@ -117,14 +116,14 @@ proptest! {
 
     #[test]
     fn any_split_of_the_bytes_brings_the_same(bytes in bytes(), cuts in prop::collection::vec(0usize..400, 0..8)) {
-        let whole = told(&[&bytes]);
+        let whole = feed_all(&[&bytes]);
         let singly: Vec<&[u8]> = bytes.chunks(1).collect();
-        prop_assert_eq!(&whole, &told(&singly));
+        prop_assert_eq!(&whole, &feed_all(&singly));
         let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(bytes.len())).chain([0, bytes.len()]).collect();
         cuts.sort_unstable();
         let pieces: Vec<&[u8]> = cuts.windows(2).map(|pair| &bytes[pair[0]..pair[1]]).collect();
-        prop_assert_eq!(&whole, &told(&pieces));
-        for (call, ended) in &whole.over {
+        prop_assert_eq!(&whole, &feed_all(&pieces));
+        for (call, ended) in &whole.ended {
             if let StreamEnd::Whole(response) = ended {
                 prop_assert!((200..1000).contains(&response.status));
                 prop_assert!(whole.error.is_some() || response.body_bytes == whole.bodies[*call]);

@@ -1,4 +1,4 @@
-//! Laws of the codec, over generated responses, requests and noise.
+//! Properties of the codec, over generated responses, requests and noise.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod http2;

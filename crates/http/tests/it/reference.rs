@@ -1,14 +1,14 @@
-//! A second reading of RFC 9112, slow and from the whole bytes, for the codec to be held against: it shares no code with
-//! it and none with `httparse`. What both allow beyond the grammar stands beside it.
+//! A second, slow implementation of RFC 9112 on whole inputs, as a reference for the codec. It shares no code with the
+//! codec or with `httparse`. Comments note what both accept beyond the grammar.
 
 use brimful_http::{MAX_CHUNK_LINE_BYTES, MAX_EMPTY_LINES, MAX_FIELDS, MAX_HEAD_BYTES, Response};
 
-/// What a connection has brought that then closes.
+/// What was received on a connection that then closes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
-    /// A whole response, the bytes up to its end, and the empty lines before it.
+    /// A complete response, the number of bytes up to its end, and the empty lines before it.
     Whole(Response, usize, u32),
-    /// The beginning of one.
+    /// The beginning of a response.
     Truncated,
     /// Anything else.
     Malformed,
@@ -37,7 +37,7 @@ pub fn read(bytes: &[u8], head_request: bool) -> Reading {
     read().unwrap_or_else(|otherwise| otherwise)
 }
 
-/// What is read, or [`Reading::Truncated`] or [`Reading::Malformed`].
+/// A part of a response, or [`Reading::Truncated`] or [`Reading::Malformed`].
 type Part<T> = Result<T, Reading>;
 
 fn malformed<T>() -> Part<T> {
@@ -48,7 +48,7 @@ fn truncated<T>() -> Part<T> {
     Err(Reading::Truncated)
 }
 
-/// Beyond §4, as §2.2 has it before requests.
+/// Skips empty lines: beyond §4, but as §2.2 allows before requests.
 fn skip_empty_lines<'a>(mut bytes: &'a [u8], lines: &mut u32) -> Part<&'a [u8]> {
     loop {
         bytes = match bytes {
@@ -64,7 +64,7 @@ fn skip_empty_lines<'a>(mut bytes: &'a [u8], lines: &mut u32) -> Part<&'a [u8]> 
     }
 }
 
-/// The line that `bytes` begin with, without its end, and its length with it: LF, or CRLF (§2.2).
+/// The first line of `bytes` without its end, and its length with its end: LF or CRLF (§2.2).
 fn line(bytes: &[u8]) -> Option<(&[u8], usize)> {
     let end = bytes.iter().position(|byte| *byte == b'\n')?;
     let line = &bytes[..end];
@@ -76,7 +76,7 @@ struct Head {
     length: usize,
     minor_version: u8,
     status: u16,
-    /// Names in lower case, values unfolded and without the white space around them.
+    /// Names in lower case, values unfolded and trimmed.
     fields: Vec<(String, Vec<u8>)>,
 }
 
@@ -109,14 +109,15 @@ impl Head {
         Ok(Head { length, minor_version, status, fields })
     }
 
-    /// The members of all fields of this name, which is in lower case, as one list (RFC 9110 §5.3).
+    /// The list members of all fields with this lower-case name, as one list (RFC 9110 §5.3).
     fn list(&self, name: &str) -> Vec<String> {
         let values = self.fields.iter().filter(|(field, _)| field == name);
         let members = values.flat_map(|(_, value)| value.split(|byte| *byte == b','));
         members.map(|member| String::from_utf8_lossy(member).trim_matches([' ', '\t']).to_ascii_lowercase()).collect()
     }
 
-    /// §6.3: bytes of content, bytes that the body takes, and whether the end of the connection delimits it.
+    /// §6.3: length of the content, length of the body with its framing, and whether the end of the connection delimits
+    /// it.
     fn body(&self, rest: &[u8], head_request: bool) -> Part<(u64, usize, bool)> {
         if head_request || matches!(self.status, 100..=199 | 204 | 304) {
             return Ok((0, 0, false));
@@ -153,7 +154,7 @@ impl Head {
     }
 }
 
-/// §4. Beyond it: nothing has to follow the status code, not even a space.
+/// §4. Beyond it, nothing needs to follow the status code, not even a space.
 fn status_line(text: &[u8]) -> Part<(u8, u16)> {
     let [b'H', b'T', b'T', b'P', b'/', b'1', b'.', minor @ (b'0' | b'1'), b' ', code @ ..] = text else {
         return malformed();
@@ -166,7 +167,7 @@ fn status_line(text: &[u8]) -> Part<(u8, u16)> {
     if has_reason && status >= 100 { Ok((minor - b'0', status)) } else { malformed() }
 }
 
-/// §5.2: a line that begins with white space goes on with the one before it.
+/// §5.2: a line that begins with white space continues the line before it.
 fn unfold(lines: &[&[u8]]) -> Part<Vec<Vec<u8>>> {
     let mut fields: Vec<Vec<u8>> = Vec::new();
     for text in lines {
@@ -198,7 +199,7 @@ fn is_text(byte: u8) -> bool {
     byte == b'\t' || byte >= b' ' && byte != 0x7f
 }
 
-/// §7.1: bytes of content, and of the whole body.
+/// §7.1: length of the content, and of the whole body.
 fn chunked(bytes: &[u8]) -> Part<(u64, usize)> {
     let (mut content, mut at) = (0, 0);
     loop {
@@ -216,7 +217,7 @@ fn chunked(bytes: &[u8]) -> Part<(u64, usize)> {
     }
 }
 
-/// The size of a chunk and the length of the line with it. Beyond the grammar: white space after the size.
+/// The size of a chunk, and the length of its line. Beyond the grammar, white space may follow the size.
 fn chunk_line(bytes: &[u8]) -> Part<(u64, usize)> {
     let end = bytes.iter().position(|byte| matches!(byte, b'\r' | b'\n')).unwrap_or(bytes.len());
     let text = &bytes[..end];
@@ -237,7 +238,7 @@ fn chunk_line(bytes: &[u8]) -> Part<(u64, usize)> {
     Ok((size, end + crlf(&bytes[end..])?))
 }
 
-/// Fields that nobody looks at, up to an empty line.
+/// The length of the trailer section, whose fields are ignored.
 fn trailers(bytes: &[u8]) -> Part<usize> {
     let (mut at, mut fields) = (0, 0);
     loop {

@@ -1,14 +1,14 @@
-//! Whatever a request is made of, it is refused or it is exactly one request.
+//! Any arguments are refused or make exactly one request.
 
 use brimful_http::{Request, Version};
 use proptest::prelude::*;
 
-/// Text with more than its share of what splits requests.
+/// Text with many characters that split requests.
 fn text() -> impl Strategy<Value = String> {
     prop_oneof!["[ -~]{0,20}", "[A-Za-z-]{1,12}", "(\\PC|\r\n|[\r\n\t :/\0]){0,12}"]
 }
 
-/// As above, but a good method, authority or path more often than not.
+/// As above, but mostly the valid text `good`.
 fn mostly(good: &'static str) -> impl Strategy<Value = String> {
     prop_oneof![3 => Just(good.to_owned()), 1 => text()]
 }

@@ -1,5 +1,5 @@
-//! The outcome of a response does not depend on how it is cut, is what the response was made to say, and is what a second
-//! reading of the standard says.
+//! The result of parsing a response does not depend on how it is split, is as the response was generated, and agrees
+//! with the reference implementation.
 
 use crate::reference::{self, Reading};
 use brimful_http::{FeedResult, MAX_EMPTY_LINES, ParseError, Progress, Response, ResponseParser};
@@ -7,7 +7,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-/// A response as bytes, and what a parser should make of it.
+/// A response as bytes, and the expected result.
 #[derive(Clone, Debug)]
 struct Sample {
     bytes: Vec<u8>,
@@ -49,7 +49,7 @@ fn body() -> impl Strategy<Value = Body> {
     ]
 }
 
-/// A field that says nothing about framing.
+/// A field that does not concern framing.
 fn field() -> impl Strategy<Value = String> {
     prop_oneof![4 => "X-[A-Za-z]{1,8}: ?[ -~]{0,30}", 1 => "X-Folded: a\r\n [a-z]{1,9}"]
 }
@@ -75,7 +75,7 @@ fn sample() -> impl Strategy<Value = Sample> {
         })
 }
 
-/// Writes a response down and works out, from how it was made, what is to be read.
+/// Renders a response, and derives the expected result from its parts.
 fn build(
     body: &Body,
     any_status: u16,
@@ -146,8 +146,8 @@ fn build(
     Sample { bytes: [head.into_bytes(), content].concat(), head_request, expected, empty_lines: 0, until_close }
 }
 
-/// Feeds pieces as a connection would, what was not consumed never again; closes if the response is not whole by then.
-/// Gives the outcome, all that was consumed and the empty lines that were skipped.
+/// Feeds pieces as a connection would, each byte once, and closes the connection if the response is still incomplete.
+/// Returns the result, the number of bytes consumed and the number of empty lines skipped.
 fn feed<'a>(head_request: bool, pieces: impl Iterator<Item = &'a [u8]>) -> Outcome {
     let mut parser = ResponseParser::new();
     parser.start(head_request);
@@ -169,7 +169,7 @@ fn feed<'a>(head_request: bool, pieces: impl Iterator<Item = &'a [u8]>) -> Outco
 
 type Outcome = (Result<Response, ParseError>, usize, u32);
 
-/// The pieces of `bytes` between cuts, in order.
+/// Splits `bytes` at the cuts.
 fn pieces<'a>(bytes: &'a [u8], cuts: &[Index]) -> impl Iterator<Item = &'a [u8]> {
     let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
     cuts.sort_unstable();
@@ -177,8 +177,8 @@ fn pieces<'a>(bytes: &'a [u8], cuts: &[Index]) -> impl Iterator<Item = &'a [u8]>
     cuts.into_iter().scan(0, move |from, to| Some(&bytes[std::mem::replace(from, to)..to]))
 }
 
-/// The outcome of `bytes`, which is the same whole, in pieces and byte by byte, and as the reference reads them.
-/// Consumption is compared where there is a response: an error leaves none to count.
+/// Checks that the result of `bytes` is the same as a whole, in pieces and byte by byte, and agrees with the reference.
+/// The bytes consumed are compared only if there is a response, as an error leaves none to count.
 fn outcome_of_any_cut(head_request: bool, bytes: &[u8], cuts: &[Index]) -> Result<Outcome, TestCaseError> {
     let whole = feed(head_request, std::iter::once(bytes));
     for cut in [feed(head_request, pieces(bytes, cuts)), feed(head_request, bytes.chunks(1))] {

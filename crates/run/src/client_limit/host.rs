@@ -1,4 +1,4 @@
-//! Against what a client is calibrated, and who runs on which CPUs meanwhile.
+//! The server for a calibration, and the CPUs of server and generators.
 
 use crate::{Endpoint, RunError};
 use brimful_core::{Bytes, Nanos};
@@ -8,26 +8,31 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What the responder serves, at `/` and this name.
+/// Name of the responder's service class, and its path after `/`.
 const CLASS: &str = "nothing";
-/// Time enough for a local connection.
-const LOCAL: Duration = Duration::from_millis(100);
-/// A queue of length zero holds a connection or two.
-const QUEUED: usize = 16;
+/// Timeout of a local connection attempt.
+const LOCAL_TIMEOUT: Duration = Duration::from_millis(100);
+/// Upper bound of the connections that fill an accept queue. A queue of length zero holds one or two.
+const MAX_QUEUED: usize = 16;
 
-/// What answers, or does not; it ends when this is dropped.
+/// The server for a calibration, which ends when this is dropped.
 #[derive(Debug)]
 pub enum Responder {
-    /// Answers at once, spending no time on it.
+    /// A server that responds at once, with no service time.
     Answers(Target),
     /// A listener with a full accept queue, which drops every attempt: overload at its cheapest.
     Full { listener: TcpListener, _queued: Vec<TcpStream> },
 }
 
 impl Responder {
-    /// A server with answers of `response` bytes, on the loopback address of the family of `like`, by TLS if it is to be
-    /// `secure`. What it speaks inside is the client's choice.
-    pub fn answering(like: SocketAddr, response: Bytes, secure: bool, places: &Places) -> Result<Responder, RunError> {
+    /// A server with responses of `response` bytes, on the loopback address of `like`'s address family, with TLS if
+    /// `secure`. The client chooses the version of HTTP.
+    pub fn answering(
+        like: SocketAddr,
+        response: Bytes,
+        secure: bool,
+        places: &CpuPlacement,
+    ) -> Result<Responder, RunError> {
         Ok(Responder::Answers(Target::start(TargetConfig {
             listen: loopback(like),
             classes: vec![ServiceClass::burning(CLASS, Nanos::ZERO, response)],
@@ -43,13 +48,14 @@ impl Responder {
         })?))
     }
 
-    /// A listener that has stopped accepting.
+    /// A listener that does not accept.
     pub fn full(like: SocketAddr) -> Result<Responder, RunError> {
         let listener = TcpListener::bind(loopback(like)).map_err(RunError::Listen)?;
-        // A second listen() only changes the length of the queue.
+        // A second listen() changes the length of the queue only.
         rustix::net::listen(&listener, 0).map_err(|errno| RunError::Listen(errno.into()))?;
         let address = listener.local_addr().map_err(RunError::Listen)?;
-        let _queued = std::iter::from_fn(|| TcpStream::connect_timeout(&address, LOCAL).ok()).take(QUEUED).collect();
+        let _queued =
+            std::iter::from_fn(|| TcpStream::connect_timeout(&address, LOCAL_TIMEOUT).ok()).take(MAX_QUEUED).collect();
         Ok(Responder::Full { listener, _queued })
     }
 
@@ -58,14 +64,14 @@ impl Responder {
             Responder::Answers(target) => (target.addr(), target.certificate().is_some()),
             Responder::Full { listener, .. } => (listener.local_addr().map_err(RunError::Listen)?, false),
         };
-        // Not resolved: that would connect, and one of the two does not accept.
+        // Built without `Endpoint::resolve`, which would connect: a full listener does not accept.
         let authority = address.to_string();
         let scheme = if is_secure { "https" } else { "http" };
         let (url, path) = (format!("{scheme}://{authority}/{CLASS}"), format!("/{CLASS}"));
         Ok(Endpoint { url, address: address.into(), further: Vec::new(), name: None, authority, path, is_secure })
     }
 
-    /// How a client secures its connections to it that secures others `like` this.
+    /// The TLS options of `like`, with the certificate of this server as the trusted one.
     pub fn trusted_by(&self, like: Option<&Security>) -> Result<Option<Arc<Security>>, RunError> {
         match (self, like) {
             (Responder::Answers(target), Some(like)) => {
@@ -82,34 +88,35 @@ fn loopback(like: SocketAddr) -> SocketAddr {
     (ip, 0).into()
 }
 
-/// Who runs where. No CPUs mean any.
+/// CPUs of the responder and of the second generator. An empty list means any CPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Places {
+pub struct CpuPlacement {
     pub responder: Vec<usize>,
+    /// Number of the responder's workers.
     pub workers: usize,
-    /// The second generator.
+    /// CPUs of the second generator.
     pub second: Vec<usize>,
     /// Whether the second generator shares CPUs with the first or with the responder.
     pub shared: bool,
 }
 
-impl Places {
-    /// Out of the CPUs of this host that there are for this process. The generator's `client` CPUs (none: any) and the
-    /// `server`'s are given; the second generator gets what is free, and else the responder's CPUs: to share the first
-    /// generator's would make two of them no more than one.
-    pub fn choose(cpus: &[usize], client: &[usize], threads: usize, server: Option<&[usize]>) -> Places {
-        let without = |taken: &[usize], cpus: &[usize]| -> Vec<usize> {
+impl CpuPlacement {
+    /// Chooses from `cpus`, those that this process may use. `client` are the CPUs of the first generator (empty: any),
+    /// `server` those of the server. The second generator gets the free CPUs, or else the responder's: if it shared
+    /// those of the first generator, the two together could offer no more than one.
+    pub fn choose(cpus: &[usize], client: &[usize], threads: usize, server: Option<&[usize]>) -> CpuPlacement {
+        let exclude = |taken: &[usize], cpus: &[usize]| -> Vec<usize> {
             cpus.iter().copied().filter(|cpu| !taken.contains(cpu)).collect()
         };
         if client.is_empty() {
             let responder = server.unwrap_or_default().to_vec();
             let left = cpus.len().saturating_sub(2 * threads).max(1);
             let workers = if responder.is_empty() { left } else { responder.len() };
-            return Places { responder, workers, second: Vec::new(), shared: cpus.len() < 2 * threads + workers };
+            return CpuPlacement { responder, workers, second: Vec::new(), shared: cpus.len() < 2 * threads + workers };
         }
-        let free = without(client, cpus);
+        let free = exclude(client, cpus);
         let (responder, second) = match server {
-            Some(server) => (server.to_vec(), without(server, &free)),
+            Some(server) => (server.to_vec(), exclude(server, &free)),
             None => {
                 let responders = free.len().saturating_sub(client.len()).max(1).min(free.len());
                 let (responder, second) = free.split_at(responders);
@@ -117,8 +124,8 @@ impl Places {
             }
         };
         let shared = second.is_empty();
-        let second = if shared { without(client, &responder) } else { second };
-        Places { workers: responder.len().max(1), responder, second, shared }
+        let second = if shared { exclude(client, &responder) } else { second };
+        CpuPlacement { workers: responder.len().max(1), responder, second, shared }
     }
 }
 
@@ -126,36 +133,36 @@ impl Places {
 mod tests {
     use super::*;
 
-    fn places(responder: &[usize], workers: usize, second: &[usize], shared: bool) -> Places {
-        Places { responder: responder.to_vec(), workers, second: second.to_vec(), shared }
+    fn places(responder: &[usize], workers: usize, second: &[usize], shared: bool) -> CpuPlacement {
+        CpuPlacement { responder: responder.to_vec(), workers, second: second.to_vec(), shared }
     }
 
     #[test]
-    fn the_second_generator_gets_what_is_free() {
+    fn the_second_generator_gets_free_cpus() {
         let (two, four) = ([0, 1], [0, 1, 2, 3]);
-        assert_eq!(Places::choose(&four, &[1], 1, Some(&[0])), places(&[0], 1, &[2, 3], false));
-        assert_eq!(Places::choose(&four, &[1], 1, None), places(&[0, 2], 2, &[3], false));
-        assert_eq!(Places::choose(&two, &[1], 1, Some(&[0])), places(&[0], 1, &[0], true));
-        assert_eq!(Places::choose(&two, &[1], 1, Some(&[0, 1])), places(&[0, 1], 2, &[0], true));
-        assert_eq!(Places::choose(&two, &[1], 1, None), places(&[0], 1, &[0], true));
-        assert_eq!(Places::choose(&two, &[0, 1], 2, None), places(&[], 1, &[], true));
-        assert_eq!(Places::choose(&[0], &[0], 1, Some(&[0])), places(&[0], 1, &[], true));
+        assert_eq!(CpuPlacement::choose(&four, &[1], 1, Some(&[0])), places(&[0], 1, &[2, 3], false));
+        assert_eq!(CpuPlacement::choose(&four, &[1], 1, None), places(&[0, 2], 2, &[3], false));
+        assert_eq!(CpuPlacement::choose(&two, &[1], 1, Some(&[0])), places(&[0], 1, &[0], true));
+        assert_eq!(CpuPlacement::choose(&two, &[1], 1, Some(&[0, 1])), places(&[0, 1], 2, &[0], true));
+        assert_eq!(CpuPlacement::choose(&two, &[1], 1, None), places(&[0], 1, &[0], true));
+        assert_eq!(CpuPlacement::choose(&two, &[0, 1], 2, None), places(&[], 1, &[], true));
+        assert_eq!(CpuPlacement::choose(&[0], &[0], 1, Some(&[0])), places(&[0], 1, &[], true));
     }
 
     #[test]
     fn a_generator_that_runs_anywhere_leaves_it_to_the_kernel() {
-        assert_eq!(Places::choose(&[0, 1], &[], 1, None), places(&[], 1, &[], true));
-        assert_eq!(Places::choose(&[0, 1, 2, 3], &[], 1, None), places(&[], 2, &[], false));
-        assert_eq!(Places::choose(&[0, 1, 2, 3], &[], 1, Some(&[0])), places(&[0], 1, &[], false));
+        assert_eq!(CpuPlacement::choose(&[0, 1], &[], 1, None), places(&[], 1, &[], true));
+        assert_eq!(CpuPlacement::choose(&[0, 1, 2, 3], &[], 1, None), places(&[], 2, &[], false));
+        assert_eq!(CpuPlacement::choose(&[0, 1, 2, 3], &[], 1, Some(&[0])), places(&[0], 1, &[], false));
     }
 
     #[test]
-    fn a_full_listener_lets_nobody_in() {
+    fn a_full_listener_accepts_no_connection() {
         for like in ["10.0.0.1:80", "[2001:db8::1]:80"] {
             let responder = Responder::full(like.parse().unwrap()).unwrap();
             let address = responder.endpoint().unwrap().address.tcp().unwrap();
             assert!(address.ip().is_loopback() && address.is_ipv4() == like.starts_with("10"), "{address}");
-            assert!(TcpStream::connect_timeout(&address, LOCAL).is_err());
+            assert!(TcpStream::connect_timeout(&address, LOCAL_TIMEOUT).is_err());
         }
     }
 }

@@ -1,59 +1,63 @@
-//! Up to which load does the curve of throughput over load not depend on the number of generators? The search alone: what a
-//! pair of runs brings is told by whoever calls it. Loads and throughputs are per second.
+//! Searches the highest load up to which the throughput does not depend on the number of generators. The caller
+//! measures the pairs of runs. Loads and throughputs are per second.
 //!
-//! A load is the client's limit when its own verdict on most of the single generator's runs is against it (our addition:
-//! lateness and CPU time tell before throughput does), when two generators bring more than one by over [`CHANGE`] and that
-//! is significant at 95 % (Student's t over the differences within pairs), or when one falls [`SHORT`] of the load and two
-//! do not. When both fall short and nothing speaks against the client, what answers is the limit, and the client's maximum is
-//! at least that load.
+//! A load exceeds the client's limit in one of three cases. Most runs of the single generator have a verdict against
+//! the client (our addition: lateness and CPU time show the limit before throughput does). Two generators deliver more
+//! than one by over [`TOLERATED_GAIN`], which is significant at 95 % (Student's t over the differences within pairs).
+//! Or one generator falls short of the load by [`TOLERATED_SHORTFALL`] and two do not. If both fall short and the
+//! client is not the limit, the server is, and the client's maximum is at least that load.
 
 use brimful_core::moments::Moments;
 use brimful_core::quantity;
 use brimful_core::record::{ClientCalibration, ClientLevel};
 use brimful_stats::t_95;
 
-/// The first load, and the factor from each to the next until one is too much; or, if it is already, until one is not.
+/// The first load.
 pub const START: f64 = 2_000.0;
+/// The factor from one load to the next, until one fails; or, if the first fails, until one passes.
 const STEP: f64 = 2.0;
-/// The load that passes and the one that does not are told apart up to this factor.
+/// The search ends when the lowest load that fails is at most this factor above the highest load that passes.
 const RESOLUTION: f64 = 1.1;
-/// Pairs of runs at a level that is clear, at one that is not, and at all levels together.
-const FEWEST: usize = 3;
-const MOST: usize = 5;
+/// Number of pairs at a level with a clear result.
+const MIN_PAIRS: usize = 3;
+/// Upper bound of the pairs at a level.
+const MAX_PAIRS: usize = 5;
+/// Upper bound of the pairs at all levels together.
 const BUDGET: usize = 36;
-/// What two generators may bring more than one, as a share of what one brings.
-const CHANGE: f64 = 0.02;
-/// What a throughput may lack of the load, as a share of it.
-const SHORT: f64 = 0.05;
+/// How much more two generators may deliver than one, as a share of what one delivers.
+const TOLERATED_GAIN: f64 = 0.02;
+/// How far a throughput may fall short of the load, as a share of the load.
+const TOLERATED_SHORTFALL: f64 = 0.05;
 
-/// The same load from one generator and from two, one after the other.
+/// Throughputs of the same load from one generator and from two, measured one after the other.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pair {
     pub one: f64,
     pub two: f64,
-    /// What the single generator's own verdict has against it.
+    /// The reason in the verdict against the single generator, if there is one.
     pub doubt: Option<String>,
 }
 
-/// Searches with the pairs that `measure` brings for a load, until it brings none. Each level is noted when it is decided.
+/// Searches with pairs from `measure`, until it returns none. Describes each level to `note`.
 pub fn search<E>(
     mut measure: impl FnMut(f64) -> Result<Option<Pair>, E>,
     note: &mut dyn FnMut(String),
 ) -> Result<ClientCalibration, E> {
-    let (mut curve, mut budget) = (Vec::new(), BUDGET);
+    let mut curve = Vec::new();
+    let mut budget = BUDGET;
     while let Some(load) = next_load(&curve) {
         let mut level = Level { load, pairs: Vec::new() };
-        while budget > 0 && level.pairs.len() < MOST && !level.is_clear() {
+        while budget > 0 && level.pairs.len() < MAX_PAIRS && !level.is_clear() {
             let Some(pair) = measure(load)? else { break };
             level.pairs.push(pair);
             budget -= 1;
         }
-        if level.pairs.len() < FEWEST {
+        if level.pairs.len() < MIN_PAIRS {
             break;
         }
-        let found = level.found();
-        note(told(&found));
-        curve.push(found);
+        let result = level.result();
+        note(describe(&result));
+        curve.push(result);
     }
     let (passed, failed) = bracket(&curve);
     let lower_bound = passed.is_some_and(fell_short) || (passed.is_some() && failed.is_none());
@@ -62,73 +66,74 @@ pub fn search<E>(
     Ok(ClientCalibration { max_rate, lower_bound, second_shares_cpus: false, curve })
 }
 
-/// The highest load that passed, and the lowest above it that did not; of one that was measured twice the second time counts.
+/// The highest load that passed, and the lowest above it that failed. If a load was measured twice, the second result
+/// counts.
 fn bracket(curve: &[ClientLevel]) -> (Option<&ClientLevel>, Option<&ClientLevel>) {
-    let later = |index: usize| &curve[index + 1..];
-    let latest = |(index, level): &(usize, &ClientLevel)| later(*index).iter().all(|other| other.load != level.load);
-    let levels = || curve.iter().enumerate().filter(latest).map(|(_, level)| level);
+    let is_latest =
+        |(index, level): &(usize, &ClientLevel)| curve[index + 1..].iter().all(|later| later.load != level.load);
+    let levels = || curve.iter().enumerate().filter(is_latest).map(|(_, level)| level);
     let by_load = |a: &&ClientLevel, b: &&ClientLevel| a.load.total_cmp(&b.load);
     let passed = levels().filter(|level| level.limited.is_none()).max_by(by_load);
     let above = |level: &&ClientLevel| passed.is_none_or(|passed| level.load > passed.load);
     (passed, levels().filter(above).min_by(by_load))
 }
 
-/// Other work on this host comes and goes within seconds. So what ends the search, the lowest load that fails or one of which
-/// the server falls short, is measured twice.
+/// The next load to measure; `None` ends the search. Other programs may disturb the host for seconds, so the level that
+/// ends the search is measured twice: the lowest load that fails, or one at which the server falls short.
 fn next_load(curve: &[ClientLevel]) -> Option<f64> {
-    let once_more = |level: &ClientLevel| {
+    let repeat_once = |level: &ClientLevel| {
         let times = curve.iter().filter(|other| other.load == level.load).count();
         (times == 1).then_some(level.load)
     };
     match bracket(curve) {
         (None, None) => Some(START),
         (None, Some(failed)) => Some(failed.load / STEP).filter(|load| *load >= 1.0),
-        (Some(passed), _) if fell_short(passed) => once_more(passed),
+        (Some(passed), _) if fell_short(passed) => repeat_once(passed),
         (Some(passed), None) => Some(passed.load * STEP),
         (Some(passed), Some(failed)) if failed.load > RESOLUTION * passed.load => {
             Some((passed.load * failed.load).sqrt())
         }
-        (Some(_), Some(failed)) => once_more(failed),
+        (Some(_), Some(failed)) => repeat_once(failed),
     }
 }
 
-/// Whether not even the whole load was answered.
+/// Whether the throughput of one generator fell short of the load.
 fn fell_short(level: &ClientLevel) -> bool {
-    level.one < (1.0 - SHORT) * level.load
+    level.one < (1.0 - TOLERATED_SHORTFALL) * level.load
 }
 
-fn told(level: &ClientLevel) -> String {
+fn describe(level: &ClientLevel) -> String {
     let [load, one, two] = [level.load, level.one, level.two].map(quantity::rate);
     let limited = level.limited.as_ref().map_or(String::new(), |why| format!("; too much for this client: {why}"));
     format!("offered {load}: {one} with one generator, {two} with two{limited}")
 }
 
-/// A load, and what was measured at it so far.
+/// A load, and the pairs measured at it so far.
 struct Level {
     load: f64,
     pairs: Vec<Pair>,
 }
 
 impl Level {
-    /// Whether further pairs would hardly change the finding.
+    /// Whether further pairs would hardly change the result.
     fn is_clear(&self) -> bool {
         let doubts = self.doubts().count();
-        let (more, half_width) = self.difference();
-        let known = (more - self.tolerated()).abs() > half_width.unwrap_or(f64::INFINITY);
-        self.pairs.len() >= FEWEST && (doubts == self.pairs.len() || (doubts == 0 && known))
+        let (gain, half_width) = self.gain();
+        let is_gain_known = (gain - self.tolerated_gain()).abs() > half_width.unwrap_or(f64::INFINITY);
+        self.pairs.len() >= MIN_PAIRS && (doubts == self.pairs.len() || (doubts == 0 && is_gain_known))
     }
 
-    fn found(&self) -> ClientLevel {
-        let (one, one_stddev) = mean_and_deviation(self.pairs.iter().map(|pair| pair.one));
-        let (two, two_stddev) = mean_and_deviation(self.pairs.iter().map(|pair| pair.two));
-        let (more, half_width) = self.difference();
-        let enough = (1.0 - SHORT) * self.load;
-        let significant = more > self.tolerated() && half_width.is_some_and(|half_width| more > half_width);
+    fn result(&self) -> ClientLevel {
+        let (one, one_stddev) = moments(self.pairs.iter().map(|pair| pair.one));
+        let (two, two_stddev) = moments(self.pairs.iter().map(|pair| pair.two));
+        let (gain, half_width) = self.gain();
+        let sufficient = (1.0 - TOLERATED_SHORTFALL) * self.load;
+        let is_significant = gain > self.tolerated_gain() && half_width.is_some_and(|half_width| gain > half_width);
         let limited = if 2 * self.doubts().count() > self.pairs.len() {
             self.doubts().next().cloned()
-        } else if significant {
-            Some(format!("two generators bring {} more", quantity::rate(more)))
-        } else if one < enough && two >= enough {
+        } else if is_significant {
+            Some(format!("two generators deliver {} more", quantity::rate(gain)))
+        } else if one < sufficient && two >= sufficient {
             Some("one generator falls short of the load and two do not".to_owned())
         } else {
             None
@@ -149,22 +154,24 @@ impl Level {
         self.pairs.iter().filter_map(|pair| pair.doubt.as_ref())
     }
 
-    fn tolerated(&self) -> f64 {
-        CHANGE * mean_and_deviation(self.pairs.iter().map(|pair| pair.one)).0
+    fn tolerated_gain(&self) -> f64 {
+        TOLERATED_GAIN * moments(self.pairs.iter().map(|pair| pair.one)).0
     }
 
-    /// What two generators bring more, and the half width of its 95 % confidence interval.
-    fn difference(&self) -> (f64, Option<f64>) {
-        let (mean, stddev) = mean_and_deviation(self.pairs.iter().map(|pair| pair.two - pair.one));
+    /// How much more two generators deliver than one, and the half width of its 95 % confidence interval.
+    fn gain(&self) -> (f64, Option<f64>) {
+        let (mean, stddev) = moments(self.pairs.iter().map(|pair| pair.two - pair.one));
         let n = self.pairs.len();
         (mean, stddev.and_then(|stddev| Some(t_95(n as u64 - 1)? * stddev / (n as f64).sqrt())))
     }
 }
 
-/// Mean and standard deviation; the mean of no values is 0.
-fn mean_and_deviation(values: impl Iterator<Item = f64>) -> (f64, Option<f64>) {
-    Moments::from_values(&values.collect::<Vec<f64>>())
-        .map_or((0.0, None), |moments| (moments.mean(), moments.standard_deviation()))
+/// Mean and standard deviation; the latter needs two values.
+fn moments(values: impl Iterator<Item = f64> + Clone) -> (f64, Option<f64>) {
+    let n = values.clone().count() as f64;
+    let mean = values.clone().sum::<f64>() / n.max(1.0);
+    let squares: f64 = values.map(|value| (value - mean).powi(2)).sum();
+    (mean, (n > 1.0).then(|| (squares / (n - 1.0)).sqrt()))
 }
 
 #[cfg(test)]
@@ -172,8 +179,8 @@ mod tests {
     use super::*;
     use std::convert::Infallible;
 
-    /// The search on a host whose generators bring at most `client` each and whose server answers at most `server`, with
-    /// `noise(n)` times as much in the n-th run.
+    /// Searches on a host whose generators deliver at most `client` each and whose server answers at most `server`. The
+    /// throughput of the n-th run is multiplied by `noise(n)`.
     fn found(client: f64, server: f64, mut noise: impl FnMut(usize) -> f64) -> (ClientCalibration, usize) {
         let (mut runs, mut notes) = (0, 0);
         let mut run = |generators: f64, load: f64| {
@@ -216,13 +223,13 @@ mod tests {
 
     #[test]
     fn a_run_that_was_disturbed_does_not_end_the_search() {
-        // Every fifth run loses a fifth of what it would have brought.
+        // Every fifth run loses a fifth of its throughput.
         let (calibration, pairs) = found(48_000.0, f64::INFINITY, |n| if n % 5 == 3 { 0.8 } else { 1.0 });
         assert!(calibration.max_rate.is_some_and(|max| max > 40_000.0), "{calibration:#?}");
         assert!(pairs <= BUDGET);
     }
 
-    /// A client that is late above 10,000/s, always, or in the share of the runs that `late` says.
+    /// Searches for a client that is late in the runs and at the loads for which `late` returns true.
     fn late_client(late: impl Fn(usize, f64) -> bool) -> ClientCalibration {
         let mut runs = 0;
         let measure = |load: f64| {
@@ -255,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_can_nothing_has_no_maximum() {
+    fn a_client_that_is_always_late_has_no_maximum() {
         let calibration = late_client(|_, _| true);
         assert_eq!((calibration.max_rate, calibration.lower_bound), (None, false));
         assert!(calibration.curve.iter().all(|level| level.limited.is_some()) && calibration.curve[0].load < 2.0);

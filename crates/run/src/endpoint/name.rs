@@ -1,4 +1,4 @@
-//! The name of a server, its addresses, and rules that lead its connections elsewhere.
+//! The host name of a server, its addresses, and rules that lead connections elsewhere.
 
 use super::reach::{Reached, reach_all};
 use brimful_core::Nanos;
@@ -8,11 +8,12 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// How long a look-up during a run waits for new addresses to accept a connection.
+/// How long a new resolution during a run waits for new addresses to accept a connection.
 const PATIENCE: Nanos = Nanos::from_secs(1);
 
-/// Where connections to a URL's host really go, like curl's `--connect-to HOST:PORT:ADDRESS:PORT`. An empty HOST or PORT
-/// in front matches any; an empty one behind leaves what the URL has. ADDRESS may be several, with commas between them.
+/// A rule like curl's `--connect-to HOST:PORT:ADDRESS:PORT`: connections to HOST:PORT go to ADDRESS:PORT instead. An
+/// empty HOST or first PORT matches any; an empty ADDRESS or second PORT keeps the URL's. There may be several
+/// ADDRESSes, separated by commas.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectTo {
     host: Option<String>,
@@ -21,11 +22,11 @@ pub struct ConnectTo {
     to_port: Option<u16>,
 }
 
-/// Why a text is no [`ConnectTo`].
+/// A text that is not a [`ConnectTo`].
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error(
     "`{0}` does not say where to connect to: write HOST:PORT:ADDRESS:PORT, like example.org:443:127.0.0.1:8443; each \
-     part may be empty, and an IPv6 address has brackets"
+     part may be empty, and an IPv6 address needs brackets"
 )]
 pub struct ConnectToError(String);
 
@@ -34,34 +35,35 @@ impl FromStr for ConnectTo {
 
     fn from_str(text: &str) -> Result<ConnectTo, ConnectToError> {
         let error = || ConnectToError(text.to_owned());
-        let port = |part: &str| match part {
+        let parse_port = |part: &str| match part {
             "" => Ok(None),
             part => part.parse().ok().filter(|port| *port > 0).map(Some).ok_or_else(error),
         };
-        let [host, from, addresses, to] = <[&str; 4]>::try_from(parts(text)).map_err(|_| error())?;
+        let [host, from_port, addresses, to_port] =
+            <[&str; 4]>::try_from(split_at_colons(text)).map_err(|_| error())?;
         let addresses: Vec<String> = addresses.split(',').map(without_brackets).collect();
-        let unnamed = addresses.iter().any(String::is_empty);
-        if unnamed && addresses.len() > 1 {
+        let has_empty = addresses.iter().any(String::is_empty);
+        if has_empty && addresses.len() > 1 {
             return Err(error());
         }
         Ok(ConnectTo {
             host: (!host.is_empty()).then(|| without_brackets(host)),
-            port: port(from)?,
-            addresses: if unnamed { Vec::new() } else { addresses },
-            to_port: port(to)?,
+            port: parse_port(from_port)?,
+            addresses: if has_empty { Vec::new() } else { addresses },
+            to_port: parse_port(to_port)?,
         })
     }
 }
 
 impl ConnectTo {
-    /// Whether it is about this host, which has no brackets, and port.
-    fn is_about(&self, host: &str, port: u16) -> bool {
+    /// Whether the rule matches this host, written without brackets, and port.
+    fn matches(&self, host: &str, port: u16) -> bool {
         self.host.as_ref().is_none_or(|own| own.eq_ignore_ascii_case(host)) && self.port.is_none_or(|own| own == port)
     }
 }
 
-/// The parts between colons that are in no brackets.
-fn parts(text: &str) -> Vec<&str> {
+/// Splits a text at the colons outside brackets.
+fn split_at_colons(text: &str) -> Vec<&str> {
     let mut is_inside = false;
     text.split(|letter| {
         is_inside = letter == '[' || is_inside && letter != ']';
@@ -74,25 +76,25 @@ fn without_brackets(part: &str) -> String {
     part.trim_start_matches('[').trim_end_matches(']').to_owned()
 }
 
-/// How a server's addresses are found: by these hosts, which may be addresses, and its port.
+/// The hosts by which a server's addresses are resolved, and its port. A host may be an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name {
     hosts: Vec<String>,
     port: u16,
-    /// Only the first address that accepts a connection is used.
+    /// Whether only the first address that accepts a connection is used.
     first_only: bool,
 }
 
 impl Name {
-    /// A host without rules.
+    /// The name of a host, without rules.
     pub(super) fn of_host(host: &str, port: u16) -> Name {
         Name { hosts: vec![host.to_owned()], port, first_only: false }
     }
 
-    /// Where connections to this host and port go by the first of the rules that is about them; `None` where there are
-    /// rules, and none of them is.
+    /// The destination of connections to this host and port by the first rule that matches; `None` if there are rules
+    /// and none matches.
     pub(super) fn by_rules(host: &str, port: u16, rules: &[ConnectTo], first_only: bool) -> Option<Name> {
-        let rule = rules.iter().find(|rule| rule.is_about(host, port));
+        let rule = rules.iter().find(|rule| rule.matches(host, port));
         if rule.is_none() && !rules.is_empty() {
             return None;
         }
@@ -102,7 +104,7 @@ impl Name {
         Some(Name { hosts, port: to_port.unwrap_or(port), first_only })
     }
 
-    /// Its addresses, each once, in the resolver's order.
+    /// Resolves the addresses, without duplicates, in the resolver's order.
     pub(super) fn resolve(
         &self,
         look_up: impl Fn(&str, u16) -> io::Result<Vec<SocketAddr>>,
@@ -118,23 +120,23 @@ impl Name {
         Ok(addresses)
     }
 
-    /// Whether a later look-up could find anything else.
-    fn can_move(&self) -> bool {
+    /// Whether a later resolution could return other addresses.
+    fn can_change(&self) -> bool {
         let is_literal = |host: &String| host.contains('%') || host.parse::<IpAddr>().is_ok();
         !self.hosts.iter().all(is_literal)
     }
 
-    /// How it is looked up again in the course of a run, if that makes sense.
-    pub(super) fn look_up_again(&self) -> Option<NameLookup> {
+    /// A function that resolves the name again during a run; `None` if its addresses cannot change.
+    pub(super) fn look_up_again(&self) -> Option<LookUp> {
         let name = self.clone();
         let look_up = move |in_use: &[SocketAddr]| match name.resolve(look_up) {
             Ok(resolved) => name.choose(in_use, &resolved),
             Err(_) => Vec::new(),
         };
-        self.can_move().then(|| NameLookup(Arc::new(look_up)))
+        self.can_change().then(|| LookUp(Arc::new(look_up)))
     }
 
-    /// The addresses to use: those in use that the name still has, and those that it has and that accept a connection.
+    /// The addresses to use after a new resolution: those that are in use already or accept a connection.
     fn choose(&self, in_use: &[SocketAddr], resolved: &[SocketAddr]) -> Vec<SocketAddr> {
         let kept = resolved.iter().any(|address| in_use.contains(address));
         let accepting = match reach_all(resolved, PATIENCE) {
@@ -147,7 +149,7 @@ impl Name {
     }
 }
 
-/// Asks the resolver of this host.
+/// Resolves a name with the resolver of this host.
 pub fn look_up(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
     Ok((host, port).to_socket_addrs()?.collect())
 }

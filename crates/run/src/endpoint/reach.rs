@@ -1,6 +1,6 @@
-//! Which of a host's addresses answer (RFC 8305, "Happy Eyeballs"): attempts begin one after the other, each a while
-//! after the one before or as soon as that has failed. Once a connection is established, all others are attempted at once
-//! and have half a second. An address that packets never come back from costs a moment and not the whole patience.
+//! Finds the addresses of a host that accept connections (RFC 8305, "Happy Eyeballs"). Each attempt begins a while
+//! after the previous one, or as soon as that has failed. Once a connection is established, all other addresses are
+//! tried at once and have half a second. So an address that never replies costs only a moment.
 
 use brimful_core::Nanos;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -10,38 +10,38 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-/// Between two attempts (RFC 8305 §5).
+/// Delay between two attempts (RFC 8305 §5).
 const STAGGER: Duration = Duration::from_millis(250);
 /// Time for the other addresses once one has accepted a connection: several round trips of any network.
 const GRACE: Duration = Duration::from_millis(500);
-/// Nobody is waited for longer.
-const LONGEST: Duration = Duration::from_secs(3600);
+/// Upper bound of the total wait.
+const MAX_WAIT: Duration = Duration::from_secs(3600);
 
-/// What came of the attempts.
+/// The result of the attempts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reached {
-    /// Connections were established there; at least one.
+    /// These addresses accept connections; there is at least one.
     Accepts(Vec<SocketAddr>),
-    /// None was, and from there no word came at all.
+    /// No address accepts, and this one does not reply.
     Silent(SocketAddr),
-    /// None was, and the way to there is barred, by a missing route for example.
+    /// No address accepts, and the kernel does not allow connections to this one, for example for lack of a route.
     Barred(SocketAddr),
-    /// All refuse; the first of them.
+    /// All addresses refuse; this is the first.
     Refuses(SocketAddr),
 }
 
-/// An attempt under way.
+/// An attempt in progress.
 struct Attempt {
     address: SocketAddr,
     socket: OwnedFd,
 }
 
-/// Tries all addresses within `patience`; `None` if there are none. Those that accept come in the order of `addresses`.
+/// Tries all addresses within `patience`; `None` if there are none. Keeps the order of `addresses`.
 pub fn reach_all(addresses: &[SocketAddr], patience: Nanos) -> Option<Reached> {
     reach(addresses, patience, GRACE)
 }
 
-/// The same of the first that accepts.
+/// Tries the addresses until the first accepts.
 pub fn reach_first(addresses: &[SocketAddr], patience: Nanos) -> Option<Reached> {
     reach(addresses, patience, Duration::ZERO)
 }
@@ -49,12 +49,13 @@ pub fn reach_first(addresses: &[SocketAddr], patience: Nanos) -> Option<Reached>
 fn reach(addresses: &[SocketAddr], patience: Nanos, grace: Duration) -> Option<Reached> {
     let order = alternating(addresses);
     let began = Instant::now();
-    let patience = Duration::from(patience).min(LONGEST);
+    let patience = Duration::from(patience).min(MAX_WAIT);
     let mut until = began + patience;
-    // All are to have their turn, however little patience there is.
+    // Short enough for every address to be tried within `patience`.
     let mut stagger = STAGGER.min(patience / order.len().max(1) as u32);
     let mut rest = order.iter().copied();
-    let (mut next, mut next_at) = (rest.next(), began);
+    let mut next = rest.next();
+    let mut next_at = began;
     let mut under_way: Vec<Attempt> = Vec::new();
     let mut accepting: Vec<SocketAddr> = Vec::new();
     let mut failed: Vec<(SocketAddr, Errno)> = Vec::new();
@@ -66,7 +67,9 @@ fn reach(addresses: &[SocketAddr], patience: Nanos, grace: Duration) -> Option<R
                 None => i += 1,
                 Some(Ok(())) => {
                     if accepting.is_empty() {
-                        (until, stagger, next_at) = (until.min(now + grace), Duration::ZERO, now);
+                        until = until.min(now + grace);
+                        stagger = Duration::ZERO;
+                        next_at = now;
                     }
                     accepting.push(attempt.address);
                     under_way.remove(i);
@@ -83,7 +86,8 @@ fn reach(addresses: &[SocketAddr], patience: Nanos, grace: Duration) -> Option<R
             break;
         }
         if let Some(address) = next.filter(|_| now >= next_at || left.is_zero()) {
-            (next, next_at) = (rest.next(), now + stagger);
+            next = rest.next();
+            next_at = now + stagger;
             match begin(address) {
                 Ok(attempt) => under_way.push(attempt),
                 Err(error) => {
@@ -104,7 +108,7 @@ fn reach(addresses: &[SocketAddr], patience: Nanos, grace: Duration) -> Option<R
     no_acceptance(&under_way, &failed)
 }
 
-/// What came of attempts that all failed, or are still under way.
+/// The result if no address accepts: all attempts failed or are still in progress.
 fn no_acceptance(under_way: &[Attempt], failed: &[(SocketAddr, Errno)]) -> Option<Reached> {
     let silent = under_way.first().map(|attempt| attempt.address);
     let barred = failed.iter().find(|(_, error)| *error != Errno::CONNREFUSED);
@@ -114,7 +118,8 @@ fn no_acceptance(under_way: &[Attempt], failed: &[(SocketAddr, Errno)]) -> Optio
         .or(failed.first().map(|(address, _)| Reached::Refuses(*address)))
 }
 
-/// The families in turn, beginning with the first one's, each in the resolver's order (RFC 8305 §4).
+/// Alternates between address families, beginning with that of the first address, each in the resolver's order (RFC
+/// 8305 §4).
 fn alternating(addresses: &[SocketAddr]) -> Vec<SocketAddr> {
     let Some(first) = addresses.first() else { return Vec::new() };
     let (preferred, others): (Vec<SocketAddr>, Vec<SocketAddr>) =
@@ -137,16 +142,16 @@ fn begin(address: SocketAddr) -> Result<Attempt, Errno> {
     }
 }
 
-/// Waits until something has come of an attempt, for so long at most.
-fn wait(attempts: &[Attempt], at_most: Duration) {
+/// Waits until an attempt has an outcome, but not longer than `timeout`.
+fn wait(attempts: &[Attempt], timeout: Duration) {
     let mut fds: Vec<PollFd<'_>> =
         attempts.iter().map(|attempt| PollFd::new(&attempt.socket, PollFlags::OUT)).collect();
-    let at_most = Timespec { tv_sec: at_most.as_secs() as i64, tv_nsec: at_most.subsec_nanos().into() };
-    // A signal ends it early, and then nothing has come of them yet.
-    let _ = poll(&mut fds, Some(&at_most));
+    let timeout = Timespec { tv_sec: timeout.as_secs() as i64, tv_nsec: timeout.subsec_nanos().into() };
+    // A signal may end the wait early. The caller checks the outcomes and waits again.
+    let _ = poll(&mut fds, Some(&timeout));
 }
 
-/// What has come of an attempt; `None` if nothing yet.
+/// The outcome of an attempt; `None` if it is still in progress.
 fn outcome(attempt: &Attempt) -> Option<Result<(), Errno>> {
     let mut fds = [PollFd::new(&attempt.socket, PollFlags::OUT)];
     let ready = poll(&mut fds, Some(&Timespec::default())).is_ok_and(|ready| ready > 0);
@@ -166,7 +171,8 @@ pub(crate) mod tests {
     /// Longer than the host could be busy with other things; it is not waited for.
     const PATIENCE: Nanos = Nanos::from_secs(600);
 
-    /// A port that refuses everybody while the socket is kept: bound, so that nobody else gets it, and not listening.
+    /// A port that refuses connections as long as the socket exists: it is bound, so no other program gets it, and does
+    /// not listen.
     pub(crate) fn refusing() -> (OwnedFd, SocketAddr) {
         let taken = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
         bind(&taken, &SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
@@ -175,7 +181,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn who_answers_is_taken_and_not_who_stands_first() {
+    fn an_address_that_accepts_is_preferred_to_the_first() {
         let silent = full_backlog_listener();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let good = listener.local_addr().unwrap();
@@ -188,7 +194,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_silent_address_beside_one_that_accepts_costs_a_moment_and_not_the_patience() {
+    fn a_silent_address_beside_one_that_accepts_costs_only_a_moment() {
         let (silent, listener) = (full_backlog_listener(), TcpListener::bind("127.0.0.1:0").unwrap());
         let began = Instant::now();
         let reached = reach_all(&[listener.local_addr().unwrap(), silent.addr()], PATIENCE);
@@ -197,7 +203,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn all_that_accept_are_taken_in_the_resolvers_order() {
+    fn addresses_that_accept_keep_the_resolvers_order() {
         let listeners = [(); 3].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
         let [a, b, c] = listeners.each_ref().map(|listener| listener.local_addr().unwrap());
         let (_taken, refusing) = refusing();
@@ -206,7 +212,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn who_says_nothing_has_the_benefit_of_the_doubt() {
+    fn a_silent_address_is_preferred_to_one_that_refuses() {
         let silent = full_backlog_listener();
         let ((_first, first), (_second, second)) = (refusing(), refusing());
         for addresses in [[silent.addr(), first], [first, silent.addr()]] {

@@ -1,4 +1,4 @@
-//! URLs as people write them, those of Unix sockets among them.
+//! Parses URLs, including those of Unix sockets.
 
 use crate::RunError;
 use brimful_core::secret::without_credentials;
@@ -7,75 +7,75 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// What a URL says.
+/// A parsed URL.
 #[derive(Debug)]
-pub struct Parsed {
-    /// As given, with the scheme and percent-encoded; that of a Unix socket in its one spelling.
+pub struct ParsedUrl {
+    /// The URL with a scheme, percent-encoded. URLs of Unix sockets have one canonical spelling.
     pub url: String,
-    /// For the `Host` header.
+    /// Value of the `Host` header.
     pub authority: String,
     /// Path and query, at least `/`.
     pub path: String,
-    /// Whether it is by TLS.
+    /// Whether connections use TLS.
     pub is_secure: bool,
-    /// Where its server is.
+    /// Where the server is.
     pub place: Place,
 }
 
 /// Where the server of a URL is.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Place {
-    /// At a host, without the brackets of an IPv6 address, and a port.
+    /// A host, without the brackets of an IPv6 address, and a port.
     Host(String, u16),
-    /// At a Unix socket.
+    /// A Unix socket.
     Socket(PathBuf),
 }
 
-/// Understands a URL. With a `socket`, the server is there, and the URL says by which name and path it is asked.
-pub fn parse(text: &str, socket: Option<&Path>) -> Result<Parsed, RunError> {
-    if let Some((is_secure, rest)) = of_unix_socket(text) {
+/// Parses a URL. With a `socket`, the server is at that socket, and the URL decides the name and the path of requests.
+pub fn parse(text: &str, socket: Option<&Path>) -> Result<ParsedUrl, RunError> {
+    if let Some((is_secure, rest)) = strip_unix_scheme(text) {
         let bad = |why: &str| RunError::BadUrl { url: text.to_owned(), why: why.to_owned() };
         if socket.is_some() {
             return Err(bad("it names a socket, and so does --unix-socket: leave one out"));
         }
         let (socket, path) = split_socket(rest)
             .ok_or_else(|| bad("write it like http+unix:/run/app.sock:/path, or http+unix://%2Frun%2Fapp.sock/path"))?;
-        return parse_of_host(&format!("http://localhost{path}"))
-            .map(|parsed| Parsed { is_secure, ..parsed }.at(socket));
+        return parse_http_url(&format!("http://localhost{path}"))
+            .map(|parsed| ParsedUrl { is_secure, ..parsed }.at_socket(socket));
     }
-    let parsed = parse_of_host(text)?;
+    let parsed = parse_http_url(text)?;
     Ok(match socket {
-        Some(socket) => parsed.at(socket.to_owned()),
+        Some(socket) => parsed.at_socket(socket.to_owned()),
         None => parsed,
     })
 }
 
-impl Parsed {
-    /// The same with its server at a Unix socket.
-    fn at(self, socket: PathBuf) -> Parsed {
+impl ParsedUrl {
+    /// The same URL, with its server at a Unix socket.
+    fn at_socket(self, socket: PathBuf) -> ParsedUrl {
         let scheme = if self.is_secure { "https" } else { "http" };
-        let url = format!("{scheme}+unix://{}{}", encoded(socket.as_os_str().as_bytes()), self.path);
-        Parsed { url, place: Place::Socket(socket), ..self }
+        let url = format!("{scheme}+unix://{}{}", percent_encode(socket.as_os_str().as_bytes()), self.path);
+        ParsedUrl { url, place: Place::Socket(socket), ..self }
     }
 }
 
-/// Whether it is by TLS, and what follows the scheme of a Unix socket's URL.
-fn of_unix_socket(text: &str) -> Option<(bool, &str)> {
-    // The last is how nginx writes the server behind it.
+/// Strips the scheme of a Unix socket's URL. Returns whether it uses TLS, and the rest; `None` for other URLs.
+fn strip_unix_scheme(text: &str) -> Option<(bool, &str)> {
+    // The last one is nginx's spelling of an upstream server.
     let schemes = [("http+unix:", false), ("https+unix:", true), ("unix:", false), ("http://unix:", false)];
     let (is_secure, rest) =
         schemes.iter().find_map(|(scheme, is_secure)| Some((*is_secure, text.strip_prefix(scheme)?)))?;
-    // A host may be called `unix`, and have a port.
+    // `unix:80` is a host called `unix` and a port.
     (!rest.starts_with(|first: char| first.is_ascii_digit())).then_some((is_secure, rest))
 }
 
-/// The socket's path, and path and query of what is asked for there. Either `//%2Frun%2Fapp.sock/path`, where the socket
-/// stands as a host would, or `/run/app.sock:/path`.
+/// Splits `//%2Frun%2Fapp.sock/path` or `/run/app.sock:/path` into the path of the socket, and path and query of
+/// requests.
 fn split_socket(rest: &str) -> Option<(PathBuf, &str)> {
     let (socket, path) = match rest.strip_prefix("//") {
         Some(rest) => {
             let (socket, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-            (decoded(socket)?, path)
+            (percent_decode(socket)?, path)
         }
         None => {
             let (socket, path) =
@@ -87,13 +87,13 @@ fn split_socket(rest: &str) -> Option<(PathBuf, &str)> {
     (!socket.as_os_str().is_empty()).then_some((socket, if path.is_empty() { "/" } else { path }))
 }
 
-fn parse_of_host(text: &str) -> Result<Parsed, RunError> {
+fn parse_http_url(text: &str) -> Result<ParsedUrl, RunError> {
     let bad = |why: String| RunError::BadUrl { url: without_credentials(text).into_owned(), why };
     let text = text.trim_matches(' ');
     if let Some(control) = text.chars().find(|c| c.is_control()) {
         return Err(bad(format!("it has the control character {control:?}: remove it, or percent-encode it")));
     }
-    // A query may hold another URL.
+    // A query may contain another URL.
     let has_scheme = text.find("://").is_some_and(|at| !text[..at].contains(['/', '?', '#']));
     let url = if has_scheme { text.to_owned() } else { format!("http://{text}") };
     let authority_from = url.find("://").map_or(0, |at| at + 3);
@@ -101,10 +101,10 @@ fn parse_of_host(text: &str) -> Result<Parsed, RunError> {
     let (origin, target) = url.split_at(authority_end);
     let written = &origin[authority_from..];
     if written.contains('@') {
-        return Err(bad("credentials are not taken from a URL: give them by --user NAME:PASSWORD".to_owned()));
+        return Err(bad("credentials in a URL are not accepted: give them by --user NAME:PASSWORD".to_owned()));
     }
     if !written.is_ascii() {
-        let why = format!("its host name is not ASCII: write it in the form that DNS has, {}", ascii_host(written));
+        let why = format!("its host name is not ASCII: write its DNS form, {}", ascii_host(written));
         return Err(bad(why));
     }
     let url = format!("{origin}{}", encode_target(target));
@@ -119,44 +119,45 @@ fn parse_of_host(text: &str) -> Result<Parsed, RunError> {
             return Err(bad(format!("brimful speaks http:// and https://, not {scheme}")));
         }
     };
-    let authority = uri.authority().ok_or_else(|| bad("it names no host".to_owned()))?.clone();
+    let authority = uri.authority().ok_or_else(|| bad("it has no host".to_owned()))?.clone();
     let port = match authority.as_str().rsplit_once(':') {
         Some((_, port)) if !port.ends_with(']') => port.parse().map_err(|_| bad(format!("`{port}` is not a port")))?,
         _ if is_secure => 443,
         _ => 80,
     };
     if port == 0 {
-        return Err(bad("port 0 is no place to connect to".to_owned()));
+        return Err(bad("it is not possible to connect to port 0".to_owned()));
     }
     let path = uri.path_and_query().map_or("/", |path| path.as_str());
     let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
     let host = authority.host().trim_start_matches('[').trim_end_matches(']');
     let (host, authority) = match host.split_once('%') {
-        // The zone is this host's business (RFC 6874 §4): `%25` stands for the `%` before it, which people write as it is.
+        // The zone is not sent to the server (RFC 6874 §4). It follows `%25`, or `%` as people often write it.
         Some((address, zone)) => {
             let zone = zone.strip_prefix("25").filter(|zone| !zone.is_empty()).unwrap_or(zone);
-            let zone = decoded(zone).and_then(|zone| String::from_utf8(zone).ok()).filter(|zone| !zone.is_empty());
             let zone =
-                zone.ok_or_else(|| bad("it names no zone: write it like http://[fe80::1%25eth0]/".to_owned()))?;
+                percent_decode(zone).and_then(|zone| String::from_utf8(zone).ok()).filter(|zone| !zone.is_empty());
+            let zone =
+                zone.ok_or_else(|| bad("its zone is empty: write it like http://[fe80::1%25eth0]/".to_owned()))?;
             let sent = authority.as_str().replacen(host, address, 1);
             (format!("{address}%{zone}"), sent)
         }
         None => (host.to_owned(), authority.to_string()),
     };
-    Ok(Parsed { url, authority, path, is_secure, place: Place::Host(host, port) })
+    Ok(ParsedUrl { url, authority, path, is_secure, place: Place::Host(host, port) })
 }
 
-/// Bytes as a URL has them (RFC 3986 §2.1): all but the unreserved ones by their numbers.
-fn encoded(bytes: &[u8]) -> String {
-    let byte = |&byte: &u8| match byte {
+/// Percent-encodes all bytes except the unreserved characters (RFC 3986 §2.1).
+fn percent_encode(bytes: &[u8]) -> String {
+    let encode_byte = |&byte: &u8| match byte {
         b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
         _ => format!("%{byte:02X}"),
     };
-    bytes.iter().map(byte).collect()
+    bytes.iter().map(encode_byte).collect()
 }
 
-/// The bytes that a URL means.
-fn decoded(text: &str) -> Option<Vec<u8>> {
+/// Percent-decodes a text; `None` if an escape is not valid.
+fn percent_decode(text: &str) -> Option<Vec<u8>> {
     let mut parts = text.split('%');
     let mut bytes = parts.next()?.as_bytes().to_vec();
     for part in parts {
@@ -212,7 +213,7 @@ mod tests {
             let found = parse(text, None).unwrap();
             assert_eq!((found.url.as_str(), found.authority.as_str()), (url, "localhost"), "{text}");
             assert_eq!(found.place, Place::Socket("/run/app.sock".into()), "{text}");
-            // It can be given again.
+            // Parsing the result changes nothing.
             assert_eq!(parse(&found.url, None).unwrap().url, url);
         }
         let odd = Path::new("/run/100% a/ü.sock");
@@ -222,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_url_to_load_is_said() {
+    fn errors_name_what_is_wrong_with_a_url() {
         for (text, part) in [
             ("ftp://a/", "ftp"),
             ("http://", "write it like"),
@@ -236,7 +237,7 @@ mod tests {
             ("http://a b/", "write it like"),
             ("http://a/b\tc", "control character '\\t'"),
             ("http://a/b\r\nX: y", "control character '\\r'"),
-            ("http://bücher.example:81/ü", "the form that DNS has, xn--bcher-kva.example:81"),
+            ("http://bücher.example:81/ü", "its DNS form, xn--bcher-kva.example:81"),
         ] {
             let error = parse(text, None).unwrap_err().to_string();
             assert!(error.contains(part), "{text}: {error}");

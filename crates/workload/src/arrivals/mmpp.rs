@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn it_starts_as_the_long_run_would_find_it() {
+    fn it_starts_in_its_stationary_state() {
         let bursts = Mmpp::new(2.0, 0.3, Nanos::from_secs(1)).unwrap();
         let n = 10_000;
         let first = |seed| bursts.curve(1.0, crate::rng(seed, 3)).next().unwrap().from;

@@ -1,12 +1,12 @@
-//! Self-similar arrivals from on/off sources (Willinger, Taqqu, Sherman & Wilson 1997, Theorem 1): each of 16 sources is
-//! on and off in turn, for Pareto distributed times with α = 3 − 2H and a mean of 100 ms. Calls are a Poisson process
-//! whose rate is proportional to the number of sources that are on.
+//! Self-similar arrivals from on/off sources (Willinger, Taqqu, Sherman & Wilson 1997, Theorem 1): each of 16 sources
+//! is on and off in turn, for Pareto distributed times with α = 3 − 2H and a mean of 100 ms. Calls are a Poisson
+//! process whose rate is proportional to the number of sources that are on.
 //!
 //! The coefficient of variation of the rate is 25 %. Self-similarity is exact only in the limit of large time scales: H
 //! estimated at scales of 6 s and more is 0.02 to 0.06 too high, most for H near ½. On and off times have the same
 //! distribution, and each source starts in its stationary state: on with probability ½, with the residual time of that
-//! state. So the mean holds in expectation from the first instant. The closer H is to 1, the likelier a source keeps its
-//! state for the whole run: at H = 0.9, one source in four does not switch within the first ten seconds.
+//! state. So the mean holds in expectation from the first instant. The closer H is to 1, the likelier a source keeps
+//! its state for the whole run: at H = 0.9, one source in four does not switch within the first ten seconds.
 
 use super::pieces::Piece;
 use super::self_similar::Hurst;
@@ -79,8 +79,8 @@ impl Pareto {
         Nanos::from_secs_f64(self.least_s * u.powf(-1.0 / self.alpha))
     }
 
-    /// Draws the residual time seen at a random instant, by inverting P(rest > x) = ∫ₓ P(X > y) dy / mean. That is linear
-    /// up to `least_s`, where its value is 1/α, and has a Pareto tail with exponent α − 1 beyond.
+    /// Draws the residual time seen at a random instant, by inverting P(rest > x) = ∫ₓ P(X > y) dy / mean. That is
+    /// linear up to `least_s`, where its value is 1/α, and has a Pareto tail with exponent α − 1 beyond.
     fn draw_residual(self, rng: &mut Pcg64) -> Nanos {
         let u: f64 = OpenClosed01.sample(rng);
         let tail = u * self.alpha;
@@ -98,7 +98,7 @@ mod tests {
 
     /// Empirical against theoretical distribution, at quantiles; a share of n draws has a standard error ≤ ½/√n.
     #[test]
-    fn times_and_rests_have_their_distributions() {
+    fn times_and_residual_times_have_their_distributions() {
         let (times, mut rng, n) = (Pareto::new(1.4), crate::rng(2, 3), 100_000);
         let share_above = |draws: &[f64], x: f64| draws.iter().filter(|d| **d > x).count() as f64 / n as f64;
         let five = 2.5 / f64::from(n).sqrt();
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn sources_start_as_the_long_run_would_find_them() {
+    fn sources_start_in_their_stationary_state() {
         let (hurst, seeds) = (Hurst::new(0.9).unwrap(), 1000);
         let late = |seed| {
             let curve = Curve::new(hurst, 1.0, crate::rng(seed, 3));

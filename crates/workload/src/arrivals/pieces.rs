@@ -47,8 +47,9 @@ impl<I: Iterator<Item = Piece>> Pieces<I> {
         Pieces { rest: pieces, piece: Piece::level(0.0, 0.0), start_s: 0.0, start_area: 0.0, end_area: 0.0 }
     }
 
-    /// Time at which the area from the start exceeds `area`, in seconds; `None` if it never does. `area` must not decrease
-    /// from one call of this function to the next. An area that is reached at the start of a pause is exceeded at its end.
+    /// Time at which the area from the start exceeds `area`, in seconds; `None` if it never does. `area` must not
+    /// decrease from one call of this function to the next. An area that is reached at the start of a pause is exceeded
+    /// at its end.
     pub fn at(&mut self, area: f64) -> Option<f64> {
         while area >= self.end_area {
             self.start_s += self.piece.length_s;

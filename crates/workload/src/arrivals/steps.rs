@@ -12,7 +12,8 @@ pub(super) const MAX_STEPS: usize = 10;
 /// The range of rates other than zero. Outside it, sums of rate times duration lose all precision, or overflow.
 pub(super) const RATES: RangeInclusive<f64> = 1e-9..=1e9;
 
-/// The parameters of `steps:RATE@TIME,…`: relative rates, and how long each is held. The mean rate holds over one cycle.
+/// The parameters of `steps:RATE@TIME,…`: relative rates, and how long each is held. The mean rate holds over one
+/// cycle.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Steps {
     steps: [(f64, Nanos); MAX_STEPS],
@@ -20,8 +21,8 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// 1 to 10 pairs of rate and time. Each rate must be zero or from 1e-9 to 1e9, and at least one above zero; each time
-    /// must be above zero.
+    /// 1 to 10 pairs of rate and time. Each rate must be zero or from 1e-9 to 1e9, and at least one above zero; each
+    /// time must be above zero.
     ///
     /// # Errors
     /// [`ArrivalsError::Steps`] if a condition is violated.
@@ -104,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_are_no_steps_is_refused() {
+    fn invalid_steps_are_refused() {
         let second = Nanos::from_secs(1);
         for steps in
             [&[][..], &[(0.0, second)], &[(1.0, Nanos::ZERO)], &[(f64::NAN, second)], &[(1.0, second); MAX_STEPS + 1]]

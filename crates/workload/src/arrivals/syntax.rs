@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_says_what_could() {
+    fn errors_show_the_correct_form() {
         for (text, part) in [
             ("", "constant, poisson, onoff:"),
             ("pareto", "constant, poisson, onoff:"),
@@ -191,11 +191,11 @@ mod tests {
             ("onoff:4,5,6,7", "onoff:4,10%,100s"),
             ("onoff:4,10%,30", "onoff:4,10%,100s"),
             ("onoff:20,10%", "at most 10,"),
-            // Rounded down, so that doing as told is accepted.
+            // Rounded down, so that the suggested value is accepted.
             ("onoff:20,15%", "at most 6.6666,"),
             ("onoff:0.5,10%", "1 or more"),
             ("onoff:2,0", "like 5% or 0.05"),
-            ("onoff:2,10%,0s", "longer than nothing"),
+            ("onoff:2,10%,0s", "a period above zero"),
             ("mmpp:4,10%", "mmpp:4,10%,2s"),
             ("mmpp:4,10%,1us", "1ms or more"),
             ("selfsimilar:", "selfsimilar:0.8"),

@@ -12,9 +12,9 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Parses a trace with one arrival per line, in seconds from any origin, in ascending order. Anything after the number
-    /// and a blank, comma or semicolon is ignored, and so are blank lines and lines that begin with `#`. Seconds since
-    /// 1970 have a resolution of a quarter of a microsecond.
+    /// Parses a trace with one arrival per line, in seconds from any origin, in ascending order. Anything after the
+    /// number and a blank, comma or semicolon is ignored, and so are blank lines and lines that begin with `#`. Seconds
+    /// since 1970 have a resolution of a quarter of a microsecond.
     ///
     /// # Errors
     /// [`ArrivalsError`] with the number of the malformed line, or if there is no arrival.

@@ -2,8 +2,8 @@
 //! their next bursts are due.
 //!
 //! Sessions are simulated from a time before the run, with answers that take no time. That time is long enough that at
-//! most one session in a thousand lasts longer, and at most a day. The initial load lacks the calls of sessions that last
-//! longer, which matters only if very long sessions make most of the load.
+//! most one session in a thousand lasts longer, and at most a day. The initial load lacks the calls of sessions that
+//! last longer, which matters only if very long sessions make most of the load.
 
 use super::visit::Visit;
 use super::{draw_count, draw_s};
@@ -46,14 +46,14 @@ impl Past {
         Past { span: Nanos::from_secs_f64(span_s), cycle_s: cycle_s.min(span_s) }
     }
 
-    /// Simulates a session that began at `began_s`, below zero, up to the start of the run. Returns whether it is still in
-    /// progress then.
+    /// Simulates a session that began at `began_s`, below zero, up to the start of the run. Returns whether it is still
+    /// in progress then.
     pub fn reaches_run(&self, began_s: f64, load: &SessionLoad, visit: &mut Visit) -> bool {
         self.simulate(began_s, load, visit).is_ok()
     }
 
-    /// Simulates the sessions of a user up to the start of the run. `place`, from 0 to 1, spreads the users' first sessions
-    /// evenly over one cycle.
+    /// Simulates the sessions of a user up to the start of the run. `place`, from 0 to 1, spreads the users' first
+    /// sessions evenly over one cycle.
     pub fn begin_user(&self, place: f64, load: &SessionLoad, rest_s: &Spread, visit: &mut Visit) {
         let mut began_s = self.cycle_s * place - self.span.as_secs_f64();
         while began_s < 0.0 {

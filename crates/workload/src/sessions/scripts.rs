@@ -1,5 +1,5 @@
-//! Scripted sessions in a compact form that all shards share: one array of calls (16 bytes each), one of bursts (24 bytes
-//! each) and one of sessions.
+//! Scripted sessions in a compact form that all shards share: one array of calls (16 bytes each), one of bursts (24
+//! bytes each) and one of sessions.
 
 use brimful_core::workload::{ScriptedRequest, Workload};
 use brimful_core::{CallSpec, ClassId};

@@ -147,8 +147,8 @@ impl Visit {
         CallSpec { session: Some(self.session), ..call }
     }
 
-    /// The number by which this session selects its script: its index in the schedule, or `u + k·n` for the `k`-th session
-    /// of user `u` among `n`.
+    /// The number by which this session selects its script: its index in the schedule, or `u + k·n` for the `k`-th
+    /// session of user `u` among `n`.
     fn script(&self, plan: &Plan) -> u64 {
         u64::from(self.session.0) + u64::from(self.round.saturating_sub(1)) * plan.users
     }
@@ -193,8 +193,8 @@ impl Visit {
         thinks
     }
 
-    /// Counts a retry of a call that has ended, which stays in flight. Returns false if the session has failed or was cut
-    /// off, and so does not retry.
+    /// Counts a retry of a call that has ended, which stays in flight. Returns false if the session has failed or was
+    /// cut off, and so does not retry.
     pub fn retry(&mut self) -> bool {
         let may_retry = !self.failed && matches!(self.phase, Phase::FirstCall | Phase::OtherCalls);
         if may_retry {

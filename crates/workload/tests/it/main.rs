@@ -1,5 +1,5 @@
-//! The statistics of generated schedules. Seeds are fixed, so each of these either always passes or never does; the
-//! tolerances say how far a right process may be from its theory by chance.
+//! Statistics of generated schedules. Seeds are fixed, so each test always passes or always fails. The tolerances allow
+//! for the random deviation of a correct process from its theory.
 #![allow(clippy::unwrap_used)] // A helper of a test may fail as the test does.
 
 mod mean_rate;

@@ -1,11 +1,11 @@
-//! Every process keeps the rate it is given, from the first instant on: the mean over many seeds of the calls in the
-//! first seconds, within five standard errors as the seeds themselves show them.
+//! Every process keeps its rate from the first instant: checked is the mean over many seeds of the calls in the first
+//! seconds, within five standard errors as estimated from the seeds.
 
 use crate::statistics::{arrivals, counts, mean, variance};
 use brimful_core::Nanos;
 
-/// Checks the first `seconds` of `seeds` schedules of 100 calls per second, and that this can tell 100 from 100 ±
-/// `within`.
+/// Checks the first `seconds` of `seeds` schedules of 100 calls per second, and that the check can distinguish 100 from
+/// 100 ± `within`.
 fn keeps(process: &str, seconds: u64, seeds: u64, within: f64) {
     let calls = |seed| counts(arrivals(process, 100.0, seed), Nanos::from_secs(seconds), 1)[0] / seconds as f64;
     let rates: Vec<f64> = (0..seeds).map(calls).collect();

@@ -16,7 +16,7 @@ fn dispersion_follows_its_closed_form_at_every_time_scale() {
     let all = counts(arrivals("mmpp:4,10%,1s", 100.0, 1), Nanos::from_millis(100), slots);
     for n in [1, 3, 10, 30, 100, 300] {
         let expected = closed_form(n as f64 / 10.0);
-        // Twenty stretches of 5000 s, each thousands of times the memory of the process, are independent estimates.
+        // Twenty intervals of 5,000 s, each thousands of times the memory of the process, give independent estimates.
         let estimates: Vec<f64> = all
             .chunks_exact(slots / 20)
             .map(|stretch| aggregate(stretch, n))

@@ -1,4 +1,4 @@
-//! Sessions against a server that answers when a test says, on a clock of the test's own.
+//! Sessions against a simulated server, on a virtual clock.
 
 use brimful_core::workload::{BetweenBursts, ScriptedRequest, SessionArrivals, Sessions as Load, Spread};
 use brimful_core::{CallSpec, End, Nanos, Next, Outcome, Rate, RequestId, SessionId, SessionOutcome, Workload};
@@ -15,20 +15,20 @@ fn open(rate: f64, arrivals: &str) -> Load {
     Load::with_arrivals(SessionArrivals::Open { rate: Rate(rate), arrivals: arrivals.to_owned() })
 }
 
-fn of(text: &str) -> Spread {
+fn spread(text: &str) -> Spread {
     text.parse().unwrap()
 }
 
 fn closed(users: u64, rest_s: &str) -> Load {
-    Load { comes: SessionArrivals::Closed { users, rest_s: of(rest_s) }, ..open(1.0, "constant") }
+    Load { comes: SessionArrivals::Closed { users, rest_s: spread(rest_s) }, ..open(1.0, "constant") }
 }
 
-/// As people browse.
+/// Sessions with the distributions of people who browse.
 fn browsing(load: Load) -> Load {
     Load {
-        bursts: of("geometric:4.2"),
-        calls_per_burst: of("quantiles:0=1,0.3=1,1=5"),
-        think_s: of("lognormal:20,1.5"),
+        bursts: spread("geometric:4.2"),
+        calls_per_burst: spread("quantiles:0=1,0.3=1,1=5"),
+        think_s: spread("lognormal:20,1.5"),
         ..load
     }
 }
@@ -43,8 +43,8 @@ fn sessions(load: &Load, window_s: u64, seed: u64, shard: Shard) -> Sessions {
     sessions.with_scripts(Scripts::from_workload(&scripts).map(Arc::new))
 }
 
-/// Three sessions that are written out, of one to three bursts.
-fn written(load: Load) -> Load {
+/// Three scripted sessions, of one to three bursts.
+fn scripted(load: Load) -> Load {
     let text = "users = 1
         [[script]]
         bursts = [{ calls = [{}, {}, {}], think_s = 2 }, { calls = [{}] }]
@@ -55,7 +55,7 @@ fn written(load: Load) -> Load {
     Load { scripts: toml::from_str::<Load>(text).unwrap().scripts, ..load }
 }
 
-/// A call as it was made.
+/// A call that was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Made {
     session: SessionId,
@@ -69,24 +69,24 @@ struct Made {
 struct Seen {
     made: Vec<Made>,
     ended: Vec<(SessionId, SessionOutcome)>,
-    /// Most calls of one session under way at once.
+    /// Maximum number of calls of one session in flight at once.
     at_once: u32,
     in_progress: u64,
 }
 
-/// Runs to the end against a server that says of each call how long it takes and how it ends.
+/// Runs to the end against a server for which `answer` returns how long each call takes and how it ends.
 fn run(mut workload: Sessions, answer: impl Fn(usize) -> (Nanos, End)) -> Seen {
     let (mut seen, mut now) = (Seen::default(), Nanos::ZERO);
-    let mut under_way: BinaryHeap<Reverse<(Nanos, usize)>> = BinaryHeap::new();
+    let mut in_flight: BinaryHeap<Reverse<(Nanos, usize)>> = BinaryHeap::new();
     let mut calls: Vec<(Nanos, CallSpec)> = Vec::new();
     let mut of_session: BTreeMap<SessionId, u32> = BTreeMap::new();
     loop {
-        let next = workload.next(now, under_way.len());
+        let next = workload.next(now, in_flight.len());
         if let Next::Due { due, call } | Next::Waited { due, call, .. } = next {
             let ready = if let Next::Waited { ready, .. } = next { ready } else { due };
             assert!(due <= now && due <= ready && ready <= now, "{due} {ready} {now}");
             let session = call.session.unwrap();
-            under_way.push(Reverse((now + answer(calls.len()).0, calls.len())));
+            in_flight.push(Reverse((now + answer(calls.len()).0, calls.len())));
             calls.push((due, call));
             seen.made.push(Made { session, due, ready, class: call.class.0, request: call.request });
             let at_once = of_session.entry(session).or_default();
@@ -94,13 +94,13 @@ fn run(mut workload: Sessions, answer: impl Fn(usize) -> (Nanos, End)) -> Seen {
             seen.at_once = seen.at_once.max(*at_once);
             continue;
         }
-        let ends = under_way.peek().map(|Reverse((at, _))| *at);
+        let ends = in_flight.peek().map(|Reverse((at, _))| *at);
         match (next, ends) {
             (Next::NotBefore(at), None) => now = at,
             (Next::NotBefore(at), Some(end)) if at < end => now = at,
             (Next::Done | Next::WaitForOutcome, None) => break,
             _ => {
-                let Reverse((at, nth)) = under_way.pop().unwrap();
+                let Reverse((at, nth)) = in_flight.pop().unwrap();
                 now = at;
                 let (due, call) = calls[nth];
                 let session = call.session.unwrap();
@@ -128,9 +128,9 @@ fn ms(ms: u64) -> Nanos {
 #[test]
 fn the_first_call_of_a_burst_is_answered_before_the_others_go_out() {
     let load = Load {
-        bursts: of("2"),
-        calls_per_burst: of("5"),
-        think_s: of("10"),
+        bursts: spread("2"),
+        calls_per_burst: spread("5"),
+        think_s: spread("10"),
         connections: 2,
         ..open(0.001, "constant")
     };
@@ -153,7 +153,7 @@ fn the_first_call_of_a_burst_is_answered_before_the_others_go_out() {
     assert_eq!((seen.ended, seen.in_progress), (vec![(SessionId(0), outcome)], 0));
 }
 
-/// Of each call: its session, when it was due and could be made in milliseconds.
+/// For each call, its session, and when it was due and could be made, in milliseconds.
 fn times(seen: &Seen) -> Vec<(u32, u64, u64)> {
     let ms = |at: Nanos| at.0 / 1_000_000;
     seen.made.iter().map(|made| (made.session.0, ms(made.due), ms(made.ready))).collect()
@@ -161,16 +161,20 @@ fn times(seen: &Seen) -> Vec<(u32, u64, u64)> {
 
 #[test]
 fn pipelined_calls_of_a_burst_go_out_together() {
-    let load = Load { calls_per_burst: of("5"), connections: 2, pipelined: true, ..open(0.001, "constant") };
+    let load = Load { calls_per_burst: spread("5"), connections: 2, pipelined: true, ..open(0.001, "constant") };
     let seen = run(sessions(&load, 60, 1, Shard::WHOLE), steady);
     assert_eq!(times(&seen), [(0, 0, 0), (0, 100, 100), (0, 100, 100), (0, 100, 100), (0, 100, 100)]);
     assert_eq!((seen.at_once, seen.ended.len()), (4, 1));
 }
 
 #[test]
-fn a_session_of_so_many_calls_has_as_many_bursts_as_it_takes() {
-    let load =
-        Load { calls_in_all: Some(of("7")), calls_per_burst: of("3"), think_s: of("10"), ..open(0.001, "constant") };
+fn a_session_with_a_number_of_calls_has_the_bursts_that_they_need() {
+    let load = Load {
+        calls_in_all: Some(spread("7")),
+        calls_per_burst: spread("3"),
+        think_s: spread("10"),
+        ..open(0.001, "constant")
+    };
     let seen = run(sessions(&load, 60, 1, Shard::WHOLE), steady);
     let due: Vec<u64> = times(&seen).into_iter().map(|(_, due, _)| due).collect();
     assert_eq!(due, [0, 100, 100, 10_200, 10_300, 10_300, 20_400]);
@@ -182,7 +186,7 @@ fn a_session_of_so_many_calls_has_as_many_bursts_as_it_takes() {
 fn no_more_sessions_begin_than_were_asked_for() {
     let number = Some(10);
     let open = Load { number, ..browsing(open(100.0, "poisson")) };
-    // The last user has one fewer, and of twenty users half none at all.
+    // The last user has one session fewer. Of twenty users, half have none.
     for load in [open, Load { number, ..browsing(closed(3, "1")) }, Load { number, ..browsing(closed(20, "1")) }] {
         for shards in [1, 2, 7] {
             let seen: Vec<Seen> =
@@ -193,10 +197,10 @@ fn no_more_sessions_begin_than_were_asked_for() {
     }
 }
 
-/// One session after another, and a failed one is one of them.
+/// Sessions follow one another, and a failed session counts as one.
 #[test]
 fn a_single_user_makes_all_sessions() {
-    let load = Load { number: Some(4), bursts: of("2"), think_s: of("1"), ..closed(1, "0") };
+    let load = Load { number: Some(4), bursts: spread("2"), think_s: spread("1"), ..closed(1, "0") };
     let seen = run(sessions(&load, 60, 1, Shard::WHOLE), |nth| (SERVICE, if nth == 2 { End::TimedOut } else { OK }));
     let due: Vec<u64> = times(&seen).into_iter().map(|(_, due, _)| due).collect();
     assert_eq!(due, [0, 1_100, 1_200, 1_300, 2_400, 2_500, 3_600]);
@@ -205,13 +209,13 @@ fn a_single_user_makes_all_sessions() {
 }
 
 #[test]
-fn written_sessions_are_made_in_turn() {
-    let load = written(Load { number: Some(4), think_s: of("1"), ..closed(1, "0") });
+fn scripted_sessions_are_made_in_turn() {
+    let load = scripted(Load { number: Some(4), think_s: spread("1"), ..closed(1, "0") });
     let seen = run(sessions(&load, 60, 1, Shard::WHOLE), steady);
     let made: Vec<(usize, u64)> =
         seen.made.iter().map(|made| (ScriptedRequest::nth(made.request).unwrap(), made.due.0 / 1_000_000)).collect();
     let first = |at| [(0, at), (1, at + 100), (2, at + 100), (3, at + 2_200)];
-    // The second think time of the third is the one that all have which say none.
+    // The second burst of the third script has no think time of its own, so the load's applies.
     let third = [(5, 2_400), (6, 2_500), (7, 2_600), (8, 3_700)];
     assert_eq!(made, [&first(0)[..], &[(4, 2_300)], &third, &first(3_800)].concat());
     let calls: Vec<(u32, u32)> = seen.ended.iter().map(|(_, outcome)| (outcome.calls, outcome.bursts)).collect();
@@ -220,7 +224,7 @@ fn written_sessions_are_made_in_turn() {
 
 #[test]
 fn a_call_that_fails_ends_its_session() {
-    let load = Load { bursts: of("9"), calls_per_burst: of("9"), connections: 3, ..open(0.001, "constant") };
+    let load = Load { bursts: spread("9"), calls_per_burst: spread("9"), connections: 3, ..open(0.001, "constant") };
     for (failing, calls) in [(0, 1), (1, 4), (2, 5), (4, 7)] {
         let answer = |nth| if nth == failing { (SERVICE, End::TimedOut) } else { (SERVICE + ms(nth as u64), OK) };
         let seen = run(sessions(&load, 60, 1, Shard::WHOLE), answer);
@@ -229,18 +233,23 @@ fn a_call_that_fails_ends_its_session() {
         assert!((1..=calls).contains(&outcome.calls), "call {failing} failed, {} were made", outcome.calls);
         assert_eq!(outcome.calls as usize, seen.made.len(), "nothing was made after it");
     }
-    // A user goes on with another session.
-    let users = Load { bursts: of("2"), ..closed(1, "1") };
+    // The user continues with another session.
+    let users = Load { bursts: spread("2"), ..closed(1, "1") };
     let seen = run(sessions(&users, 60, 1, Shard::WHOLE), |nth| (SERVICE, if nth == 0 { End::Refused } else { OK }));
     assert!(seen.ended[0].1.failed && !seen.ended[1].1.failed);
     assert_eq!((seen.ended[1].1.began, seen.ended[1].1.calls), (ms(1_100), 2));
 }
 
-/// The same call, due when its answer has come, and counted; the rest of the burst waits as it would.
+/// The retry is due when the answer arrives, and counts as a call. The rest of the burst waits for it.
 #[test]
-fn an_unexpected_answer_is_asked_for_again_where_that_is_wanted() {
-    let load =
-        Load { bursts: of("2"), calls_per_burst: of("3"), think_s: of("1"), retry: true, ..open(0.001, "constant") };
+fn a_call_with_an_unexpected_answer_is_retried_if_the_load_says_so() {
+    let load = Load {
+        bursts: spread("2"),
+        calls_per_burst: spread("3"),
+        think_s: spread("1"),
+        retry: true,
+        ..open(0.001, "constant")
+    };
     let wrong = End::Unexpected { status: 503 };
     let failing = [0, 1, 3, 5];
     let seen =
@@ -254,7 +263,7 @@ fn an_unexpected_answer_is_asked_for_again_where_that_is_wanted() {
         assert_eq!(first, second, "{nth} {again}");
     };
     [(0, 1), (1, 2), (3, 5), (5, 6)].into_iter().for_each(|(nth, again)| same(nth, again));
-    // What fails otherwise ends it as ever, and so does the end of the run.
+    // Other failures end the session, and so does the end of the run.
     let seen = run(sessions(&load, 60, 1, Shard::WHOLE), |nth| (SERVICE, if nth == 1 { End::TimedOut } else { OK }));
     assert!(seen.ended[0].1.failed && seen.in_progress == 0);
     let seen = run(sessions(&load, 1, 1, Shard::WHOLE), |_| (SERVICE, wrong));
@@ -265,8 +274,9 @@ fn an_unexpected_answer_is_asked_for_again_where_that_is_wanted() {
 }
 
 #[test]
-fn what_the_run_cuts_off_is_in_progress() {
-    let load = Load { bursts: of("3"), calls_per_burst: of("2"), think_s: of("10"), ..open(1.0, "constant") };
+fn sessions_that_the_end_of_the_run_cuts_off_are_in_progress() {
+    let load =
+        Load { bursts: spread("3"), calls_per_burst: spread("2"), think_s: spread("10"), ..open(1.0, "constant") };
     let seen = run(sessions(&load, 25, 1, Shard::WHOLE), steady);
     // Sessions of 20.6 s that begin at 0, 1, 2 … 24 s.
     assert_eq!((seen.ended.len(), seen.in_progress), (5, 20));
@@ -274,7 +284,7 @@ fn what_the_run_cuts_off_is_in_progress() {
     let cut = |nth| (SERVICE, if nth < 10 { OK } else { End::Unfinished { sent: true } });
     let seen = run(sessions(&load, 25, 1, Shard::WHOLE), cut);
     assert_eq!((seen.ended.len(), seen.in_progress), (0, 25));
-    let slow = Load { calls_per_burst: of("3"), connections: 1, ..load };
+    let slow = Load { calls_per_burst: spread("3"), connections: 1, ..load };
     let seen = run(sessions(&slow, 1, 1, Shard::WHOLE), |_| (ms(600), OK));
     assert_eq!(seen.made.len(), 2, "the answer that the third waits for comes after the end");
 }
@@ -294,7 +304,7 @@ fn no_more_calls_are_made_than_were_asked_for() {
 
 #[test]
 fn bursts_and_calls_keep_their_means() {
-    let load = Load { think_s: of("0"), ..browsing(open(10.0, "poisson")) };
+    let load = Load { think_s: spread("0"), ..browsing(open(10.0, "poisson")) };
     let seen = run(sessions(&load, 4_000, 7, Shard::WHOLE), steady);
     let n = seen.ended.len() as f64;
     // Poisson, 40,000 sessions; geometric with variance m(m − 1); five standard errors.
@@ -309,7 +319,7 @@ fn bursts_and_calls_keep_their_means() {
     assert!((heavy - 2.0 / 3.0).abs() < 0.01, "{heavy}");
 }
 
-/// Calls of the first tenth of the run over those of the last.
+/// The number of calls in the first tenth of the run, divided by that in the last.
 fn first_over_last(load: &Load, window_s: u64) -> f64 {
     let seen = run(sessions(load, window_s, 11, Shard::WHOLE), steady);
     let part = |tenth: u64| {
@@ -320,9 +330,10 @@ fn first_over_last(load: &Load, window_s: u64) -> f64 {
 }
 
 #[test]
-fn a_load_in_progress_begins_as_it_goes_on() {
-    // In a tenth, 8,000 sessions begin, of ten calls with a variance of 85: it is known to 1.5 %. They last 64 s on
-    // average, and long ones for many minutes: without a past a sixth of the first tenth's calls is missing.
+fn a_load_in_progress_begins_in_its_stationary_state() {
+    // In a tenth, 8,000 sessions of ten calls with a variance of 85 begin, so the estimate is exact to 1.5 %. Sessions
+    // last 64 s on average, and long ones many minutes: without a past, the first tenth would lack a sixth of its
+    // calls.
     for load in [browsing(open(20.0, "poisson")), browsing(closed(1_800, "exponential:30"))] {
         let steady = first_over_last(&Load { in_progress: true, ..load.clone() }, 4_000);
         assert!((steady - 1.0).abs() < 0.1, "{steady}: {load:?}");
@@ -334,28 +345,28 @@ fn a_load_in_progress_begins_as_it_goes_on() {
 }
 
 #[test]
-fn sessions_from_before_say_so() {
-    let load = Load { bursts: of("3"), think_s: of("10"), in_progress: true, ..open(1.0, "constant") };
+fn sessions_from_before_the_run_are_marked() {
+    let load = Load { bursts: spread("3"), think_s: spread("10"), in_progress: true, ..open(1.0, "constant") };
     let seen = run(sessions(&load, 60, 1, Shard::WHOLE), steady);
     let before: Vec<u32> =
         seen.ended.iter().filter(|(_, outcome)| outcome.from_before).map(|(_, outcome)| outcome.bursts).collect();
-    // Of those that began 20, 19 … 11 s before, one burst is left, of those from 10 … 1 s before, two.
+    // Sessions that began 20, 19 … 11 s before the run have one burst left; those from 10 … 1 s before have two.
     assert_eq!([1, 2].map(|bursts| before.iter().filter(|n| **n == bursts).count()), [10, 10]);
     assert!(seen.ended.iter().filter(|(_, outcome)| !outcome.from_before).all(|(_, outcome)| outcome.bursts == 3));
 }
 
-/// X = N / (R + Z), for sessions: each takes its bursts' answers and its think times, then its user rests.
+/// X = N / (R + Z) for sessions: R is the time of a session's answers and think times, Z the user's rest.
 #[test]
 fn users_keep_the_interactive_response_time_law() {
     let load = Load {
-        bursts: of("geometric:3"),
-        calls_per_burst: of("4"),
-        think_s: of("exponential:2"),
+        bursts: spread("geometric:3"),
+        calls_per_burst: spread("4"),
+        think_s: spread("exponential:2"),
         ..closed(200, "exponential:5")
     };
     for in_progress in [false, true] {
         let seen = run(sessions(&Load { in_progress, ..load.clone() }, 4_000, 5, Shard::WHOLE), steady);
-        // Two answers one after another in each burst: 3 · 0.2 + 2 · 2 s, and 5 s of rest.
+        // Each burst has two answers in sequence: 3 · 0.2 + 2 · 2 s, and 5 s of rest.
         let expected = 200.0 * 4_000.0 / (0.6 + 4.0 + 5.0);
         let sessions = seen.ended.len() as f64;
         assert!((sessions / expected - 1.0).abs() < 0.03, "{sessions} of {expected}");
@@ -367,9 +378,9 @@ fn users_keep_the_interactive_response_time_law() {
 fn connections_are_closed_while_the_user_thinks_if_asked() {
     for (between_bursts, closes) in [(BetweenBursts::Keep, false), (BetweenBursts::Close, true)] {
         let load = Load {
-            bursts: of("2"),
-            calls_per_burst: of("2"),
-            think_s: of("9"),
+            bursts: spread("2"),
+            calls_per_burst: spread("2"),
+            think_s: spread("9"),
             between_bursts,
             ..open(0.001, "constant")
         };
@@ -388,18 +399,18 @@ fn connections_are_closed_while_the_user_thinks_if_asked() {
 }
 
 #[test]
-fn what_is_no_arrival_process_is_refused() {
+fn an_invalid_arrival_process_is_refused() {
     let extent = Extent { window: Nanos::from_secs(1), calls: u64::MAX };
     let load = open(1.0, "sometimes");
     assert!(Sessions::new(&load, Mix::new(&[1.0], 1).unwrap(), extent, 1, Shard::WHOLE).is_err());
 }
 
-/// Of more bursts and shorter think times than are followed one by one.
+/// Sessions with so many bursts and such short think times that their past is not simulated one by one.
 #[test]
-fn long_sessions_in_progress_are_found_in_no_time() {
-    let load = Load { bursts: of("1e6"), think_s: of("0.01"), in_progress: true, ..open(0.01, "constant") };
+fn the_past_of_long_sessions_takes_no_time() {
+    let load = Load { bursts: spread("1e6"), think_s: spread("0.01"), in_progress: true, ..open(0.01, "constant") };
     let seen = run(sessions(&load, 5, 1, Shard::WHOLE), |_| (Nanos(1), OK));
-    // 10,000 s long, one each 100 s: a hundred under way, each with a hundred bursts a second.
+    // Sessions of 10,000 s, one every 100 s: a hundred are in progress, each with a hundred bursts per second.
     assert!(seen.made.len().abs_diff(50_000) < 2_500, "{}", seen.made.len());
 }
 
@@ -418,8 +429,8 @@ proptest! {
         let load = Load { connections: 2, pipelined, number, ..browsing(load) };
         let load = match length {
             0 => Load { in_progress: in_progress && number.is_none(), ..load },
-            1 => Load { calls_in_all: Some(of("geometric:9")), ..load },
-            _ => written(load),
+            1 => Load { calls_in_all: Some(spread("geometric:9")), ..load },
+            _ => scripted(load),
         };
         let sorted = |mut made: Vec<Made>| {
             made.sort_unstable();

@@ -1,4 +1,4 @@
-//! What is estimated from due times.
+//! Statistics of due times.
 
 use brimful_core::moments::{self, Moments};
 use brimful_core::{Nanos, Rate};
@@ -8,7 +8,7 @@ pub fn arrivals(process: &str, rate: f64, seed: u64) -> Arrivals {
     Arrivals::new(process.parse().unwrap(), Rate(rate), seed).unwrap()
 }
 
-/// Calls in each of the first `slots` slots.
+/// Number of calls in each of the first `slots` slots.
 pub fn counts(arrivals: Arrivals, slot: Nanos, slots: usize) -> Vec<f64> {
     let mut counts = vec![0.0; slots];
     for due in arrivals {
@@ -18,7 +18,7 @@ pub fn counts(arrivals: Arrivals, slot: Nanos, slots: usize) -> Vec<f64> {
     counts
 }
 
-/// Every `n` counts added up.
+/// Sums of `n` successive counts.
 pub fn aggregate(counts: &[f64], n: usize) -> Vec<f64> {
     counts.chunks_exact(n).map(|chunk| chunk.iter().sum()).collect()
 }
@@ -31,11 +31,12 @@ pub fn variance(values: &[f64]) -> f64 {
     Moments::from_values(values).unwrap().variance().unwrap()
 }
 
-/// Mean squared Haar details of the counts (Abry & Veitch 1998, with the simplest wavelet), octave 1 first, down to
-/// octaves of 16 details: half the squared difference of two neighbouring sums of n = 2^(octave−1) counts, over n.
+/// Mean squared Haar details of the counts (Abry & Veitch 1998, with the simplest wavelet), octave 1 first, up to the
+/// last octave with 16 details, each with its number of details. A detail squared is half the squared difference of two
+/// neighbouring sums of n = 2^(octave−1) counts, divided by n.
 ///
-/// A Poisson process adds its rate to each, whatever the octave, and that is taken off here: what remains is due to the
-/// rate curve. For fractional Gaussian noise of variance σ² it is σ²·n^(2H−1)·(2 − 2^(2H−1)) at every octave.
+/// A Poisson process adds its rate at every octave, which is subtracted here: the rest is due to the rate curve. For
+/// fractional Gaussian noise of variance σ² it is σ²·n^(2H−1)·(2 − 2^(2H−1)) at every octave.
 pub fn energies(counts: &[f64]) -> Vec<(f64, usize)> {
     let poisson = mean(counts);
     let (mut sums, mut n) = (counts.to_vec(), 1.0);
@@ -49,8 +50,8 @@ pub fn energies(counts: &[f64]) -> Vec<(f64, usize)> {
     energies
 }
 
-/// H from the energies of octave `first` on, and its standard error: the slope 2H − 1 of their binary logarithms, each
-/// weighted by its number of details m, as the variance of such a logarithm is 2/(m·ln²2) (Abry & Veitch 1998).
+/// Estimates H and its standard error from the energies of octave `first` and above: their binary logarithms have the
+/// slope 2H − 1. Each is weighted by its number of details m, as its variance is 2/(m·ln²2) (Abry & Veitch 1998).
 pub fn hurst(energies: &[(f64, usize)], first: usize) -> (f64, f64) {
     let points: Vec<(f64, f64, f64)> = energies
         .iter()

@@ -195,7 +195,7 @@ fn host_and_url_do_not_change_when_connections_go_elsewhere() {
     assert_eq!(record.target, "http://web.test:8443/a");
     assert_eq!(*seen.lock().unwrap(), ["web.test:8443"; 2]);
     run(&["load", "http://web.test/", "-n", "1", "--connect-to", "other.test:80:127.0.0.1:80"])
-        .fails(2, "no --connect-to is about web.test:80");
+        .fails(2, "no --connect-to matches web.test:80");
 }
 
 /// Runs `brimful` in its own mount namespace with this file as /etc/hosts.

@@ -1,7 +1,7 @@
 //! The Huffman code of strings (§5.2, Appendix B). It is canonical: the lengths of its codes define it.
 //!
-//! Codes of up to eight bits, which cover nearly all bytes of a head, are looked up in a table. Longer codes are searched
-//! length by length.
+//! Codes of up to eight bits, which cover nearly all bytes of a head, are looked up in a table. Longer codes are
+//! searched length by length.
 
 /// Length in bits of the code of each byte, and of the end of a string, which is never encoded.
 const CODE_LENGTHS: [u8; 257] = [
@@ -82,7 +82,8 @@ impl Code {
     }
 }
 
-/// Decodes `text` and appends the result to `into`; `None` if it is not valid. Padding must be less than eight one bits.
+/// Decodes `text` and appends the result to `into`; `None` if it is not valid. Padding must be less than eight one
+/// bits.
 pub(super) fn decode(text: &[u8], into: &mut Vec<u8>) -> Option<()> {
     let (mut bits, mut count) = (0u64, 0u32);
     let mut bytes = text.iter();
@@ -109,7 +110,7 @@ pub(super) fn decode(text: &[u8], into: &mut Vec<u8>) -> Option<()> {
 mod tests {
     use super::*;
 
-    /// The codes that the lengths stand for, as Appendix B lists some of them.
+    /// The code of a symbol and its length.
     fn code(symbol: u16) -> (u32, usize) {
         let at = CODE.symbols.iter().position(|other| *other == symbol).unwrap();
         let length = usize::from(CODE_LENGTHS[usize::from(symbol)]);
@@ -150,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn every_byte_comes_back() {
+    fn every_byte_round_trips() {
         let all: Vec<u8> = (0..=255).collect();
         assert_eq!(decoded(&encode(&all)), Some(all.clone()));
         for byte in all {
