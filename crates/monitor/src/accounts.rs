@@ -172,8 +172,10 @@ impl Accounts {
         } else {
             program.before = program.before.plus(reading.own);
         }
-        (program.changed, program.found) = (true, true);
-        let (reaped, children_gone) = (reading.reaped, Usage::default());
+        program.changed = true;
+        program.found = true;
+        let reaped = reading.reaped;
+        let children_gone = Usage::default();
         self.members.insert(pid, Member { program: index, reading: *reading, reaped, not_ours: reaped, children_gone });
     }
 
@@ -214,11 +216,14 @@ impl Accounts {
                 program.pids = members.map(|(&pid, _)| pid).collect();
             }
             program.floor = program.floor.max(total.minus(program.before));
-            (sample.name, sample.pids) = (program.name.clone(), program.pids.clone());
-            (sample.started, sample.ended) = (program.started, program.ended);
-            let Usage { cpu, waited, switches, major_faults } = program.floor;
-            (sample.cpu, sample.major_faults) = (cpu, major_faults);
-            (sample.run_queue_wait, sample.context_switches) = (Some(waited), Some(switches));
+            sample.name = program.name.clone();
+            sample.pids = program.pids.clone();
+            sample.started = program.started;
+            sample.ended = program.ended;
+            sample.cpu = program.floor.cpu;
+            sample.major_faults = program.floor.major_faults;
+            sample.run_queue_wait = Some(program.floor.waited);
+            sample.context_switches = Some(program.floor.switches);
         }
         samples
     }

@@ -177,7 +177,8 @@ impl ProcessTree {
             match source {
                 Source::Tasks(reader) if !reader.has_waits() => sample.run_queue_wait = None,
                 Source::Proc(reader, _) if !reader.has_scheduling() => {
-                    (sample.run_queue_wait, sample.context_switches) = (None, None);
+                    sample.run_queue_wait = None;
+                    sample.context_switches = None;
                 }
                 _ => {}
             }

@@ -126,7 +126,8 @@ impl ModuleFile {
     ) -> Result<ServerSample, ModuleFileError> {
         let mut sample = read(&self.file, &mut self.totals, buffer, is_alive, sys::now())?;
         let [device, inode] = self.place;
-        (sample.identity[0], sample.identity[1]) = (device, inode);
+        sample.identity[0] = device;
+        sample.identity[1] = inode;
         sample.file.clone_from(&self.path);
         Ok(sample)
     }

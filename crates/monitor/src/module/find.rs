@@ -197,7 +197,7 @@ impl ModuleWatch {
 
     /// Where the figures come from, or why there are none.
     pub(super) fn source(&self) -> String {
-        let one = |server: &ServerSample| {
+        let describe = |server: &ServerSample| {
             let ServerSample { name, file, enabled, cpu_one_in, lost, .. } = server;
             let off = if *enabled { "" } else { "; it is turned off, `brimful module on` turns it on" };
             let lost = match lost {
@@ -211,7 +211,8 @@ impl ModuleWatch {
             };
             format!("{file} of {name}, {cpu}{off}{lost}")
         };
-        let read: Vec<String> = self.servers.iter().filter_map(|server| server.latest.as_deref().map(one)).collect();
+        let read: Vec<String> =
+            self.servers.iter().filter_map(|server| server.latest.as_deref().map(describe)).collect();
         let refused = self.refused.iter().map(|(path, why)| format!("{path}: {why}"));
         match read.is_empty() {
             false => read.into_iter().chain(refused).collect::<Vec<_>>().join("; "),

@@ -111,7 +111,8 @@ impl ProcReader {
         }
         if self.scan.due() && (selection.has_found() || started || !self.settled) {
             self.scan(accounts, selection);
-            (self.forks, self.settled) = (forks, !started && !selection.awaits_title(self.started_at, accounts));
+            self.forks = forks;
+            self.settled = !started && !selection.awaits_title(self.started_at, accounts);
         }
         if self.threads.due() {
             self.read_threads();
@@ -225,8 +226,10 @@ impl Handle {
         }
         // If only the main thread has ended, the process continues.
         let ended = matches!(stat.state, b'Z' | b'X') && stat.threads <= 1;
-        let (user, system) = (units.ticks(stat.user), units.ticks(stat.system));
-        let (children_user, children_system) = (units.ticks(stat.children_user), units.ticks(stat.children_system));
+        let user = units.ticks(stat.user);
+        let system = units.ticks(stat.system);
+        let children_user = units.ticks(stat.children_user);
+        let children_system = units.ticks(stat.children_system);
         let total = sys::process_cpu(pid).unwrap_or(user + system);
         let mut comm = [0; 16];
         comm.iter_mut().zip(stat.comm.iter().take(15)).for_each(|(to, from)| *to = *from);
