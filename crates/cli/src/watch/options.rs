@@ -56,9 +56,9 @@ impl WatchOptions {
         let mut intervals = intervals(args)?;
         if args.once {
             // One interval is enough only if all groups have the same.
-            let longest = GroupName::ALL.iter().filter_map(|&group| intervals.of(group)).max();
+            let longest = GroupName::ALL.iter().filter_map(|&group| intervals.get(group)).max();
             for group in GroupName::ALL {
-                intervals.set(group, intervals.of(group).and(longest));
+                intervals.set(group, intervals.get(group).and(longest));
             }
         }
         let config = MonitorConfig {
@@ -108,7 +108,7 @@ fn intervals(args: &WatchArgs) -> anyhow::Result<Intervals> {
     }
     let everywhere = args.interval.iter().rev().find(|IntervalOf(group, _)| group.is_none());
     let asked_for = args.requests.is_some() || args.groups.contains(&GroupName::Requests);
-    if asked_for && intervals.of(GroupName::Requests).is_none() {
+    if asked_for && intervals.get(GroupName::Requests).is_none() {
         intervals.set(GroupName::Requests, Some(everywhere.map_or(INTERVAL, |IntervalOf(_, interval)| *interval)));
     }
     for group in GroupName::ALL {

@@ -53,7 +53,7 @@ impl Style {
 
     /// Of something that a finding would tell of: as the finding.
     pub fn of_level(self, level: Level, value: f64) -> Look {
-        level.of(value).map_or(Look::new(), |severity| self.of(severity))
+        level.severity_of(value).map_or(Look::new(), |severity| self.of(severity))
     }
 
     /// Of something that should not happen at all.
