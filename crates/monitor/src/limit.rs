@@ -103,7 +103,7 @@ fn parent_for(moved: &FormerCgroups) -> Result<PathBuf, MonitorError> {
     };
     common.ancestors().find(delegates_cpu).map(Path::to_owned).ok_or_else(|| {
         MonitorError::NoQuota(format!(
-            "no group above {} delegates the CPU controller:  echo +cpu | sudo tee /sys/fs/cgroup/cgroup.subtree_control",
+            "no group above {} delegates the CPU controller: echo +cpu | sudo tee /sys/fs/cgroup/cgroup.subtree_control",
             common.display()
         ))
     })
