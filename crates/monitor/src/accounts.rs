@@ -287,12 +287,12 @@ mod tests {
         Usage { cpu: CpuTime { total, user: total }, waited: total, switches: ms, major_faults: ms }
     }
 
-    /// What the kernel adds up of children.
+    /// The kernel's sum over children.
     fn reaped(ms: u64) -> Usage {
         Usage { waited: Nanos::ZERO, switches: 0, ..usage(ms) }
     }
 
-    /// Of a process that was there before.
+    /// A reading of a process that started before the watch.
     fn reading(parent: u32, own_ms: u64, reaped_ms: u64) -> ProcessReading {
         ProcessReading {
             parent,
@@ -428,7 +428,7 @@ mod tests {
     }
 
     proptest! {
-        /// A master, and workers that are born, burn and end, each seen or not, and that it waits for.
+        /// A master that waits for its workers. Workers start, use CPU time and end, each seen or not.
         #[test]
         fn every_millisecond_counts_once(steps in proptest::collection::vec((0u8..4, 1u64..100), 1..80)) {
             let mut accounts = accounts(1);

@@ -218,7 +218,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A file of so many slots with two classes, all zero.
+    /// A file with this many slots and two classes, all zero.
     fn empty(slots: u32) -> Vec<u8> {
         let mut bytes = header_bytes(slots, 2);
         let slot_size = (slot::CLASSES + 2 * class::SIZE).next_multiple_of(layout::SLOT_ALIGN);

@@ -376,7 +376,7 @@ mod tests {
         assert!(watch.source().starts_with("none: the watched processes"), "{}", watch.source());
         assert_eq!(sample(&mut watch, &[P + 3]), []);
         assert!(watch.source().starts_with("none: no watched process has the module"), "{}", watch.source());
-        // Who owns a slot is known to be dead only from the second look on.
+        // Dead owners of slots are recognized only from the second search on.
         sample(&mut watch, &[P + 1, P + 2, P + 3]);
         let mut found = sample(&mut watch, &[P + 1, P + 2, P + 3]);
         found.sort_unstable();

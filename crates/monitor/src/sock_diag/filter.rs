@@ -52,7 +52,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What the kernel makes of a program, in as many words.
+    /// Runs a program as the kernel does.
     fn accepts(program: &[u8], port: u16) -> bool {
         let mut at = 0;
         while at < program.len() {

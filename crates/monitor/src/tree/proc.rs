@@ -364,7 +364,7 @@ mod tests {
         };
         assert_eq!(read(&mut reader, 100), (0, 1));
         assert_eq!(read(&mut reader, 102), (50, 3), "one of those listed was gone again");
-        // A kernel without that file: the process table shows them, when its turn comes.
+        // On a kernel without that file, the scan of all processes finds them.
         fixture.newborn(P + 5, P + 3, "late", [4, 0, 0, 0]);
         (reader.scan.not_before, reader.children.not_before) = (Nanos::ZERO, Nanos::MAX);
         assert_eq!(read(&mut reader, 103), (90, 4));
