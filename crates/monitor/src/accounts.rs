@@ -172,8 +172,10 @@ impl Accounts {
         } else {
             program.before = program.before.plus(reading.own);
         }
-        (program.changed, program.found) = (true, true);
-        let (reaped, children_gone) = (reading.reaped, Usage::default());
+        program.changed = true;
+        program.found = true;
+        let reaped = reading.reaped;
+        let children_gone = Usage::default();
         self.members.insert(pid, Member { program: index, reading: *reading, reaped, not_ours: reaped, children_gone });
     }
 
@@ -214,11 +216,14 @@ impl Accounts {
                 program.pids = members.map(|(&pid, _)| pid).collect();
             }
             program.floor = program.floor.max(total.minus(program.before));
-            (sample.name, sample.pids) = (program.name.clone(), program.pids.clone());
-            (sample.started, sample.ended) = (program.started, program.ended);
-            let Usage { cpu, waited, switches, major_faults } = program.floor;
-            (sample.cpu, sample.major_faults) = (cpu, major_faults);
-            (sample.run_queue_wait, sample.context_switches) = (Some(waited), Some(switches));
+            sample.name = program.name.clone();
+            sample.pids = program.pids.clone();
+            sample.started = program.started;
+            sample.ended = program.ended;
+            sample.cpu = program.floor.cpu;
+            sample.major_faults = program.floor.major_faults;
+            sample.run_queue_wait = Some(program.floor.waited);
+            sample.context_switches = Some(program.floor.switches);
         }
         samples
     }
@@ -282,12 +287,12 @@ mod tests {
         Usage { cpu: CpuTime { total, user: total }, waited: total, switches: ms, major_faults: ms }
     }
 
-    /// What the kernel adds up of children.
+    /// The kernel's sum over children.
     fn reaped(ms: u64) -> Usage {
         Usage { waited: Nanos::ZERO, switches: 0, ..usage(ms) }
     }
 
-    /// Of a process that was there before.
+    /// A reading of a process that started before the watch.
     fn reading(parent: u32, own_ms: u64, reaped_ms: u64) -> ProcessReading {
         ProcessReading {
             parent,
@@ -423,7 +428,7 @@ mod tests {
     }
 
     proptest! {
-        /// A master, and workers that are born, burn and end, each seen or not, and that it waits for.
+        /// A master that waits for its workers. Workers start, use CPU time and end, each seen or not.
         #[test]
         fn every_millisecond_counts_once(steps in proptest::collection::vec((0u8..4, 1u64..100), 1..80)) {
             let mut accounts = accounts(1);

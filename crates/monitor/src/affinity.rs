@@ -232,7 +232,7 @@ mod tests {
         .unwrap();
         assert_eq!((now(sleeper.pid()), announced.len()), (cpu.to_string(), 1));
         assert_eq!(announced[0].0, anywhere, "it was moved before it was announced");
-        // As if killed: nothing is dropped.
+        // Simulates a kill: the guard is never dropped.
         std::mem::forget(guard);
         serde_json::from_str::<FormerAffinity>(&announced[0].1).unwrap().put_back();
         assert_eq!(now(sleeper.pid()), anywhere);
@@ -243,7 +243,7 @@ mod tests {
         let (sleeper, anywhere, cpu) = sleeper();
         let mut guard = pin_tree(&tree(sleeper.pid()), &[cpu], |_| Ok(())).unwrap();
         let honest = guard.0.clone();
-        // What is there now began later than what was pinned.
+        // The current process started later than the pinned one.
         for started in guard.0.processes.values_mut() {
             *started -= 1;
         }

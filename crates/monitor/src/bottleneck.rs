@@ -69,20 +69,23 @@ pub fn bottleneck(rates: &Rates) -> Vec<Finding> {
 /// Reports busy CPUs, and CPUs whose time the hypervisor takes, each as one sentence.
 fn cpus(kernel: &Kernel, findings: &mut Vec<Finding>) {
     let cores = cores(kernel);
-    if let Some((severity, meant)) = worst(&cores, BUSY, busy) {
-        findings
-            .push(Finding { severity, sentence: format!("{} {}", name(&meant, cores.len()), busy_sentence(&meant)) });
+    if let Some((severity, affected)) = worst(&cores, BUSY, busy) {
+        findings.push(Finding {
+            severity,
+            sentence: format!("{} {}", cpu_names(&affected, cores.len()), busy_sentence(&affected)),
+        });
     }
-    if let Some((severity, meant)) = worst(&cores, STEAL, |shares| shares.steal) {
-        let (share, name) = (whole_percent(mean(&meant, |shares| shares.steal)), name(&meant, cores.len()));
+    if let Some((severity, affected)) = worst(&cores, STEAL, |shares| shares.steal) {
+        let share = whole_percent(mean(&affected, |shares| shares.steal));
+        let name = cpu_names(&affected, cores.len());
         findings.push(Finding { severity, sentence: format!("the hypervisor took {share} of {name} (steal)") });
     }
 }
 
 /// The CPUs with the worst severity, and that severity.
 fn worst(cores: &[Core], level: Level, figure: fn(&CpuShares) -> f64) -> Option<(Severity, Vec<&Core>)> {
-    let severity = cores.iter().filter_map(|core| level.of(figure(&core.shares))).max()?;
-    Some((severity, cores.iter().filter(|core| level.of(figure(&core.shares)) == Some(severity)).collect()))
+    let severity = cores.iter().filter_map(|core| level.severity_of(figure(&core.shares))).max()?;
+    Some((severity, cores.iter().filter(|core| level.severity_of(figure(&core.shares)) == Some(severity)).collect()))
 }
 
 fn mean(cores: &[&Core], figure: fn(&CpuShares) -> f64) -> f64 {
@@ -97,7 +100,7 @@ fn cores(kernel: &Kernel) -> Vec<Core> {
     }
 }
 
-fn name(cores: &[&Core], of: usize) -> String {
+fn cpu_names(cores: &[&Core], of: usize) -> String {
     let numbers: Vec<usize> = cores.iter().map(|core| core.cpu).collect();
     match *numbers {
         [usize::MAX] => "the time of all watched CPUs".to_owned(),
@@ -109,7 +112,8 @@ fn name(cores: &[&Core], of: usize) -> String {
 
 /// `is 97 % busy, 88 % of it in the kernel`: the mean of several CPUs.
 fn busy_sentence(cores: &[&Core]) -> String {
-    let (used, in_kernel) = (mean(cores, busy), mean(cores, |shares| shares.system));
+    let used = mean(cores, busy);
+    let in_kernel = mean(cores, |shares| shares.system);
     let interrupts = mean(cores, |shares| shares.interrupt.unwrap_or_default());
     let verb = if cores.len() == 1 { "is" } else { "are" };
     let mut text =
@@ -147,7 +151,7 @@ fn listeners(connections: &Connections, findings: &mut Vec<Finding>) {
     for port in &connections.ports {
         let Some(Listener { fullest, dropped_per_s, .. }) = port.listener else { continue };
         let drops = dropped_per_s >= DROPPED;
-        let fill = BUSY.of(fullest.fullness());
+        let fill = BUSY.severity_of(fullest.fullness());
         let Some(severity) = fill.max(drops.then_some(Severity::Limit)) else { continue };
         let mut sentence = if connections.ports.len() > 1 { format!("port {}: ", port.port) } else { String::new() };
         sentence += &format!("accept queue {}/{}", count(fullest.length), count(fullest.limit));

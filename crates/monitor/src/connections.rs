@@ -79,7 +79,9 @@ impl Group for ConnectionsGroup {
     /// If the server was found in another namespace and that cannot be entered, the group is absent. If the user asked
     /// for a namespace that cannot be entered, that is an error.
     fn open(site: &mut WatchContext<'_>) -> Result<Option<ConnectionsWatch>, MonitorError> {
-        let (proc, ports, ebpf) = (site.root.join("proc"), site.ports, site.ebpf);
+        let proc = site.root.join("proc");
+        let ports = site.ports;
+        let ebpf = site.ebpf;
         // Entering a namespace takes a privilege, so it is avoided if nothing is to be opened there.
         let opened = match ports.is_empty() {
             true => site.place.namespace.reading(&proc, |net| ConnectionsWatch::open(net, ports, ebpf)),

@@ -55,7 +55,7 @@ pub(crate) enum EbpfError {
         program: &'static str,
         /// The first Linux that has it.
         needs: &'static str,
-        /// As libbpf says it.
+        /// The message of libbpf.
         why: String,
     },
     /// A refusal for another reason, mostly by the verifier.

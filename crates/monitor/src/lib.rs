@@ -102,7 +102,7 @@ pub enum MonitorError {
         .hint.as_ref().map_or(String::new(), |hint| format!("; {hint}"))
     )]
     NoSuchProcess {
-        /// Name or pid, as words.
+        /// The selector, in words.
         wanted: String,
         /// Where else to look, if it is running.
         hint: Option<String>,
@@ -110,25 +110,25 @@ pub enum MonitorError {
     /// No process matches among those that this user can see.
     #[error("no process {wanted} is visible: {why}")]
     UnseenProcess {
-        /// Name or pid, as words.
+        /// The selector, in words.
         wanted: String,
-        /// Why not, and what to do about it.
+        /// The reason, and a remedy.
         why: String,
     },
     /// The process that listens on a TCP port cannot be determined.
     #[error("cannot tell which process listens on TCP port {port}: {why}, or name the process with --process")]
     UnknownOwner {
-        /// Which.
+        /// The port.
         port: u16,
-        /// Why not, and what to do about it.
+        /// The reason, and a remedy.
         why: String,
     },
     /// The process that listens on a Unix socket cannot be determined.
     #[error("cannot tell which process listens at the Unix socket {}: {why}, or name the process with --process", path.display())]
     UnknownSocketOwner {
-        /// Its path.
+        /// The socket's path.
         path: std::path::PathBuf,
-        /// Why not, and what to do about it.
+        /// The reason, and a remedy.
         why: String,
     },
     /// A CPU that this machine does not have.
@@ -142,27 +142,27 @@ pub enum MonitorError {
     /// A file that the kernel provides cannot be read.
     #[error("cannot read {path}: {source}; mount /proc, or leave the sandbox that hides it")]
     Proc {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The kernel's error.
         source: io::Error,
     },
     /// A file of the Server Module cannot be read.
     #[error("cannot read {path}: {why}")]
     Module {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why not, and what to do about it.
+        /// The reason, and a remedy.
         why: String,
     },
     /// The network namespace cannot be entered.
     #[error("cannot enter {which}: {source}; {remedy}")]
     NetNamespace {
-        /// Whose.
+        /// Which namespace, in words.
         which: String,
-        /// Why not.
+        /// The kernel's error.
         source: io::Error,
-        /// What to do about it.
+        /// A remedy.
         remedy: String,
     },
     /// A process of another user matches by name only.
@@ -171,7 +171,7 @@ pub enum MonitorError {
          server's; name the server by its pid (--process {pid}) or its port"
     )]
     OtherUser {
-        /// The name that was asked for.
+        /// The selected name.
         name: String,
         /// The process.
         pid: u32,
@@ -186,9 +186,9 @@ pub enum MonitorError {
     Affinity {
         /// The thread.
         tid: u32,
-        /// Where it was to run, as a list of ranges.
+        /// The CPUs that it should run on, as a list of ranges.
         cpus: String,
-        /// Why not.
+        /// The kernel's error.
         source: io::Error,
     },
     /// The process that would undo the change if this one were killed is not available.
@@ -201,7 +201,7 @@ pub enum MonitorError {
     Quota {
         /// The file or directory.
         what: PathBuf,
-        /// Why not.
+        /// The kernel's error.
         source: io::Error,
     },
     /// No control group can have a CPU quota.
@@ -216,17 +216,17 @@ pub enum MonitorError {
     /// The address cannot be listened on.
     #[error("cannot serve at {address}: {source}; `ss -ltnp` shows who listens there, and port 0 takes a free one")]
     Listen {
-        /// Where.
+        /// The address.
         address: SocketAddr,
-        /// Why not.
+        /// The kernel's error.
         source: io::Error,
     },
     /// The monitor on the other host cannot be used.
     #[error("cannot watch from {peer}: {why}")]
     Remote {
-        /// Where it is.
+        /// Its address.
         peer: String,
-        /// Why not, and what to do about it.
+        /// The reason, and a remedy.
         why: String,
     },
 }

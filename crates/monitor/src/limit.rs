@@ -103,7 +103,7 @@ fn parent_for(moved: &FormerCgroups) -> Result<PathBuf, MonitorError> {
     };
     common.ancestors().find(delegates_cpu).map(Path::to_owned).ok_or_else(|| {
         MonitorError::NoQuota(format!(
-            "no group above {} delegates the CPU controller:  echo +cpu | sudo tee /sys/fs/cgroup/cgroup.subtree_control",
+            "no group above {} delegates the CPU controller: echo +cpu | sudo tee /sys/fs/cgroup/cgroup.subtree_control",
             common.display()
         ))
     })
@@ -256,8 +256,8 @@ mod tests {
     }
 
     #[test]
-    fn processes_get_a_quota_and_are_put_back_with_what_was_born_meanwhile() {
-        // A child that is there, and one that is born while there is a quota.
+    fn processes_get_a_quota_and_are_moved_back_with_new_children() {
+        // One child exists before, and another starts while the quota is set.
         let mut command = Command::new("sh");
         command.args(["-c", "sleep 600 & read line; sleep 600 & wait"]);
         let mut sleepers = Sleepers(command.stdin(Stdio::piped()).spawn().unwrap());
@@ -287,7 +287,7 @@ mod tests {
         drop(sleepers.0.stdin.take());
         crate::fixture::wait_for("another child", || (family().len() == 3).then_some(()));
         assert!(family().iter().all(|&pid| limited(pid).as_ref() == Some(&group)));
-        // As if killed: nothing is dropped, and another process does it.
+        // Simulates a kill: the guard is never dropped, and another process restores.
         std::mem::forget(guard);
         let text = serde_json::to_string(&announced.last().unwrap().1).unwrap();
         serde_json::from_str::<FormerCgroups>(&text).unwrap().put_back();

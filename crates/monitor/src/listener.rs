@@ -271,8 +271,8 @@ mod tests {
         assert_eq!((sample.fullest, sample.fullest.fullness()), (AcceptQueue { length: 65, limit: 64 }, 1.0));
     }
 
-    /// A look-up by the address of two finds either of them. If it is the younger the answer is not of the older, and
-    /// then both are listed at once.
+    /// A look-up by an address that two sockets share finds either one. If it finds the younger one, the answer does
+    /// not match the older, and both are listed at once.
     #[test]
     fn a_socket_that_joins_at_the_same_address_is_found_at_the_latest_when_it_is_time_to_search() {
         let (_first, port) = open(0);

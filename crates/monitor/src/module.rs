@@ -191,8 +191,8 @@ impl Group for ModuleGroup {
     }
 
     fn put(stretch: Stretch<Module>, _: &[&ModuleSample], length: Nanos, server: &mut Server) {
-        let (seen, wanted) = (stretch.length().as_secs_f64(), length.as_secs_f64());
-        let factor = if seen > 0.0 { wanted / seen } else { 1.0 };
+        let seen = stretch.length().as_secs_f64();
+        let factor = if seen > 0.0 { length.as_secs_f64() / seen } else { 1.0 };
         let Module { servers, classes } = stretch.figures;
         let classes = classes.into_iter().map(|class| scaled(class, factor)).collect();
         server.module = Some(Module { servers, classes });

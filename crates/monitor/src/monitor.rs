@@ -103,6 +103,6 @@ fn watch(
         }
     }
     history.close(meter.last_sample());
-    let (sources, overhead) = (meter.sources(), meter.overhead(sys::thread_cpu()));
-    Observations { history, sources, overhead, ..Observations::default() }
+    let overhead = meter.overhead(sys::thread_cpu());
+    Observations { history, sources: meter.sources(), overhead, ..Observations::default() }
 }

@@ -169,7 +169,7 @@ impl NetworkSample {
 mod tests {
     use super::*;
 
-    /// As each of these kernels prints it, with the same figures.
+    /// The file as each of these kernels prints it, with the same figures.
     fn kernel(release: &str) -> std::path::PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/data/linux-{release}/proc/net"))
     }

@@ -137,7 +137,7 @@ mod tests {
         let path = dir.path().join("app.sock");
         assert!(socket_owners(&path).unwrap_err().to_string().contains("app.sock"));
         let _listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
-        // A parent that holds it stands for its child, should one be forked just now.
+        // If a child is being forked just now, only the parent is returned.
         assert_eq!(socket_owners(&path).unwrap(), [std::process::id()]);
     }
 

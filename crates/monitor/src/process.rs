@@ -40,8 +40,8 @@ impl Group for ProcessGroup {
     }
 
     fn put(stretch: Stretch<Programs>, _: &[&Vec<ProgramSample>], length: Nanos, server: &mut Server) {
-        let (seen, wanted) = (stretch.length().as_secs_f64(), length.as_secs_f64());
-        let factor = if seen > 0.0 { wanted / seen } else { 1.0 };
+        let seen = stretch.length().as_secs_f64();
+        let factor = if seen > 0.0 { length.as_secs_f64() / seen } else { 1.0 };
         server.process = stretch.figures.process.into_iter().map(|process| scaled(process, factor)).collect();
     }
 

@@ -86,7 +86,8 @@ impl ProgramGroups {
 }
 
 fn sample(directory: &Path, name: &Arc<str>) -> Option<QuotaSample> {
-    let (quota, throttling) = (Quota::read(directory, read)?, Throttling::read(directory, read)?);
+    let quota = Quota::of(directory, read)?;
+    let throttling = Throttling::of(directory, read)?;
     Some(QuotaSample {
         group: Arc::clone(name),
         quota: quota.time,

@@ -87,8 +87,11 @@ impl Group for RequestsGroup {
             site.mark_absent("requests", "they take eBPF, which is turned off");
             return Ok(None);
         }
-        let (proc, named, pids, duty) = (site.root.join("proc"), site.ports, site.pids, site.duty);
-        let open = |net: &Path| match named {
+        let proc = site.root.join("proc");
+        let ports = site.ports;
+        let pids = site.pids;
+        let duty = site.duty;
+        let open = |net: &Path| match ports {
             [] => RequestsWatch::open(&ports::listened_on(&proc, net, pids), duty),
             named => RequestsWatch::open(named, duty),
         };

@@ -102,9 +102,9 @@ impl Sampler {
     fn open_groups(&mut self, place: Place, of_netns: bool) -> Result<(), MonitorError> {
         let pids = self.pids();
         let MonitorConfig { processes, ports, modules, cpus, netns, intervals, ebpf, requests, .. } = &self.config;
-        let (root, enabled, lacking) = (&*self.root, intervals.enabled(), &mut self.lacking);
+        let enabled = intervals.enabled();
         let mut site = WatchContext {
-            root,
+            root: &self.root,
             cpus,
             processes,
             finds_processes: enabled.has(GroupName::Process),
@@ -115,7 +115,7 @@ impl Sampler {
             place: &place,
             ebpf: *ebpf,
             duty: *requests,
-            lacking,
+            lacking: &mut self.lacking,
         };
         let mut opened: PerGroup<Watches> = per_group!(G => match G::OF_NETNS == of_netns && enabled.has(G::NAME) {
             true => G::open(&mut site)?,

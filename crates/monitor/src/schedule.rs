@@ -39,7 +39,7 @@ impl Intervals {
     }
 
     /// One group's interval.
-    pub fn of(&self, group: GroupName) -> Option<Nanos> {
+    pub fn get(&self, group: GroupName) -> Option<Nanos> {
         self.0[group as usize]
     }
 

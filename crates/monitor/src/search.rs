@@ -17,7 +17,7 @@ pub(crate) struct Search {
 pub(crate) struct SearchStart(Nanos);
 
 impl Search {
-    const REST: u64 = 400;
+    const PAUSE_FACTOR: u64 = 400;
 
     pub fn due(&self) -> bool {
         sys::now() >= self.not_before
@@ -29,7 +29,7 @@ impl Search {
 
     /// Ends the search that began at `begun`, and starts the pause after it.
     pub fn rest(&mut self, begun: SearchStart) {
-        self.rest = Nanos((sys::thread_cpu() - begun.0).0.saturating_mul(Search::REST));
+        self.rest = Nanos((sys::thread_cpu() - begun.0).0.saturating_mul(Search::PAUSE_FACTOR));
         self.not_before = sys::now() + self.rest;
     }
 

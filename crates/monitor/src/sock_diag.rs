@@ -247,7 +247,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What the kernel says of a socket: 0.0.0.0:80, 3 of 8 waiting, 123 dropped, inode 4567.
+    /// A message of the kernel for a socket: 0.0.0.0:80, 3 of 8 waiting, 123 dropped, inode 4567.
     fn body() -> Vec<u8> {
         let mut bytes = vec![0; MESSAGE + 4 + 36];
         bytes[..3].copy_from_slice(&[libc::AF_INET as u8, 10, 0]);
@@ -275,7 +275,7 @@ mod tests {
         }
     }
 
-    /// As many connections as do not fit into one part of a dump, and all of their sockets.
+    /// More connections than fit into one part of a dump, and all of their sockets.
     fn crowd() -> (u16, Vec<OwnedFd>) {
         let open = || socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None).unwrap();
         let listener = open();

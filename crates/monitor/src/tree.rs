@@ -177,7 +177,8 @@ impl ProcessTree {
             match source {
                 Source::Tasks(reader) if !reader.has_waits() => sample.run_queue_wait = None,
                 Source::Proc(reader, _) if !reader.has_scheduling() => {
-                    (sample.run_queue_wait, sample.context_switches) = (None, None);
+                    sample.run_queue_wait = None;
+                    sample.context_switches = None;
                 }
                 _ => {}
             }
@@ -337,7 +338,7 @@ mod tests {
             .map(|program| (program.name.to_string(), program.pids.len(), program.cpu.total.0 / 1_000_000))
             .collect();
         let figure = |name: &str, processes, ms| (name.to_owned(), processes, ms);
-        // What a process used before the watch began is not counted.
+        // CPU time from before the watch is not counted.
         assert_eq!(figures, [figure("one", 0, 0), figure("two", 1, 200), figure("nine", 1, 0), figure("web", 2, 900)]);
         let says = source(&tree);
         assert!(says.contains("waiting: the last process named `one` has ended (looked for at most every"), "{says}");

@@ -48,7 +48,7 @@ pub struct Level {
 
 impl Level {
     /// The severity of a value; `None` below the limit.
-    pub fn of(self, value: f64) -> Option<Severity> {
+    pub fn severity_of(self, value: f64) -> Option<Severity> {
         match value {
             value if value >= self.at => Some(Severity::Limit),
             value if value >= self.near => Some(Severity::Near),
@@ -57,6 +57,6 @@ impl Level {
     }
 
     pub(super) fn report(self, value: f64, findings: &mut Vec<Finding>, sentence: impl FnOnce() -> String) {
-        findings.extend(self.of(value).map(|severity| Finding { severity, sentence: sentence() }));
+        findings.extend(self.severity_of(value).map(|severity| Finding { severity, sentence: sentence() }));
     }
 }

@@ -12,9 +12,10 @@ use brimful_os::cpus;
 use std::path::Path;
 use std::time::Duration;
 
-const SOURCES: &str = "sys/devices/system/clocksource/clocksource0";
+const CLOCK_SOURCES: &str = "sys/devices/system/clocksource/clocksource0";
 /// Clock sources that are read without entering the kernel.
-const FAST: [&str; 5] = ["tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page", "riscv_clocksource"];
+const FAST_SOURCES: [&str; 5] =
+    ["tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page", "riscv_clocksource"];
 /// A sleep that ends later than this disturbs an open schedule, even though the engine spins for the last stretch.
 const MAX_LATENESS: Nanos = Nanos::from_micros(500);
 
@@ -43,19 +44,19 @@ fn cores(count: usize) -> Finding {
 }
 
 fn clock(root: &Path, cost: Nanos) -> Finding {
-    let read = |file: &str| std::fs::read_to_string(root.join(SOURCES).join(file)).unwrap_or_default();
+    let read = |file: &str| std::fs::read_to_string(root.join(CLOCK_SOURCES).join(file)).unwrap_or_default();
     let (current, available) = (read("current_clocksource"), read("available_clocksource"));
     let current = current.trim();
     if current.is_empty() {
-        return unknown("clock", SOURCES, "decides what every time stamp costs");
+        return unknown("clock", CLOCK_SOURCES, "decides what every time stamp costs");
     }
-    let better = available.split_ascii_whitespace().find(|name| FAST.contains(name)).unwrap_or("tsc");
+    let better = available.split_ascii_whitespace().find(|name| FAST_SOURCES.contains(name)).unwrap_or("tsc");
     judged(
         "clock",
-        FAST.contains(&current),
+        FAST_SOURCES.contains(&current),
         format!("{current}, {cost} per reading"),
         "several readings per call: a slow clock costs the generator CPU and resolution".to_owned(),
-        format!("echo {better} | sudo tee /{SOURCES}/current_clocksource"),
+        format!("echo {better} | sudo tee /{CLOCK_SOURCES}/current_clocksource"),
     )
 }
 
@@ -135,7 +136,7 @@ mod tests {
     #[test]
     fn a_slow_clock_is_replaced_by_the_fast_one_there_is() {
         let root = tempfile::tempdir().unwrap();
-        let directory = root.path().join(SOURCES);
+        let directory = root.path().join(CLOCK_SOURCES);
         assert_eq!(clock(root.path(), Nanos(40)).status, Status::Unknown);
         std::fs::create_dir_all(&directory).unwrap();
         std::fs::write(directory.join("available_clocksource"), "hpet kvm-clock acpi_pm\n").unwrap();

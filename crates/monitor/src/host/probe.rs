@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 /// Size of the buffer: larger than a CPU's own caches, and no larger than the shared cache of most servers.
 pub(super) const BUFFER_MIB: usize = 16;
 /// Time for each of the two figures.
-const TIME: Nanos = Nanos(3_500_000);
+const MEASURING_TIME: Nanos = Nanos(3_500_000);
 
 /// Measures the calling thread's CPU. The buffer is built at the first call, in about 20 ms, and kept.
 pub fn probe() -> HostProbe {
@@ -96,9 +96,9 @@ fn scrambled(value: u64) -> u64 {
 }
 
 /// Operations per second of this thread's CPU time, of which a batch has `each`. The median of as many batches as fit
-/// into [`TIME`], at least one.
+/// into [`MEASURING_TIME`], at least one.
 fn per_second(each: u64, mut batch: impl FnMut()) -> f64 {
-    let until = sys::now() + TIME;
+    let until = sys::now() + MEASURING_TIME;
     let mut rates = Vec::new();
     let mut before = sys::thread_cpu();
     while rates.is_empty() || sys::now() < until {

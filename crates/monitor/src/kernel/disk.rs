@@ -86,7 +86,7 @@ impl DiskWatch {
             return "none: /proc/diskstats cannot be read: mount /proc, or leave the sandbox that hides it".to_owned();
         }
         if !self.sys_block.is_dir() {
-            return "none: whole disks are distinguished from their parts by /sys/block:  sudo mount -t sysfs sysfs /sys"
+            return "none: whole disks are distinguished from their parts by /sys/block: sudo mount -t sysfs sysfs /sys"
                 .to_owned();
         }
         let (disks, uncounted) = (names(Kind::Disk), names(Kind::Uncounted));

@@ -30,7 +30,7 @@ impl Machine {
         self.root.path().join(file)
     }
 
-    /// Lines of /proc/FILE by their beginnings, and what is to stand there instead; nothing takes the line out.
+    /// Replaces lines of /proc/FILE, selected by their beginnings; an empty replacement removes the line.
     fn change(&self, file: &str, lines: &[(&str, &str)]) {
         let path = self.path("proc").join(file);
         let mut text = fs::read_to_string(&path).unwrap();
@@ -74,7 +74,7 @@ fn seconds(s: f64) -> Nanos {
 
 #[test]
 fn every_kernel_tells_what_it_has() {
-    // CPUs, the first of them, KiB paged in, bytes available, whole disks, memory's pressure in microseconds.
+    // Number of CPUs, ticks of the first, KiB paged in, bytes available, whole disks, memory pressure in microseconds.
     type Expected = (usize, CpuTicks, u64, Option<u64>, &'static [&'static str], Option<u64>);
     let kernels: [(&str, Expected); 6] = [
         ("3.10", (2, ticks(81_354, 32_323, 932_468, 0, 2112, 20_123), 1_203_344, None, &["sda", "sr0"], None)),
@@ -250,7 +250,8 @@ fn counters_of_32_bits_wrap() {
 fn cpus_come_and_go() {
     let mut machine = Machine::of("6.1-96-cpus");
     let before = machine.read();
-    // CPU 3 leaves, CPU 12 comes with all its life behind it, CPU 0 was busy for a second, CPU 5 was out in between.
+    // CPU 3 goes offline, CPU 12 comes online with large counters, CPU 0 was busy for a second, CPU 5 was offline in
+    // between.
     machine.change(
         "stat",
         &[

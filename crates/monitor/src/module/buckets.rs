@@ -4,12 +4,12 @@
 use super::layout::BUCKETS;
 
 /// The nominal start of the first bucket, in nanoseconds.
-const LEAST_NS: f64 = 256.0;
+const FIRST_START_NS: f64 = 256.0;
 
 /// The start of a bucket, in nanoseconds; for [`BUCKETS`], the nominal end of the last bucket.
 pub fn start_ns(bucket: usize) -> f64 {
     let (octave, quarter) = (bucket / 4, bucket % 4);
-    LEAST_NS * 2_f64.powi(octave as i32) * (1.0 + quarter as f64 / 4.0)
+    FIRST_START_NS * 2_f64.powi(octave as i32) * (1.0 + quarter as f64 / 4.0)
 }
 
 /// The bucket of a time.

@@ -339,8 +339,8 @@ mod tests {
     use super::*;
     use brimful_core::Nanos;
 
-    /// Of a class whose requests took 100 µs each in the phase process, and of whose sampled ones half took 10 µs of
-    /// CPU time and half 30 µs.
+    /// A class whose requests took 100 µs each in the phase process. Half of the sampled ones took 10 µs of CPU time,
+    /// the others 30 µs.
     fn class(requests: u64, sampled: u64) -> ClassSample {
         let mut class = ClassSample {
             name: "small".to_owned(),
@@ -418,8 +418,8 @@ mod tests {
         near(class.cpu_ci95_half_width_us.unwrap(), 1.96 * (100.0_f64 / 299.0).sqrt());
     }
 
-    /// Of one class the demand is all CPU time by all requests, whatever was sampled; what remains uncertain is at the
-    /// ends.
+    /// With a single class the demand is all CPU time divided by all requests, whatever was sampled; only the ends
+    /// remain uncertain.
     #[test]
     fn demands_add_up_to_the_cpu_time_of_all_workers() {
         let small = |n, sampled| ClassSample { name: "small".to_owned(), ..class(n, sampled) };
@@ -438,7 +438,7 @@ mod tests {
         near(demand.stddev, alone.classes[0].cpu_us.unwrap().stddev);
     }
 
-    /// A thread that serves nobody has used CPU time too.
+    /// A thread that serves no requests has used CPU time too.
     #[test]
     fn demands_add_up_to_the_cpu_time_of_the_processes_where_that_is_told() {
         let at = |s, cpu_us, requests, used: u64| {
@@ -473,7 +473,7 @@ mod tests {
         let found = figures(&[old[0].clone(), old[1].clone(), new[0].clone(), new[1].clone()]);
         assert_eq!(found.classes.iter().map(|class| class.requests).collect::<Vec<_>>(), [100, 100]);
         assert_eq!(found.classes.iter().map(|class| class.server).collect::<Vec<_>>(), [0, 1]);
-        // Between one of the old and one of the new there is nothing to be told, nor where a counter fell.
+        // There are no figures between an old and a new file, nor if a counter fell.
         assert_eq!(figures(&[old[1].clone(), new[0].clone()]), Module::default());
         assert_eq!(figures(&[old[1].clone(), old[0].clone()]), Module::default());
         let mut fallen = server(12, 0, vec![class(9_200, 0)]);

@@ -126,7 +126,8 @@ impl ModuleFile {
     ) -> Result<ServerSample, ModuleFileError> {
         let mut sample = read(&self.file, &mut self.totals, buffer, is_alive, sys::now())?;
         let [device, inode] = self.place;
-        (sample.identity[0], sample.identity[1]) = (device, inode);
+        sample.identity[0] = device;
+        sample.identity[1] = inode;
         sample.file.clone_from(&self.path);
         Ok(sample)
     }
@@ -217,7 +218,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A file of so many slots with two classes, all zero.
+    /// A file with this many slots and two classes, all zero.
     fn empty(slots: u32) -> Vec<u8> {
         let mut bytes = header_bytes(slots, 2);
         let slot_size = (slot::CLASSES + 2 * class::SIZE).next_multiple_of(layout::SLOT_ALIGN);

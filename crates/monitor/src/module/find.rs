@@ -197,7 +197,7 @@ impl ModuleWatch {
 
     /// Where the figures come from, or why there are none.
     pub(super) fn source(&self) -> String {
-        let one = |server: &ServerSample| {
+        let describe = |server: &ServerSample| {
             let ServerSample { name, file, enabled, cpu_one_in, lost, .. } = server;
             let off = if *enabled { "" } else { "; it is turned off, `brimful module on` turns it on" };
             let lost = match lost {
@@ -211,7 +211,8 @@ impl ModuleWatch {
             };
             format!("{file} of {name}, {cpu}{off}{lost}")
         };
-        let read: Vec<String> = self.servers.iter().filter_map(|server| server.latest.as_deref().map(one)).collect();
+        let read: Vec<String> =
+            self.servers.iter().filter_map(|server| server.latest.as_deref().map(describe)).collect();
         let refused = self.refused.iter().map(|(path, why)| format!("{path}: {why}"));
         match read.is_empty() {
             false => read.into_iter().chain(refused).collect::<Vec<_>>().join("; "),
@@ -375,7 +376,7 @@ mod tests {
         assert!(watch.source().starts_with("none: the watched processes"), "{}", watch.source());
         assert_eq!(sample(&mut watch, &[P + 3]), []);
         assert!(watch.source().starts_with("none: no watched process has the module"), "{}", watch.source());
-        // Who owns a slot is known to be dead only from the second look on.
+        // Dead owners of slots are recognized only from the second search on.
         sample(&mut watch, &[P + 1, P + 2, P + 3]);
         let mut found = sample(&mut watch, &[P + 1, P + 2, P + 3]);
         found.sort_unstable();

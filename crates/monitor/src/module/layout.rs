@@ -364,7 +364,7 @@ pub(super) mod tests {
         }
     }
 
-    /// What the C compiler makes of `layout.h`: `struct.field offset size`, `struct - size`, `CONSTANT = value`,
+    /// The layout of `layout.h` by the C compiler: `struct.field offset size`, `struct - size`, `CONSTANT = value`,
     /// `bucket n start`.
     fn layout_in_c() -> Vec<String> {
         let server_module = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../server-module");
@@ -478,7 +478,7 @@ pub(super) mod tests {
     #[test]
     fn the_layout_is_that_of_the_recorder() {
         let (mut there, mut here) = (layout_in_c(), layout_here());
-        // What no reader needs, and what follows from the rest.
+        // Entries that no reader needs, or that follow from the others.
         let told = |line: &String| {
             ![
                 "brimful_slot.unused",

@@ -86,14 +86,14 @@ pub enum Answer {
 
 /// Intervals by the groups' names, as they are sent.
 pub fn intervals_by_group(intervals: Intervals) -> BTreeMap<String, Nanos> {
-    GroupName::ALL.into_iter().filter_map(|group| Some((group.to_string(), intervals.of(group)?))).collect()
+    GroupName::ALL.into_iter().filter_map(|group| Some((group.to_string(), intervals.get(group)?))).collect()
 }
 
 /// The requested intervals of the available groups, clamped to the bounds of intervals.
 pub fn intervals(every: &BTreeMap<String, Nanos>, available: Intervals) -> Intervals {
     let mut intervals = available;
     for group in GroupName::ALL {
-        let wanted = available.of(group).and(every.get(group.name()).copied());
+        let wanted = available.get(group).and(every.get(group.name()).copied());
         intervals.set(group, wanted);
     }
     intervals
@@ -161,8 +161,8 @@ mod tests {
         expected.set(GroupName::Network, None);
         assert_eq!(intervals(&wanted, available), expected);
         let strange = [("kernel".to_owned(), Nanos::ZERO), ("none".to_owned(), Nanos::MAX)].into();
-        assert_eq!(intervals(&strange, available).of(GroupName::Kernel), Some(Nanos::from_millis(10)));
-        assert_eq!(intervals(&strange, available).of(GroupName::Process), None);
+        assert_eq!(intervals(&strange, available).get(GroupName::Kernel), Some(Nanos::from_millis(10)));
+        assert_eq!(intervals(&strange, available).get(GroupName::Process), None);
     }
 
     #[test]

@@ -80,7 +80,7 @@ pub fn explain(error: io::Error) -> LinkError {
             "the other side does not speak TLS: give --watch-ca if and only if `brimful watch` has --tls-cert"
         }
         Error::InvalidCertificate(CertificateError::UnknownIssuer | CertificateError::BadSignature) => {
-            "its certificate was not signed by the given authority: copy  the file that `brimful watch` has as --tls-cert, or \
+            "its certificate was not signed by the given authority: copy the file that `brimful watch` has as --tls-cert, or \
              the certificate of who signed that one, and give it as --watch-ca"
         }
         Error::InvalidCertificate(

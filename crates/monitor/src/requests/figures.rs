@@ -142,7 +142,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// As many times, of 100 µs each in wait and 300 µs in service.
+    /// This many times, each 100 µs of wait and 300 µs of service.
     fn size(count: u64) -> SizeRequests {
         let times = |ns: u64, bucket| TimesSample {
             count,

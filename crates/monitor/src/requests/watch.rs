@@ -223,7 +223,8 @@ impl Shared {
             && let Some(slice) = self.current
         {
             let now = sys::now();
-            (self.sample.attached, self.sample.counting) = (now - slice.attached, now - slice.from);
+            self.sample.attached = now - slice.attached;
+            self.sample.counting = now - slice.from;
         }
     }
 

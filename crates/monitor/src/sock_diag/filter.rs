@@ -26,17 +26,17 @@ pub(super) fn between(ports: &[u16]) -> Vec<u8> {
 
 /// Accepts sockets that satisfy all conditions for one of the ports.
 fn any_of(ports: &[u16], conditions: &[u8]) -> Vec<u8> {
-    let one = conditions.len() * CONDITION + OP;
-    let mut program = Vec::with_capacity(ports.len() * one);
+    let port_bytes = conditions.len() * CONDITION + OP;
+    let mut program = Vec::with_capacity(ports.len() * port_bytes);
     for (index, port) in ports.iter().enumerate() {
         for (place, &code) in conditions.iter().enumerate() {
             // If false, go to the next port. From the last one, which has no jump after it, go beyond the end.
-            op(&mut program, code, CONDITION, one - place * CONDITION);
+            op(&mut program, code, CONDITION, port_bytes - place * CONDITION);
             op(&mut program, 0, 0, usize::from(*port));
         }
         let after = ports.len() - 1 - index;
         if after > 0 {
-            op(&mut program, JUMP, OP, after * one);
+            op(&mut program, JUMP, OP, after * port_bytes);
         }
     }
     program
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What the kernel makes of a program, in as many words.
+    /// Runs a program as the kernel does.
     fn accepts(program: &[u8], port: u16) -> bool {
         let mut at = 0;
         while at < program.len() {

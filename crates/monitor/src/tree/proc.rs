@@ -111,7 +111,8 @@ impl ProcReader {
         }
         if self.scan.due() && (selection.has_found() || started || !self.settled) {
             self.scan(accounts, selection);
-            (self.forks, self.settled) = (forks, !started && !selection.awaits_title(self.started_at, accounts));
+            self.forks = forks;
+            self.settled = !started && !selection.awaits_title(self.started_at, accounts);
         }
         if self.threads.due() {
             self.read_threads();
@@ -225,8 +226,10 @@ impl Handle {
         }
         // If only the main thread has ended, the process continues.
         let ended = matches!(stat.state, b'Z' | b'X') && stat.threads <= 1;
-        let (user, system) = (units.ticks(stat.user), units.ticks(stat.system));
-        let (children_user, children_system) = (units.ticks(stat.children_user), units.ticks(stat.children_system));
+        let user = units.ticks(stat.user);
+        let system = units.ticks(stat.system);
+        let children_user = units.ticks(stat.children_user);
+        let children_system = units.ticks(stat.children_system);
         let total = sys::process_cpu(pid).unwrap_or(user + system);
         let mut comm = [0; 16];
         comm.iter_mut().zip(stat.comm.iter().take(15)).for_each(|(to, from)| *to = *from);
@@ -361,7 +364,7 @@ mod tests {
         };
         assert_eq!(read(&mut reader, 100), (0, 1));
         assert_eq!(read(&mut reader, 102), (50, 3), "one of those listed was gone again");
-        // A kernel without that file: the process table shows them, when its turn comes.
+        // On a kernel without that file, the scan of all processes finds them.
         fixture.newborn(P + 5, P + 3, "late", [4, 0, 0, 0]);
         (reader.scan.not_before, reader.children.not_before) = (Nanos::ZERO, Nanos::MAX);
         assert_eq!(read(&mut reader, 103), (90, 4));

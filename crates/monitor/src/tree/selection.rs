@@ -81,7 +81,8 @@ impl Selection {
 
     /// Looks up the processes of ports and cgroups: of all of them, or of those that are due.
     pub fn look_up(&mut self, accounts: &Accounts, all: bool) {
-        let (own, now) = (std::process::id(), sys::now());
+        let own = std::process::id();
+        let now = sys::now();
         for (index, choice) in self.choices.iter_mut().enumerate() {
             let Some(holder) = &mut choice.holder else { continue };
             let alive = accounts.is_alive(index) || holder.is_shared(accounts);

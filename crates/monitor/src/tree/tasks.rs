@@ -249,27 +249,30 @@ impl TaskReader {
 impl Member {
     /// A member with the counters of its ended threads, from its main thread's record.
     fn new(process: usize, record: &TaskRecord, page_bytes: u64) -> Option<Member> {
-        let of = record.process.as_ref()?;
+        let process_record = record.process.as_ref()?;
         let reading = ProcessReading {
             comm: record.comm,
             parent: record.parent,
             started: record.started,
             own: Usage {
-                cpu: CpuTime { total: of.ended.ran, user: Nanos::ZERO },
+                cpu: CpuTime { total: process_record.ended.ran, user: Nanos::ZERO },
                 waited: Nanos::ZERO,
-                switches: of.ended.switches,
-                major_faults: of.ended.major_faults,
+                switches: process_record.ended.switches,
+                major_faults: process_record.ended.major_faults,
             },
             reaped: Usage {
-                cpu: CpuTime { total: of.children_user + of.children_system, user: of.children_user },
-                major_faults: of.children_major_faults,
+                cpu: CpuTime {
+                    total: process_record.children_user + process_record.children_system,
+                    user: process_record.children_user,
+                },
+                major_faults: process_record.children_major_faults,
                 ..Usage::default()
             },
-            threads: of.threads,
+            threads: process_record.threads,
             running: 0,
-            rss_bytes: of.rss_pages.unwrap_or_default().saturating_mul(page_bytes),
+            rss_bytes: process_record.rss_pages.unwrap_or_default().saturating_mul(page_bytes),
         };
-        Some(Member { process, reading, user: of.ended.user, system: of.ended.system })
+        Some(Member { process, reading, user: process_record.ended.user, system: process_record.ended.system })
     }
 
     /// The final reading of a process that has ended, from the record of its last thread.

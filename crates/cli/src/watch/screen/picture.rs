@@ -42,7 +42,7 @@ impl Picture {
         let intervals = &options.config.intervals;
         let mut every: Vec<(Nanos, Vec<&str>)> = Vec::new();
         for group in GroupName::ALL {
-            let Some(interval) = intervals.of(group) else { continue };
+            let Some(interval) = intervals.get(group) else { continue };
             match every.iter_mut().find(|(other, _)| *other == interval) {
                 Some((_, groups)) => groups.push(group.name()),
                 None => every.push((interval, vec![group.name()])),

@@ -133,7 +133,7 @@ fn a_peer_that_is_silent_keeps_the_server_waiting_in_each_state() {
         settle(&gauges, 0, states(&[(1, 3)]));
         second.shutdown(Shutdown::Write).unwrap();
         settle(&gauges, 0, states(&[(1, 2), (8, 1)]));
-        // Nothing that is sent from now on arrives.
+        // Drops all packets from now on.
         set_loopback(0);
         served.drain(..2);
         settle(&gauges, 0, states(&[(1, 1), (4, 1), (9, 1)]));
@@ -249,7 +249,7 @@ fn sixteen_ports_are_followed_and_not_one_more() {
     });
 }
 
-/// What happens to one of the connections.
+/// An event of one connection.
 #[derive(Debug, Clone, Copy)]
 enum Step {
     Open,

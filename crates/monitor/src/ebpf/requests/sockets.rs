@@ -74,7 +74,7 @@ fn every_request_counts_once_with_its_bytes_and_the_size_of_its_answer() {
             (0..7).for_each(|_| exchange(pair, &[2_000, 2_000, 2_000]));
         }
         settle(&probe, (171, 171, 0));
-        // What a client closes is no request, nor is a connection on which none comes.
+        // A client's close is no request, nor is a connection without one.
         drop(pairs);
         probe.end();
         let tally = &probe.read().unwrap()[1];
@@ -211,7 +211,7 @@ fn what_a_slice_cuts_is_not_counted_in_the_next() {
         answer(&within);
         settle(&probe, (2, 1, 0));
         probe.end();
-        // Nothing counts that begins before or after the part that does.
+        // Requests outside the counting part do not count.
         for (from, until) in [(Nanos::ZERO, Nanos::ZERO), (Nanos::MAX, Nanos::MAX)] {
             probe.begin(from, until).unwrap();
             (0..5).for_each(|_| exchange(&within, &[10]));

@@ -8,7 +8,7 @@ use rustix::thread::gettid;
 use std::process::{Command, Stdio};
 use std::{fs, thread};
 
-/// All threads, and both programs must agree on which there are, or be asked again because some came or went.
+/// All threads. Both programs must report the same ones; they are read again if threads started or ended in between.
 fn all() -> Vec<TaskRecord> {
     let mut walk = TaskIterator { method: Method::walk(1).expect("this test must run as root, on Linux 6.7") };
     let mut iterate = TaskIterator { method: Method::iterate().unwrap() };
@@ -118,7 +118,7 @@ sys.stdin.read()";
     let mut child = shell.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut line = [0; 5];
     child.stdout.take().unwrap().read_exact(&mut line).unwrap();
-    // It has written and goes to sleep; its clock stands still from then on.
+    // It has written and goes to sleep, after which its clock stops.
     while of(child.id()).unwrap().runnable {
         thread::yield_now();
     }
