@@ -128,7 +128,7 @@ impl Pair<'_> {
 
     /// Each class's share of the requests and of the data.
     fn classes(self) -> Vec<Difference> {
-        type Share = fn(&Class) -> f64;
+        type Share = fn(&LogClass) -> f64;
         let before = &self.before.classes;
         let after = &self.after.classes;
         let requests = total(before).min(total(after));

@@ -18,7 +18,7 @@ use crate::survey::args::SurveyArgs;
 use crate::target::TargetArgs;
 use crate::testbed::args::{InsideArgs, TestbedArgs};
 use crate::watch::args::WatchArgs;
-use brimful_survey::GUARDIAN;
+use brimful_survey::GUARDIAN_COMMAND;
 use brimful_testbed::INSIDE;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use help::ShownFlags;
@@ -82,7 +82,7 @@ pub enum Command {
     /// Write the man pages of all commands
     Man(ManArgs),
     /// Restore the CPUs of a surveyed server when stdin ends; stdin names the processes and their CPUs
-    #[command(name = GUARDIAN, hide = true)]
+    #[command(name = GUARDIAN_COMMAND, hide = true)]
     PutBack,
     /// Run as the first process of a test bed's command
     #[command(name = INSIDE, hide = true)]

@@ -120,10 +120,10 @@ fn find_client_limit(plan: &RunPlan, quiet: bool, stop: &AtomicBool) -> anyhow::
         }
     };
     note(format!(
-        "what this client can offer before it is the limit itself ({})",
+        "measuring the highest load that this client can generate ({})",
         client_limit::TYPICAL_DURATION.rounded()
     ));
-    // The limit of S-Clients is found by attempts that nobody answers.
+    // The limit of S-Clients is measured with attempts that get no response.
     let response = if plan.is_s_clients() { Bytes(0) } else { client_limit::response_size(plan, stop)? };
     Ok(client_limit::find(plan, response, None, stop, &mut |text| note(format!("  {text}")))?)
 }
@@ -203,7 +203,7 @@ fn plan(args: &LoadArgs) -> anyhow::Result<RunPlan> {
 }
 
 /// Maximum connections of one thread: `--max-connections` divided by the threads of all `parts` of the load.
-fn most_per_shard(args: &LoadArgs, plan: &RunPlan, parts: u64) -> anyhow::Result<Option<u64>> {
+fn max_per_shard(args: &LoadArgs, plan: &RunPlan, parts: u64) -> anyhow::Result<Option<u64>> {
     let Some(MaxConnections::AtMost(most)) = args.max_connections else { return Ok(None) };
     let is_open = plan.workload.load.as_ref().is_none_or(|load| load.kind() == LoadKind::Open);
     if !is_open || plan.workload.sessions().is_some() {
@@ -240,7 +240,7 @@ fn watched(args: &WatchedArgs, endpoint: &Endpoint) -> anyhow::Result<Option<Mon
         });
     };
     let config = remote_config(address, args.token_file.as_deref(), args.watch_ca.clone())?;
-    Ok(Some(Watched::There(RemoteConfig { intervals: here.intervals, ..config })))
+    Ok(Some(MonitorTarget::Remote(RemoteConfig { intervals: here.intervals, ..config })))
 }
 
 /// The programs that listen at the endpoint.

@@ -45,7 +45,7 @@ pub fn request_plan(url: &str, args: &RequestArgs) -> anyhow::Result<RunPlan> {
         connections: ConnectionPolicy {
             calls_per_connection: args.calls_per_connection()?,
             connections_per_session: None,
-            most_per_shard: None,
+            max_per_shard: None,
             holds: false,
             pipeline: connections.pipeline.map_or(1, |count| count.0 as usize),
             http2: args.http == Version::Http2,

@@ -17,7 +17,7 @@ use brimful_core::survey::Survey;
 use brimful_http::Version;
 use brimful_monitor::{ProcessSelector, listener_owners, online_cpus};
 use brimful_run::{Endpoint, RunPlan};
-use brimful_survey::{Change, ConnectionLimit, Subject, SurveyPlan, demo_classes, put_back_at_the_end, survey};
+use brimful_survey::{Change, ConnectionLimit, Subject, SurveyPlan, demo_classes, run_guardian, survey};
 use display::Display;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::flag;
@@ -147,7 +147,7 @@ pub fn put_back() -> anyhow::Result<Exit> {
         flag::register(signal, Arc::clone(&ignored)).context("cannot ignore signals")?;
     }
     rustix::process::setsid().context("a survey starts this; there is nothing to put back otherwise")?;
-    put_back_at_the_end(std::io::stdin().lock(), std::io::stdout().lock()).context("cannot read what to put back")?;
+    run_guardian(std::io::stdin().lock(), std::io::stdout().lock()).context("cannot read what to put back")?;
     Ok(Exit::Ok)
 }
 

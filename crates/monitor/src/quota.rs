@@ -86,8 +86,8 @@ impl ProgramGroups {
 }
 
 fn sample(directory: &Path, name: &Arc<str>) -> Option<QuotaSample> {
-    let quota = Quota::of(directory, read)?;
-    let throttling = Throttling::of(directory, read)?;
+    let quota = Quota::read(directory, read)?;
+    let throttling = Throttling::read(directory, read)?;
     Some(QuotaSample {
         group: Arc::clone(name),
         quota: quota.time,

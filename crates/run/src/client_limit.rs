@@ -155,7 +155,7 @@ impl Generators {
             connections: ConnectionPolicy {
                 warm_connections: like.connections.warm_connections.max(WARM_CONNECTIONS * places.workers as u64),
                 // The measured server's limit of connections is not a limit of this client.
-                most_per_shard: like.connections.most_per_shard.map(|most| most.max(WARM_CONNECTIONS)),
+                max_per_shard: like.connections.max_per_shard.map(|most| most.max(WARM_CONNECTIONS)),
                 // A call that is not answered by the end of the run is not waited for.
                 response_timeout: RUN_LENGTH.min(like.connections.response_timeout),
                 connect_timeout: Some(RUN_LENGTH.min(like.connections.connect_timeout.unwrap_or(RUN_LENGTH))),

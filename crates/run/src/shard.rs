@@ -7,7 +7,7 @@ use crate::RunError;
 use crate::valid::{PlannedLoad, ValidPlan};
 use brimful_core::workload::Expect;
 use brimful_core::{CallSpec, ClassId, Nanos, Next, Outcome, RequestId, SessionId, SessionOutcome, Workload};
-use brimful_engine::{BodyFile, FixedRequests, Follow, Redirect, Requests, ScriptedRequests, SessionRequests};
+use brimful_engine::{BodyFile, FixedRequests, Redirect, RedirectPolicy, Requests, ScriptedRequests, SessionRequests};
 use brimful_http::Request;
 use brimful_workload::{Closed, ClosedBursts, Mix, Open, SClients, Scripts, Sessions, Shard, Streamed};
 use std::borrow::Cow;

@@ -5,7 +5,7 @@ use crate::observer::Observers;
 use crate::shard::{RenderedCall, ShardLoad, ShardRequests, StreamedRequests};
 use crate::{RunError, RunPlan};
 use brimful_core::{CallSpec, ClassId, Nanos, RequestId, panics};
-use brimful_engine::{Config, Run, Wire};
+use brimful_engine::{Config, RequestSettings, Run};
 use brimful_workload::{DueCall, Streamed};
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{SyncSender, sync_channel};

@@ -192,9 +192,9 @@ pub fn share_or_zero(text: &str) -> Result<f64, String> {
 }
 
 /// Reads `20%` and `0.2`.
-pub fn duty(text: &str) -> Result<Duty, String> {
+pub fn duty(text: &str) -> Result<DutyCycle, String> {
     let share = share(text)?;
-    Duty::of_share(share).ok_or_else(|| format!("`{text}` is less than 0.1%: choose a larger share"))
+    DutyCycle::from_share(share).ok_or_else(|| format!("`{text}` is less than 0.1%: choose a larger share"))
 }
 
 /// Reads `9477`, `:9477` and `0.0.0.0:9477`. Without an address, it is 127.0.0.1, so that only this host is served.

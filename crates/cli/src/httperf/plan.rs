@@ -213,7 +213,7 @@ fn every_status_except(failure: u16) -> anyhow::Result<Expect> {
 
 /// The sessions of the test. A connection without sessions is a session with one connection.
 fn sessions(options: &Options) -> anyhow::Result<Sessions> {
-    let mut sessions = Sessions::coming(arrivals(&options.period)?);
+    let mut sessions = Sessions::with_arrivals(arrivals(&options.period)?);
     let constant = |number: u64| Spread::Constant(number as f64);
     sessions.calls_per_burst = constant(u64::from(options.burst_length));
     sessions.cookies = options.session_cookies;

@@ -46,7 +46,7 @@ impl KeptFile {
                         let _ = keeper.collect();
                     }
                     if sleep_until(due, &done)
-                        && let Some(record) = record_so_far(plan)
+                        && let Some(record) = partial_record(plan)
                     {
                         let _ = self.write(&record);
                     }

@@ -36,7 +36,7 @@ pub struct WatchArgs {
     /// Works with any server. Tracepoints are attached for SHARE of the time; the default costs the server about 1 % of its
     /// throughput.
     #[arg(long, value_name = "SHARE", value_parser = duty, num_args = 0..=1, require_equals = true, default_missing_value = "20%")]
-    pub requests: Option<Duty>,
+    pub requests: Option<DutyCycle>,
     /// Sampling interval, like 1s, or of one group, like process=5s (repeatable) [default: 1s]
     #[arg(long, value_name = "[GROUP=]TIME", value_parser = interval, value_delimiter = ',')]
     pub interval: Vec<IntervalOf>,

@@ -56,10 +56,10 @@ impl WatchOptions {
         }
         let mut intervals = intervals(args)?;
         if args.once {
-            // One interval is enough only if all groups have the same.
-            let longest = GroupName::ALL.iter().filter_map(|&group| intervals.get(group)).max();
+            // All groups need the same interval, so that one interval has figures of all of them.
+            let longest = GroupName::ALL.iter().filter_map(|&group| intervals.of(group)).max();
             for group in GroupName::ALL {
-                intervals.set(group, intervals.get(group).and(longest));
+                intervals.set(group, intervals.of(group).and(longest));
             }
         }
         let config = MonitorConfig {
@@ -109,8 +109,9 @@ fn intervals(args: &WatchArgs) -> anyhow::Result<Intervals> {
     }
     let everywhere = args.interval.iter().rev().find(|IntervalOf(group, _)| group.is_none());
     let asked_for = args.requests.is_some() || args.groups.contains(&GroupName::Requests);
-    if asked_for && intervals.get(GroupName::Requests).is_none() {
-        intervals.set(GroupName::Requests, Some(everywhere.map_or(INTERVAL, |IntervalOf(_, interval)| *interval)));
+    if asked_for && intervals.of(GroupName::Requests).is_none() {
+        intervals
+            .set(GroupName::Requests, Some(everywhere.map_or(DEFAULT_INTERVAL, |IntervalOf(_, interval)| *interval)));
     }
     for group in GroupName::ALL {
         let added = group == GroupName::Requests && args.requests.is_some();

@@ -276,7 +276,7 @@ impl Variants {
     }
 
     /// Adds a class with the demands of another, or without demands.
-    fn push_class(&mut self, class: Class, like: Option<usize>) -> usize {
+    fn push_class(&mut self, class: ModelClass, like: Option<usize>) -> usize {
         self.base.classes.push(class);
         for row in self.base.demands.iter_mut().chain(&mut self.base.demand_ci95_half_width) {
             row.push(like.map_or(0.0, |c| row[c]));

@@ -74,7 +74,7 @@ fn bounds_are_valid_out_of_product_form() {
     assert!(bounds.throughput.lower < 0.99 * found && found < 0.99 * bounds.throughput.upper, "{bounds:?} {found}");
     assert!(matches!(balanced_job_bounds(&one), Err(ModelError::NoProductForm { .. })));
     // With several classes, one may never be served.
-    let urgent = Class { priority: 1, ..closed_class("d", 6, 0.0) };
+    let urgent = ModelClass { priority: 1, ..closed_class("d", 6, 0.0) };
     let both = two(vec![closed_class("c", 6, 2.0), urgent], Scheduling::Priority);
     let bounds = asymptotic_bounds(&both).unwrap()[0].bounds;
     assert_eq!((bounds.throughput.lower, bounds.response_time.upper), (0.0, f64::INFINITY));

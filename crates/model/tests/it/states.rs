@@ -97,7 +97,7 @@ fn open_classes_meet_closed_ones_at_stations_of_any_speed() {
 #[test]
 fn hundreds_of_servers_shared_with_open_classes_do_not_overflow() {
     // The weights of the open classes exceed the range of f64.
-    let open = Class { name: "o".into(), rate: Some(1.0), ..Class::default() };
+    let open = ModelClass { name: "o".into(), rate: Some(1.0), ..ModelClass::default() };
     let model = Model {
         stations: vec![queue("threads", 200), queue("disk", 1)],
         classes: vec![open, closed_class("x", 200, 0.0)],

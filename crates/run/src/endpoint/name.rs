@@ -127,13 +127,13 @@ impl Name {
     }
 
     /// A function that resolves the name again during a run; `None` if its addresses cannot change.
-    pub(super) fn look_up_again(&self) -> Option<LookUp> {
+    pub(super) fn look_up_again(&self) -> Option<NameLookup> {
         let name = self.clone();
         let look_up = move |in_use: &[SocketAddr]| match name.resolve(look_up) {
             Ok(resolved) => name.choose(in_use, &resolved),
             Err(_) => Vec::new(),
         };
-        self.can_change().then(|| LookUp(Arc::new(look_up)))
+        self.can_change().then(|| NameLookup(Arc::new(look_up)))
     }
 
     /// The addresses to use after a new resolution: those that are in use already or accept a connection.

@@ -52,9 +52,9 @@ impl Style {
         self.level(BUSY, share)
     }
 
-    /// Of something that a finding would tell of: as the finding.
-    pub fn of_level(self, level: Level, value: f64) -> Look {
-        level.severity_of(value).map_or(Look::new(), |severity| self.of(severity))
+    /// The look of a value with a threshold: that of the finding that the value would cause.
+    pub fn level(self, level: Level, value: f64) -> Look {
+        level.of(value).map_or(Look::new(), |severity| self.severity(severity))
     }
 
     /// The look of a rate of losses, which should be zero.

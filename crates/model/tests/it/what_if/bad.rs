@@ -202,7 +202,7 @@ fn extreme_numbers_terminate() {
 
 #[test]
 fn an_invalid_property_of_a_class_is_an_error() {
-    type Change = fn(&mut Class);
+    type Change = fn(&mut ModelClass);
     let given: [(usize, Change, &str); 3] = [
         (0, |users| users.rate = Some(3.0), "class `users` is closed"),
         (1, |batch| batch.think = 2.0, "leave out its `think`"),
