@@ -21,7 +21,7 @@ use brimful_core::workload::{self, Load, LoadKind, Stage};
 use brimful_core::{Bytes, Nanos, Rate};
 use brimful_engine::Address;
 use brimful_monitor::{MonitorConfig, ProcessSelector, RemoteConfig, socket_owners};
-use brimful_run::{Endpoint, RunPlan, Watched, client_limit, run, run_beheld};
+use brimful_run::{Endpoint, MonitorTarget, RunPlan, client_limit, run};
 use brimful_stats::{check_objectives, judge_objectives};
 use brimful_workload::{Process, Speed, Trace};
 use keep::KeptFile;
@@ -65,10 +65,7 @@ pub fn main(args: &LoadArgs) -> anyhow::Result<Exit> {
     plan.keeper = kept.as_ref().map(|_| Arc::default());
     plan.live = (kept.is_none() && progress::is_shown(plan.window, args.output.quiet)).then(Arc::default);
     let trace = CallTrace::new(&args.look, &plan)?;
-    let load = || match trace.looks() {
-        Some(looks) => run_beheld(&plan, &looks, &stop).map(|(record, _)| record),
-        None => run(&plan, &stop),
-    };
+    let load = || run(&plan, &trace.observer(), &stop).map(|output| output.record);
     let load = || match &kept {
         Some(kept) => kept.during(&plan, load),
         None => load(),

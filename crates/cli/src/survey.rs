@@ -33,7 +33,7 @@ pub fn main(args: &SurveyArgs) -> anyhow::Result<Exit> {
     let report = OutFile::create(&path, "--report")?;
     let stop = progress::stop_flag()?;
     let display = Display::new(args.output.quiet);
-    plan.like.live.clone_from(&display.live);
+    plan.template.live.clone_from(&display.live);
     let crew = fleet::start(args, shared_streams(args), &stop)?;
     let mut survey = display.during(|| survey(&plan, crew, &stop, &mut |step| display.step(&step)))?;
     survey.report = report.name();
@@ -72,7 +72,9 @@ fn plan(args: &SurveyArgs) -> anyhow::Result<SurveyPlan> {
             like.connections.pipeline = streams;
         }
         let subject = match &args.watch_from {
-            Some(address) => Subject::There(remote_config(address, args.token_file.as_deref(), args.watch_ca.clone())?),
+            Some(address) => {
+                Subject::Remote(remote_config(address, args.token_file.as_deref(), args.watch_ca.clone())?)
+            }
             None if args.black_box => Subject::BlackBox,
             None => Subject::Local(server_processes(args, &like.endpoint)?),
         };

@@ -39,7 +39,7 @@ fn text(number: u64, exchange: &Exchange, request: Parts, reply: Parts) -> Strin
 
 /// Adds the lines of one message: `S` for sent or `R` for received, `H` for head or `B` for body, the call's number, and the
 /// line.
-fn add(text: &mut String, direction: char, number: u64, kept: &Kept, parts: Parts) {
+fn add(text: &mut String, direction: char, number: u64, kept: &MessagePrefix, parts: Parts) {
     let end = kept.bytes.windows(4).position(|bytes| bytes == b"\r\n\r\n").map_or(kept.bytes.len(), |at| at + 4);
     let (head, body) = kept.bytes.split_at(end);
     for (letter, bytes, wanted) in [('H', head, parts.head), ('B', body, parts.body)] {
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn lines_have_their_kind_and_their_calls_number() {
-        let kept = |bytes: &[u8]| Kept { bytes: bytes.to_vec(), of: bytes.len() as u64 };
+        let kept = |bytes: &[u8]| MessagePrefix { bytes: bytes.to_vec(), total_bytes: bytes.len() as u64 };
         let call = CallSpec::of_class(ClassId(0));
         let end = End::Completed { status: 200 };
         let exchange = Exchange {

@@ -161,7 +161,7 @@ pub struct CallArgs {
 
 impl CallArgs {
     /// Applies the flags to a class.
-    pub fn apply(&self, class: &mut Class) {
+    pub fn apply(&self, class: &mut RequestClass) {
         let method = if self.data.is_some() { "POST" } else { "GET" };
         self.method.as_deref().unwrap_or(method).clone_into(&mut class.method);
         match self.data.as_deref().map(|data| (data, data.strip_prefix('@'))) {

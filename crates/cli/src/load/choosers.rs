@@ -4,7 +4,9 @@
 use crate::documents::load_files;
 use crate::exit::UsageError;
 use brimful_core::template::is_template;
-use brimful_core::workload::{Class, Expect, FileSet, ListedRequest, Order, Popularity, Sha256, Statuses, Workload};
+use brimful_core::workload::{
+    Expect, FileSet, ListedRequest, Order, Popularity, RequestClass, Sha256, Statuses, Workload,
+};
 use brimful_run::RunPlan;
 use clap::Args;
 
@@ -114,7 +116,7 @@ impl ChooserArgs {
     }
 
     /// Merges the flags into what the class expects. The flags win.
-    fn expect(&self, class: &mut Class) {
+    fn expect(&self, class: &mut RequestClass) {
         let Expect { status, length, sha256 } = class.expect.take().unwrap_or_default();
         let expect = Expect {
             status: self.expect_status.clone().or(status),
@@ -134,7 +136,7 @@ impl ChooserArgs {
 }
 
 /// One class for each class name in the file of `--requests-file`. In all else the classes are like the first one.
-fn classes_of_requests(file: &str, like: &[Class]) -> anyhow::Result<Vec<Class>> {
+fn classes_of_requests(file: &str, like: &[RequestClass]) -> anyhow::Result<Vec<RequestClass>> {
     let named = |error: &dyn std::fmt::Display| UsageError(format!("--requests-file {file}: {error}"));
     let bytes = std::fs::read(file).map_err(|error| named(&error))?;
     let classes = ListedRequest::classes(&bytes).map_err(|error| named(&error))?;

@@ -70,12 +70,15 @@ impl CallTrace {
         Ok(CallTrace(Some(Arc::new(Mutex::new(calls)))))
     }
 
-    /// What the run must observe for the trace; `None` if neither flag is given.
-    pub fn looks(&self) -> Option<Looks> {
-        let calls = self.0.clone()?;
+    /// What the run must observe for the trace: nothing if neither flag is given.
+    pub fn observer(&self) -> RunObserver {
+        let Some(calls) = self.0.clone() else { return RunObserver::default() };
         let has_file = calls.lock().unwrap_or_else(PoisonError::into_inner).file.is_some();
         let add = move |exchange: &Exchange| calls.lock().unwrap_or_else(PoisonError::into_inner).add(exchange);
-        Some(Looks { detail: false, tap: Some(Tap::new(if has_file { TRACED_BYTES } else { PRINTED_BYTES }, add)) })
+        Some(RunObserver {
+            detail: false,
+            tap: Some(Tap::new(if has_file { TRACED_BYTES } else { PRINTED_BYTES }, add)),
+        })
     }
 
     /// Prints the calls of `--print`, and closes the file of `--trace`.
@@ -174,11 +177,11 @@ fn printed(what: &str, exchange: &Exchange, names: &Names) -> String {
     text
 }
 
-fn print_bytes(text: &mut String, mark: &str, kept: &Kept, names: &Names) {
+fn print_bytes(text: &mut String, mark: &str, kept: &MessagePrefix, names: &Names) {
     let (head, body) = split_head(&kept.bytes);
     let head = &head[..head.len().min(PRINTED_BYTES)];
     let body = &body[..body.len().min(PRINTED_BYTES)];
-    let more = kept.of.saturating_sub((head.len() + body.len()) as u64);
+    let more = kept.total_bytes.saturating_sub((head.len() + body.len()) as u64);
     let head = names.without_secrets(head);
     let body = String::from_utf8_lossy(body);
     for line in head.lines().chain(body.lines()) {
@@ -322,9 +325,9 @@ impl<'a> TraceLine<'a> {
 }
 
 impl Message {
-    fn new(kept: &Kept, names: &Names) -> Option<Message> {
+    fn new(kept: &MessagePrefix, names: &Names) -> Option<Message> {
         let (head, body) = split_head(&kept.bytes);
-        (kept.of > 0).then(|| Message {
+        (kept.total_bytes > 0).then(|| Message {
             head: names.without_secrets(head),
             body: String::from_utf8_lossy(body).into_owned(),
             left_out: kept.total_bytes - kept.bytes.len() as u64,
@@ -363,7 +366,7 @@ mod tests {
     fn exchange(due_ms: u64, end: End, response: &[u8]) -> Exchange {
         let call = CallSpec::of_class(ClassId(0));
         let due = Nanos::from_millis(due_ms);
-        let kept = |bytes: &[u8]| Kept { bytes: bytes.to_vec(), of: bytes.len() as u64 };
+        let kept = |bytes: &[u8]| MessagePrefix { bytes: bytes.to_vec(), total_bytes: bytes.len() as u64 };
         let at = due + Nanos::from_millis(3);
         Exchange {
             due,
@@ -451,7 +454,7 @@ mod tests {
     #[test]
     fn long_messages_are_cut_and_foreign_bytes_do_no_harm() {
         let mut exchange = exchange(0, End::Malformed, &[b'x'; PRINTED_BYTES]);
-        exchange.response.of = 1 << 20;
+        exchange.response.total_bytes = 1 << 20;
         let text = printed("Call", &exchange, &names());
         assert!(text.trim_end().ends_with("more"), "{text}");
         for bytes in

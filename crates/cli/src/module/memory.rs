@@ -68,7 +68,7 @@ pub fn status(path: &Path) -> String {
 
 /// Servers of this kind in containers or below other root directories: their description, and the status of their memory.
 pub fn in_containers(kind: Kind) -> Vec<(String, String)> {
-    let described = |mut server: Elsewhere| {
+    let described = |mut server: ContainerServer| {
         let sample = server.sample().ok().filter(|sample| sample.name.to_lowercase().starts_with(kind.name()))?;
         let what = format!("{} in a container, process {}", one_line(&sample.name), server.pids.first()?);
         Some((what, sentence(&sample, &server.path)))

@@ -28,7 +28,9 @@ pub fn load_curve(outlook: &Outlook, method: Method) -> Result<Option<Curve>, Mo
             let highest = if outlook.solution.is_some() { highest.max(open) } else { highest };
             format!("rate={}..{highest}:{POINTS}", highest / POINTS as f64)
         }
-        (_, [Class { population: Some(n @ 1..=MAX_CUSTOMERS), .. }]) => format!("population=1..{}:{POINTS}", 2 * n),
+        (_, [ModelClass { population: Some(n @ 1..=MAX_CUSTOMERS), .. }]) => {
+            format!("population=1..{}:{POINTS}", 2 * n)
+        }
         _ => return Ok(None),
     };
     let scenario = Scenario { changes: vec![range.parse()?], ..Scenario::default() };

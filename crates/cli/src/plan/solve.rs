@@ -25,8 +25,8 @@ pub fn main(args: &SolveArgs) -> anyhow::Result<Exit> {
     };
     let is_simulated = solved.solution.as_ref().is_some_and(|solution| solution.method == Method::Simulation);
     if args.simulate || is_simulated {
-        solved =
-            solved.beside(simulate(&model, &SimulationOptions { seed: args.seed, ..SimulationOptions::default() })?);
+        solved = solved
+            .with_simulation(simulate(&model, &SimulationOptions { seed: args.seed, ..SimulationOptions::default() })?);
     }
     places.deliver("solution", &solved, || text(&solved))?;
     Ok(Exit::Ok)

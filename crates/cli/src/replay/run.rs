@@ -7,13 +7,13 @@ use crate::exit::UsageError;
 use crate::progress;
 use crate::run_plan::request_plan;
 use brimful_accesslog::logs::Logs;
-use brimful_accesslog::read::{Kept, Progress, Read};
+use brimful_accesslog::read::{Kept, Progress, ReadSummary};
 use brimful_accesslog::replay::{CLASSES, Call, Replayer, Summary};
 use brimful_accesslog::{Entry, LogError};
 use brimful_core::record::Record;
 use brimful_core::workload::{Load, LogReplay, Workload};
 use brimful_core::{Nanos, Rate};
-use brimful_run::{RunPlan, StreamedCall, run_stream};
+use brimful_run::{RunPlan, StreamedCall, run_log};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -39,7 +39,7 @@ pub struct Replayed {
 
 /// What was read, and the calls that were made of it.
 pub struct Fed {
-    read: Read,
+    read: ReadSummary,
     summary: Summary,
     pub calls: u64,
     /// When the last call was due.
@@ -60,7 +60,7 @@ pub fn plan(args: &ReplayArgs) -> anyhow::Result<RunPlan> {
     plan.workload = Workload {
         classes: CLASSES
             .iter()
-            .map(|name| brimful_core::workload::Class { name: (*name).to_owned(), ..class.clone() })
+            .map(|name| brimful_core::workload::RequestClass { name: (*name).to_owned(), ..class.clone() })
             .collect(),
         load: Some(Load::Log(log)),
         tls: plan.workload.tls.take(),
@@ -78,7 +78,7 @@ pub fn run(args: &ReplayArgs, mut plan: RunPlan, pass: Pass, stop: &AtomicBool) 
         let read = feed(args, pass, push, stop);
         *fed.lock().unwrap_or_else(PoisonError::into_inner) = Some(read);
     };
-    let load = || run_stream(&plan, Box::new(feed), stop);
+    let load = || run_log(&plan, Box::new(feed), stop);
     let what = if pass.flattened.is_some() { "flat" } else { "replay" };
     let record = progress::during(what, lasts, plan.live.as_deref(), load);
     // The error of reading the logs explains more than the error of a run without calls.

@@ -2,7 +2,7 @@
 
 use crate::access_logs::line_counts;
 use crate::output::say;
-use brimful_accesslog::read::{Read, first_malformed};
+use brimful_accesslog::read::{ReadSummary, first_malformed};
 use brimful_accesslog::replay::Summary;
 use brimful_core::Nanos;
 use brimful_core::quantity::{count, counted, number};
@@ -15,7 +15,7 @@ fn load_of(record: &Record) -> Option<&Load> {
 }
 
 /// Accounts for the lines of the logs and their requests on stderr.
-pub fn say_account(read: &Read, summary: &Summary, record: &Record) {
+pub fn say_account(read: &ReadSummary, summary: &Summary, record: &Record) {
     say(&line_counts(&read.lines));
     if let Some(left_out) = unsent_requests(summary) {
         say(&format!("not sent: {left_out}"));
@@ -76,7 +76,7 @@ pub fn duration_text(time: Nanos) -> String {
 }
 
 /// The error when nothing that was read makes a call.
-pub fn no_call_message(read: &Read, summary: &Summary) -> String {
+pub fn no_call_message(read: &ReadSummary, summary: &Summary) -> String {
     let not_sent = unsent_requests(summary).map_or(String::new(), |left_out| format!("; not sent: {left_out}"));
     format!("the logs have no request to send: {}{not_sent}{}", line_counts(&read.lines), first_malformed(&read.lines))
 }

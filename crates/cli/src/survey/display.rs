@@ -6,9 +6,9 @@ use brimful_core::quantity::{number, rate, whole_percent};
 use brimful_core::survey::Level;
 use brimful_core::text::{one_line, visible};
 use brimful_core::{Nanos, panics};
-use brimful_estimate::Spread;
+use brimful_estimate::PredictedFigure;
 use brimful_stats::Live;
-use brimful_survey::{Predicted, Predictions, Step};
+use brimful_survey::{PredictedLevel, Predictions, Step};
 use indicatif::ProgressBar;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -46,7 +46,7 @@ impl Display {
                 }
                 format!("{what} ({})", lasts.rounded())
             }
-            Step::Foreseen(lasts) => {
+            Step::EstimatedDuration(lasts) => {
                 format!("  the survey takes about {} in total, and longer if a level is disturbed", in_minutes(*lasts))
             }
             Step::Note(text) => format!("  {text}"),
@@ -95,8 +95,8 @@ fn in_minutes(time: Nanos) -> String {
 /// All predictions. They are printed before the levels are measured.
 fn predictions_text(predictions: &Predictions) -> String {
     let time = |seconds| Nanos::from_secs_f64(seconds).rounded();
-    let level = |level: &Predicted| {
-        let Spread { median, interval90: [low, high] } = level.expected.response;
+    let level = |level: &PredictedLevel| {
+        let PredictedFigure { median, interval90: [low, high] } = level.expected.response;
         let name = &level.name;
         let share = whole_percent(level.fraction);
         format!("\n    {name} at {share}, {}: {} ({} … {})", rate(level.rate), time(median), time(low), time(high))

@@ -57,9 +57,9 @@ impl WatchOptions {
         let mut intervals = intervals(args)?;
         if args.once {
             // All groups need the same interval, so that one interval has figures of all of them.
-            let longest = GroupName::ALL.iter().filter_map(|&group| intervals.of(group)).max();
+            let longest = GroupName::ALL.iter().filter_map(|&group| intervals.get(group)).max();
             for group in GroupName::ALL {
-                intervals.set(group, intervals.of(group).and(longest));
+                intervals.set(group, intervals.get(group).and(longest));
             }
         }
         let config = MonitorConfig {
@@ -109,7 +109,7 @@ fn intervals(args: &WatchArgs) -> anyhow::Result<Intervals> {
     }
     let everywhere = args.interval.iter().rev().find(|IntervalOf(group, _)| group.is_none());
     let asked_for = args.requests.is_some() || args.groups.contains(&GroupName::Requests);
-    if asked_for && intervals.of(GroupName::Requests).is_none() {
+    if asked_for && intervals.get(GroupName::Requests).is_none() {
         intervals
             .set(GroupName::Requests, Some(everywhere.map_or(DEFAULT_INTERVAL, |IntervalOf(_, interval)| *interval)));
     }

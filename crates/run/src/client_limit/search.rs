@@ -7,7 +7,6 @@
 //! Or one generator falls short of the load by [`TOLERATED_SHORTFALL`] and two do not. If both fall short and the
 //! client is not the limit, the server is, and the client's maximum is at least that load.
 
-use brimful_core::moments::Moments;
 use brimful_core::quantity;
 use brimful_core::record::{ClientCalibration, ClientLevel};
 use brimful_stats::t_95;

@@ -2,7 +2,8 @@
 
 use crate::access_logs::{line_counts, log_error};
 use crate::plan::utilization::Utilization;
-use brimful_accesslog::profile::{Options, Profiler};
+use brimful_accesslog::Entry;
+use brimful_accesslog::profile::{Options, Profiler, classes};
 use brimful_accesslog::read::{Kept, ReadOptions, read};
 use brimful_core::profile::Profile;
 use jiff::tz::{Offset, TimeZone};

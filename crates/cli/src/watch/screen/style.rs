@@ -54,7 +54,7 @@ impl Style {
 
     /// The look of a value with a threshold: that of the finding that the value would cause.
     pub fn level(self, level: Level, value: f64) -> Look {
-        level.of(value).map_or(Look::new(), |severity| self.severity(severity))
+        level.severity_of(value).map_or(Look::new(), |severity| self.severity(severity))
     }
 
     /// The look of a rate of losses, which should be zero.
