@@ -20,7 +20,7 @@ use brimful_core::units::Count;
 use brimful_core::{Nanos, Slo};
 use brimful_monitor::ProcessSelector;
 use brimful_survey::{Change, GUARDIAN_COMMAND};
-use brimful_testbed::INSIDE;
+use brimful_testbed::INIT_COMMAND;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 pub use help::{Flags, command, parse};
@@ -85,7 +85,7 @@ pub enum Command {
     #[command(name = GUARDIAN_COMMAND, hide = true)]
     PutBack,
     /// Be the first process of a test bed's command
-    #[command(name = INSIDE, hide = true)]
+    #[command(name = INIT_COMMAND, hide = true)]
     Inside(InsideArgs),
 }
 

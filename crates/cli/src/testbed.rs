@@ -15,7 +15,9 @@ use brimful_core::quantity::{count, percent};
 use brimful_core::secret::without_credentials;
 use brimful_core::testbed::{Client, Link, Router, SCHEMA, Testbed};
 use brimful_core::text::without_mark;
-use brimful_testbed::{Bed, Cpus, Histogram, LinkShape, Measured, NoSuchHost, Rtts, Shape, TestbedError, Wanted};
+use brimful_testbed::{
+    Bed, CpuRequest, Cpus, LinkShape, NoSuchHost, RttHistogram, Rtts, Shape, TestbedError, TestbedResults,
+};
 use std::process::ExitCode;
 use std::time::SystemTime;
 
@@ -32,7 +34,7 @@ pub fn main(args: &TestbedArgs) -> ExitCode {
 
 /// The first process among those of the command.
 pub fn inside(args: &InsideArgs) -> ExitCode {
-    match brimful_testbed::inside(args.parent, &args.command) {
+    match brimful_testbed::run_init(args.parent, &args.command) {
         Ok(code) => code.into(),
         Err(error) => crate::ended(Err(told(error))),
     }
@@ -40,14 +42,15 @@ pub fn inside(args: &InsideArgs) -> ExitCode {
 
 fn run(args: &TestbedArgs) -> anyhow::Result<u8> {
     let shape = shape(args)?;
-    let fill = |word: &String| brimful_testbed::fill(word, shape.clients);
+    let fill = |word: &String| brimful_testbed::fill_addresses(word, shape.clients);
     let command: Vec<String> = args.command.iter().map(fill).collect::<Result<_, NoSuchHost>>().map_err(usage)?;
     let out = OutFile::optional(args.out.as_deref(), "--out")?;
     if out.as_ref().is_some_and(|out| out.name().is_none()) {
         return Err(UsageError("stdout is the command's: give --out a file".to_owned()).into());
     }
     let list = |cpus: &Option<CpuList>| cpus.as_ref().map(|list| list.0.clone());
-    let wanted = Wanted { server: list(&args.server_cpus), clients: list(&args.client_cpus), router: args.router_cpu };
+    let wanted =
+        CpuRequest { server: list(&args.server_cpus), clients: list(&args.client_cpus), router: args.router_cpu };
     let cpus = Cpus::choose(&brimful_os::cpus::online(), &wanted).map_err(told)?;
     // Before there is any thread.
     brimful_testbed::become_root().map_err(told)?;
@@ -61,7 +64,7 @@ fn run(args: &TestbedArgs) -> anyhow::Result<u8> {
     if !args.quiet {
         said(&measured, seed).iter().for_each(|line| say(line));
     }
-    let Measured { shape, server, clients, router } = measured;
+    let TestbedResults { shape, server, clients, router } = measured;
     let document = Testbed {
         schema: SCHEMA.to_owned(),
         started_at: humantime::format_rfc3339_micros(began_at).to_string(),
@@ -97,7 +100,7 @@ fn shape(args: &TestbedArgs) -> anyhow::Result<Shape> {
                 UsageError(format!("cannot read {name}: {error}; give --rtts a file of lines like `20ms..40ms, 0.25`"))
             })?;
             Rtts::Drawn(
-                without_mark(&text).parse::<Histogram>().map_err(|error| UsageError(format!("{name}: {error}")))?,
+                without_mark(&text).parse::<RttHistogram>().map_err(|error| UsageError(format!("{name}: {error}")))?,
             )
         }
     };
@@ -113,8 +116,8 @@ fn shape(args: &TestbedArgs) -> anyhow::Result<Shape> {
 }
 
 /// What the router did, in sentences.
-fn said(measured: &Measured, seed: u64) -> Vec<String> {
-    let Measured { server, clients, router, .. } = measured;
+fn said(measured: &TestbedResults, seed: u64) -> Vec<String> {
+    let TestbedResults { server, clients, router, .. } = measured;
     let links = || clients.iter().flat_map(|client: &Client| [client.up, client.down]);
     let sum = |of: fn(Link) -> u64| links().map(of).sum::<u64>();
     let (packets, lost, full) = (sum(|l| l.packets), sum(|l| l.lost_packets), sum(|l| l.queue_full_packets));

@@ -3,7 +3,7 @@
 use crate::args::examples;
 use brimful_core::Nanos;
 use brimful_core::cpus::CpuList;
-use brimful_testbed::{MOST_CLIENTS, Range};
+use brimful_testbed::{MAX_CLIENTS, RttRange};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -15,12 +15,12 @@ const MOST_QUEUE: Nanos = Nanos::from_secs(2);
 #[command(after_help = examples::TESTBED)]
 pub struct TestbedArgs {
     /// Client hosts, named client1, client2 and so on
-    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u64).range(1..=MOST_CLIENTS as u64))]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u64).range(1..=MAX_CLIENTS as u64))]
     pub clients: u64,
     /// Round-trip time between a client and the server, like 50ms; of A..B the first client has A, the last B, the
     /// others lie evenly between
     #[arg(long, value_name = "TIME[..TIME]", default_value = "0ms", conflicts_with = "rtts")]
-    pub rtt: Range,
+    pub rtt: RttRange,
     /// Draw a round-trip time for each connection from this histogram: lines like `20ms..40ms, 0.25`
     #[arg(long, value_name = "FILE")]
     pub rtts: Option<PathBuf>,
