@@ -72,7 +72,7 @@ fn what_cannot_be_trusted_is_said_before_the_run() {
         &["(it is for a.example, b.example): write the URL", "--sni"],
     );
     refused("IP:127.0.0.1", Flaw::SelfSigned, 3, &["(it is self-signed): give", "--ca FILE"]);
-    refused("IP:127.0.0.1", Flaw::CutShort, 3, &["or the chain is cut short)"]);
+    refused("IP:127.0.0.1", Flaw::MissingIntermediate, 3, &["or the chain is cut short)"]);
     let closes = RawServer::closes_on_accept();
     let url = format!("https://{}/", closes.addr());
     run(&["load", &url, "--insecure", "-n", "1"]).fails(3, "broke the connection off in the TLS handshake");

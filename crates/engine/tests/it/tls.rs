@@ -187,7 +187,7 @@ fn certificates_that_prove_nothing_fail_each_call(case: Case) {
         ("DNS:localhost", Flaw::NotYetValid, TlsFault::CertificateNotYetValid),
         ("DNS:other.example", Flaw::None, TlsFault::CertificateName),
         ("DNS:localhost", Flaw::SelfSigned, TlsFault::CertificateIssuer),
-        ("DNS:localhost", Flaw::CutShort, TlsFault::CertificateIssuer),
+        ("DNS:localhost", Flaw::MissingIntermediate, TlsFault::CertificateIssuer),
     ] {
         let identity = certificates.issue(&format!("{names},DNS:{}", unique()), flaw);
         let server = RawServer::by_tls(&identity, TlsBehaviour::answering(with_length(b"hello")));
@@ -201,7 +201,7 @@ fn certificates_that_prove_nothing_fail_each_call(case: Case) {
         let expected = match flaw {
             Flaw::Expired | Flaw::NotYetValid => "",
             Flaw::SelfSigned => "self-signed",
-            Flaw::CutShort => "the chain is cut short",
+            Flaw::MissingIntermediate => "the chain is cut short",
             _ => "it is for other.example, n",
         };
         assert!(detail.contains(expected), "{detail}");
