@@ -1,7 +1,8 @@
 //! The addresses of the hosts.
 //!
-//! The server is 198.18.0.1. Client i is 198.18.i.1 and may connect from all of 198.18.i.0/24, because one address has too
-//! few ports for tens of thousands of connections. RFC 2544 reserves 198.18.0.0/15 for benchmarks, RFC 5180 2001:2::/48.
+//! The server is 198.18.0.1. Client i is 198.18.i.1 and may connect from all of 198.18.i.0/24, because one address has
+//! too few ports for tens of thousands of connections. RFC 2544 reserves 198.18.0.0/15 for benchmarks, RFC 5180
+//! 2001:2::/48.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -66,8 +67,8 @@ pub struct NoSuchHost {
     clients: usize,
 }
 
-/// Replaces `{server}` and `{client 1}` in a word of a command by IPv4 addresses, `{server v6}` and `{client 1 v6}` by IPv6
-/// addresses. Other braces stay as they are.
+/// Replaces `{server}` and `{client 1}` in a word of a command by IPv4 addresses, `{server v6}` and `{client 1 v6}` by
+/// IPv6 addresses. Other braces stay as they are.
 ///
 /// # Errors
 /// If a placeholder names a client that does not exist.

@@ -1,8 +1,8 @@
 //! The CPUs of the server, the clients and the router.
 //!
 //! Without steering, the CPU that hands a packet over also carries it up to the socket, and that is the router's CPU.
-//! Receive packet steering (Documentation/networking/scaling.rst) assigns each host's receive work to CPUs of its own, so
-//! that the server's CPUs process the server's packets and no others.
+//! Receive packet steering (Documentation/networking/scaling.rst) assigns each host's receive work to CPUs of its own,
+//! so that the server's CPUs process the server's packets and no others.
 
 use crate::TestbedError;
 use crate::address::{HostNumber, SERVER};
@@ -40,8 +40,8 @@ pub(crate) struct ThreadPlacement {
 }
 
 impl Cpus {
-    /// Chooses the CPUs. If three or more are online, the router has one to itself, else it shares the clients' last one.
-    /// Server and clients get half each of the others. With a single CPU nothing is steered.
+    /// Chooses the CPUs. If three or more are online, the router has one to itself, else it shares the clients' last
+    /// one. Server and clients get half each of the others. With a single CPU nothing is steered.
     ///
     /// # Errors
     /// If the request names a CPU that is not online.

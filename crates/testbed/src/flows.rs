@@ -1,8 +1,8 @@
 //! The round-trip times of connections. Each is drawn from a histogram when the connection's first packet comes.
 //!
-//! The n-th connection of a client gets the n-th draw of that client's own random stream, whatever its ports are, so the
-//! same seed yields the same round-trip times. A SYN with another sequence number on the same ports is another connection.
-//! Memory is bounded: flows that sent nothing for a long time are forgotten.
+//! The n-th connection of a client gets the n-th draw of that client's own random stream, whatever its ports are, so
+//! the same seed yields the same round-trip times. A SYN with another sequence number on the same ports is another
+//! connection. Memory is bounded: flows that sent nothing for a long time are forgotten.
 
 use crate::packet::{Flow, Head};
 use crate::rtt::RttHistogram;

@@ -1,5 +1,5 @@
-//! The first process of the command's PID namespace: starts the command, waits for it and for orphaned processes, and exits
-//! with the command's exit code. The kernel then ends all other processes in the namespace.
+//! The first process of the command's PID namespace: starts the command, waits for it and for orphaned processes, and
+//! exits with the command's exit code. The kernel then ends all other processes in the namespace.
 
 use crate::TestbedError;
 use crate::run::INTERRUPT;
@@ -10,8 +10,8 @@ use signal_hook::iterator::Signals;
 use std::ffi::CStr;
 use std::process::Command;
 
-/// Runs a command; returns its exit code, or 128 plus the number of the signal that ended it. If the process `parent` ends,
-/// the kernel ends this process and with it the namespace.
+/// Runs a command; returns its exit code, or 128 plus the number of the signal that ended it. If the process `parent`
+/// ends, the kernel ends this process and with it the namespace.
 ///
 /// # Errors
 /// If the command cannot be started.
@@ -23,8 +23,8 @@ pub fn run_init(parent: u32, command: &[String]) -> Result<u8, TestbedError> {
     }
     let mut signals =
         Signals::new([SIGTERM, SIGHUP, INTERRUPT.as_raw()]).map_err(TestbedError::kernel("listen for signals"))?;
-    // /proc should show the processes of this namespace. Some containers do not permit this mount; /proc then shows those of
-    // the outer namespace, by other numbers.
+    // /proc should show the processes of this namespace. Some containers do not permit this mount; /proc then shows
+    // those of the outer namespace, by other numbers.
     let _ = mount("proc", "/proc", "proc", MountFlags::empty(), None::<&CStr>);
     let Some((program, arguments)) = command.split_first() else { return Ok(0) };
     let child = Command::new(program).args(arguments).spawn();

@@ -1,8 +1,8 @@
-//! One direction of a client's link: packets are lost, queue at a limited rate, are delayed, and some are held back so that
-//! later ones overtake them.
+//! One direction of a client's link: packets are lost, queue at a limited rate, are delayed, and some are held back so
+//! that later ones overtake them.
 //!
-//! Whether the n-th packet is lost or held back depends on the seed and n alone, so a run can be repeated. The link has no
-//! clock: its caller passes the time.
+//! Whether the n-th packet is lost or held back depends on the seed and n alone, so a run can be repeated. The link has
+//! no clock: its caller passes the time.
 
 use brimful_core::Nanos;
 use brimful_core::testbed::Link as Counts;
@@ -22,8 +22,8 @@ pub struct LinkShape {
     pub loss: f64,
     /// Share of the packets that is held back for a quarter of their delay, but for at least 1 ms.
     pub reorder: f64,
-    /// Rate limit, in bytes per second. It must be at least 1000: at a lower rate the largest packets would be due beyond
-    /// the horizon of the router's timer wheel.
+    /// Rate limit, in bytes per second. It must be at least 1000: at a lower rate the largest packets would be due
+    /// beyond the horizon of the router's timer wheel.
     pub bytes_per_s: Option<f64>,
     /// The longest that a packet waits in the queue of a limited rate, at most 2 s.
     pub queue: Nanos,
@@ -47,8 +47,8 @@ impl Link {
         Link { shape, random, free_at: Nanos::ZERO, counts: Counts::default() }
     }
 
-    /// Passes a packet of this length. Returns when it arrives at the other end, `delay` after it was sent; `None` if it is
-    /// lost or finds the queue full.
+    /// Passes a packet of this length. Returns when it arrives at the other end, `delay` after it was sent; `None` if
+    /// it is lost or finds the queue full.
     pub fn pass(&mut self, length: usize, delay: Nanos, now: Nanos) -> Option<Nanos> {
         // Two numbers are drawn for every packet, so that the draws depend only on the packet's number.
         let loss_draw = self.random.random::<f64>();

@@ -1,7 +1,7 @@
 //! A host: a network namespace with a loopback device, a TUN device and addresses.
 //!
-//! A thread creates the namespace by entering it. Only a descriptor keeps the namespace alive: it has no name outside of the
-//! test bed, and ends with this process and the processes in it.
+//! A thread creates the namespace by entering it. Only a descriptor keeps the namespace alive: it has no name outside
+//! of the test bed, and ends with this process and the processes in it.
 
 use crate::TestbedError;
 use crate::address::{HostNumber, SERVER};
@@ -18,8 +18,8 @@ use std::process::{Command, Stdio};
 
 /// Name of the device that leads to the router.
 pub const DEVICE: &str = "wan";
-/// Length of the queue of packets that the router has not read yet. The kernel's default of 500 would hold only 10 ms at
-/// 50,000 packets per second.
+/// Length of the queue of packets that the router has not read yet. The kernel's default of 500 would hold only 10 ms
+/// at 50,000 packets per second.
 const QUEUE_PACKETS: usize = 10_000;
 
 /// A host's network namespace.
@@ -118,8 +118,8 @@ fn set_sysctl(name: &str, value: &str) -> Result<(), TestbedError> {
     fs::write(&path, value).map_err(|source| TestbedError::Setting { path, source })
 }
 
-/// Assigns the host's receive work to these CPUs. /sys shows the devices of the namespace in which it was mounted, so it
-/// has to be mounted again.
+/// Assigns the host's receive work to these CPUs. /sys shows the devices of the namespace in which it was mounted, so
+/// it has to be mounted again.
 fn steer_receive_work(cpus: &[usize]) -> Result<(), TestbedError> {
     let mount_error = |what| move |source: rustix::io::Errno| TestbedError::Mount { what, source: source.into() };
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)

@@ -1,8 +1,8 @@
 //! The router between the server and its clients, without I/O: packets in, packets out when they are due.
 //!
 //! Every client has a link up to the router and one down from it, which share its round-trip time; by default each has
-//! half. The server is next to the router. So a packet passes one link, or two between clients. One timer wheel holds all
-//! packets on the links. Memory is bounded: beyond `MAX_HELD` packets, further ones are dropped and counted.
+//! half. The server is next to the router. So a packet passes one link, or two between clients. One timer wheel holds
+//! all packets on the links. Memory is bounded: beyond `MAX_HELD` packets, further ones are dropped and counted.
 //!
 //! The router has no clock: its caller passes the time. Source: Banga & Druschel 1997, Figure 3.
 
@@ -134,8 +134,8 @@ impl Router {
         self.wheel.next_due()
     }
 
-    /// Delivers at most `limit` packets that are due. `deliver` gets the receiver, the packet and when it was due. Returns
-    /// whether more may be due.
+    /// Delivers at most `limit` packets that are due. `deliver` gets the receiver, the packet and when it was due.
+    /// Returns whether more may be due.
     pub fn release(&mut self, now: Nanos, limit: usize, mut deliver: impl FnMut(HostNumber, &[u8], Nanos)) -> bool {
         for _ in 0..limit {
             let Some(packet) = self.wheel.pop(now) else { return false };

@@ -1,8 +1,8 @@
 //! The router's thread: reads packets from the hosts' devices, and writes them when they are due.
 //!
 //! The thread sleeps until a packet comes or until shortly before the next one is due. In that last margin it polls,
-//! because a sleep ends late. On a CPU that it shares with clients it may poll only for a small share of the time, or at
-//! high rates it would take all of the clients' CPU time. A packet's lateness is measured after it was handed over.
+//! because a sleep ends late. On a CPU that it shares with clients it may poll only for a small share of the time, or
+//! at high rates it would take all of the clients' CPU time. A packet's lateness is measured after it was handed over.
 
 use crate::address::{HostNumber, MAX_CLIENTS};
 use crate::cpus::ThreadPlacement;
@@ -18,7 +18,8 @@ use rustix::io::{Errno, read, write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::thread::JoinHandle;
 
-/// The most packets that are read from one host before the next host's turn, and that are released before the next read.
+/// The most packets that are read from one host before the next host's turn, and that are released before the next
+/// read.
 const BATCH: usize = 32;
 /// How long before a packet is due the thread stops sleeping: waking up takes that long in a virtual machine.
 const MARGIN: Nanos = Nanos::from_micros(80);

@@ -24,7 +24,8 @@ pub struct RttRange {
 /// The round-trip times of a test bed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Rtts {
-    /// The first client has the least, the last the greatest, the others lie evenly between. A single client has the mean.
+    /// The first client has the least, the last the greatest, the others lie evenly between. A single client has the
+    /// mean.
     Spread(RttRange),
     /// Every connection draws a round-trip time of its own.
     Drawn(RttHistogram),

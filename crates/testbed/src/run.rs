@@ -1,9 +1,10 @@
 //! Runs a command within the test bed.
 //!
-//! The command has mount and PID namespaces of its own, but stays in brimful's network namespace. In its mount namespace,
-//! /run/netns lists the hosts by name, so that `ip netns exec server …` works there and nowhere else. The PID namespace
-//! ends with its first process ([`crate::run_init`]), and that process ends with the thread that started it. So whatever
-//! ends brimful also ends all processes of the command, and then no process keeps the network namespaces alive.
+//! The command has mount and PID namespaces of its own, but stays in brimful's network namespace. In its mount
+//! namespace, /run/netns lists the hosts by name, so that `ip netns exec server …` works there and nowhere else. The
+//! PID namespace ends with its first process ([`crate::run_init`]), and that process ends with the thread that started
+//! it. So whatever ends brimful also ends all processes of the command, and then no process keeps the network
+//! namespaces alive.
 
 use crate::TestbedError;
 use crate::address::HostNumber;
@@ -27,8 +28,8 @@ use std::process::{Command, ExitStatus};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
-/// The hidden command that runs the first process of the PID namespace; it calls [`crate::run_init`]. Its arguments are the
-/// id of this process and the user's command.
+/// The hidden command that runs the first process of the PID namespace; it calls [`crate::run_init`]. Its arguments are
+/// the id of this process and the user's command.
 pub const INIT_COMMAND: &str = "testbed-inside";
 /// The signal that tells [`crate::run_init`] to interrupt its command. It is not SIGINT, because Ctrl-C at a terminal
 /// sends SIGINT to both at once.
@@ -42,8 +43,8 @@ const LOCK_PAUSE: Duration = Duration::from_millis(5);
 /// A further signal within this time does not count as a second request.
 const SAME_REQUEST: Duration = Duration::from_secs(1);
 
-/// Runs a command to its end; returns its exit code, or 128 plus the number of the signal that ended it. SIGTERM, SIGHUP and
-/// SIGINT are forwarded to the command; another one more than a second later kills it.
+/// Runs a command to its end; returns its exit code, or 128 plus the number of the signal that ended it. SIGTERM,
+/// SIGHUP and SIGINT are forwarded to the command; another one more than a second later kills it.
 ///
 /// # Errors
 /// If the namespaces cannot be set up or the command cannot be started.
@@ -128,8 +129,8 @@ fn environment(bed: &Bed) -> [(&'static str, String); 4] {
     ]
 }
 
-/// Keeps the directory of names while this test bed uses it. The last test bed removes a directory that a test bed made; to
-/// remove it sooner would also remove what other test beds have mounted on it.
+/// Keeps the directory of names while this test bed uses it. The last test bed removes a directory that a test bed
+/// made; to remove it sooner would also remove what other test beds have mounted on it.
 struct NamesDirectory(Option<File>);
 
 impl NamesDirectory {

@@ -16,7 +16,8 @@ const IFF_NO_PI: u16 = 0x1000;
 /// Size of a device's name with its terminating zero.
 const NAME_LENGTH: usize = 16;
 
-/// The part of `struct ifreq` of net/if.h that `TUNSETIFF` uses. The struct has 40 bytes on 64-bit machines, 32 on others.
+/// The part of `struct ifreq` of net/if.h that `TUNSETIFF` uses. The struct has 40 bytes on 64-bit machines, 32 on
+/// others.
 #[repr(C, align(8))]
 #[derive(Debug)]
 struct InterfaceRequest {
@@ -32,8 +33,8 @@ pub fn unshare(flags: UnshareFlags) -> io::Result<()> {
     unsafe { unshare_unsafe(flags.difference(UnshareFlags::FILES)) }
 }
 
-/// Gives the calling thread real-time scheduling: it runs as soon as it is ready, before all ordinary threads on its CPU
-/// (`SCHED_FIFO`, sched(7)).
+/// Gives the calling thread real-time scheduling: it runs as soon as it is ready, before all ordinary threads on its
+/// CPU (`SCHED_FIFO`, sched(7)).
 pub fn set_realtime_scheduling() -> io::Result<()> {
     let lowest_priority = libc::sched_param { sched_priority: 1 };
     // SAFETY: 0 is the calling thread, and the pointer is valid for the call.
@@ -45,17 +46,17 @@ pub fn set_realtime_scheduling() -> io::Result<()> {
     }
 }
 
-/// Opens a new TUN device in the network namespace of the calling thread. Each read yields one packet that the namespace
-/// sent, each write delivers one packet to it. Reads do not block. The device disappears when it is closed. No offloads
-/// are requested, so packets are no longer than the MTU and their checksums are correct.
+/// Opens a new TUN device in the network namespace of the calling thread. Each read yields one packet that the
+/// namespace sent, each write delivers one packet to it. Reads do not block. The device disappears when it is closed.
+/// No offloads are requested, so packets are no longer than the MTU and their checksums are correct.
 pub fn open_tun(name: &str) -> io::Result<OwnedFd> {
     let tun = rustix::fs::open("/dev/net/tun", OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK, Mode::empty())?;
     let mut request = InterfaceRequest { name: [0; NAME_LENGTH], flags: IFF_TUN | IFF_NO_PI, rest: [0; 22] };
     for (place, byte) in request.name[..NAME_LENGTH - 1].iter_mut().zip(name.bytes()) {
         *place = byte;
     }
-    // SAFETY: TUNSETIFF reads and writes one `struct ifreq`, and `request` is at least as long. The pointer is valid for
-    // the call. The kernel writes a name and flags, for which every bit pattern of these fields is valid.
+    // SAFETY: TUNSETIFF reads and writes one `struct ifreq`, and `request` is at least as long. The pointer is valid
+    // for the call. The kernel writes a name and flags, for which every bit pattern of these fields is valid.
     unsafe { ioctl::ioctl(&tun, Updater::<TUNSETIFF, InterfaceRequest>::new(&mut request))? };
     Ok(tun)
 }

@@ -1,9 +1,9 @@
 //! A timer wheel: returns items in the order of their due times.
 //!
-//! One turn of the wheel has 2²⁰ slots of 8.192 µs, which is 8.6 s. A due time is rounded up to the next slot, so no item is
-//! early. Items of one slot keep the order in which they were inserted, so items of one flow, whose due times never
-//! decrease, keep their order. Insertion and removal take constant time. A bitmap marks the occupied slots, and a summary
-//! marks every 64 slots that have any. Source: Varghese & Lauck 1987, scheme 4.
+//! One turn of the wheel has 2²⁰ slots of 8.192 µs, which is 8.6 s. A due time is rounded up to the next slot, so no
+//! item is early. Items of one slot keep the order in which they were inserted, so items of one flow, whose due times
+//! never decrease, keep their order. Insertion and removal take constant time. A bitmap marks the occupied slots, and a
+//! summary marks every 64 slots that have any. Source: Varghese & Lauck 1987, scheme 4.
 //!
 //! The wheel has no clock: its caller passes the time.
 
@@ -68,8 +68,8 @@ impl<T> Wheel<T> {
         self.length
     }
 
-    /// Inserts an item. An item that is due beyond the horizon is returned at the horizon; one that is due before `now` is
-    /// returned at once.
+    /// Inserts an item. An item that is due beyond the horizon is returned at the horizon; one that is due before `now`
+    /// is returned at once.
     pub fn insert(&mut self, now: Nanos, due: Nanos, item: T) {
         let present = now.0 >> SLOT_BITS;
         let base = self.first.map_or(present, |first| first.min(present));

@@ -21,12 +21,13 @@ pub enum Mpm {
 pub struct ApacheOptions {
     /// The multi-processing module.
     pub mpm: Mpm,
-    /// Number of workers: processes under prefork, threads of one process under event. Their number is constant, because a
-    /// pool that grows during a measurement is a different server at its end.
+    /// Number of workers: processes under prefork, threads of one process under event. Their number is constant,
+    /// because a pool that grows during a measurement is a different server at its end.
     pub max_workers: usize,
     /// Served files: path below the document root, content.
     pub files: Vec<(String, Vec<u8>)>,
-    /// Directives added at the end, such as `IncludeOptional conf.d/*.conf`. Paths are relative to the private directory.
+    /// Directives added at the end, such as `IncludeOptional conf.d/*.conf`. Paths are relative to the private
+    /// directory.
     pub extra: String,
 }
 
@@ -40,8 +41,8 @@ impl Default for ApacheOptions {
 pub struct Apache(Daemon);
 
 impl Apache {
-    /// Starts Apache and returns when it accepts connections and has all its workers. Panics with Apache's error message
-    /// if that fails.
+    /// Starts Apache and returns when it accepts connections and has all its workers. Panics with Apache's error
+    /// message if that fails.
     pub fn start(options: ApacheOptions) -> Apache {
         let configure = |dir: &str, port| configuration(&options, dir, port);
         let processes = if options.mpm == Mpm::Prefork { options.max_workers } else { 1 };

@@ -1,5 +1,5 @@
-//! A foreign server as a child process, with a private directory and a free port. Starting waits until the server is ready,
-//! stopping until it has ended.
+//! A foreign server as a child process, with a private directory and a free port. Starting waits until the server is
+//! ready, stopping until it has ended.
 //!
 //! The server counts as started when the pid file in its private directory names our child. nginx and Apache write that
 //! file after they have bound their sockets, so no other server can be answering on the port. If another process binds
@@ -187,8 +187,8 @@ pub(crate) fn default_files() -> Vec<(String, Vec<u8>)> {
     vec![("index.html".to_owned(), b"hello\n".to_vec())]
 }
 
-/// Creates a directory with `files` below `www` that www-data can read whatever the umask is. By default only the owner can
-/// read a temporary directory.
+/// Creates a directory with `files` below `www` that www-data can read whatever the umask is. By default only the owner
+/// can read a temporary directory.
 fn private_dir(files: &[(String, Vec<u8>)]) -> TempDir {
     let dir = tempfile::Builder::new().prefix("brimful-").tempdir().expect("create a temporary directory");
     let set_mode = |path: &Path, mode| {
@@ -214,8 +214,8 @@ fn private_dir(files: &[(String, Vec<u8>)]) -> TempDir {
     dir
 }
 
-/// The fourth field of `/proc/PID/stat`. The second field is the program's name in parentheses. It may contain parentheses
-/// itself, hence the search from the right.
+/// The fourth field of `/proc/PID/stat`. The second field is the program's name in parentheses. It may contain
+/// parentheses itself, hence the search from the right.
 fn parent_of(pid: u32) -> Option<u32> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, fields) = stat.rsplit_once(')')?;

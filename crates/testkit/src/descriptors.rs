@@ -1,5 +1,5 @@
-//! Processes that have only the three standard descriptors, however many the test itself inherited from a job server, a lock
-//! or a terminal multiplexer.
+//! Processes that have only the three standard descriptors, however many the test itself inherited from a job server, a
+//! lock or a terminal multiplexer.
 
 use std::process::Command;
 

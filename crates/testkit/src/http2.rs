@@ -53,8 +53,8 @@ pub struct Http2Peer<'c> {
     reader: BufReader<&'c TcpStream>,
 }
 
-/// A server that sends `settings` on each connection and then runs `behaviour`, whose second argument counts connections from
-/// 0.
+/// A server that sends `settings` on each connection and then runs `behaviour`, whose second argument counts
+/// connections from 0.
 pub fn http2_server(
     settings: Vec<u8>,
     behaviour: impl Fn(&mut Http2Peer<'_>, usize) + Send + Sync + 'static,

@@ -1,6 +1,7 @@
 //! Servers on free ports for the tests of the other crates. Never published, never part of the product.
 //!
-//! - [`Nginx`], [`Apache`], [`Caddy`], [`Nghttpd`]: real servers, with a private configuration in a temporary directory.
+//! - [`Nginx`], [`Apache`], [`Caddy`], [`Nghttpd`]: real servers, with a private configuration in a temporary
+//!   directory.
 //! - [`RawServer`]: a TCP server that misbehaves on request; a [`script`] says how, step by step.
 //! - [`hostile_behaviours`]: a table of named ways to misbehave, for the laws that must hold whatever a server does.
 //! - [`SerialServer`]: serves HTTP strictly one request at a time, with one stall, which a generator with coordinated
@@ -64,8 +65,9 @@ pub use tls::{Ending, TlsBehaviour, server_config};
 pub use words::words;
 pub use workers::WorkerServer;
 
-/// A TCP port of 127.0.0.1 on which nothing listens at this moment, for servers that do not accept port 0. Another process
-/// may bind it first, and then the caller has to try again. For a port that must refuse connections, see [`SilentPort`].
+/// A TCP port of 127.0.0.1 on which nothing listens at this moment, for servers that do not accept port 0. Another
+/// process may bind it first, and then the caller has to try again. For a port that must refuse connections, see
+/// [`SilentPort`].
 pub fn free_port() -> u16 {
     free_listener().local_addr().expect("read the address of a bound listener").port()
 }

@@ -12,8 +12,8 @@ const PROGRAM: Program =
 pub struct Nghttpd(Daemon);
 
 impl Nghttpd {
-    /// Starts nghttpd with these additional options and returns when it accepts connections. Panics with nghttpd's error
-    /// message if that fails.
+    /// Starts nghttpd with these additional options and returns when it accepts connections. Panics with nghttpd's
+    /// error message if that fails.
     pub fn start(options: &str) -> Nghttpd {
         assert!(Path::new(PATH).exists(), "{PATH} is missing and this test needs it: apt-get install nghttp2-server");
         let configure = |dir: &str, port| {

@@ -45,8 +45,8 @@ impl Default for NginxOptions {
 pub struct Nginx(Daemon);
 
 impl Nginx {
-    /// Starts nginx and returns when it accepts connections and has all its workers. Panics with nginx's error message if
-    /// that fails.
+    /// Starts nginx and returns when it accepts connections and has all its workers. Panics with nginx's error message
+    /// if that fails.
     pub fn start(options: NginxOptions) -> Nginx {
         let configure = |dir: &str, port| configuration(&options, dir, port);
         Nginx(Daemon::start(&PROGRAM, options.workers, &options.files, configure))

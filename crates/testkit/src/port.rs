@@ -4,8 +4,8 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, getsockname, lis
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
 
-/// A bound TCP port of 127.0.0.1. It refuses connections until [`SilentPort::listen`] is called, and no other process can
-/// bind it.
+/// A bound TCP port of 127.0.0.1. It refuses connections until [`SilentPort::listen`] is called, and no other process
+/// can bind it.
 pub struct SilentPort {
     socket: OwnedFd,
     addr: SocketAddr,

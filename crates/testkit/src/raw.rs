@@ -95,8 +95,8 @@ impl RawServer {
         Self::answering(move |request| head_and_body(request, &head, &body))
     }
 
-    /// Keeps connections open and answers with chunked transfer coding, one chunk per element of `chunks`; the answer to
-    /// `HEAD` has no body.
+    /// Keeps connections open and answers with chunked transfer coding, one chunk per element of `chunks`; the answer
+    /// to `HEAD` has no body.
     pub fn chunked(chunks: &[impl AsRef<[u8]>]) -> RawServer {
         let head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec();
         let mut body = Vec::new();
@@ -143,8 +143,8 @@ impl RawServer {
         Self::start(script([Step::Request, Step::Send(answer), Step::Reset]))
     }
 
-    /// Answers `requests` requests per connection, then closes it without `Connection: close`. With 0, closes as soon as a
-    /// request has arrived.
+    /// Answers `requests` requests per connection, then closes it without `Connection: close`. With 0, closes as soon
+    /// as a request has arrived.
     pub fn closes_after(requests: usize) -> RawServer {
         let answering = [Step::Request, Step::Send(with_length(b"hello\n"))];
         Self::start(script(answering.into_iter().cycle().take((2 * requests).max(1)).chain([Step::Close])))

@@ -1,5 +1,5 @@
-//! Just enough HTTP/1 to script a server: reads one request at a time. It is independent of the codec under test, so that
-//! the two cannot share a mistake.
+//! Just enough HTTP/1 to script a server: reads one request at a time. It is independent of the codec under test, so
+//! that the two cannot share a mistake.
 use std::io::BufRead;
 
 /// A request as it arrived.

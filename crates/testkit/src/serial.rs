@@ -1,12 +1,12 @@
 //! An HTTP server with one worker that serves all connections strictly one request at a time, in order of arrival.
 //!
-//! The test of coordinated omission uses it. With requests due every 10 ms, a service time of 1 ms and one stall of 100 ms,
-//! the response times from when each request was due are known in advance. A generator that waits for answers before it
-//! sends cannot report them.
+//! The test of coordinated omission uses it. With requests due every 10 ms, a service time of 1 ms and one stall of 100
+//! ms, the response times from when each request was due are known in advance. A generator that waits for answers
+//! before it sends cannot report them.
 //!
-//! The body of an answer is its request's index in order of service, from 0. The order of arrival is that of epoll's ready
-//! list, which is read after every request. Connections are accepted in the order in which they were established, and a
-//! request counts as arrived no sooner than its connection is accepted.
+//! The body of an answer is its request's index in order of service, from 0. The order of arrival is that of epoll's
+//! ready list, which is read after every request. Connections are accepted in the order in which they were established,
+//! and a request counts as arrived no sooner than its connection is accepted.
 use crate::{Request, free_listener};
 use rustix::event::{EventfdFlags, epoll, eventfd};
 use rustix::net::listen;
@@ -19,14 +19,16 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// The last part of a service time is a busy wait, because a sleep ends late by the timer slack (50 µs) and by the scheduler.
+/// The last part of a service time is a busy wait, because a sleep ends late by the timer slack (50 µs) and by the
+/// scheduler.
 const SPIN: Duration = Duration::from_micros(200);
 
 /// Starts a server whose every request takes `service`, and the one with the index given in `stall` (from 0, in order
 /// of arrival over all connections) that much longer.
 pub fn serial_server(service: Duration, stall: Option<(usize, Duration)>) -> SerialServer {
     let listener = free_listener();
-    // During the stall the server accepts nothing, so the kernel must queue the connections that a test opens meanwhile.
+    // During the stall the server accepts nothing, so the kernel must queue the connections that a test opens
+    // meanwhile.
     listen(&listener, 4096).expect("lengthen the accept queue");
     let addr = listener.local_addr().expect("read the address of a bound listener");
     let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).expect("create an eventfd"));

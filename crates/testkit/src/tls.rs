@@ -36,7 +36,8 @@ pub enum Ending {
     InOrder,
     /// Sends close_notify and keeps the connection open.
     NotifyOnly,
-    /// Sends close_notify and closes the connection once the client has answered it or has closed, like Python's asyncio.
+    /// Sends close_notify and closes the connection once the client has answered it or has closed, like Python's
+    /// asyncio.
     AwaitNotify,
     /// Sends close_notify, then another record.
     NotifyAndMore,

@@ -27,8 +27,8 @@ struct Shared {
 }
 
 impl WorkerServer {
-    /// Starts a server that keeps each connection until the client closes it. Each worker serves one connection at a time;
-    /// each answer takes `service` of CPU time.
+    /// Starts a server that keeps each connection until the client closes it. Each worker serves one connection at a
+    /// time; each answer takes `service` of CPU time.
     pub fn keeping(workers: usize, service: Duration) -> WorkerServer {
         WorkerServer::start(workers, service, false)
     }

@@ -170,8 +170,8 @@ fn push_date(stamp: &mut Vec<u8>, second: i64) {
     }
 }
 
-/// Year, month and day of a day since 1970, in the Gregorian calendar. The computation uses eras of 400 years that begin in
-/// March.
+/// Year, month and day of a day since 1970, in the Gregorian calendar. The computation uses eras of 400 years that
+/// begin in March.
 fn civil_date(day: i64) -> (u64, u64, u64) {
     let day = day + 719_468;
     let era = day.div_euclid(146_097);
