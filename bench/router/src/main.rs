@@ -11,7 +11,7 @@ use anyhow::Context;
 use brimful_core::Nanos;
 use brimful_core::cpus::CpuList;
 use brimful_os::{clock::now, cpus};
-use brimful_testbed::{Bed, Cpus, HostNumber, LinkShape, Range, Rtts, SERVER, Shape, Wanted};
+use brimful_testbed::{Bed, CpuRequest, Cpus, HostNumber, LinkShape, RttRange, Rtts, SERVER, Shape};
 use clap::Parser;
 use std::net::UdpSocket;
 use std::time::Duration;
@@ -24,7 +24,7 @@ struct Args {
     rate: u64,
     /// Round-trip time; a datagram takes half of it
     #[arg(long, default_value = "40ms")]
-    rtt: Range,
+    rtt: RttRange,
     /// For how long
     #[arg(long, default_value = "10s")]
     duration: Nanos,
@@ -50,21 +50,22 @@ fn main() -> anyhow::Result<()> {
         "{:>10} {:>9} {:>9} {:>7} {:>12} {:>8} {:>8} {:>8} {:>8}",
         "delay", "sent", "received", "lost", "error, µs", "p50", "p99", "p99.9", "max"
     );
-    for rtt in [Range::default(), args.rtt] {
+    for rtt in [RttRange::default(), args.rtt] {
         measure(&args, rtt)?;
     }
     Ok(())
 }
 
 #[allow(clippy::print_stdout, reason = "numbers alone")]
-fn measure(args: &Args, rtt: Range) -> anyhow::Result<()> {
+fn measure(args: &Args, rtt: RttRange) -> anyhow::Result<()> {
     let shape = Shape { clients: 1, rtts: Rtts::Spread(rtt), up_share: 0.5, link: LinkShape::default(), seed: 1 };
     let list = |cpus: &Option<CpuList>| cpus.as_ref().map(|list| list.0.clone());
-    let wanted = Wanted { server: list(&args.server_cpus), clients: list(&args.client_cpus), router: args.router_cpu };
+    let wanted =
+        CpuRequest { server: list(&args.server_cpus), clients: list(&args.client_cpus), router: args.router_cpu };
     let cpus = Cpus::choose(&cpus::online(), &wanted)?;
     let bed = Bed::start(shape.clone(), cpus.clone())?;
-    let receiver = bed.on(SERVER, || UdpSocket::bind((SERVER.ipv4(), 9)))??;
-    let sender = bed.on(HostNumber(1), || UdpSocket::bind((HostNumber(1).ipv4(), 0)))??;
+    let receiver = bed.on_host(SERVER, || UdpSocket::bind((SERVER.ipv4(), 9)))??;
+    let sender = bed.on_host(HostNumber(1), || UdpSocket::bind((HostNumber(1).ipv4(), 0)))??;
     sender.connect((SERVER.ipv4(), 9))?;
     receiver.set_read_timeout(Some(Duration::from_secs(1)))?;
     let (server_cpu, client_cpu) = (cpus.server.first().copied(), cpus.clients.first().copied());

@@ -47,7 +47,7 @@ pub fn main(args: &TestbedArgs) -> anyhow::Result<u8> {
     if !args.quiet {
         report_lines(&measured, seed).iter().for_each(|line| say(line));
     }
-    let Measured { shape, server, clients, router } = measured;
+    let TestbedResults { shape, server, clients, router } = measured;
     let document = Testbed {
         schema: SCHEMA.to_owned(),
         started_at: humantime::format_rfc3339_micros(began_at).to_string(),
@@ -82,7 +82,7 @@ fn shape(args: &TestbedArgs) -> anyhow::Result<Shape> {
                 UsageError(format!("cannot read {name}: {error}; give --rtts a file of lines like `20ms..40ms, 0.25`"))
             })?;
             Rtts::Drawn(
-                without_mark(&text).parse::<Histogram>().map_err(|error| UsageError(format!("{name}: {error}")))?,
+                without_mark(&text).parse::<RttHistogram>().map_err(|error| UsageError(format!("{name}: {error}")))?,
             )
         }
     };

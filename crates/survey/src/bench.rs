@@ -40,8 +40,8 @@ pub(crate) struct Answer {
 
 /// A server that loads can be offered to.
 pub(crate) trait Bench {
-    /// Measures the rate that this client can offer, with answers of this size, before it is the limit itself. The verdict
-    /// of all later Records depends on it.
+    /// Measures the rate that this client can offer, with answers of this size, before it is the limit itself. The
+    /// verdict of all later Records depends on it.
     fn client_limit(&mut self, response: Bytes, note: &mut dyn FnMut(String))
     -> Result<ClientCalibration, SurveyError>;
 

@@ -1,8 +1,8 @@
-//! Calibration: an interleaved block design. First, short visits by more and more clients find the number that keeps the
-//! server busy all the time. Then every block visits the same places in an order of its own: the mix at several levels,
-//! closed loads of few and many clients, and each class alone. So a drift of the host affects all places alike, and the
-//! differences between blocks show how far the whole can be trusted. Between loads the server rests, such that its mean
-//! load stays below the permitted one.
+//! Calibration: an interleaved block design. First, short visits by more and more clients find the number that keeps
+//! the server busy all the time. Then every block visits the same places in an order of its own: the mix at several
+//! levels, closed loads of few and many clients, and each class alone. So a drift of the host affects all places alike,
+//! and the differences between blocks show how far the whole can be trusted. Between loads the server rests, such that
+//! its mean load stays below the permitted one.
 
 use crate::anchor::Anchor;
 use crate::baseline::IdleServer;
@@ -21,19 +21,19 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64;
 
-/// The search for the capacity is repeated while each repetition finds more than this much in addition, as it does while
-/// a compiler or a cache warms up.
+/// The search for the capacity is repeated while each repetition finds more than this much in addition, as it does
+/// while a compiler or a cache warms up.
 const WARMING_GAIN: f64 = 0.08;
 const MAX_SEARCHES: usize = 3;
-/// If twice as many clients complete less than this many times as much, something is full. One visit to each is not exact
-/// enough for a bound closer to 1.
+/// If twice as many clients complete less than this many times as much, something is full. One visit to each is not
+/// exact enough for a bound closer to 1.
 const SATURATED_GAIN: f64 = 1.25;
 /// A server whose CPUs are busy for this share of all blocks is full, whatever the search for the capacity found.
 const SATURATED_BUSY: f64 = 0.97;
 /// From this share of the client's limit on, the throughput of many clients may be that limit.
 const NEAR_CLIENT_LIMIT: f64 = 0.95;
-/// The server changed if its speed has a trend over the blocks of at least this share, and of at least this many standard
-/// errors.
+/// The server changed if its speed has a trend over the blocks of at least this share, and of at least this many
+/// standard errors.
 const TREND: f64 = 0.15;
 const TREND_IN_ERRORS: f64 = 4.0;
 /// A server that is this busy without our load has other clients.
@@ -184,8 +184,8 @@ impl Calibrator<'_, '_> {
         Ok(Capacity { rate: best.rate / busy, ..best })
     }
 
-    /// Visits ever more clients, until the server is saturated, or until more clients would delay other calls too long or
-    /// exceed what this client can be.
+    /// Visits ever more clients, until the server is saturated, or until more clients would delay other calls too long
+    /// or exceed what this client can be.
     fn search_once(&mut self, max_clients: u64, rate_before: f64) -> Result<Capacity, Halt> {
         let max_delay_s = self.runner.setup.gentleness.max_delay.as_secs_f64();
         let mut found = Capacity::unknown();
@@ -294,7 +294,8 @@ impl Calibrator<'_, '_> {
         Ok(Some(Measured { piece, level, processes }))
     }
 
-    /// Says once why the Server Module's measurements are not used. Nothing is said of a visit that was merely too short.
+    /// Says once why the Server Module's measurements are not used. Nothing is said of a visit that was merely too
+    /// short.
     fn note_unmatched(&mut self, trial: &Trial) {
         if let Some(Err(reason @ ModuleMismatch::Name { .. })) = trial.inside()
             && !self.has_noted_unmatched

@@ -1,7 +1,7 @@
 //! Which connections the loads of a survey use. Many servers give each connection a worker for as long as it is open:
-//! prefork and threaded Apache, gunicorn, and the built-in servers of PHP, Python and Ruby. More connections than workers
-//! then block one another although each of them is idle. So the survey first measures how many connections the server
-//! serves at a time, and never opens more.
+//! prefork and threaded Apache, gunicorn, and the built-in servers of PHP, Python and Ruby. More connections than
+//! workers then block one another although each of them is idle. So the survey first measures how many connections the
+//! server serves at a time, and never opens more.
 //!
 //! - **The measurement** opens connections one after another. Each makes one call and then stays open and idle. If the
 //!   server gives each connection a worker, as many are answered as there are workers, and all others wait. The
@@ -140,7 +140,8 @@ impl ConnectionUse {
         Ok(results.into_iter().max().map(|served| served.max(1)))
     }
 
-    /// Has all further loads use a pool of this size; without one, each call that finds no idle connection opens another.
+    /// Has all further loads use a pool of this size; without one, each call that finds no idle connection opens
+    /// another.
     fn use_pool(&mut self, runner: &mut Runner<'_>, size: Option<u64>) -> Result<(), Halt> {
         let opened_ahead =
             if runner.setup.connections.opened_ahead { self.measure_opened_ahead(runner, size)? } else { 0 };
@@ -154,9 +155,9 @@ impl ConnectionUse {
         Ok(())
     }
 
-    /// The number of connections to open before each load: a TLS handshake costs a server as much as many calls, so a level
-    /// should contain none. Zero if the server then answers no other connection; some wait for a first request on each
-    /// connection even if they serve others beside an idle one.
+    /// The number of connections to open before each load: a TLS handshake costs a server as much as many calls, so a
+    /// level should contain none. Zero if the server then answers no other connection; some wait for a first request on
+    /// each connection even if they serve others beside an idle one.
     fn measure_opened_ahead(&self, runner: &mut Runner<'_>, pool_size: Option<u64>) -> Result<u64, Halt> {
         if self.summary.one_call_each || self.summary.served_at_once.is_some() {
             return Ok(0);

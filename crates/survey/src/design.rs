@@ -11,8 +11,8 @@ const LEVELS: [u32; 4] = [10, 20, 40, 60];
 /// Length of a visit to a level, and of one to closed clients, in units of the survey's level.
 const LEVEL_VISIT: f64 = 0.1;
 const CLIENTS_VISIT: f64 = 0.05;
-/// Shortest visit, without its warm-up. A host that rested needs some tenths of a second to reach the speed that it keeps
-/// under load; these are left out as the warm-up.
+/// Shortest visit, without its warm-up. A host that rested needs some tenths of a second to reach the speed that it
+/// keeps under load; these are left out as the warm-up.
 const SHORTEST_VISIT: Nanos = Nanos::from_millis(200);
 const WARM_UP: f64 = 0.075;
 const LONGEST_WARM_UP: Nanos = Nanos::from_secs(1);
@@ -119,8 +119,8 @@ pub(crate) fn anchor_duration(setup: &Setup, clients: u64, capacity: f64) -> Nan
     times(ANCHOR, design.visit(OfferedLoad::Clients(clients), capacity).lasts)
 }
 
-/// The number of clients after `clients` in the search for the capacity. The last step doubles the number, so that growth
-/// of throughput is judged by a doubling. The result exceeds `max` after the last step.
+/// The number of clients after `clients` in the search for the capacity. The last step doubles the number, so that
+/// growth of throughput is judged by a doubling. The result exceeds `max` after the last step.
 pub(crate) fn next_clients(clients: u64, max: u64) -> u64 {
     let next = if 4 * clients < max {
         4 * clients

@@ -1,8 +1,9 @@
-//! The duration of a survey, estimated at its start: the sum of all that the method will do, on a server of which only the
-//! throughput of one client is known.
+//! The duration of a survey, estimated at its start: the sum of all that the method will do, on a server of which only
+//! the throughput of one client is known.
 //!
-//! What cannot be known yet is assumed to be as it mostly is: all CPUs of the server serve clients at the same time, the
-//! search for the capacity takes two rounds, the number of blocks lies in the middle, and no level is measured again.
+//! What cannot be known yet is assumed to be as it mostly is: all CPUs of the server serve clients at the same time,
+//! the search for the capacity takes two rounds, the number of blocks lies in the middle, and no level is measured
+//! again.
 
 use crate::baseline::IDLE;
 use crate::connections::ConnectionUse;
@@ -42,7 +43,8 @@ impl Runs {
     }
 }
 
-/// About how long the survey takes from its beginning, where one client at a time completes `first_rate` calls per second.
+/// About how long the survey takes from its beginning, where one client at a time completes `first_rate` calls per
+/// second.
 pub(crate) fn estimated_duration(
     setup: &Setup,
     connections: &ConnectionUse,

@@ -1,6 +1,6 @@
-//! The guardian: a second process that undoes changes of the server if the survey is killed. It moves the server back to
-//! its CPUs and removes its quota. It runs the same program in a session of its own and waits for the end of its stdin,
-//! which the kernel closes however the survey ends.
+//! The guardian: a second process that undoes changes of the server if the survey is killed. It moves the server back
+//! to its CPUs and removes its quota. It runs the same program in a session of its own and waits for the end of its
+//! stdin, which the kernel closes however the survey ends.
 
 use brimful_monitor::{FormerAffinity, FormerCgroups};
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,6 @@
 //! Whether a survey can be trusted: whether it reached its end, whether its levels were measured well, and whether its
-//! model predicted what was then measured. The last is separate from the first two: measurements that refute a model are
-//! still valid.
+//! model predicted what was then measured. The last is separate from the first two: measurements that refute a model
+//! are still valid.
 
 use crate::runner::{Halt, RunLog};
 use brimful_core::Nanos;
@@ -53,8 +53,8 @@ fn ended_early(halt: &Halt, step: &str) -> Reason {
     }
 }
 
-/// A few doubtful levels are only marked as such. The survey is in doubt if the level that measures the capacity is, or if
-/// more than a quarter of all levels are.
+/// A few doubtful levels are only marked as such. The survey is in doubt if the level that measures the capacity is, or
+/// if more than a quarter of all levels are.
 fn doubts(levels: &[Level]) -> Option<Reason> {
     let doubtful: Vec<&Level> = levels.iter().filter(|level| !level.verdict.valid).collect();
     let capacity = doubtful.iter().find(|level| measures_capacity(level));
@@ -89,8 +89,9 @@ struct Miss {
 }
 
 impl Miss {
-    /// A measurement refutes a prediction if their distance exceeds twice the prediction's interval, within the tolerance.
-    /// The host's part of the error is not held against the model, and cannot refute a prediction that was right.
+    /// A measurement refutes a prediction if their distance exceeds twice the prediction's interval, within the
+    /// tolerance. The host's part of the error is not held against the model, and cannot refute a prediction that was
+    /// right.
     fn of(comparison: Comparison, tolerance: Tolerance) -> Option<Miss> {
         let predicted = comparison.predicted?;
         let measured = comparison.measured?;

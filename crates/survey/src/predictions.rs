@@ -9,8 +9,8 @@ use brimful_estimate::{ExpectedLevel, PredictedFigure, Prediction, ServerFit};
 
 /// About how long the predictions take.
 pub(crate) const PREDICTING: Nanos = Nanos::from_secs(1);
-/// The held-out levels of the calibrated mix: load as a fraction of the saturation rate, and length in units of `--level`.
-/// Queues near saturation fluctuate slowly, so their means need more calls.
+/// The held-out levels of the calibrated mix: load as a fraction of the saturation rate, and length in units of
+/// `--level`. Queues near saturation fluctuate slowly, so their means need more calls.
 const HELD_OUT: [(f64, f64); 5] = [(0.3, 1.0), (0.5, 1.0), (0.7, 1.5), (0.8, 2.0), (0.9, 2.0)];
 /// The same of a mix that calibration never saw, as a fraction of that mix's own saturation rate.
 const UNSEEN: (f64, f64) = (0.6, 1.0);

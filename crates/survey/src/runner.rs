@@ -205,7 +205,8 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// After an overload, calls that the generator gave up are still in the server's queues: lets the server finish them.
+    /// After an overload, calls that the generator gave up are still in the server's queues: lets the server finish
+    /// them.
     fn recover_after(&mut self, trial: &Trial) {
         if trial.failed_share() > 0.0 && !trial.record.interrupted {
             self.recover();

@@ -51,7 +51,7 @@ pub(crate) fn saturate(
     let context = LevelContext::past_saturation(capacity, &prediction, host_speed);
     runner.keep_level(&trial, &workload, &context)?;
     let record = &trial.record;
-    Ok(record.verdict.valid.then(|| Saturation {
+    Ok(record.verdict.valid.then_some(Saturation {
         rate: record.rates.completed,
         ci95_half_width: record.reply_rate.ci95_half_width,
         host_speed,

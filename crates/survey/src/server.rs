@@ -137,8 +137,8 @@ pub fn truth(address: SocketAddr) -> Option<Truth> {
     response.starts_with(b"HTTP/1.1 200").then(|| serde_json::from_slice(&response[body..]).ok()).flatten()
 }
 
-/// The reference server, in a process of its own so that its CPU time can be told from the generator's. Dropping this ends
-/// the process.
+/// The reference server, in a process of its own so that its CPU time can be told from the generator's. Dropping this
+/// ends the process.
 #[derive(Debug)]
 pub struct DemoServer {
     child: Child,
@@ -181,8 +181,9 @@ impl Drop for DemoServer {
     }
 }
 
-/// Classes of the demonstration. Their demands are drawn from the seed, so that neither the user nor the survey knows them.
-/// The work touches memory and calls the kernel, so that its cost depends on the load, as it does on real servers.
+/// Classes of the demonstration. Their demands are drawn from the seed, so that neither the user nor the survey knows
+/// them. The work touches memory and calls the kernel, so that its cost depends on the load, as it does on real
+/// servers.
 pub fn demo_service(seed: u64) -> String {
     use rand::{RngExt, SeedableRng};
     let mut rng = rand_pcg::Pcg64::seed_from_u64(seed);

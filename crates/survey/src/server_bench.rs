@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 const HEAD_BYTES: usize = 16 * 1024;
 /// How much longer than its timeouts a run of single calls lasts.
 const SPARE: Nanos = Nanos::from_millis(100);
-/// Interval of the monitor and of the course of a Record. A host may stop for some hundredths of a second, and the queue
-/// that this leaves takes longer to empty.
+/// Interval of the monitor and of the course of a Record. A host may stop for some hundredths of a second, and the
+/// queue that this leaves takes longer to empty.
 const INTERVAL: Nanos = Nanos(31_250_000);
 /// How often a rest checks whether the user has interrupted the survey.
 const INTERRUPT_CHECK: Duration = Duration::from_millis(50);

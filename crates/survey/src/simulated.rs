@@ -1,9 +1,9 @@
-//! A bench without clock or network: the simulator of `brimful-model` answers the calls, and Records are derived from them
-//! as from real runs. So the tests compare the method's results with servers whose parameters are known.
+//! A bench without clock or network: the simulator of `brimful-model` answers the calls, and Records are derived from
+//! them as from real runs. So the tests compare the method's results with servers whose parameters are known.
 //!
-//! The model's first station is the server's CPUs. A station `disk NAME` is a disk of its host; all others are elsewhere.
-//! The model's first classes are those of the workload, in that order; the others are background work, at the rates of
-//! the model.
+//! The model's first station is the server's CPUs. A station `disk NAME` is a disk of its host; all others are
+//! elsewhere. The model's first classes are those of the workload, in that order; the others are background work, at
+//! the rates of the model.
 
 mod broken;
 mod connections;

@@ -30,8 +30,8 @@ pub struct SurveyPlan {
     pub server_cpus: Option<Vec<usize>>,
     /// The unit of time: the length of every run is a multiple of it.
     pub level: Nanos,
-    /// Upper bound of the mean load during calibration, as a share of the server's capacity. If it is given, levels above it
-    /// are left out; without it, only calibration is gentle.
+    /// Upper bound of the mean load during calibration, as a share of the server's capacity. If it is given, levels
+    /// above it are left out; without it, only calibration is gentle.
     pub max_load: Option<f64>,
     /// The longest that a call of another client may wait for ours during calibration. If it is given, levels above the
     /// bound of the load are left out.

@@ -13,7 +13,8 @@ use brimful_estimate::{
 };
 use std::collections::BTreeMap;
 
-/// From this share of failed calls on, the response times and the CPU time of the other calls are those of another load.
+/// From this share of failed calls on, the response times and the CPU time of the other calls are those of another
+/// load.
 pub(crate) const FAILED_SHARE: f64 = 0.01;
 /// A quota that stops the server for this share of the time changes what is measured.
 const THROTTLED_SHARE: f64 = 0.01;

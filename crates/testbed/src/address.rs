@@ -1,12 +1,13 @@
-//! Who has which address.
+//! The addresses of the hosts.
 //!
-//! The server is 198.18.0.1, client i is 198.18.i.1 and may connect from all of 198.18.i.0/24: one address has too few
-//! ports for tens of thousands of connections. RFC 2544 keeps 198.18.0.0/15 for benchmarks, RFC 5180 2001:2::/48.
+//! The server is 198.18.0.1. Client i is 198.18.i.1 and may connect from all of 198.18.i.0/24, because one address has
+//! too few ports for tens of thousands of connections. RFC 2544 reserves 198.18.0.0/15 for benchmarks, RFC 5180
+//! 2001:2::/48.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// Most clients.
-pub const MOST_CLIENTS: usize = 200;
+/// The greatest number of clients.
+pub const MAX_CLIENTS: usize = 200;
 
 /// The server.
 pub const SERVER: HostNumber = HostNumber(0);
@@ -16,7 +17,7 @@ pub const SERVER: HostNumber = HostNumber(0);
 pub struct HostNumber(pub usize);
 
 impl HostNumber {
-    /// The name by which `ip netns exec` knows it: `server`, `client1`, `client2`.
+    /// The name of the host for `ip netns exec`: `server`, `client1`, `client2`.
     pub fn name(self) -> String {
         match self {
             SERVER => "server".to_owned(),
@@ -24,61 +25,62 @@ impl HostNumber {
         }
     }
 
-    /// Its IPv4 address.
+    /// The host's IPv4 address.
     pub fn ipv4(self) -> Ipv4Addr {
         Ipv4Addr::new(198, 18, self.0 as u8, 1)
     }
 
-    /// Its IPv6 address.
+    /// The host's IPv6 address.
     pub fn ipv6(self) -> Ipv6Addr {
         Ipv6Addr::new(0x2001, 2, 0, self.0 as u16, 0, 0, 0, 1)
     }
 
-    /// The IPv4 addresses that are its own, as iproute2 writes them.
+    /// All IPv4 addresses of the host, in the notation of iproute2.
     pub fn ipv4_network(self) -> String {
         format!("198.18.{}.0/24", self.0)
     }
 
-    /// The IPv6 addresses that are its own, as iproute2 writes them.
+    /// All IPv6 addresses of the host, in the notation of iproute2.
     pub fn ipv6_network(self) -> String {
         format!("2001:2:0:{:x}::/64", self.0)
     }
 
-    /// Whose an IPv4 address is.
-    pub fn of_ipv4([a, b, host, _]: [u8; 4]) -> Option<HostNumber> {
+    /// The host that an IPv4 address would belong to. The host need not exist.
+    pub fn from_ipv4([a, b, host, _]: [u8; 4]) -> Option<HostNumber> {
         (a == 198 && b == 18).then_some(HostNumber(host.into()))
     }
 
-    /// Whose an IPv6 address is.
-    pub fn of_ipv6(address: [u8; 16]) -> Option<HostNumber> {
+    /// The host that an IPv6 address would belong to. The host need not exist.
+    pub fn from_ipv6(address: [u8; 16]) -> Option<HostNumber> {
         let [0x20, 0x01, 0, 2, 0, 0, high, low, ..] = address else { return None };
         Some(HostNumber(u16::from_be_bytes([high, low]).into()))
     }
 }
 
-/// A place in a command that names a client that there is not.
+/// A placeholder in a command names a client that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{{{place}}}` in the command names no host: there are {{server}} and {{client 1}} to {{client {clients}}}")]
+#[error(
+    "`{{{placeholder}}}` in the command names no host: there are {{server}} and {{client 1}} to {{client {clients}}}"
+)]
 pub struct NoSuchHost {
-    place: String,
+    placeholder: String,
     clients: usize,
 }
 
-/// A word of a command in which `{server}` and `{client 1}` have been replaced by IPv4 addresses, `{server v6}` and
-/// `{client 1 v6}` by IPv6 addresses. Other braces stay as they are.
+/// Replaces `{server}` and `{client 1}` in a word of a command by IPv4 addresses, `{server v6}` and `{client 1 v6}` by
+/// IPv6 addresses. Other braces stay as they are.
 ///
 /// # Errors
-/// For a client beyond those there are.
-pub fn fill(word: &str, clients: usize) -> Result<String, NoSuchHost> {
+/// If a placeholder names a client that does not exist.
+pub fn fill_addresses(word: &str, clients: usize) -> Result<String, NoSuchHost> {
     let mut filled = String::with_capacity(word.len());
     let mut rest = word;
     while let Some((before, after)) = rest.split_once('{') {
         filled.push_str(before);
-        let place = after.split_once('}').filter(|(place, _)| is_place(place));
-        match place {
-            Some((place, after)) => {
-                let no_such_host = || NoSuchHost { place: place.to_owned(), clients };
-                filled.push_str(&address(place, clients).ok_or_else(no_such_host)?);
+        match after.split_once('}').filter(|(placeholder, _)| is_placeholder(placeholder)) {
+            Some((placeholder, after)) => {
+                let no_such_host = || NoSuchHost { placeholder: placeholder.to_owned(), clients };
+                filled.push_str(&address(placeholder, clients).ok_or_else(no_such_host)?);
                 rest = after;
             }
             None => {
@@ -91,21 +93,21 @@ pub fn fill(word: &str, clients: usize) -> Result<String, NoSuchHost> {
     Ok(filled)
 }
 
-/// Whether it is meant for us.
-fn is_place(place: &str) -> bool {
-    let mut words = place.split_ascii_whitespace();
+/// Whether the text between two braces is a placeholder, rather than text of the command.
+fn is_placeholder(text: &str) -> bool {
+    let mut words = text.split_ascii_whitespace();
     let host = words.next();
     let is_number = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
-    let whose = match host {
+    let names_host = match host {
         Some("server") => true,
         Some("client") => words.next().is_some_and(is_number),
         _ => false,
     };
-    whose && matches!((words.next(), words.next()), (None | Some("v6"), None))
+    names_host && matches!((words.next(), words.next()), (None | Some("v6"), None))
 }
 
-fn address(place: &str, clients: usize) -> Option<String> {
-    let mut words = place.split_ascii_whitespace();
+fn address(placeholder: &str, clients: usize) -> Option<String> {
+    let mut words = placeholder.split_ascii_whitespace();
     let host = match words.next()? {
         "server" => SERVER,
         _ => HostNumber(words.next()?.parse().ok().filter(|number| (1..=clients).contains(number))?),
@@ -119,19 +121,19 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn an_address_leads_back_to_its_host() {
-        for number in 0..=MOST_CLIENTS {
+    fn hosts_are_found_by_their_addresses() {
+        for number in 0..=MAX_CLIENTS {
             let host = HostNumber(number);
-            assert_eq!(HostNumber::of_ipv4(host.ipv4().octets()), Some(host));
-            assert_eq!(HostNumber::of_ipv6(host.ipv6().octets()), Some(host));
+            assert_eq!(HostNumber::from_ipv4(host.ipv4().octets()), Some(host));
+            assert_eq!(HostNumber::from_ipv6(host.ipv6().octets()), Some(host));
         }
-        assert_eq!(HostNumber::of_ipv4([198, 19, 1, 1]), None);
-        assert_eq!(HostNumber::of_ipv6(Ipv6Addr::LOCALHOST.octets()), None);
+        assert_eq!(HostNumber::from_ipv4([198, 19, 1, 1]), None);
+        assert_eq!(HostNumber::from_ipv6(Ipv6Addr::LOCALHOST.octets()), None);
         assert_eq!(HostNumber(17).ipv6_network(), "2001:2:0:11::/64");
     }
 
     #[test]
-    fn places_are_filled_and_other_braces_stay() {
+    fn placeholders_are_filled_and_other_braces_stay() {
         for (word, filled) in [
             ("http://{server}:80/", "http://198.18.0.1:80/"),
             ("{client 1},{client 2}", "198.18.1.1,198.18.2.1"),
@@ -143,10 +145,10 @@ mod tests {
             ("{{server}}", "{198.18.0.1}"),
             ("", ""),
         ] {
-            assert_eq!(fill(word, 2).as_deref(), Ok(filled), "{word}");
+            assert_eq!(fill_addresses(word, 2).as_deref(), Ok(filled), "{word}");
         }
         for word in ["{client 3}", "{client 0}", "{client 99999999999999999999}"] {
-            let error = fill(word, 2).unwrap_err().to_string();
+            let error = fill_addresses(word, 2).unwrap_err().to_string();
             assert!(error.starts_with(&format!("`{word}` in the command")) && error.ends_with("{client 2}"), "{error}");
         }
     }
@@ -154,7 +156,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_word_panics(word in "(\\{|\\}|server|client|v6| |[0-9]{1,3}|[ -~]){0,12}") {
-            let _ = fill(&word, 3);
+            let _ = fill_addresses(&word, 3);
         }
     }
 }

@@ -1,11 +1,11 @@
-//! Server, clients and router, from their beginning to their figures.
+//! The test bed: starts the server's and the clients' hosts and the router, and collects their counts at the end.
 
 use crate::TestbedError;
-use crate::address::{HostNumber, SERVER};
+use crate::address::HostNumber;
 use crate::cpus::Cpus;
 use crate::namespace::Namespace;
-use crate::pump::{Ended, Pump};
 use crate::router::{ClientCounts, MTU, Shape};
+use crate::router_thread::{RouterResults, RouterThread};
 use crate::sys::unshare;
 use brimful_core::testbed;
 use rustix::process::{getgid, getuid};
@@ -13,21 +13,21 @@ use rustix::thread::{CapabilitySet, LinkNameSpaceType, UnshareFlags, capabilitie
 use std::fs::{self, File};
 use std::os::fd::AsFd;
 
-/// A test bed that is there. Dropped, it is gone but for what still runs in it.
+/// A running test bed. Dropping it ends the router; a host lasts as long as processes still run in it.
 #[derive(Debug)]
 pub struct Bed {
     shape: Shape,
     cpus: Cpus,
     /// The server, then the clients.
     hosts: Vec<Namespace>,
-    pump: Pump,
-    /// Packets that the CPUs' backlogs had dropped before.
-    backlog: u64,
+    router: RouterThread,
+    /// Packets that the CPUs' backlogs had dropped before the test bed started.
+    backlog_drops_before: u64,
 }
 
-/// What of a test bed goes into its document.
+/// What a test bed contributes to its document.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Measured {
+pub struct TestbedResults {
     /// The network.
     pub shape: testbed::Shape,
     /// The server.
@@ -38,17 +38,18 @@ pub struct Measured {
     pub router: testbed::Router,
 }
 
-/// Makes this process root in a user namespace of its own, unless it may make namespaces as it is. Only for a process
-/// that has no threads yet.
+/// Makes this process root in a user namespace of its own, unless it already has the privilege to make namespaces. The
+/// process must not have started any thread yet.
 ///
 /// # Errors
-/// Where the kernel does not let users do that.
+/// If the kernel does not permit users to make user namespaces.
 pub fn become_root() -> Result<(), TestbedError> {
     let needed = CapabilitySet::SYS_ADMIN | CapabilitySet::NET_ADMIN;
     if capabilities(None).is_ok_and(|sets| sets.effective.contains(needed)) {
         return Ok(());
     }
-    let (user, group) = (getuid().as_raw(), getgid().as_raw());
+    let user = getuid().as_raw();
+    let group = getgid().as_raw();
     unshare(UnshareFlags::NEWUSER).map_err(|error| TestbedError::Namespace(error.into()))?;
     for (path, text) in [
         ("/proc/self/setgroups", "deny".to_owned()),
@@ -61,44 +62,44 @@ pub fn become_root() -> Result<(), TestbedError> {
 }
 
 impl Bed {
-    /// Makes one.
+    /// Starts a test bed.
     ///
     /// # Errors
-    /// Without the privilege, a TUN device or the program `ip`.
+    /// If the privilege, a TUN device or the program `ip` is missing.
     pub fn start(shape: Shape, cpus: Cpus) -> Result<Bed, TestbedError> {
-        let (mut hosts, mut devices) = (Vec::new(), Vec::new());
+        let mut hosts = Vec::new();
+        let mut devices = Vec::new();
         for number in 0..=shape.clients {
             let host = HostNumber(number);
-            let of_host = if host == SERVER { &cpus.server } else { &cpus.clients };
-            let (namespace, tun) = Namespace::make(host, of_host)?;
+            let (namespace, tun) = Namespace::create(host, cpus.of_host(host))?;
             hosts.push(namespace);
             devices.push(tun);
         }
-        let pump =
-            Pump::start(&shape, devices, cpus.router_place()).map_err(TestbedError::kernel("start the router"))?;
-        Ok(Bed { shape, cpus, hosts, pump, backlog: backlog_drops() })
+        let router = RouterThread::start(&shape, devices, cpus.router_placement())
+            .map_err(TestbedError::kernel("start the router"))?;
+        Ok(Bed { shape, cpus, hosts, router, backlog_drops_before: backlog_drops() })
     }
 
-    /// How many clients there are.
+    /// Number of clients.
     pub fn clients(&self) -> usize {
         self.shape.clients
     }
 
-    /// Which CPUs do whose work.
+    /// The CPUs of the server, the clients and the router.
     pub fn cpus(&self) -> &Cpus {
         &self.cpus
     }
 
-    /// Whether the receive work of all is done by the CPUs that were chosen for it.
+    /// Whether every host's receive work is done by the CPUs that were chosen for it.
     pub fn is_steered(&self) -> bool {
         self.hosts.iter().all(|host| host.steered)
     }
 
-    /// Runs this in a thread that is on a host: the sockets that it opens are that host's, wherever they are used.
+    /// Runs `body` in a thread on a host. The sockets that it opens belong to that host, wherever they are used.
     ///
     /// # Errors
-    /// When there is no such host, or it cannot be entered.
-    pub fn on<T: Send>(&self, host: HostNumber, body: impl FnOnce() -> T + Send) -> Result<T, TestbedError> {
+    /// If the host does not exist or cannot be entered.
+    pub fn on_host<T: Send>(&self, host: HostNumber, body: impl FnOnce() -> T + Send) -> Result<T, TestbedError> {
         let enter = || {
             let namespace = self.hosts.get(host.0).ok_or(rustix::io::Errno::NOENT)?;
             move_into_link_name_space(namespace.file.as_fd(), Some(LinkNameSpaceType::Network))?;
@@ -116,23 +117,22 @@ impl Bed {
         self.hosts.iter().enumerate().map(|(number, host)| (HostNumber(number), &host.file))
     }
 
-    /// Ends the router and says what it did; `None` if it had ended by itself.
-    pub fn stop(self) -> Option<Measured> {
-        let Bed { shape, cpus, mut hosts, pump, backlog } = self;
-        let ended = pump.stop()?;
-        let backlog = backlog_drops().saturating_sub(backlog);
-        let counts: Vec<ClientCounts> = ended.router.clients().collect();
+    /// Ends the router and returns its counts; `None` if the router thread panicked.
+    pub fn stop(self) -> Option<TestbedResults> {
+        let Bed { shape, cpus, mut hosts, router, backlog_drops_before } = self;
+        let results = router.stop()?;
+        let backlog_packets = backlog_drops().saturating_sub(backlog_drops_before);
         let mut described =
-            hosts.iter_mut().enumerate().map(|(number, host)| describe(HostNumber(number), host, &cpus));
+            hosts.iter_mut().enumerate().map(|(number, host)| describe_host(HostNumber(number), host, &cpus));
         let server = described.next()?;
-        let clients = described.zip(counts).enumerate().map(|(index, (host, counts))| {
+        let mut clients = Vec::new();
+        for (index, (host, counts)) in described.zip(results.router.clients()).enumerate() {
             let rtt = shape.rtts.of_client(index, shape.clients);
             let sources = HostNumber(index + 1).ipv4_network();
             let rtt_s = [rtt.least.as_secs_f64(), rtt.most.as_secs_f64()];
             let ClientCounts { up, down, drawn } = counts;
-            testbed::Client { host, sources, rtt_s, drawn, up, down }
-        });
-        let clients = clients.collect();
+            clients.push(testbed::Client { host, sources, rtt_s, drawn, up, down });
+        }
         let network = testbed::Shape {
             loss: shape.link.loss,
             up_share: shape.up_share,
@@ -141,36 +141,36 @@ impl Bed {
             queue_s: shape.link.queue.as_secs_f64(),
             mtu_bytes: MTU as u64,
         };
-        Some(Measured { shape: network, server, clients, router: router(&ended, &cpus, backlog) })
+        let router = describe_router(&results, &cpus, backlog_packets);
+        Some(TestbedResults { shape: network, server, clients, router })
     }
 }
 
-fn describe(number: HostNumber, host: &mut Namespace, cpus: &Cpus) -> testbed::Host {
-    let own = if number == SERVER { &cpus.server } else { &cpus.clients };
+fn describe_host(number: HostNumber, host: &mut Namespace, cpus: &Cpus) -> testbed::Host {
     testbed::Host {
         name: number.name(),
         ipv4: number.ipv4().to_string(),
         ipv6: host.ipv6.then(|| number.ipv6().to_string()),
-        cpus: if host.steered { own.clone() } else { Vec::new() },
-        unread_packets: host.unread(),
+        cpus: if host.steered { cpus.of_host(number).to_vec() } else { Vec::new() },
+        unread_packets: host.unread_packets(),
     }
 }
 
-fn router(ended: &Ended, cpus: &Cpus, backlog_packets: u64) -> testbed::Router {
-    let (no_room_packets, no_host_packets) = ended.router.dropped();
+fn describe_router(results: &RouterResults, cpus: &Cpus, backlog_packets: u64) -> testbed::Router {
+    let (no_room_packets, no_host_packets) = results.router.dropped();
     testbed::Router {
         cpu: cpus.router,
-        delivered_packets: ended.late.count(),
-        late_us: ended.late.summary(),
+        delivered_packets: results.lateness.count(),
+        late_us: results.lateness.summary(),
         no_room_packets,
         no_host_packets,
-        refused_packets: ended.refused,
+        refused_packets: results.refused,
         backlog_packets,
-        cpu_s: ended.cpu.as_secs_f64(),
+        cpu_s: results.cpu.as_secs_f64(),
     }
 }
 
-/// Packets that all CPUs have dropped as their backlogs were full: the second column, in hexadecimal.
+/// Packets that all CPUs have dropped because their backlogs were full: the second, hexadecimal column of softnet_stat.
 fn backlog_drops() -> u64 {
     let text = fs::read_to_string("/proc/net/softnet_stat").unwrap_or_default();
     let dropped = |line: &str| u64::from_str_radix(line.split_ascii_whitespace().nth(1)?, 16).ok();

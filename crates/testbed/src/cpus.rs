@@ -1,86 +1,97 @@
-//! Which CPUs do whose work.
+//! The CPUs of the server, the clients and the router.
 //!
-//! Without steering, a packet's way up to the socket is work of the CPU that handed it over, which is the router's.
-//! Receive packet steering (Documentation/networking/scaling.rst) gives each host's receive work to CPUs of its own, so
-//! that a server is charged for its packets and for nobody else's.
+//! Without steering, the CPU that hands a packet over also carries it up to the socket, and that is the router's CPU.
+//! Receive packet steering (Documentation/networking/scaling.rst) assigns each host's receive work to CPUs of its own,
+//! so that the server's CPUs process the server's packets and no others.
 
 use crate::TestbedError;
-use crate::pump::Place;
+use crate::address::{HostNumber, SERVER};
 use brimful_core::cpus::CpuList;
 
-/// The CPUs of the parties. Empty where receive work is not steered.
+/// The CPUs of the server, the clients and the router. Lists are empty if receive work is not steered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cpus {
-    /// The server's.
+    /// CPUs of the server.
     pub server: Vec<usize>,
-    /// Those that all clients share.
+    /// CPUs that all clients share.
     pub clients: Vec<usize>,
-    /// The router's thread.
+    /// CPU of the router's thread.
     pub router: Option<usize>,
 }
 
-/// What was asked for; the rest is chosen.
+/// The CPUs that the user asked for; `None` leaves the choice to [`Cpus::choose`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wanted {
-    /// The server's.
+pub struct CpuRequest {
+    /// CPUs of the server.
     pub server: Option<Vec<usize>>,
-    /// The clients'.
+    /// CPUs of the clients.
     pub clients: Option<Vec<usize>>,
-    /// The router's.
+    /// CPU of the router.
     pub router: Option<usize>,
+}
+
+/// Where the router's thread runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ThreadPlacement {
+    /// The CPU to keep the thread on, if any.
+    pub cpu: Option<usize>,
+    /// Whether the thread has that CPU to itself, so that it may wait without sleeping.
+    pub is_exclusive: bool,
 }
 
 impl Cpus {
-    /// Of the CPUs that are online, the router has one to itself if there are three or more, else the clients' last. Of
-    /// the rest server and clients have half each. With a single CPU nothing is steered.
+    /// Chooses the CPUs. If three or more are online, the router has one to itself, else it shares the clients' last
+    /// one. Server and clients get half each of the others. With a single CPU nothing is steered.
     ///
     /// # Errors
-    /// For a CPU that is not online.
-    pub fn choose(online: &[usize], wanted: &Wanted) -> Result<Cpus, TestbedError> {
-        let given = |list: &Option<Vec<usize>>| list.clone().unwrap_or_default();
-        let (mut server, mut clients) = (given(&wanted.server), given(&wanted.clients));
-        for (flag, cpus) in [
-            ("--server-cpus", &server),
-            ("--client-cpus", &clients),
-            ("--router-cpu", &wanted.router.into_iter().collect()),
-        ] {
+    /// If the request names a CPU that is not online.
+    pub fn choose(online: &[usize], request: &CpuRequest) -> Result<Cpus, TestbedError> {
+        let mut server = request.server.clone().unwrap_or_default();
+        let mut clients = request.clients.clone().unwrap_or_default();
+        let router = request.router.into_iter().collect();
+        for (flag, cpus) in [("--server-cpus", &server), ("--client-cpus", &clients), ("--router-cpu", &router)] {
             if let Some(&cpu) = cpus.iter().find(|cpu| !online.contains(cpu)) {
                 return Err(TestbedError::Cpu { flag, cpu, online: CpuList(online.to_vec()).to_string() });
             }
         }
-        let taken = |cpu: &usize| server.contains(cpu) || clients.contains(cpu) || wanted.router == Some(*cpu);
+        let taken = |cpu: &usize| server.contains(cpu) || clients.contains(cpu) || request.router == Some(*cpu);
         let mut free: Vec<usize> = online.iter().copied().filter(|cpu| !taken(cpu)).collect();
-        let sides = usize::from(server.is_empty()) + usize::from(clients.is_empty());
-        let own = if free.len() > sides { free.pop() } else { None };
-        let for_server = match (server.is_empty(), clients.is_empty()) {
-            (true, true) if free.len() < 2 => return Ok(Cpus { router: wanted.router, ..Cpus::default() }),
+        let unassigned = usize::from(server.is_empty()) + usize::from(clients.is_empty());
+        let spare = if free.len() > unassigned { free.pop() } else { None };
+        let server_share = match (server.is_empty(), clients.is_empty()) {
+            (true, true) if free.len() < 2 => return Ok(Cpus { router: request.router, ..Cpus::default() }),
             (true, true) => free.len().div_ceil(2),
             (true, false) => free.len(),
             _ => 0,
         };
-        let for_clients = free.split_off(for_server);
+        let clients_share = free.split_off(server_share);
         server.extend(free);
         if clients.is_empty() {
-            clients = for_clients;
+            clients = clients_share;
         }
         if clients.is_empty() {
-            clients.extend(wanted.router);
+            clients.extend(request.router);
         }
-        let router = wanted.router.or(own).or(clients.last().copied());
+        let router = request.router.or(spare).or(clients.last().copied());
         Ok(Cpus { server, clients, router })
     }
 
+    /// The CPUs for a host's receive work.
+    pub(crate) fn of_host(&self, host: HostNumber) -> &[usize] {
+        if host == SERVER { &self.server } else { &self.clients }
+    }
+
     /// Where the router's thread runs.
-    pub fn router_place(&self) -> Place {
-        let shared = |cpu: usize| self.server.contains(&cpu) || self.clients.contains(&cpu);
-        // Where nothing is steered, everybody runs everywhere.
-        let alone = self.router.is_some_and(|cpu| !shared(cpu)) && !self.server.is_empty();
-        Place { cpu: self.router, alone }
+    pub(crate) fn router_placement(&self) -> ThreadPlacement {
+        let is_shared = |cpu: usize| self.server.contains(&cpu) || self.clients.contains(&cpu);
+        // Without steering, the hosts' work runs on every CPU.
+        let is_exclusive = self.router.is_some_and(|cpu| !is_shared(cpu)) && !self.server.is_empty();
+        ThreadPlacement { cpu: self.router, is_exclusive }
     }
 }
 
-/// CPUs as `rps_cpus` takes them: hexadecimal, in groups of 32.
-pub(crate) fn mask(cpus: &[usize]) -> String {
+/// CPUs in the format of `rps_cpus`: hexadecimal, in groups of 32.
+pub(crate) fn cpu_mask(cpus: &[usize]) -> String {
     let groups = cpus.iter().max().map_or(1, |most| most / 32 + 1);
     let group = |number: usize| {
         let bits = cpus.iter().filter(|cpu| *cpu / 32 == number).fold(0u32, |bits, cpu| bits | 1 << (cpu % 32));
@@ -96,7 +107,7 @@ mod tests {
     fn choose(online: usize, server: Option<&[usize]>, clients: Option<&[usize]>, router: Option<usize>) -> Cpus {
         let online: Vec<usize> = (0..online).collect();
         let list = |cpus: Option<&[usize]>| cpus.map(<[usize]>::to_vec);
-        Cpus::choose(&online, &Wanted { server: list(server), clients: list(clients), router }).unwrap()
+        Cpus::choose(&online, &CpuRequest { server: list(server), clients: list(clients), router }).unwrap()
     }
 
     fn cpus(server: &[usize], clients: &[usize], router: Option<usize>) -> Cpus {
@@ -104,31 +115,31 @@ mod tests {
     }
 
     #[test]
-    fn everybody_has_cpus_of_their_own_as_far_as_they_go() {
+    fn server_clients_and_router_share_cpus_only_if_there_are_too_few() {
         assert_eq!(choose(1, None, None, None), cpus(&[], &[], None));
         assert_eq!(choose(2, None, None, None), cpus(&[0], &[1], Some(1)));
         assert_eq!(choose(3, None, None, None), cpus(&[0], &[1], Some(2)));
         assert_eq!(choose(8, None, None, None), cpus(&[0, 1, 2, 3], &[4, 5, 6], Some(7)));
-        assert!(!choose(2, None, None, None).router_place().alone);
-        assert!(choose(3, None, None, None).router_place().alone);
+        assert!(!choose(2, None, None, None).router_placement().is_exclusive);
+        assert!(choose(3, None, None, None).router_placement().is_exclusive);
     }
 
     #[test]
-    fn what_was_asked_for_is_kept_and_the_rest_chosen_around_it() {
+    fn requested_cpus_are_kept() {
         assert_eq!(choose(4, Some(&[2]), None, None), cpus(&[2], &[0, 1], Some(3)));
         assert_eq!(choose(4, None, Some(&[0]), None), cpus(&[1, 2], &[0], Some(3)));
         assert_eq!(choose(2, Some(&[1]), None, None), cpus(&[1], &[0], Some(0)));
         assert_eq!(choose(2, Some(&[0, 1]), Some(&[0, 1]), Some(0)), cpus(&[0, 1], &[0, 1], Some(0)));
         assert_eq!(choose(2, Some(&[0]), None, Some(1)), cpus(&[0], &[1], Some(1)));
-        let error = Cpus::choose(&[0, 1], &Wanted { router: Some(7), ..Wanted::default() }).unwrap_err();
+        let error = Cpus::choose(&[0, 1], &CpuRequest { router: Some(7), ..CpuRequest::default() }).unwrap_err();
         assert_eq!(error.to_string(), "--router-cpu names CPU 7, which is not online: there are 0-1");
     }
 
     #[test]
-    fn masks_are_those_of_the_kernel() {
-        assert_eq!(mask(&[0]), "00000001");
-        assert_eq!(mask(&[1, 3]), "0000000a");
-        assert_eq!(mask(&[0, 33]), "00000002,00000001");
-        assert_eq!(mask(&[]), "00000000");
+    fn masks_have_the_kernels_format() {
+        assert_eq!(cpu_mask(&[0]), "00000001");
+        assert_eq!(cpu_mask(&[1, 3]), "0000000a");
+        assert_eq!(cpu_mask(&[0, 33]), "00000002,00000001");
+        assert_eq!(cpu_mask(&[]), "00000000");
     }
 }

@@ -1,65 +1,63 @@
-//! The round-trip times of connections, drawn for each from a histogram when its first packet comes.
+//! The round-trip times of connections. Each is drawn from a histogram when the connection's first packet comes.
 //!
-//! The n-th connection of a client has the n-th draw of that client's own stream, whichever ports it has: the same seed
-//! gives the same round-trip times again. A SYN with another sequence number on the same ports is another connection.
-//! Memory is bounded: of the flows that were not heard of while so many others were, nothing is known any more.
+//! The n-th connection of a client gets the n-th draw of that client's own random stream, whatever its ports are, so
+//! the same seed yields the same round-trip times. A SYN with another sequence number on the same ports is another
+//! connection. Memory is bounded: flows that sent nothing for a long time are forgotten.
 
 use crate::packet::{Flow, Head};
-use crate::rtt::Histogram;
+use crate::rtt::RttHistogram;
 use brimful_core::Nanos;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
 use std::collections::HashMap;
 
-/// Flows of a generation; two are kept.
+/// Number of flows in a generation. Two generations are kept, and a flow that sends a packet moves to the younger one.
 const GENERATION: usize = 1 << 18;
 
 /// The flows of one client.
 #[derive(Debug)]
 pub struct Flows {
-    histogram: Histogram,
+    histogram: RttHistogram,
     random: Pcg64Mcg,
-    young: HashMap<Flow, Known>,
-    old: HashMap<Flow, Known>,
+    young: HashMap<Flow, FlowState>,
+    old: HashMap<Flow, FlowState>,
     generation: usize,
     drawn: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Known {
+struct FlowState {
     rtt: Nanos,
-    /// The sequence number that it was opened with.
+    /// Sequence number of the SYN that opened the connection.
     opened: Option<u32>,
 }
 
 impl Flows {
-    /// `client` tells it from the others of the same seed.
-    pub fn new(histogram: Histogram, seed: u64, client: u64) -> Flows {
-        // Unlike those of links, whose numbers are small.
+    /// No flows yet. Clients with the same seed get different streams.
+    pub fn new(histogram: RttHistogram, seed: u64, client: u64) -> Flows {
+        // The complement keeps these streams apart from those of the links.
         let random = Pcg64Mcg::seed_from_u64(seed ^ !client.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        let (young, old) = (HashMap::new(), HashMap::new());
-        Flows { histogram, random, young, old, generation: GENERATION, drawn: 0 }
+        Flows { histogram, random, young: HashMap::new(), old: HashMap::new(), generation: GENERATION, drawn: 0 }
     }
 
-    /// The round-trip time of the flow that a packet is of.
+    /// The round-trip time of a packet's flow.
     pub fn rtt(&mut self, head: &Head) -> Nanos {
-        let is_new = |known: &Known| head.opens.is_some() && known.opened != head.opens;
-        let young = self.young.get(&head.flow).copied().filter(|known| !is_new(known));
-        if let Some(known) = young {
-            return known.rtt;
+        let is_same_connection = |flow: &FlowState| head.opens.is_none() || flow.opened == head.opens;
+        if let Some(flow) = self.young.get(&head.flow).filter(|flow| is_same_connection(flow)) {
+            return flow.rtt;
         }
-        let known = self.old.remove(&head.flow).filter(|known| !is_new(known)).unwrap_or_else(|| {
+        let flow = self.old.remove(&head.flow).filter(is_same_connection).unwrap_or_else(|| {
             self.drawn += 1;
-            Known { rtt: self.histogram.draw(&mut self.random), opened: head.opens }
+            FlowState { rtt: self.histogram.draw(&mut self.random), opened: head.opens }
         });
         if self.young.len() >= self.generation {
             self.old = std::mem::take(&mut self.young);
         }
-        self.young.insert(head.flow, known);
-        known.rtt
+        self.young.insert(head.flow, flow);
+        flow.rtt
     }
 
-    /// How many were drawn.
+    /// Number of round-trip times that were drawn.
     pub fn drawn(&self) -> u64 {
         self.drawn
     }
@@ -69,7 +67,7 @@ impl Flows {
 mod tests {
     use super::*;
     use crate::address::{HostNumber, SERVER};
-    use crate::packet::head;
+    use crate::packet::parse_head;
     use crate::packet::tests::segment;
 
     const CLIENT: HostNumber = HostNumber(1);
@@ -79,18 +77,22 @@ mod tests {
     }
 
     fn syn(port: u16, sequence: u32) -> Head {
-        head(&segment(CLIENT, SERVER, (port, 80), 0x02, sequence)).unwrap()
+        parse_head(&segment(CLIENT, SERVER, (port, 80), 0x02, sequence)).unwrap()
     }
 
     fn answer(port: u16) -> Head {
-        head(&segment(SERVER, CLIENT, (80, port), 0x12, 9)).unwrap()
+        parse_head(&segment(SERVER, CLIENT, (80, port), 0x12, 9)).unwrap()
     }
 
     #[test]
-    fn a_connection_keeps_its_rtt_both_ways_and_the_next_on_its_ports_has_another() {
+    fn a_connection_keeps_its_rtt_both_ways_and_the_next_one_on_its_ports_draws_another() {
         let mut flows = flows(1);
         let first = flows.rtt(&syn(4000, 7));
-        assert_eq!((flows.rtt(&answer(4000)), flows.rtt(&syn(4000, 7))), (first, first), "a repeated SYN is no other");
+        assert_eq!(
+            (flows.rtt(&answer(4000)), flows.rtt(&syn(4000, 7))),
+            (first, first),
+            "a repeated SYN does not open another connection"
+        );
         let next = flows.rtt(&syn(4000, 8));
         assert_ne!(next, first);
         assert_eq!((flows.rtt(&answer(4000)), flows.drawn()), (next, 2));
@@ -107,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_heard_of_is_kept_and_memory_is_bounded() {
+    fn active_flows_are_kept_and_memory_is_bounded() {
         let mut flows = flows(1);
         flows.generation = 10;
         let kept = flows.rtt(&syn(1, 1));
@@ -118,6 +120,6 @@ mod tests {
         }
         assert_eq!(flows.drawn(), 101);
         flows.rtt(&answer(100));
-        assert_eq!(flows.drawn(), 102, "forgotten long ago");
+        assert_eq!(flows.drawn(), 102, "the flow was forgotten");
     }
 }

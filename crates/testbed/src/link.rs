@@ -1,8 +1,8 @@
-//! One direction of a client's link: packets are lost, wait for their turn at a limited rate, take their time, and some
-//! are overtaken.
+//! One direction of a client's link: packets are lost, queue at a limited rate, are delayed, and some are held back so
+//! that later ones overtake them.
 //!
-//! What becomes of the n-th packet follows from the seed and n alone, so that the same packets meet the same fate
-//! again. It is told the time.
+//! Whether the n-th packet is lost or held back depends on the seed and n alone, so a run can be repeated. The link has
+//! no clock: its caller passes the time.
 
 use brimful_core::Nanos;
 use brimful_core::testbed::Link as Counts;
@@ -10,72 +10,73 @@ use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
 
-/// A packet that is held back is late by this share of its delay,
-const HELD_BACK: u64 = 4;
-/// and by this at least.
-const HELD_BACK_AT_LEAST: Nanos = Nanos::from_millis(1);
+/// A packet that is held back is late by its delay divided by this number,
+const HOLD_BACK_DIVISOR: u64 = 4;
+/// but by at least this time.
+const MIN_HOLD_BACK: Nanos = Nanos::from_millis(1);
 
-/// What a link does to packets.
+/// The properties of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LinkShape {
     /// Share of the packets that is lost.
     pub loss: f64,
-    /// Share of the packets that is held back for a quarter of their delay, and 1 ms at least.
+    /// Share of the packets that is held back for a quarter of their delay, but for at least 1 ms.
     pub reorder: f64,
-    /// Bytes per second, if limited; not below 1000, or the largest packets are due later than the router can keep
-    /// them.
+    /// Rate limit, in bytes per second. It must be at least 1000: at a lower rate the largest packets would be due
+    /// beyond the horizon of the router's timer wheel.
     pub bytes_per_s: Option<f64>,
-    /// The longest that a packet waits for its turn, 2 s at most.
+    /// The longest that a packet waits in the queue of a limited rate, at most 2 s.
     pub queue: Nanos,
 }
 
-/// A link and what it has seen.
+/// A link, and the counts of its packets.
 #[derive(Debug)]
 pub struct Link {
     shape: LinkShape,
     random: Pcg64Mcg,
-    /// When the last packet in the queue will have been sent.
+    /// When the last byte in the queue will have been sent.
     free_at: Nanos,
     counts: Counts,
 }
 
 impl Link {
-    /// `number` tells it from the other links of the same seed.
+    /// A new link. Links with the same seed but different numbers get different random streams.
     pub fn new(shape: LinkShape, seed: u64, number: u64) -> Link {
         // Neighbouring seeds give unlike streams only if they differ in more than their low bits.
         let random = Pcg64Mcg::seed_from_u64(seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         Link { shape, random, free_at: Nanos::ZERO, counts: Counts::default() }
     }
 
-    /// When a packet of this length that comes now is at the other end, to which it takes `delay`; `None` if it never
-    /// is.
+    /// Passes a packet of this length. Returns when it arrives at the other end, `delay` after it was sent; `None` if
+    /// it is lost or finds the queue full.
     pub fn pass(&mut self, length: usize, delay: Nanos, now: Nanos) -> Option<Nanos> {
-        // Both are drawn for every packet: its number alone says which.
-        let (lost, held_back) = (self.random.random::<f64>(), self.random.random::<f64>());
-        if lost < self.shape.loss {
+        // Two numbers are drawn for every packet, so that the draws depend only on the packet's number.
+        let loss_draw = self.random.random::<f64>();
+        let reorder_draw = self.random.random::<f64>();
+        if loss_draw < self.shape.loss {
             self.counts.lost_packets += 1;
             return None;
         }
-        let Some(sent) = self.sent(length, now) else {
+        let Some(sent) = self.enqueue(length, now) else {
             self.counts.queue_full_packets += 1;
             return None;
         };
         self.counts.packets += 1;
         self.counts.bytes += length as u64;
-        if held_back < self.shape.reorder {
+        if reorder_draw < self.shape.reorder {
             self.counts.reordered_packets += 1;
-            return Some(sent + delay + Nanos(delay.0 / HELD_BACK).max(HELD_BACK_AT_LEAST));
+            return Some(sent + delay + Nanos(delay.0 / HOLD_BACK_DIVISOR).max(MIN_HOLD_BACK));
         }
         Some(sent + delay)
     }
 
-    /// What became of the packets so far.
+    /// Counts of the packets so far.
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// When its last byte has been sent, after those before it; `None` if too many are before it.
-    fn sent(&mut self, length: usize, now: Nanos) -> Option<Nanos> {
+    /// Returns when the packet's last byte has been sent, after the packets before it; `None` if the queue is full.
+    fn enqueue(&mut self, length: usize, now: Nanos) -> Option<Nanos> {
         let Some(bytes_per_s) = self.shape.bytes_per_s else { return Some(now) };
         let begins = self.free_at.max(now);
         if begins - now > self.shape.queue {
@@ -112,7 +113,7 @@ mod tests {
         let mut link = link(shape);
         let sent: Vec<_> = (0..6).map(|_| link.pass(1000, DELAY, Nanos::ZERO)).collect();
         let after = |ms| Some(Nanos::from_millis(ms) + DELAY);
-        // The fourth begins after 3 ms, and no other may wait as long as the fifth would.
+        // The fourth packet waits 3 ms, which is just allowed; the fifth would wait 4 ms.
         assert_eq!(sent, [after(1), after(2), after(3), after(4), None, None]);
         assert_eq!(link.counts().queue_full_packets, 2);
         let later = Nanos::from_millis(10);
@@ -131,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_are_lost_and_overtaken_as_was_asked_for() {
+    fn the_shares_of_lost_and_overtaken_packets_are_as_configured() {
         let mut link = link(LinkShape { loss: 0.02, reorder: 0.1, ..LinkShape::default() });
         let passed: Vec<Nanos> = (0..100_000).filter_map(|_| link.pass(100, DELAY, Nanos::ZERO)).collect();
         let counts = link.counts();
@@ -146,14 +147,14 @@ mod tests {
     }
 
     #[test]
-    fn a_seed_gives_the_same_fate_again_and_links_do_not_share_theirs() {
+    fn losses_depend_on_the_seed_and_the_links_number() {
         let shape = LinkShape { loss: 0.5, ..LinkShape::default() };
-        let fate = |seed, number| {
+        let losses = |seed, number| {
             let mut link = Link::new(shape, seed, number);
             (0..64).map(|_| link.pass(1, DELAY, Nanos::ZERO).is_some()).collect::<Vec<bool>>()
         };
-        assert_eq!(fate(7, 3), fate(7, 3));
-        assert_ne!(fate(7, 3), fate(7, 4));
-        assert_ne!(fate(7, 3), fate(8, 3));
+        assert_eq!(losses(7, 3), losses(7, 3));
+        assert_ne!(losses(7, 3), losses(7, 4));
+        assert_ne!(losses(7, 3), losses(8, 3));
     }
 }

@@ -1,48 +1,48 @@
-//! The router between the server and its clients, without its I/O: packets in, packets out when they are due.
+//! The router between the server and its clients, without I/O: packets in, packets out when they are due.
 //!
-//! Every client has a link up to the router and one down from it, which share its round-trip time, by halves unless
-//! told otherwise; the server is beside the router. So a packet passes one link, or two between clients. What waits on links
-//! is in one wheel. Memory is bounded: beyond `MOST_HELD` packets on their way, further ones are dropped and counted.
+//! Every client has a link up to the router and one down from it, which share its round-trip time; by default each has
+//! half. The server is next to the router. So a packet passes one link, or two between clients. One timer wheel holds
+//! all packets on the links. Memory is bounded: beyond `MAX_HELD` packets, further ones are dropped and counted.
 //!
-//! It is told the time. Source: Banga & Druschel 1997, Figure 3.
+//! The router has no clock: its caller passes the time. Source: Banga & Druschel 1997, Figure 3.
 
 use crate::address::{HostNumber, SERVER};
 use crate::flows::Flows;
 use crate::link::{Link, LinkShape};
 use crate::packet::{self, Head};
-use crate::rtt::{Range, Rtts};
+use crate::rtt::{RttRange, Rtts};
 use crate::wheel::Wheel;
 use brimful_core::Nanos;
 use brimful_core::testbed::Link as LinkCounts;
 
 /// The largest packet, in bytes.
 pub const MTU: usize = 1500;
-/// Most packets on their way: 200 MB of the largest.
-const MOST_HELD: usize = 1 << 17;
+/// The most packets that the router holds: 200 MB of the largest.
+const MAX_HELD: usize = 1 << 17;
 
 /// The network between the server and its clients.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shape {
-    /// How many clients.
+    /// Number of clients.
     pub clients: usize,
-    /// Their round-trip times to the server.
+    /// Round-trip times between the clients and the server.
     pub rtts: Rtts,
-    /// Which share of those is the way up to the router; down from it is the rest.
+    /// Share of the round-trip time on the way from the client up to the router; the rest is on the way down.
     pub up_share: f64,
-    /// What each client's links do besides.
+    /// The other properties of each client's links.
     pub link: LinkShape,
     /// Seed of all randomness.
     pub seed: u64,
 }
 
-/// The router's state.
+/// The router.
 #[derive(Debug)]
 pub struct Router {
     clients: Vec<Client>,
     wheel: Wheel<Packet>,
-    /// Buffers for packets to come.
+    /// Buffers for further packets.
     pool: Vec<Vec<u8>>,
-    most_held: usize,
+    max_held: usize,
     no_room: u64,
     no_host: u64,
 }
@@ -52,37 +52,37 @@ pub struct Router {
 struct Client {
     up: Link,
     down: Link,
-    rtt: Range,
+    rtt: RttRange,
     up_share: f64,
-    /// `None` unless each connection has a round-trip time of its own.
+    /// Present if each connection has a round-trip time of its own.
     flows: Option<Flows>,
 }
 
-/// A packet on its way.
+/// A packet on a link.
 #[derive(Debug)]
 struct Packet {
-    /// As long as a buffer is.
+    /// A buffer, of which the first `length` bytes are the packet.
     bytes: Vec<u8>,
     length: usize,
     to: HostNumber,
     due: Nanos,
-    /// Whether the next thing is its host, else the link down to it.
-    arrives: bool,
+    /// Whether the packet's next stop is its receiver, rather than the link down to it.
+    is_last_hop: bool,
 }
 
-/// What became of a client's packets.
+/// Counts of a client's packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClientCounts {
-    /// From it.
+    /// Packets from the client.
     pub up: LinkCounts,
-    /// To it.
+    /// Packets to the client.
     pub down: LinkCounts,
-    /// Round-trip times that were drawn.
+    /// Number of round-trip times that were drawn.
     pub drawn: u64,
 }
 
 impl Router {
-    /// One to which nothing has come yet.
+    /// A router without packets.
     pub fn new(shape: &Shape) -> Router {
         let client = |index: usize| {
             let link = |number: usize| Link::new(shape.link, shape.seed, number as u64);
@@ -97,67 +97,67 @@ impl Router {
             clients: (0..shape.clients).map(client).collect(),
             wheel: Wheel::new(),
             pool: Vec::new(),
-            most_held: MOST_HELD,
+            max_held: MAX_HELD,
             no_room: 0,
             no_host: 0,
         }
     }
 
-    /// Room for a packet: as long as the largest, whatever is in it.
+    /// A buffer for the largest packet; its contents are arbitrary.
     pub fn buffer(&mut self) -> Vec<u8> {
         self.pool.pop().unwrap_or_else(|| vec![0; MTU])
     }
 
-    /// Keeps a buffer for another packet.
-    pub fn keep(&mut self, buffer: Vec<u8>) {
+    /// Returns a buffer for another packet.
+    pub fn recycle(&mut self, buffer: Vec<u8>) {
         self.pool.push(buffer);
     }
 
-    /// A packet has come from a host: the first `length` bytes of a buffer.
-    pub fn take(&mut self, from: HostNumber, bytes: Vec<u8>, length: usize, now: Nanos) {
-        let Some(head) = bytes.get(..length).and_then(packet::head) else { return self.drop_unknown(bytes) };
-        let known = |host: &HostNumber| host.0 <= self.clients.len();
-        let Some(to) = head.to.filter(known) else { return self.drop_unknown(bytes) };
-        let packet = Packet { bytes, length, to, due: now, arrives: false };
+    /// Receives a packet from a host: the first `length` bytes of a buffer.
+    pub fn receive(&mut self, from: HostNumber, bytes: Vec<u8>, length: usize, now: Nanos) {
+        let Some(head) = bytes.get(..length).and_then(packet::parse_head) else { return self.drop_unknown(bytes) };
+        let exists = |host: &HostNumber| host.0 <= self.clients.len();
+        let Some(to) = head.to.filter(exists) else { return self.drop_unknown(bytes) };
+        let packet = Packet { bytes, length, to, due: now, is_last_hop: false };
         match self.client(from) {
             Some(client) => {
                 let delay = client.up_delay(&head);
                 let due = client.up.pass(length, delay, now);
                 self.hold(packet, to == SERVER, due, now);
             }
-            None => self.go_down(packet, &head, now),
+            None => self.send_down(packet, &head, now),
         }
     }
 
-    /// When there is something to release, unless before.
-    pub fn next(&self) -> Option<Nanos> {
-        self.wheel.next()
+    /// When the next packet is due.
+    pub fn next_due(&self) -> Option<Nanos> {
+        self.wheel.next_due()
     }
 
-    /// Delivers the packets that are due, at most so many: each to its host, with the instant that it was due at.
-    /// Returns whether there may be more.
-    pub fn release(&mut self, now: Nanos, most: usize, mut deliver: impl FnMut(HostNumber, &[u8], Nanos)) -> bool {
-        for _ in 0..most {
+    /// Delivers at most `limit` packets that are due. `deliver` gets the receiver, the packet and when it was due.
+    /// Returns whether more may be due.
+    pub fn release(&mut self, now: Nanos, limit: usize, mut deliver: impl FnMut(HostNumber, &[u8], Nanos)) -> bool {
+        for _ in 0..limit {
             let Some(packet) = self.wheel.pop(now) else { return false };
-            if packet.arrives {
+            if packet.is_last_hop {
                 deliver(packet.to, packet.bytes.get(..packet.length).unwrap_or_default(), packet.due);
                 self.pool.push(packet.bytes);
                 continue;
             }
-            match packet.bytes.get(..packet.length).and_then(packet::head) {
-                Some(head) => self.go_down(packet, &head, now),
+            match packet.bytes.get(..packet.length).and_then(packet::parse_head) {
+                Some(head) => self.send_down(packet, &head, now),
                 None => self.drop_unknown(packet.bytes),
             }
         }
         true
     }
 
-    /// Packets for which there was no room, and those for nobody.
+    /// Number of packets that found no room in the router, and of those without a known receiver.
     pub fn dropped(&self) -> (u64, u64) {
         (self.no_room, self.no_host)
     }
 
-    /// What became of each client's packets.
+    /// Counts of each client's packets.
     pub fn clients(&self) -> impl Iterator<Item = ClientCounts> {
         self.clients.iter().map(|client| ClientCounts {
             up: client.up.counts(),
@@ -166,28 +166,30 @@ impl Router {
         })
     }
 
-    /// From the router to its host.
-    fn go_down(&mut self, packet: Packet, head: &Head, now: Nanos) {
-        // A packet that has come up to the router late goes on from when it was due.
-        let (begins, length) = (packet.due, packet.length);
+    /// Sends a packet from the router to its receiver.
+    fn send_down(&mut self, packet: Packet, head: &Head, now: Nanos) {
+        // A packet from another client starts when it was due at the router, even if the router handles it later.
+        let start = packet.due;
+        let length = packet.length;
         let due = match self.client(packet.to) {
             Some(client) => {
                 let delay = client.down_delay(head);
-                client.down.pass(length, delay, begins)
+                client.down.pass(length, delay, start)
             }
-            None => Some(begins),
+            None => Some(start),
         };
         self.hold(packet, true, due, now);
     }
 
-    /// Keeps a packet until it is due; `None` if it never is.
-    fn hold(&mut self, mut packet: Packet, arrives: bool, due: Option<Nanos>, now: Nanos) {
+    /// Holds a packet until it is due, or drops it if `due` is `None`.
+    fn hold(&mut self, mut packet: Packet, is_last_hop: bool, due: Option<Nanos>, now: Nanos) {
         let Some(due) = due else { return self.pool.push(packet.bytes) };
-        if self.wheel.len() >= self.most_held {
+        if self.wheel.len() >= self.max_held {
             self.no_room += 1;
             return self.pool.push(packet.bytes);
         }
-        (packet.due, packet.arrives) = (due, arrives);
+        packet.due = due;
+        packet.is_last_hop = is_last_hop;
         self.wheel.insert(now, due, packet);
     }
 
@@ -202,18 +204,18 @@ impl Router {
 }
 
 impl Client {
-    /// What the way up to the router takes a packet of this connection.
+    /// Delay of a packet of this connection on the way up to the router.
     fn up_delay(&mut self, head: &Head) -> Nanos {
         let rtt = self.rtt(head);
         Nanos((rtt.0 as f64 * self.up_share) as u64)
     }
 
-    /// What the way down from it takes.
+    /// Delay of a packet of this connection on the way down.
     fn down_delay(&mut self, head: &Head) -> Nanos {
         self.rtt(head) - self.up_delay(head)
     }
 
-    /// The round-trip time of the connection that a packet is of.
+    /// Round-trip time of a packet's connection.
     fn rtt(&mut self, head: &Head) -> Nanos {
         self.flows.as_mut().map_or(self.rtt.least, |flows| flows.rtt(head))
     }
@@ -233,21 +235,21 @@ mod tests {
     }
 
     fn spread(least: u64, most: u64) -> Rtts {
-        Rtts::Spread(Range { least: MS(least), most: MS(most) })
+        Rtts::Spread(RttRange { least: MS(least), most: MS(most) })
     }
 
-    /// Puts a segment in.
-    fn put(router: &mut Router, from: usize, to: HostNumber, now: Nanos) {
+    /// Lets the router receive a segment.
+    fn receive(router: &mut Router, from: usize, to: HostNumber, now: Nanos) {
         let packet = segment(HostNumber(from), to, (1000, 80), 0x10, 5);
         let mut buffer = router.buffer();
         buffer[..packet.len()].copy_from_slice(&packet);
-        router.take(HostNumber(from), buffer, packet.len(), now);
+        router.receive(HostNumber(from), buffer, packet.len(), now);
     }
 
-    /// Runs it until nothing is on its way: to whom, and when.
+    /// Runs the router until it holds no packet. Returns each packet's receiver and when it was due.
     fn drain(router: &mut Router) -> Vec<(usize, Nanos)> {
         let mut seen = Vec::new();
-        while let Some(next) = router.next() {
+        while let Some(next) = router.next_due() {
             router.release(next, 1000, |to, bytes, due| {
                 assert!(due <= next && next <= due + SLOT, "{due} {next}");
                 assert_eq!(bytes.len(), 40);
@@ -261,10 +263,10 @@ mod tests {
     fn each_way_takes_half_of_a_clients_rtt_and_between_clients_both_take_theirs() {
         let mut router = Router::new(&shape(spread(20, 200)));
         let now = Nanos::from_secs(1000);
-        put(&mut router, 1, SERVER, now);
-        put(&mut router, 0, HostNumber(2), now);
-        put(&mut router, 1, HostNumber(2), now);
-        put(&mut router, 0, SERVER, now);
+        receive(&mut router, 1, SERVER, now);
+        receive(&mut router, 0, HostNumber(2), now);
+        receive(&mut router, 1, HostNumber(2), now);
+        receive(&mut router, 0, SERVER, now);
         let expected = [(0, now), (0, now + MS(10)), (2, now + MS(100)), (2, now + MS(110))];
         assert_eq!(drain(&mut router), expected);
         let counts: Vec<_> = router.clients().map(|client| (client.up.packets, client.down.packets)).collect();
@@ -272,38 +274,38 @@ mod tests {
     }
 
     #[test]
-    fn the_ways_up_and_down_share_the_round_trip_time_as_asked_for() {
+    fn the_ways_up_and_down_share_the_round_trip_time_as_configured() {
         let mut router = Router::new(&Shape { up_share: 0.75, ..shape(spread(20, 20)) });
         for (from, to, after) in [(1, SERVER, MS(15)), (0, HostNumber(1), MS(5)), (1, HostNumber(2), MS(20))] {
-            put(&mut router, from, to, Nanos::ZERO);
+            receive(&mut router, from, to, Nanos::ZERO);
             assert_eq!(drain(&mut router), [(to.0, after)]);
         }
     }
 
     #[test]
-    fn packets_to_nobody_are_counted_and_nothing_panics() {
+    fn packets_without_a_receiver_are_counted_and_nothing_panics() {
         let mut router = Router::new(&shape(spread(0, 0)));
-        put(&mut router, 1, HostNumber(3), Nanos::ZERO);
+        receive(&mut router, 1, HostNumber(3), Nanos::ZERO);
         for length in [0, 1, 40, 1500, 9000] {
             let buffer = router.buffer();
-            router.take(HostNumber(1), buffer, length, Nanos::ZERO);
+            router.receive(HostNumber(1), buffer, length, Nanos::ZERO);
         }
         assert_eq!((drain(&mut router).len(), router.dropped()), (0, (0, 6)));
         assert!(router.pool.len() <= 2, "buffers are used again");
     }
 
     #[test]
-    fn what_is_on_its_way_is_bounded() {
+    fn the_number_of_held_packets_is_bounded() {
         let mut router = Router::new(&shape(spread(100, 100)));
-        router.most_held = 3;
-        (0..5).for_each(|_| put(&mut router, 1, SERVER, Nanos::ZERO));
+        router.max_held = 3;
+        (0..5).for_each(|_| receive(&mut router, 1, SERVER, Nanos::ZERO));
         assert_eq!((drain(&mut router).len(), router.dropped()), (3, (2, 0)));
     }
 
     #[test]
-    fn no_more_are_released_at_once_than_asked_for() {
+    fn at_most_the_limit_is_released_at_once() {
         let mut router = Router::new(&shape(spread(0, 0)));
-        (0..5).for_each(|_| put(&mut router, 1, SERVER, Nanos::ZERO));
+        (0..5).for_each(|_| receive(&mut router, 1, SERVER, Nanos::ZERO));
         let mut seen = 0;
         assert!(router.release(MS(1), 3, |_, _, _| seen += 1));
         assert!(!router.release(MS(1), 3, |_, _, _| seen += 1));
@@ -313,13 +315,13 @@ mod tests {
     #[test]
     fn connections_with_drawn_times_take_the_same_both_ways() {
         let mut router = Router::new(&shape(Rtts::Drawn("10ms..500ms,1".parse().unwrap())));
-        put(&mut router, 1, SERVER, Nanos::ZERO);
+        receive(&mut router, 1, SERVER, Nanos::ZERO);
         let there = drain(&mut router)[0].1;
         let answer = segment(SERVER, HostNumber(1), (80, 1000), 0x10, 5);
         let mut buffer = router.buffer();
         buffer[..40].copy_from_slice(&answer);
-        router.take(SERVER, buffer, 40, Nanos::from_secs(1));
-        // But for the nanosecond of an odd round-trip time.
+        router.receive(SERVER, buffer, 40, Nanos::from_secs(1));
+        // If the round-trip time is odd, the ways differ by a nanosecond.
         let (to, back) = drain(&mut router)[0];
         assert_eq!((to, (back - Nanos::from_secs(1)).0 - there.0 <= 1), (1, true), "{there} there, {back} back");
         assert!(there >= MS(5) && there <= MS(250), "{there}");

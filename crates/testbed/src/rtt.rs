@@ -1,4 +1,4 @@
-//! Round-trip times: one for all clients, spread over them, or drawn for each connection from a histogram.
+//! Round-trip times: the same for all clients, spread over the clients, or drawn for each connection from a histogram.
 
 use crate::wheel::HORIZON;
 use brimful_core::{Nanos, csv};
@@ -6,132 +6,134 @@ use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use std::str::FromStr;
 
-/// The longest round-trip time. Half of it, a packet that is held back for a quarter of that, and 4 s for a queue are
-/// within what the router's wheel can hold.
-pub const MOST_RTT: Nanos = Nanos::from_secs(5);
+/// The longest round-trip time. Half of it, a quarter of that for a packet that is held back, and 4 s for a queue are
+/// within the horizon of the router's timer wheel.
+pub const MAX_RTT: Nanos = Nanos::from_secs(5);
 
-const _: () = assert!(MOST_RTT.0 / 8 * 5 + 4_000_000_000 < HORIZON.0);
+const _: () = assert!(MAX_RTT.0 / 8 * 5 + 4_000_000_000 < HORIZON.0);
 
-/// From one round-trip time to another, like `20ms..200ms`, or one alone.
+/// A range of round-trip times, like `20ms..200ms`, or a single one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Range {
+pub struct RttRange {
     /// The least.
     pub least: Nanos,
     /// The greatest.
     pub most: Nanos,
 }
 
-/// Which round-trip times there are.
+/// The round-trip times of a test bed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Rtts {
-    /// The first client has the least, the last the greatest, the others lie evenly between; one alone has the middle.
-    Spread(Range),
-    /// Every connection has one of its own.
-    Drawn(Histogram),
+    /// The first client has the least, the last the greatest, the others lie evenly between. A single client has the
+    /// mean.
+    Spread(RttRange),
+    /// Every connection draws a round-trip time of its own.
+    Drawn(RttHistogram),
 }
 
-/// How many connections have which round-trip time.
+/// The distribution of the connections' round-trip times.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Histogram {
+pub struct RttHistogram {
     bins: Vec<Bin>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Bin {
-    range: Range,
-    /// Share of the connections in this bin and those before it.
-    up_to: f64,
+    range: RttRange,
+    /// Share of the connections in this bin and in those before it.
+    cumulative_share: f64,
 }
 
-/// Why a file is no histogram of round-trip times.
+/// Why a file is not a histogram of round-trip times.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum HistogramError {
-    /// A line is none of it.
+pub enum RttHistogramError {
+    /// A line is not a round-trip time and a share.
     #[error("line {line}: `{text}` is no round-trip time and its share: write lines like `20ms..40ms, 0.25`")]
     Line {
-        /// From 1.
+        /// Number of the line, from 1.
         line: usize,
-        /// What it holds.
+        /// The line's text.
         text: String,
     },
-    /// No connection has any.
+    /// The file has no round-trip time with a share above zero.
     #[error("it has no round-trip time with a share above zero: write lines like `20ms..40ms, 0.25`")]
     Empty,
 }
 
-impl FromStr for Range {
+impl FromStr for RttRange {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Range, String> {
+    fn from_str(text: &str) -> Result<RttRange, String> {
         let (least, most) = text.split_once("..").unwrap_or((text, text));
         let time = |text: &str| text.trim().parse::<Nanos>().map_err(|error| error.to_string());
-        let range = Range { least: time(least)?, most: time(most)? };
+        let range = RttRange { least: time(least)?, most: time(most)? };
         if range.least > range.most {
             return Err(format!("`{text}` ends before it begins: write it like 20ms..200ms"));
         }
-        if range.most > MOST_RTT {
-            return Err(format!("`{text}` is too long: round-trip times are {MOST_RTT} at most"));
+        if range.most > MAX_RTT {
+            return Err(format!("`{text}` is too long: round-trip times are {MAX_RTT} at most"));
         }
         Ok(range)
     }
 }
 
 impl Rtts {
-    /// The least and the greatest of a client, of which there are so many; both are the same unless they are drawn.
-    pub fn of_client(&self, client: usize, clients: usize) -> Range {
+    /// The range of one of `clients` clients; it is a single round-trip time unless they are drawn.
+    pub fn of_client(&self, client: usize, clients: usize) -> RttRange {
         match self {
-            Rtts::Spread(Range { least, most }) => {
+            Rtts::Spread(RttRange { least, most }) => {
                 let share = if clients > 1 { client as f64 / (clients - 1) as f64 } else { 0.5 };
                 let rtt = *least + Nanos(((*most - *least).0 as f64 * share).round() as u64);
-                Range { least: rtt, most: rtt }
+                RttRange { least: rtt, most: rtt }
             }
             Rtts::Drawn(histogram) => histogram.range(),
         }
     }
 }
 
-impl FromStr for Histogram {
-    type Err = HistogramError;
+impl FromStr for RttHistogram {
+    type Err = RttHistogramError;
 
-    /// Lines of a round-trip time, or a range of them, and a number that is in proportion to how many connections have
-    /// it; comments begin with `#`. Within a range all are alike.
-    fn from_str(text: &str) -> Result<Histogram, HistogramError> {
+    /// Parses lines of a round-trip time, or a range of them, and its weight. Within a range all round-trip times are
+    /// equally likely. Comments begin with `#`.
+    fn from_str(text: &str) -> Result<RttHistogram, RttHistogramError> {
         let mut bins = Vec::new();
         let mut sum = 0.0;
         for row in csv::read(text) {
-            let bin = |fields: &[String]| {
+            let parse_bin = |fields: &[String]| {
                 let [range, share] = fields else { return None };
                 let share: f64 = share.parse().ok().filter(|share: &f64| share.is_finite() && *share >= 0.0)?;
-                Some((range.parse::<Range>().ok()?, share))
+                Some((range.parse::<RttRange>().ok()?, share))
             };
-            let no_bin = || HistogramError::Line { line: row.line, text: row.fields.join(",") };
-            let (range, share) = bin(&row.fields).ok_or_else(no_bin)?;
+            let invalid_line = || RttHistogramError::Line { line: row.line, text: row.fields.join(",") };
+            let (range, share) = parse_bin(&row.fields).ok_or_else(invalid_line)?;
             sum += share;
             if share > 0.0 {
-                bins.push(Bin { range, up_to: sum });
+                bins.push(Bin { range, cumulative_share: sum });
             }
         }
         if !(sum > 0.0 && sum.is_finite()) {
-            return Err(HistogramError::Empty);
+            return Err(RttHistogramError::Empty);
         }
-        bins.iter_mut().for_each(|bin| bin.up_to /= sum);
-        Ok(Histogram { bins })
+        bins.iter_mut().for_each(|bin| bin.cumulative_share /= sum);
+        Ok(RttHistogram { bins })
     }
 }
 
-impl Histogram {
-    /// The least and the greatest of all.
-    pub fn range(&self) -> Range {
+impl RttHistogram {
+    /// The range of all round-trip times.
+    pub fn range(&self) -> RttRange {
         let least = self.bins.iter().map(|bin| bin.range.least).min().unwrap_or_default();
-        Range { least, most: self.bins.iter().map(|bin| bin.range.most).max().unwrap_or_default() }
+        RttRange { least, most: self.bins.iter().map(|bin| bin.range.most).max().unwrap_or_default() }
     }
 
-    /// The round-trip time of the next connection.
+    /// Draws the round-trip time of the next connection.
     pub fn draw(&self, random: &mut Pcg64Mcg) -> Nanos {
-        let (which, where_in_it) = (random.random::<f64>(), random.random::<f64>());
-        let bin = self.bins.iter().find(|bin| which < bin.up_to).or(self.bins.last());
-        let Range { least, most } = bin.map(|bin| bin.range).unwrap_or_default();
-        least + Nanos(((most - least).0 as f64 * where_in_it) as u64)
+        let bin_draw = random.random::<f64>();
+        let position_draw = random.random::<f64>();
+        let bin = self.bins.iter().find(|bin| bin_draw < bin.cumulative_share).or(self.bins.last());
+        let RttRange { least, most } = bin.map(|bin| bin.range).unwrap_or_default();
+        least + Nanos(((most - least).0 as f64 * position_draw) as u64)
     }
 }
 
@@ -141,37 +143,37 @@ mod tests {
     use proptest::prelude::*;
     use rand_pcg::rand_core::SeedableRng;
 
-    const fn ms(least: u64, most: u64) -> Range {
-        Range { least: Nanos::from_millis(least), most: Nanos::from_millis(most) }
+    const fn ms(least: u64, most: u64) -> RttRange {
+        RttRange { least: Nanos::from_millis(least), most: Nanos::from_millis(most) }
     }
 
     #[test]
-    fn ranges_as_people_write_them() {
+    fn ranges_are_parsed() {
         for (text, range) in [("20ms", ms(20, 20)), ("20ms..200ms", ms(20, 200)), ("0ms .. 5s", ms(0, 5000))] {
             assert_eq!(text.parse(), Ok(range), "{text}");
         }
-        for (text, why) in [
+        for (text, reason) in [
             ("20", "duration"),
             ("", "duration"),
             ("2s..1s", "ends before"),
             ("6s", "5s at most"),
             ("1s..", "duration"),
         ] {
-            assert!(text.parse::<Range>().unwrap_err().contains(why), "{text}");
+            assert!(text.parse::<RttRange>().unwrap_err().contains(reason), "{text}");
         }
     }
 
     #[test]
     fn clients_lie_evenly_between_the_ends() {
         let spread = Rtts::Spread(ms(20, 200));
-        let of = |clients| (0..clients).map(|i| spread.of_client(i, clients).least).collect::<Vec<_>>();
-        assert_eq!(of(3), [20, 110, 200].map(Nanos::from_millis));
-        assert_eq!(of(1), [110].map(Nanos::from_millis));
+        let rtts = |clients| (0..clients).map(|i| spread.of_client(i, clients).least).collect::<Vec<_>>();
+        assert_eq!(rtts(3), [20, 110, 200].map(Nanos::from_millis));
+        assert_eq!(rtts(1), [110].map(Nanos::from_millis));
     }
 
     #[test]
-    fn a_histogram_is_drawn_from_in_proportion() {
-        let histogram: Histogram = "# measured\n10ms, 3\n100ms..200ms, 1\n1s, 0\n".parse().unwrap();
+    fn draws_follow_the_histogram() {
+        let histogram: RttHistogram = "# measured\n10ms, 3\n100ms..200ms, 1\n1s, 0\n".parse().unwrap();
         assert_eq!(histogram.range(), ms(10, 200));
         let mut random = Pcg64Mcg::seed_from_u64(1);
         let drawn: Vec<Nanos> = (0..40_000).map(|_| histogram.draw(&mut random)).collect();
@@ -185,21 +187,21 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_histogram_says_where() {
+    fn errors_name_the_line() {
         for text in ["20ms", "20ms,x", "20ms,-1", "20ms,nan", "20ms,1,2", "fast,1", "6s,1"] {
-            let error = format!("5ms,1\n{text}\n").parse::<Histogram>().unwrap_err();
-            assert!(matches!(error, HistogramError::Line { line: 2, .. }), "{text}: {error}");
+            let error = format!("5ms,1\n{text}\n").parse::<RttHistogram>().unwrap_err();
+            assert!(matches!(error, RttHistogramError::Line { line: 2, .. }), "{text}: {error}");
         }
         for text in ["", "# nothing\n", "20ms,0\n", "20ms,1e308\n30ms,1e308\n"] {
-            assert_eq!(text.parse::<Histogram>(), Err(HistogramError::Empty), "{text}");
+            assert_eq!(text.parse::<RttHistogram>(), Err(RttHistogramError::Empty), "{text}");
         }
     }
 
     proptest! {
         #[test]
         fn no_text_panics(text in "([0-9]{0,4}|ms|s|\\.\\.|,|\n|#|[ -~]){0,30}") {
-            let _ = text.parse::<Range>();
-            if let Ok(histogram) = text.parse::<Histogram>() {
+            let _ = text.parse::<RttRange>();
+            if let Ok(histogram) = text.parse::<RttHistogram>() {
                 let rtt = histogram.draw(&mut Pcg64Mcg::seed_from_u64(3));
                 prop_assert!(histogram.range().least <= rtt && rtt <= histogram.range().most);
             }

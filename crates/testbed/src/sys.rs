@@ -1,5 +1,5 @@
-//! What takes unsafe code: leaving namespaces, making a TUN device, and running before others.
-#![allow(unsafe_code, reason = "rustix has no safe way to do these")]
+//! The unsafe code of the test bed: entering namespaces, opening a TUN device, and real-time scheduling.
+#![allow(unsafe_code, reason = "rustix has no safe functions for these system calls")]
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io;
@@ -9,14 +9,15 @@ use std::os::fd::OwnedFd;
 
 /// `TUNSETIFF` of linux/if_tun.h: `_IOW('T', 202, int)`, though its argument is a `struct ifreq`.
 const TUNSETIFF: Opcode = ioctl::opcode::write::<i32>(b'T', 202);
-/// Packets of IP, not frames of Ethernet.
+/// The device carries IP packets, not Ethernet frames.
 const IFF_TUN: u16 = 0x0001;
-/// No header of the driver's before them.
+/// The driver puts no header before a packet.
 const IFF_NO_PI: u16 = 0x1000;
-/// Room for a device's name and the zero behind it.
+/// Size of a device's name with its terminating zero.
 const NAME_LENGTH: usize = 16;
 
-/// `struct ifreq` of net/if.h, as far as `TUNSETIFF` goes: 40 bytes on 64-bit machines, 32 on others.
+/// The part of `struct ifreq` of net/if.h that `TUNSETIFF` uses. The struct has 40 bytes on 64-bit machines, 32 on
+/// others.
 #[repr(C, align(8))]
 #[derive(Debug)]
 struct InterfaceRequest {
@@ -25,34 +26,37 @@ struct InterfaceRequest {
     rest: [u8; 22],
 }
 
-/// Puts the calling thread into new namespaces of these kinds.
+/// Moves the calling thread into new namespaces of these kinds.
 pub fn unshare(flags: UnshareFlags) -> io::Result<()> {
     debug_assert!(!flags.contains(UnshareFlags::FILES));
-    // SAFETY: only FILES can make descriptors of one thread useless to another, and it is taken out.
+    // SAFETY: only FILES can invalidate descriptors that other threads use, and that flag is removed.
     unsafe { unshare_unsafe(flags.difference(UnshareFlags::FILES)) }
 }
 
-/// Has the calling thread run as soon as it is ready, before all that others do on its CPU (`SCHED_FIFO`, sched(7)).
-pub fn run_before_others() -> io::Result<()> {
-    let least = libc::sched_param { sched_priority: 1 };
+/// Gives the calling thread real-time scheduling: it runs as soon as it is ready, before all ordinary threads on its
+/// CPU (`SCHED_FIFO`, sched(7)).
+pub fn set_realtime_scheduling() -> io::Result<()> {
+    let lowest_priority = libc::sched_param { sched_priority: 1 };
     // SAFETY: 0 is the calling thread, and the pointer is valid for the call.
-    match unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const least) } {
+    match unsafe {
+        libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const lowest_priority)
+    } {
         0 => Ok(()),
         _ => Err(io::Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(io::Errno::PERM)),
     }
 }
 
-/// Makes a TUN device in the network namespace of the calling thread. Each read from it is one packet that the
-/// namespace sent, each write one that it receives; it goes when it is closed. Reads do not block. As no offloads are
-/// asked for, packets are no longer than the MTU, and their checksums are right.
+/// Opens a new TUN device in the network namespace of the calling thread. Each read yields one packet that the
+/// namespace sent, each write delivers one packet to it. Reads do not block. The device disappears when it is closed.
+/// No offloads are requested, so packets are no longer than the MTU and their checksums are correct.
 pub fn open_tun(name: &str) -> io::Result<OwnedFd> {
     let tun = rustix::fs::open("/dev/net/tun", OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK, Mode::empty())?;
     let mut request = InterfaceRequest { name: [0; NAME_LENGTH], flags: IFF_TUN | IFF_NO_PI, rest: [0; 22] };
     for (place, byte) in request.name[..NAME_LENGTH - 1].iter_mut().zip(name.bytes()) {
         *place = byte;
     }
-    // SAFETY: TUNSETIFF reads and writes one `struct ifreq`, which this is at least as long as. The pointer to it is
-    // valid for the call, and whatever the kernel writes, a name and flags, is valid for these fields.
+    // SAFETY: TUNSETIFF reads and writes one `struct ifreq`, and `request` is at least as long. The pointer is valid
+    // for the call. The kernel writes a name and flags, for which every bit pattern of these fields is valid.
     unsafe { ioctl::ioctl(&tun, Updater::<TUNSETIFF, InterfaceRequest>::new(&mut request))? };
     Ok(tun)
 }

@@ -1,42 +1,42 @@
-//! A timer wheel: things that are due at instants, given back in the order of these.
+//! A timer wheel: returns items in the order of their due times.
 //!
-//! One turn of it is 2²⁰ slots of 8.192 µs, 8.6 s. An instant is rounded up to the next slot, so nothing comes too
-//! early, and what is in a slot comes out in the order in which it was put in: things of one flow, whose instants never
-//! fall, keep their order. Putting in and taking out cost the same however many there are. Which slots are occupied is
-//! a bit each, with a summary over every 64. Source: Varghese & Lauck 1987, scheme 4.
+//! One turn of the wheel has 2²⁰ slots of 8.192 µs, which is 8.6 s. A due time is rounded up to the next slot, so no
+//! item is early. Items of one slot keep the order in which they were inserted, so items of one flow, whose due times
+//! never decrease, keep their order. Insertion and removal take constant time. A bitmap marks the occupied slots, and a
+//! summary marks every 64 slots that have any. Source: Varghese & Lauck 1987, scheme 4.
 //!
-//! It is told the time.
+//! The wheel has no clock: its caller passes the time.
 
 use brimful_core::Nanos;
 
-/// Length of a slot is 2 to this power, in nanoseconds.
+/// The length of a slot is 2 to this power, in nanoseconds.
 const SLOT_BITS: u32 = 13;
-/// Slots of a turn.
+/// Number of slots in a turn.
 const SLOTS: u64 = 1 << 20;
-/// Bits of a word.
+/// Bits in a word.
 const WORD: usize = 64;
-/// No entry: entries are counted from one, so that memory that was never written is an empty slot.
+/// No entry. Entries are numbered from one, so that zeroed memory, which the kernel allocates lazily, is an empty slot.
 const NONE: u32 = 0;
 
-/// How far ahead something may be due.
+/// How far ahead an item may be due.
 pub const HORIZON: Nanos = Nanos((SLOTS - 2) << SLOT_BITS);
 
-/// The things and when they are due.
+/// Items, ordered by their due times.
 #[derive(Debug)]
 pub struct Wheel<T> {
     slots: Vec<Slot>,
     occupied: Vec<u64>,
-    /// Words of `occupied` that are not zero.
+    /// One bit for each word of `occupied` that is not zero.
     summary: Vec<u64>,
     entries: Vec<Entry<T>>,
-    /// The first entry that is free.
+    /// The first entry of the list of free entries.
     free: u32,
-    /// The number, since the beginning of time, of the first occupied slot.
+    /// The first occupied slot, counted from time zero rather than within a turn.
     first: Option<u64>,
     length: usize,
 }
 
-/// The entries that are due at the same time, a list.
+/// A linked list of the entries that are due in a slot.
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
     first: u32,
@@ -45,7 +45,7 @@ struct Slot {
 
 #[derive(Debug)]
 struct Entry<T> {
-    thing: Option<T>,
+    item: Option<T>,
     next: u32,
 }
 
@@ -63,19 +63,20 @@ impl<T> Wheel<T> {
         }
     }
 
-    /// How many things are in it.
+    /// Number of items.
     pub fn len(&self) -> usize {
         self.length
     }
 
-    /// Puts a thing in. Due beyond the horizon, it comes at the horizon; due before `now`, at once.
-    pub fn insert(&mut self, now: Nanos, due: Nanos, thing: T) {
+    /// Inserts an item. An item that is due beyond the horizon is returned at the horizon; one that is due before `now`
+    /// is returned at once.
+    pub fn insert(&mut self, now: Nanos, due: Nanos, item: T) {
         let present = now.0 >> SLOT_BITS;
         let base = self.first.map_or(present, |first| first.min(present));
         let slot = due.0.saturating_add((1 << SLOT_BITS) - 1) >> SLOT_BITS;
         let slot = slot.clamp(base, base + SLOTS - 1);
-        let entry = self.entry(thing);
-        let index = index(slot);
+        let entry = self.allocate_entry(item);
+        let index = slot_index(slot);
         let list = &mut self.slots[index];
         match list.last {
             NONE => list.first = entry,
@@ -88,83 +89,83 @@ impl<T> Wheel<T> {
         self.length += 1;
     }
 
-    /// When the next thing is due, rounded up to its slot.
-    pub fn next(&self) -> Option<Nanos> {
+    /// When the next item is due, rounded up to its slot.
+    pub fn next_due(&self) -> Option<Nanos> {
         self.first.map(|slot| Nanos(slot << SLOT_BITS))
     }
 
-    /// Takes the next thing out if it is due.
+    /// Removes and returns the next item if it is due.
     pub fn pop(&mut self, now: Nanos) -> Option<T> {
         let slot = self.first.filter(|slot| slot << SLOT_BITS <= now.0)?;
-        let index = index(slot);
+        let index = slot_index(slot);
         let list = &mut self.slots[index];
-        let place = list.first.checked_sub(1)? as usize;
-        let entry = &mut self.entries[place];
+        let entry_index = list.first.checked_sub(1)? as usize;
+        let entry = &mut self.entries[entry_index];
         list.first = entry.next;
-        let thing = entry.thing.take();
+        let item = entry.item.take();
         entry.next = self.free;
-        self.free = place as u32 + 1;
+        self.free = entry_index as u32 + 1;
         self.length -= 1;
         if list.first == NONE {
             list.last = NONE;
-            self.vacate(slot, index);
+            self.clear_first_slot(slot, index);
         }
-        thing
+        item
     }
 
-    /// A slot has become empty, which was the first.
-    fn vacate(&mut self, slot: u64, index: usize) {
+    /// Marks the first occupied slot as empty, and finds the next one.
+    fn clear_first_slot(&mut self, slot: u64, index: usize) {
         let word = &mut self.occupied[index / WORD];
         *word &= !(1 << (index % WORD));
         if *word == 0 {
             self.summary[index / WORD / WORD] &= !(1 << (index / WORD % WORD));
         }
-        let ahead = |found: usize| (found as u64).wrapping_sub(slot) & (SLOTS - 1);
-        self.first = self.occupied_from(index).map(|found| slot + ahead(found));
+        let slots_ahead = |found: usize| (found as u64).wrapping_sub(slot) & (SLOTS - 1);
+        self.first = self.next_occupied(index).map(|found| slot + slots_ahead(found));
     }
 
-    /// The first occupied slot from one on, round the wheel.
-    fn occupied_from(&self, index: usize) -> Option<usize> {
+    /// The index of the first occupied slot at or after `index`, around the wheel.
+    fn next_occupied(&self, index: usize) -> Option<usize> {
         if self.length == 0 {
             return None;
         }
         let word = index / WORD;
         let found = next_bit(&self.occupied[word..=word], index % WORD).map(|bit| word * WORD + bit);
         found.or_else(|| {
-            let words = next_bit(&self.summary, word + 1).or_else(|| next_bit(&self.summary, 0))?;
-            next_bit(&self.occupied[words..=words], 0).map(|bit| words * WORD + bit)
+            let word = next_bit(&self.summary, word + 1).or_else(|| next_bit(&self.summary, 0))?;
+            next_bit(&self.occupied[word..=word], 0).map(|bit| word * WORD + bit)
         })
     }
 
-    /// A place for a thing.
-    fn entry(&mut self, thing: T) -> u32 {
-        let entry = Entry { thing: Some(thing), next: NONE };
+    /// Stores an item in a free entry, or in a new one, and returns the entry's number.
+    fn allocate_entry(&mut self, item: T) -> u32 {
+        let entry = Entry { item: Some(item), next: NONE };
         match self.free {
             NONE => {
                 self.entries.push(entry);
                 self.entries.len() as u32
             }
             free => {
-                let place = &mut self.entries[free as usize - 1];
-                self.free = place.next;
-                *place = entry;
+                let free_entry = &mut self.entries[free as usize - 1];
+                self.free = free_entry.next;
+                *free_entry = entry;
                 free
             }
         }
     }
 }
 
-fn index(slot: u64) -> usize {
+fn slot_index(slot: u64) -> usize {
     (slot & (SLOTS - 1)) as usize
 }
 
-/// The first bit that is set, from this one on.
+/// The first bit that is set, at or after the bit `from`.
 fn next_bit(words: &[u64], from: usize) -> Option<usize> {
     let first = from / WORD;
-    let in_first = words.get(first)? & (u64::MAX << (from % WORD));
-    let rest = words.iter().skip(first + 1).copied();
-    let mut all = std::iter::once(in_first).chain(rest).enumerate();
-    all.find(|(_, word)| *word != 0).map(|(i, word)| (first + i) * WORD + word.trailing_zeros() as usize)
+    let first_word = words.get(first)? & (u64::MAX << (from % WORD));
+    let other_words = words.iter().skip(first + 1).copied();
+    let mut remaining_words = (first..).zip(std::iter::once(first_word).chain(other_words));
+    remaining_words.find(|(_, word)| *word != 0).map(|(index, word)| index * WORD + word.trailing_zeros() as usize)
 }
 
 #[cfg(test)]
@@ -175,15 +176,15 @@ mod tests {
     const SLOT: u64 = 1 << SLOT_BITS;
 
     #[test]
-    fn nothing_comes_early_and_what_is_due_together_keeps_its_order() {
+    fn no_item_is_early_and_items_of_one_slot_keep_their_order() {
         let mut wheel = Wheel::new();
         let start = Nanos::from_secs(100);
-        for (due, thing) in [(3 * SLOT, 'c'), (1, 'a'), (SLOT - 1, 'b'), (3 * SLOT, 'd')] {
-            wheel.insert(start, Nanos(due) + start, thing);
+        for (due, item) in [(3 * SLOT, 'c'), (1, 'a'), (SLOT - 1, 'b'), (3 * SLOT, 'd')] {
+            wheel.insert(start, Nanos(due) + start, item);
         }
         assert_eq!(wheel.pop(start), None);
         let mut seen = Vec::new();
-        while let Some(next) = wheel.next() {
+        while let Some(next) = wheel.next_due() {
             assert_eq!(wheel.pop(next - Nanos(1)), None, "too early");
             seen.extend(wheel.pop(next));
         }
@@ -191,22 +192,22 @@ mod tests {
     }
 
     #[test]
-    fn the_past_is_due_at_once_and_the_far_future_at_the_horizon() {
+    fn past_items_are_due_at_once_and_far_ones_at_the_horizon() {
         let mut wheel = Wheel::new();
         let now = Nanos::from_secs(50);
         wheel.insert(now, Nanos::ZERO, "past");
         wheel.insert(now, Nanos::MAX, "future");
         assert_eq!(wheel.pop(now), Some("past"));
-        let next = wheel.next().unwrap();
+        let next = wheel.next_due().unwrap();
         assert!(next >= now + HORIZON && next <= now + HORIZON + Nanos(3 * SLOT), "{next}");
         assert_eq!(wheel.pop(next), Some("future"));
-        assert_eq!(wheel.next(), None);
+        assert_eq!(wheel.next_due(), None);
     }
 
     proptest! {
-        /// Against a sorted list, over several turns of the wheel.
+        /// Compares the wheel with a sorted list, over several turns.
         #[test]
-        fn it_gives_back_what_a_sorted_list_would(
+        fn the_wheel_returns_items_like_a_sorted_list(
             steps in prop::collection::vec((0u64..2_000_000_000, 0u64..8_000_000_000), 1..200),
         ) {
             let mut wheel = Wheel::new();
@@ -225,7 +226,7 @@ mod tests {
                 list.push(((now + ahead).div_ceil(SLOT).max(now / SLOT), number));
                 prop_assert_eq!(wheel.len(), list.len());
                 let next = list.iter().map(|(slot, _)| slot * SLOT).min();
-                prop_assert_eq!(wheel.next().map(|next| next.0), next);
+                prop_assert_eq!(wheel.next_due().map(|next| next.0), next);
             }
         }
     }

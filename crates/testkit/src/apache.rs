@@ -8,25 +8,26 @@ const PROGRAM: Program = Program {
     args: |dir| vec!["-f".to_owned(), format!("{dir}/server.conf"), "-DFOREGROUND".to_owned()],
 };
 
-/// Apache's multi-processing module: what stands behind one connection.
+/// Apache's multi-processing module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mpm {
     /// A process per connection.
     Prefork,
-    /// A thread per request, idle connections parked with a listener thread.
+    /// A thread per request; a listener thread keeps the idle connections.
     Event,
 }
 
-/// What kind of Apache to start. The default is the event module with 16 workers, serving `hello\n` at `/`.
+/// Configuration of an Apache. The default is the event module with 16 workers, serving `hello\n` at `/`.
 pub struct ApacheOptions {
     /// The multi-processing module.
     pub mpm: Mpm,
-    /// Workers (processes under prefork, threads of one process under event), all started at once and never fewer: a
-    /// pool that grows during a measurement is a different server at its end.
+    /// Number of workers: processes under prefork, threads of one process under event. Their number is constant,
+    /// because a pool that grows during a measurement is a different server at its end.
     pub max_workers: usize,
     /// Served files: path below the document root, content.
     pub files: Vec<(String, Vec<u8>)>,
-    /// Directives added at the end, such as `IncludeOptional conf.d/*.conf`, where paths begin in the private directory.
+    /// Directives added at the end, such as `IncludeOptional conf.d/*.conf`. Paths are relative to the private
+    /// directory.
     pub extra: String,
 }
 
@@ -40,8 +41,8 @@ impl Default for ApacheOptions {
 pub struct Apache(Daemon);
 
 impl Apache {
-    /// Starts Apache and returns when it accepts connections and has all its workers. Panics, with Apache's own words,
-    /// if it cannot.
+    /// Starts Apache and returns when it accepts connections and has all its workers. Panics with Apache's error
+    /// message if that fails.
     pub fn start(options: ApacheOptions) -> Apache {
         let configure = |dir: &str, port| configuration(&options, dir, port);
         let processes = if options.mpm == Mpm::Prefork { options.max_workers } else { 1 };

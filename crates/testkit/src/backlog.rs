@@ -1,4 +1,4 @@
-//! A listener whose accept queue is full: what a server looks like that has stopped accepting.
+//! A listener whose accept queue is full, like that of a server that has stopped accepting.
 use crate::free_listener;
 use rustix::net::listen;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -21,7 +21,7 @@ impl FullBacklog {
         format!("http://{}/", self.addr())
     }
 
-    /// The listener, for a test that lets the queue move again by accepting from it.
+    /// The listener, for a test that empties the queue by accepting connections.
     pub fn listener(&self) -> &TcpListener {
         &self.listener
     }

@@ -1,49 +1,49 @@
-//! Certificates for tests, good ones and bad ones, made by `openssl` in a directory of their own.
+//! Valid and flawed certificates for tests, made by `openssl` in a directory of their own.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
-/// An authority, and what it has issued; all is gone when this is dropped.
+/// A certificate authority and the certificates that it issued. Dropping it removes all files.
 pub struct Certificates {
     dir: TempDir,
 }
 
-/// A certificate with those that lead to its authority, and its private key; PEM files.
+/// A certificate chain and its private key; PEM files.
 #[derive(Clone, Debug)]
 pub struct Identity {
-    /// The certificates.
+    /// The certificate, and those that lead from it to the authority.
     pub certificate: PathBuf,
     /// The private key.
     pub key: PathBuf,
 }
 
-/// What is wrong with a certificate, if anything.
+/// A flaw of a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flaw {
-    /// Nothing.
+    /// None: the certificate is valid.
     None,
-    /// Its time is over.
+    /// The certificate has expired.
     Expired,
-    /// Its time has not begun.
+    /// The certificate's validity has not begun.
     NotYetValid,
-    /// Issued by an intermediate authority, which is shown with it: that is not wrong.
+    /// None, but an intermediate authority issued the certificate. The server sends the intermediate certificate.
     Intermediate,
-    /// Issued by an intermediate authority, which is not shown.
+    /// An intermediate authority issued the certificate, and the server does not send the intermediate certificate.
     MissingIntermediate,
-    /// It vouches for itself.
+    /// The certificate is self-signed.
     SelfSigned,
-    /// The same, and it is an authority's, as `openssl req -x509` makes them by default.
+    /// The certificate is self-signed and one of an authority, as `openssl req -x509` makes them by default.
     SelfSignedAuthority,
 }
 
 impl Certificates {
-    /// Makes the authority.
+    /// Creates the authority.
     pub fn new() -> Certificates {
-        let made = Certificates { dir: tempfile::tempdir().expect("create a temporary directory") };
-        made.self_signed("root", "/CN=brimful's authority for tests", &["basicConstraints=critical,CA:TRUE"]);
-        made
+        let certificates = Certificates { dir: tempfile::tempdir().expect("create a temporary directory") };
+        certificates.self_signed("root", "/CN=brimful's authority for tests", &["basicConstraints=critical,CA:TRUE"]);
+        certificates
     }
 
     /// The authority's own certificate.
@@ -51,7 +51,7 @@ impl Certificates {
         self.file("root.pem")
     }
 
-    /// A certificate for these names, like `DNS:localhost,IP:127.0.0.1`.
+    /// Issues a certificate for these names, like `DNS:localhost,IP:127.0.0.1`.
     pub fn issue(&self, names: &str, flaw: Flaw) -> Identity {
         let name = format!("{}-{flaw:?}", names.replace([':', ',', '*'], "-"));
         let alternatives = format!("subjectAltName={names}");
@@ -66,12 +66,12 @@ impl Certificates {
             Flaw::SelfSignedAuthority => self.self_signed(&name, subject, &[&alternatives]),
             Flaw::Intermediate | Flaw::MissingIntermediate => {
                 let authority = "basicConstraints=critical,CA:TRUE";
-                let between = format!("{name}-between");
-                let between_them = self.issued("root", &between, "/CN=between", authority, "2");
-                let issued = self.issued(&between, &name, subject, &alternatives, "2");
+                let intermediate_name = format!("{name}-intermediate");
+                let intermediate = self.issued("root", &intermediate_name, "/CN=intermediate", authority, "2");
+                let issued = self.issued(&intermediate_name, &name, subject, &alternatives, "2");
                 if flaw == Flaw::Intermediate {
                     let read = |path: &Path| fs::read_to_string(path).expect("read a certificate just made");
-                    let chain = read(&issued.certificate) + &read(&between_them.certificate);
+                    let chain = read(&issued.certificate) + &read(&intermediate.certificate);
                     fs::write(&issued.certificate, chain).expect("write a chain");
                 }
                 issued
@@ -88,25 +88,26 @@ impl Certificates {
     }
 
     fn self_signed(&self, name: &str, subject: &str, extensions: &[&str]) -> Identity {
-        let made = self.identity(name);
-        let mut command = request(subject, &made.key);
-        command.args(["-x509", "-days", "2", "-out"]).arg(&made.certificate);
+        let identity = self.identity(name);
+        let mut command = signing_request(subject, &identity.key);
+        command.args(["-x509", "-days", "2", "-out"]).arg(&identity.certificate);
         for extension in extensions {
             command.args(["-addext", extension]);
         }
         run(command);
-        made
+        identity
     }
 
-    /// By the authority, valid from the year 2090 on.
+    /// Issues a certificate that is valid from the year 2090 on.
     fn issued_for_later(&self, name: &str, subject: &str, extension: &str) -> Identity {
-        let (made, root) = (self.identity(name), self.identity("root"));
-        let [asked, extensions, config, index] =
+        let identity = self.identity(name);
+        let root = self.identity("root");
+        let [csr, extensions, config, index] =
             ["csr", "ext", "conf", "index"].map(|ending| self.file(&format!("{name}.{ending}")));
-        let mut command = request(subject, &made.key);
-        command.arg("-out").arg(&asked);
+        let mut command = signing_request(subject, &identity.key);
+        command.arg("-out").arg(&csr);
         run(command);
-        // Only `ca` of OpenSSL 3.0 takes the day on which a certificate begins to be valid.
+        // In OpenSSL 3.0, only the command `ca` has an option for the start of a certificate's validity.
         let settings = format!(
             "[ca]\ndefault_ca = later\n[later]\ndatabase = {}\nnew_certs_dir = {}\nrand_serial = yes\n\
              default_md = sha256\npolicy = any\n[any]\ncommonName = supplied\n",
@@ -119,24 +120,26 @@ impl Certificates {
         let mut command = Command::new("openssl");
         command.args(["ca", "-batch", "-notext", "-startdate", "20900101000000Z", "-enddate", "20900103000000Z"]);
         command.arg("-config").arg(&config).arg("-cert").arg(&root.certificate).arg("-keyfile").arg(&root.key);
-        command.arg("-extfile").arg(&extensions).arg("-in").arg(&asked).arg("-out").arg(&made.certificate);
+        command.arg("-extfile").arg(&extensions).arg("-in").arg(&csr).arg("-out").arg(&identity.certificate);
         run(command);
-        made
+        identity
     }
 
     fn issued(&self, issuer: &str, name: &str, subject: &str, extension: &str, days: &str) -> Identity {
-        let (made, issuer) = (self.identity(name), self.identity(issuer));
-        let (asked, extensions) = (self.file(&format!("{name}.csr")), self.file(&format!("{name}.ext")));
-        let mut command = request(subject, &made.key);
-        command.arg("-out").arg(&asked);
+        let identity = self.identity(name);
+        let issuer = self.identity(issuer);
+        let csr = self.file(&format!("{name}.csr"));
+        let extensions = self.file(&format!("{name}.ext"));
+        let mut command = signing_request(subject, &identity.key);
+        command.arg("-out").arg(&csr);
         run(command);
         fs::write(&extensions, extension).expect("write in our own directory");
         let mut command = Command::new("openssl");
-        command.args(["x509", "-req", "-set_serial", "1", "-days", days, "-in"]).arg(&asked);
+        command.args(["x509", "-req", "-set_serial", "1", "-days", days, "-in"]).arg(&csr);
         command.arg("-CA").arg(&issuer.certificate).arg("-CAkey").arg(&issuer.key);
-        command.arg("-extfile").arg(&extensions).arg("-out").arg(&made.certificate);
+        command.arg("-extfile").arg(&extensions).arg("-out").arg(&identity.certificate);
         run(command);
-        made
+        identity
     }
 }
 
@@ -147,14 +150,14 @@ impl Default for Certificates {
 }
 
 impl Identity {
-    /// Directives by which nginx shows it.
+    /// Directives that make nginx use this identity.
     pub fn for_nginx(&self) -> String {
         let Identity { certificate, key } = self;
         format!("ssl_certificate \"{}\"; ssl_certificate_key \"{}\";", certificate.display(), key.display())
     }
 }
 
-fn request(subject: &str, key: &Path) -> Command {
+fn signing_request(subject: &str, key: &Path) -> Command {
     let mut command = Command::new("openssl");
     command.args(["req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", subject]);
     command.arg("-keyout").arg(key);
@@ -162,6 +165,6 @@ fn request(subject: &str, key: &Path) -> Command {
 }
 
 fn run(mut command: Command) {
-    let made = command.output().unwrap_or_else(|error| panic!("{error}: install openssl (apt-get install openssl)"));
-    assert!(made.status.success(), "{command:?}: {}", String::from_utf8_lossy(&made.stderr));
+    let output = command.output().unwrap_or_else(|error| panic!("{error}: install openssl (apt-get install openssl)"));
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
 }

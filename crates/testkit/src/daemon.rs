@@ -1,13 +1,13 @@
-//! A foreign server as a child process: a private directory, a free port, a start that is known to have worked and a
-//! stop that is known to have finished.
+//! A foreign server as a child process, with a private directory and a free port. Starting waits until the server is
+//! ready, stopping until it has ended.
 //!
-//! The server counts as started when the pid file in its private directory names our child: nginx and Apache write it
-//! after they have bound their sockets, so an answer on the port cannot be somebody else's. A port lost to another
-//! process between choosing and binding makes the server exit, and the next attempt takes another port.
+//! The server counts as started when the pid file in its private directory names our child. nginx and Apache write that
+//! file after they have bound their sockets, so no other server can be answering on the port. If another process binds
+//! the chosen port first, the server exits, and the next attempt chooses another port.
 //!
 //! The server has a process group of its own, because Apache ends by signalling its whole group. An interrupt at the
-//! terminal therefore does not reach it; instead the kernel sends it SIGTERM when the thread that started it ends
-//! (`setpriv --pdeathsig`), so even tests that are killed leave no server behind.
+//! terminal therefore does not reach it. Instead the kernel sends it SIGTERM when the thread that started it ends
+//! (`setpriv --pdeathsig`), so even a killed test leaves no server behind.
 use crate::free_port;
 use rustix::process::{Pid, Signal, geteuid, kill_process, kill_process_group};
 use std::fs::{self, File, Permissions};
@@ -26,11 +26,11 @@ const START_LIMIT: Duration = Duration::from_secs(15);
 const STOP_LIMIT: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(2);
 
-/// Where a server's program is and how its command line looks.
+/// A server's program and its command line.
 pub(crate) struct Program {
     pub(crate) path: &'static str,
     pub(crate) package: &'static str,
-    /// Arguments, given the private directory.
+    /// Arguments, as a function of the private directory.
     pub(crate) args: fn(&str) -> Vec<String>,
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct Program {
 pub struct Daemon {
     /// The master, and the number of its process group.
     pid: Pid,
-    /// Lives as long as the server: it started it and waits for its end.
+    /// The thread that started the server and waits for its end.
     keeper: JoinHandle<()>,
     addr: SocketAddr,
     dir: TempDir,
@@ -60,14 +60,14 @@ impl Daemon {
             program.path,
             program.package
         );
-        let mut complaint = String::new();
+        let mut last_log = String::new();
         for _ in 0..ATTEMPTS {
             match Self::try_start(program, workers, files, &configure) {
                 Ok(daemon) => return daemon,
-                Err(log) => complaint = log,
+                Err(log) => last_log = log,
             }
         }
-        panic!("{} did not start in {ATTEMPTS} attempts; the last one said:\n{complaint}", program.path);
+        panic!("{} did not start in {ATTEMPTS} attempts; the last one said:\n{last_log}", program.path);
     }
 
     fn try_start(
@@ -89,8 +89,8 @@ impl Daemon {
             .stdin(Stdio::null())
             .stdout(output.try_clone().expect("duplicate a log's descriptor"))
             .stderr(output);
-        let (pid, keeper) = keep(command);
-        // From here on, leaving early drops the Daemon, and that stops the server.
+        let (pid, keeper) = spawn_with_keeper(command);
+        // From here on, an early return drops the Daemon, which stops the server.
         let daemon = Daemon { pid, keeper, addr: SocketAddr::from((Ipv4Addr::LOCALHOST, port)), dir };
         match daemon.wait_until_ready(workers) {
             true => Ok(daemon),
@@ -101,9 +101,9 @@ impl Daemon {
     fn wait_until_ready(&self, workers: usize) -> bool {
         let deadline = Instant::now() + START_LIMIT;
         while Instant::now() < deadline && !self.keeper.is_finished() {
-            let named = fs::read_to_string(self.dir.path().join("server.pid")).unwrap_or_default();
-            let bound = named.trim() == self.pid().to_string();
-            if bound && self.workers().len() >= workers && TcpStream::connect(self.addr).is_ok() {
+            let pid_file = fs::read_to_string(self.dir.path().join("server.pid")).unwrap_or_default();
+            let is_bound = pid_file.trim() == self.pid().to_string();
+            if is_bound && self.workers().len() >= workers && TcpStream::connect(self.addr).is_ok() {
                 return true;
             }
             sleep(POLL);
@@ -111,7 +111,7 @@ impl Daemon {
         false
     }
 
-    /// Its private directory.
+    /// The server's private directory.
     pub fn directory(&self) -> &Path {
         self.dir.path()
     }
@@ -131,14 +131,14 @@ impl Daemon {
         self.pid.as_raw_nonzero().get().unsigned_abs()
     }
 
-    /// The child processes as they are now, found by their parent's number in `/proc/*/stat`.
+    /// The current child processes of the master, according to `/proc/*/stat`.
     pub fn workers(&self) -> Vec<u32> {
         let processes = fs::read_dir("/proc").expect("read /proc");
         let numbers = processes.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
         numbers.filter(|&pid| parent_of(pid) == Some(self.pid())).collect()
     }
 
-    /// What the server has said so far, on its own log and on its standard output and error.
+    /// What the server has written so far to its own log and to its standard output and error.
     pub fn log(&self) -> String {
         let read = |name| {
             let bytes = fs::read(self.dir.path().join(name)).unwrap_or_default();
@@ -151,14 +151,14 @@ impl Daemon {
 impl Drop for Daemon {
     fn drop(&mut self) {
         if !self.keeper.is_finished() {
-            // Fails only if the master has ended this very moment.
+            // Fails only if the master has just ended.
             let _ = kill_process(self.pid, Signal::TERM);
         }
         let deadline = Instant::now() + STOP_LIMIT;
         while !self.keeper.is_finished() && Instant::now() < deadline {
             sleep(POLL);
         }
-        // A master that ended in order has taken its workers along, and then the group is empty and this fails.
+        // Fails if the process group is empty, because the master has ended its workers.
         let _ = kill_process_group(self.pid, Signal::KILL);
         while !self.keeper.is_finished() {
             sleep(POLL);
@@ -167,7 +167,7 @@ impl Drop for Daemon {
 }
 
 /// Starts a command on a thread that ends when the command has ended; returns its process and that thread.
-fn keep(mut command: Command) -> (Pid, JoinHandle<()>) {
+fn spawn_with_keeper(mut command: Command) -> (Pid, JoinHandle<()>) {
     let (started, pid) = mpsc::channel();
     let keeper = thread::spawn(move || {
         let mut child = command.spawn().expect("run setpriv (Debian's package util-linux)");
@@ -177,27 +177,27 @@ fn keep(mut command: Command) -> (Pid, JoinHandle<()>) {
     (pid.recv().expect("the server's process was started"), keeper)
 }
 
-/// Whether servers are started as root, and so must be told to which user their workers change.
+/// Whether servers are started as root, so that their configuration must name a user for the workers.
 pub(crate) fn is_root() -> bool {
     geteuid().is_root()
 }
 
-/// The files of a server that has only a page to show.
+/// The files of a server with a single page.
 pub(crate) fn default_files() -> Vec<(String, Vec<u8>)> {
     vec![("index.html".to_owned(), b"hello\n".to_vec())]
 }
 
-/// A directory with `files` below `www`, readable by www-data whatever the umask: temporary directories are otherwise
-/// closed to everybody but their owner.
+/// Creates a directory with `files` below `www` that www-data can read whatever the umask is. By default only the owner
+/// can read a temporary directory.
 fn private_dir(files: &[(String, Vec<u8>)]) -> TempDir {
     let dir = tempfile::Builder::new().prefix("brimful-").tempdir().expect("create a temporary directory");
-    let open = |path: &Path, mode| {
+    let set_mode = |path: &Path, mode| {
         fs::set_permissions(path, Permissions::from_mode(mode)).expect("set permissions in our own directory")
     };
     let root = dir.path().join("www");
     fs::create_dir(&root).expect("create the document root");
-    open(dir.path(), 0o755);
-    open(&root, 0o755);
+    set_mode(dir.path(), 0o755);
+    set_mode(&root, 0o755);
     for (name, bytes) in files {
         let name = Path::new(name.trim_start_matches('/'));
         let inside = name.components().all(|part| matches!(part, Component::Normal(_)));
@@ -206,16 +206,16 @@ fn private_dir(files: &[(String, Vec<u8>)]) -> TempDir {
         let parent = path.parent().expect("a path below the document root has a parent");
         fs::create_dir_all(parent).expect("create a directory below the document root");
         for folder in parent.ancestors().take_while(|folder| *folder != root) {
-            open(folder, 0o755);
+            set_mode(folder, 0o755);
         }
         fs::write(&path, bytes).expect("write a served file");
-        open(&path, 0o644);
+        set_mode(&path, 0o644);
     }
     dir
 }
 
-/// The fourth field of `/proc/PID/stat`. The second is the program's name in parentheses and may contain anything,
-/// parentheses included, hence the search from the right.
+/// The fourth field of `/proc/PID/stat`. The second field is the program's name in parentheses. It may contain
+/// parentheses itself, hence the search from the right.
 fn parent_of(pid: u32) -> Option<u32> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, fields) = stat.rsplit_once(')')?;

@@ -1,13 +1,13 @@
-//! Processes that have no descriptor but the standard three, however many the test's own process inherited: from a job
-//! server, a lock or a terminal multiplexer.
+//! Processes that have only the three standard descriptors, however many the test itself inherited from a job server, a
+//! lock or a terminal multiplexer.
 
 use std::process::Command;
 
 /// A line of bash that closes what the shell inherited beyond stdin, stdout and stderr.
 pub const CLOSE_INHERITED: &str = r#"for fd in /proc/$$/fd/*; do fd=${fd##*/}; ((fd < 3)) || eval "exec $fd>&-"; done"#;
 
-/// The same command under `ulimit -n LIMIT`, with the standard three descriptors and no others. Only program, arguments
-/// and environment are taken over.
+/// Returns a command that runs `command` under `ulimit -n LIMIT`, with only the three standard descriptors. Only the
+/// program, its arguments and its environment variables are copied.
 pub fn with_descriptor_limit(limit: u64, command: &Command) -> Command {
     let mut shell = Command::new("bash");
     shell
@@ -35,7 +35,7 @@ mod tests {
         let mut outer = Command::new("bash");
         outer.args(["-c", "exec 3</dev/null 11</dev/null 27</dev/null; exec \"$0\" \"$@\""]);
         outer.arg(inner.get_program()).args(inner.get_args());
-        let said = String::from_utf8(outer.output().unwrap().stdout).unwrap();
-        assert_eq!(said.split_whitespace().collect::<Vec<_>>(), ["0", "1", "2", "9"]);
+        let output = String::from_utf8(outer.output().unwrap().stdout).unwrap();
+        assert_eq!(output.split_whitespace().collect::<Vec<_>>(), ["0", "1", "2", "9"]);
     }
 }

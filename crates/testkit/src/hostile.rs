@@ -1,7 +1,7 @@
 //! A table of hostile servers: what they send, when, in which pieces, and how they end a connection.
 //!
-//! The table is for laws that hold whatever a server does, such as that every call is accounted for exactly once. What
-//! a behaviour leads to may depend on which side was faster; only [`Hostile::may_complete`] does not.
+//! The table is for laws that hold whatever a server does, such as that every call is accounted for exactly once. The
+//! outcome of a call may depend on which side is faster; only [`Hostile::may_complete`] does not.
 
 use crate::{FullBacklog, RawServer, Step, full_backlog_listener, script, with_length};
 use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket};
@@ -12,20 +12,20 @@ use std::time::Duration;
 /// One way to misbehave.
 #[derive(Clone, Debug)]
 pub struct Hostile {
-    /// What it does, for messages.
+    /// Description, for messages.
     pub name: String,
     /// Whether any call can end with a whole response.
     pub may_complete: bool,
-    how: How,
+    behaviour: Behaviour,
 }
 
 #[derive(Clone, Debug)]
-enum How {
-    /// These steps on every connection.
+enum Behaviour {
+    /// The server takes these steps on every connection.
     Script(Vec<Step>),
-    /// Nothing is ever accepted, and the queue is full.
+    /// The server never accepts a connection, and its queue is full.
     NeverAccepts,
-    /// Nothing listens.
+    /// The port refuses connections.
     Refuses,
 }
 
@@ -42,25 +42,25 @@ enum Running {
     Full {
         _backlog: FullBacklog,
     },
-    /// A bound port at which nobody listens: no other process can take it.
+    /// A bound port without a listener; no other process can bind it.
     Bound {
         _socket: OwnedFd,
     },
 }
 
 impl Hostile {
-    /// Starts it on a free port of 127.0.0.1.
+    /// Starts a server with this behaviour on a free port of 127.0.0.1.
     pub fn start(&self) -> HostileServer {
-        let (addr, running) = match &self.how {
-            How::Script(steps) => {
+        let (addr, running) = match &self.behaviour {
+            Behaviour::Script(steps) => {
                 let server = RawServer::start(script(steps.clone()));
                 (server.addr(), Running::Raw { _server: server })
             }
-            How::NeverAccepts => {
+            Behaviour::NeverAccepts => {
                 let backlog = full_backlog_listener();
                 (backlog.addr(), Running::Full { _backlog: backlog })
             }
-            How::Refuses => {
+            Behaviour::Refuses => {
                 let socket = socket(AddressFamily::INET, SocketType::STREAM, None).expect("open a socket");
                 bind(&socket, &SocketAddr::from(([127, 0, 0, 1], 0))).expect("bind a free port of 127.0.0.1");
                 let addr = getsockname(&socket).expect("read the address of a bound socket");
@@ -78,42 +78,42 @@ impl HostileServer {
     }
 }
 
-/// All behaviours, more than a hundred.
+/// All behaviours; there are more than a hundred.
 pub fn hostile_behaviours() -> Vec<Hostile> {
     let mut all = answers_and_ends();
     all.extend(before_the_request());
     all.extend(between_answers());
     all.extend(without_end());
     all.extend(in_pieces());
-    all.push(Hostile { name: "never accepts".to_owned(), may_complete: false, how: How::NeverAccepts });
-    all.push(Hostile { name: "refuses".to_owned(), may_complete: false, how: How::Refuses });
+    all.push(Hostile { name: "never accepts".to_owned(), may_complete: false, behaviour: Behaviour::NeverAccepts });
+    all.push(Hostile { name: "refuses".to_owned(), may_complete: false, behaviour: Behaviour::Refuses });
     all
 }
 
 fn scripted(name: impl Into<String>, may_complete: bool, steps: impl IntoIterator<Item = Step>) -> Hostile {
-    Hostile { name: name.into(), may_complete, how: How::Script(steps.into_iter().collect()) }
+    Hostile { name: name.into(), may_complete, behaviour: Behaviour::Script(steps.into_iter().collect()) }
 }
 
-/// How a connection ends. `Drain` leaves it open.
+/// The ways to end a connection. `Drain` leaves it open.
 fn ends() -> [(&'static str, Step); 3] {
     [("FIN", Step::Finish), ("RST", Step::Reset), ("silence", Step::Drain)]
 }
 
-/// Which ends make a whole response of an answer.
+/// When an answer is a complete response.
 #[derive(Clone, Copy, PartialEq)]
-enum Whole {
+enum Complete {
     Never,
-    /// By FIN: the body has no other end.
+    /// Only with FIN, because nothing else ends the body.
     ByClose,
     Always,
 }
 
-/// One request read, one answer sent, and an end: all combinations.
+/// Reads one request, sends one answer and ends the connection: all combinations of answers and ends.
 fn answers_and_ends() -> Vec<Hostile> {
     let mut all = Vec::new();
-    for (what, answer, whole) in answers() {
+    for (what, answer, complete) in answers() {
         for (end, step) in ends() {
-            let may_complete = whole == Whole::Always || whole == Whole::ByClose && step == Step::Finish;
+            let may_complete = complete == Complete::Always || complete == Complete::ByClose && step == Step::Finish;
             all.push(scripted(
                 format!("{what}, then {end}"),
                 may_complete,
@@ -124,9 +124,9 @@ fn answers_and_ends() -> Vec<Hostile> {
     all
 }
 
-/// What is sent for one request.
-fn answers() -> Vec<(&'static str, Vec<u8>, Whole)> {
-    use Whole::{Always, ByClose, Never};
+/// The answers to one request: description, bytes, and when the answer is complete.
+fn answers() -> Vec<(&'static str, Vec<u8>, Complete)> {
+    use Complete::{Always, ByClose, Never};
     let text = |text: &str| text.as_bytes().to_vec();
     let chunked = |body: &str| text(&format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{body}"));
     let field = |field: &str| text(&format!("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n{field}\r\n\r\nhello"));
@@ -194,7 +194,7 @@ fn answers() -> Vec<(&'static str, Vec<u8>, Whole)> {
     ]
 }
 
-/// Bytes that come before a request was read, and so perhaps before it was sent.
+/// Bytes that are sent before the request was read, so perhaps before the client has sent it.
 fn before_the_request() -> Vec<Hostile> {
     let hello = with_length(b"hello");
     let early = [
@@ -221,7 +221,7 @@ fn before_the_request() -> Vec<Hostile> {
     all
 }
 
-/// What happens to a connection that has served.
+/// What the server does on a connection after an answer.
 fn between_answers() -> Vec<Hostile> {
     let hello = with_length(b"hello");
     let pause = Step::Pause(Duration::from_micros(500));
@@ -256,7 +256,7 @@ fn between_answers() -> Vec<Hostile> {
     all
 }
 
-/// What never ends.
+/// Answers that never end.
 fn without_end() -> Vec<Hostile> {
     let text = |text: &str| Step::Send(text.as_bytes().to_vec());
     let repeat = |text: &str| Step::Repeat(text.as_bytes().to_vec());
@@ -297,10 +297,11 @@ fn without_end() -> Vec<Hostile> {
     ]
 }
 
-/// Whole answers in ways that make it hard to see that they are.
+/// Complete answers that are split or interleaved with urgent data.
 fn in_pieces() -> Vec<Hostile> {
     let hello = with_length(b"hello");
-    let (first, second) = (Step::Send(hello[..20].to_vec()), Step::Send(hello[20..].to_vec()));
+    let first = Step::Send(hello[..20].to_vec());
+    let second = Step::Send(hello[20..].to_vec());
     let urgent = || Step::Urgent(b"!".to_vec());
     let answering = |name: &str, steps: Vec<Step>| scripted(name, true, [Step::Request].into_iter().chain(steps));
     let mut all = vec![
@@ -328,7 +329,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn there_are_more_than_a_hundred_behaviours_each_with_its_name() {
+    fn there_are_more_than_a_hundred_behaviours_with_distinct_names() {
         let all = hostile_behaviours();
         let names: BTreeSet<&str> = all.iter().map(|hostile| hostile.name.as_str()).collect();
         assert_eq!(names.len(), all.len());
@@ -337,7 +338,7 @@ mod tests {
 
     #[test]
     fn a_server_that_refuses_does_so_for_as_long_as_it_runs() {
-        let refuses = Hostile { name: String::new(), may_complete: false, how: How::Refuses }.start();
+        let refuses = Hostile { name: String::new(), may_complete: false, behaviour: Behaviour::Refuses }.start();
         let error = std::net::TcpStream::connect(refuses.addr()).unwrap_err();
         assert_eq!(error.kind(), std::io::ErrorKind::ConnectionRefused);
     }

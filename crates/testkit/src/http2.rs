@@ -1,4 +1,4 @@
-//! HTTP/2 as tests write it: frames, and a server that does with them what it is told.
+//! HTTP/2 for tests: frames, and a server whose behaviour a test writes.
 
 use crate::RawServer;
 use std::io::{BufReader, Read, Write};
@@ -18,42 +18,43 @@ pub mod kind {
     pub const CONTINUATION: u8 = 9;
 }
 
-/// `END_STREAM`, and of SETTINGS and PING `ACK`.
+/// The flag `END_STREAM`; in SETTINGS and PING frames, `ACK`.
 pub const END: u8 = 0x01;
-/// `END_HEADERS`.
+/// The flag `END_HEADERS`.
 pub const WHOLE: u8 = 0x04;
 
 const PREFACE: usize = 24;
 
-/// A frame as it goes over the wire.
+/// The bytes of a frame.
 pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let length = u32::try_from(payload.len()).expect("a payload fits a frame").to_be_bytes();
     [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
 }
 
-/// SETTINGS of these names and values.
+/// A SETTINGS frame with these identifiers and values.
 pub fn settings(entries: &[(u16, u32)]) -> Vec<u8> {
     let entry = |(name, value): &(u16, u32)| [&name.to_be_bytes()[..], &value.to_be_bytes()].concat();
     frame(kind::SETTINGS, 0, 0, &entries.iter().flat_map(entry).collect::<Vec<u8>>())
 }
 
-/// A 200 with this body.
+/// A response with status 200 and this body.
 pub fn answer(stream: u32, body: &[u8]) -> Vec<u8> {
     [frame(kind::HEADERS, WHOLE, stream, &[0x88]), frame(kind::DATA, END, stream, body)].concat()
 }
 
-/// GOAWAY behind this stream.
+/// A GOAWAY frame whose last processed stream is `last`.
 pub fn goaway(last: u32) -> Vec<u8> {
     frame(kind::GOAWAY, 0, 0, &[last.to_be_bytes(), [0; 4]].concat())
 }
 
-/// A connection of a client that speaks HTTP/2.
+/// The server's side of an HTTP/2 connection.
 pub struct Http2Peer<'c> {
     conn: &'c TcpStream,
     reader: BufReader<&'c TcpStream>,
 }
 
-/// A server whose connections begin with `settings`, and are then `behaviour`'s, with their numbers from 0.
+/// A server that sends `settings` on each connection and then runs `behaviour`, whose second argument counts
+/// connections from 0.
 pub fn http2_server(
     settings: Vec<u8>,
     behaviour: impl Fn(&mut Http2Peer<'_>, usize) + Send + Sync + 'static,
@@ -63,7 +64,7 @@ pub fn http2_server(
         let mut peer = Http2Peer { conn: &conn, reader: BufReader::new(&conn) };
         let mut preface = [0; PREFACE];
         if peer.reader.read_exact(&mut preface).is_ok() {
-            // Who wonders whether this is TLS has no answer.
+            // A client that tries TLS gets no answer.
             let wants_tls = preface.starts_with(&[0x16, 3]);
             assert!(wants_tls || preface.starts_with(b"PRI * HTTP/2.0\r\n"), "no preface: {preface:?}");
             if !wants_tls && peer.send(&settings) {
@@ -74,12 +75,12 @@ pub fn http2_server(
 }
 
 impl Http2Peer<'_> {
-    /// Sends bytes; whether the client takes them.
+    /// Sends bytes; returns whether the connection still accepts them.
     pub fn send(&mut self, bytes: &[u8]) -> bool {
         (&mut self.conn).write_all(bytes).is_ok()
     }
 
-    /// The next frame: type, flags, stream and payload. `None` at the connection's end.
+    /// Reads the next frame: type, flags, stream and payload. `None` at the end of the connection.
     pub fn frame(&mut self) -> Option<(u8, u8, u32, Vec<u8>)> {
         let mut header = [0; 9];
         self.reader.read_exact(&mut header).ok()?;
@@ -89,7 +90,7 @@ impl Http2Peer<'_> {
         Some((kind, flags, u32::from_be_bytes(stream), payload))
     }
 
-    /// The stream of the next request whose head is whole; what else comes is passed over.
+    /// Skips frames until the next HEADERS frame and returns its stream. `None` at the end of the connection.
     pub fn request(&mut self) -> Option<u32> {
         loop {
             if let (kind::HEADERS, _, stream, _) = self.frame()? {
@@ -98,7 +99,7 @@ impl Http2Peer<'_> {
         }
     }
 
-    /// The streams of so many requests, or of those there are before the connection's end.
+    /// The streams of the next `count` requests, or of fewer if the connection ends.
     pub fn requests(&mut self, count: usize) -> Vec<u32> {
         (0..count).map_while(|_| self.request()).collect()
     }

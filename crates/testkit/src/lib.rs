@@ -1,19 +1,21 @@
 //! Servers on free ports for the tests of the other crates. Never published, never part of the product.
 //!
-//! - [`Nginx`], [`Apache`], [`Caddy`], [`Nghttpd`]: the real thing, with a private configuration in a temporary directory.
+//! - [`Nginx`], [`Apache`], [`Caddy`], [`Nghttpd`]: real servers, with a private configuration in a temporary
+//!   directory.
 //! - [`RawServer`]: a TCP server that misbehaves on request; a [`script`] says how, step by step.
 //! - [`hostile_behaviours`]: a table of named ways to misbehave, for the laws that must hold whatever a server does.
-//! - [`SerialServer`]: HTTP served strictly one request at a time, with one stall: what coordinated omission hides.
-//! - [`WorkerServer`]: HTTP by a worker for each connection, of which there are few.
-//! - [`Certificates`]: good ones and bad ones; [`TlsBehaviour`] is how a server with one of them behaves.
-//! - [`http2`]: frames of HTTP/2, and a server that sends those that a test writes.
+//! - [`SerialServer`]: serves HTTP strictly one request at a time, with one stall, which a generator with coordinated
+//!   omission would hide.
+//! - [`WorkerServer`]: serves HTTP with a few workers, each of which keeps its connection.
+//! - [`Certificates`]: valid and flawed certificates; [`TlsBehaviour`] is how a server with one of them behaves.
+//! - [`http2`]: frames of HTTP/2, and a server that sends the frames that a test writes.
 //! - [`FullBacklog`]: a listener at which further connection attempts hang. [`SilentPort`]: a port that refuses them.
 //! - [`logs`]: access logs of known traffic.
-//! - [`with_descriptor_limit`]: a process with few descriptors, none of them inherited.
+//! - [`with_descriptor_limit`]: runs a command with few descriptors, none of them inherited.
 //!
-//! Invariants: every server listens on 127.0.0.1 only, unless a test hands it a listener; a started function returns
-//! when the server accepts; dropping the handle leaves no process, no thread and no file behind. What a test needs and
-//! the machine lacks is a panic that says what to install: a test never passes because it could not run.
+//! Invariants: every server listens on 127.0.0.1 only, unless a test hands it a listener. A start function returns when
+//! the server accepts connections. Dropping the handle leaves no process, no thread and no file behind. If the machine
+//! lacks a program, the test panics and says what to install: a test never passes because it could not run.
 //!
 //! A handle in a `static` is never dropped, so its server would outlive the tests: keep handles in the test.
 #![forbid(unsafe_code)]
@@ -63,8 +65,8 @@ pub use tls::{Ending, TlsBehaviour, server_config};
 pub use words::words;
 pub use workers::WorkerServer;
 
-/// A TCP port of 127.0.0.1 on which nothing listens at this moment, for servers that cannot be given port 0. Another
-/// process may take it before the caller does, who has to try again then; where nothing is to listen, see
+/// A TCP port of 127.0.0.1 on which nothing listens at this moment, for servers that do not accept port 0. Another
+/// process may bind it first, and then the caller has to try again. For a port that must refuse connections, see
 /// [`SilentPort`].
 pub fn free_port() -> u16 {
     free_listener().local_addr().expect("read the address of a bound listener").port()

@@ -1,14 +1,16 @@
-//! Access logs of known traffic, as fast as a disk takes them: the same shape gives the same bytes on every machine.
+//! Access logs of known traffic, written as fast as a disk allows. The same shape yields the same bytes on every
+//! machine.
 //!
-//! - Requests begin as a Poisson process, or as one whose rate is switched on and off for times of Pareto's
-//!   distribution with α = 1.4, which makes it long-range dependent with H = (3 − α)/2 = 0.8 (Heath, Resnick &
-//!   Samorodnitsky 1998).
-//! - URLs are as popular as Zipf's law says: the n-th one n^−s (an alias table; Walker 1977, Vose 1991).
-//! - Every URL has one size: log-normal, and of 7 % of them Pareto's with α = 1.1 (Barford & Crovella 1998).
+//! - Requests arrive as a Poisson process, or as one whose rate alternates between high and low. The durations of these
+//!   phases are Pareto-distributed with α = 1.4, so arrivals are long-range dependent with H = (3 − α)/2 = 0.8 (Heath,
+//!   Resnick & Samorodnitsky 1998).
+//! - The popularity of URLs follows Zipf's law: the n-th has weight n^−s (an alias table; Walker 1977, Vose 1991).
+//! - Every URL has one size. Sizes are log-normal, but 7 % are Pareto-distributed with α = 1.1 (Barford & Crovella
+//!   1998).
 //! - 15 % of requests are answered by 304, 3 % by 404, 1 % by 301, 0.5 % by 500; 2 % are POST, 1 % HEAD.
 //! - A session is a geometric number of pages, 3 on average, each a burst of geometrically many requests, 4 on average.
 //!
-//! Stamps never decrease. Units: seconds since 1970 (UTC), requests per second, bytes.
+//! Time stamps never decrease. Units: seconds since 1970 (UTC), requests per second, bytes.
 
 mod lines;
 mod random;
@@ -21,50 +23,50 @@ use std::io::{self, Write};
 
 const BUFFER_BYTES: usize = 256 * 1024;
 
-/// What a log is to be like.
+/// The traffic and the format of a log.
 #[derive(Clone, Debug)]
 pub struct LogShape {
-    /// How many requests.
+    /// Number of requests.
     pub lines: u64,
-    /// How many URLs there are, at least 1.
+    /// Number of URLs, at least 1.
     pub urls: u32,
-    /// s of Zipf's law; 0 makes all of them equally popular.
+    /// The exponent s of Zipf's law; 0 makes all URLs equally popular.
     pub zipf: f64,
-    /// How many clients there are, at least 1 and at most 2^24.
+    /// Number of clients, at least 1 and at most 2^24.
     pub clients: u32,
-    /// Whether clients ask in sessions, and not for one thing each time.
+    /// Whether requests come in sessions, rather than one by one.
     pub sessions: bool,
-    /// When the first second begins.
+    /// Start of the log, in seconds since 1970.
     pub start: i64,
     /// Mean requests per second.
     pub rate: f64,
-    /// How they come.
+    /// Variability of the arrival rate.
     pub burstiness: Burstiness,
-    /// Of all that is random.
+    /// Seed of all randomness.
     pub seed: u64,
-    /// Whether stamps have milliseconds; see [`LogShape::log_format`].
+    /// Whether time stamps have milliseconds; see [`LogShape::log_format`].
     pub fine: bool,
-    /// What a line has.
+    /// The fields of a line.
     pub format: LogFormat,
 }
 
-/// How requests, or sessions, begin.
+/// Variability of the rate at which requests or sessions begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Burstiness {
-    /// At a steady rate, independently.
+    /// None: the rate is constant.
     None,
-    /// A quarter of the time at 3.25 times the rate, else at a quarter of it.
+    /// On average a quarter of the time at 3.25 times the mean rate, and otherwise at a quarter of the mean rate.
     OnOff,
 }
 
-/// What a line has.
+/// The fields of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
-    /// Up to the bytes.
+    /// Apache's common format, up to the number of bytes.
     Common,
-    /// The same with referer and agent.
+    /// The common format with referer and user agent.
     Combined,
-    /// The same with the time that the server took, in microseconds.
+    /// The combined format with the server's response time in microseconds.
     CombinedWithTime,
 }
 
@@ -92,7 +94,7 @@ impl LogShape {
     ///
     /// # Errors
     ///
-    /// What `to` cannot take.
+    /// If writing to `to` fails.
     pub fn write(&self, to: &mut impl Write) -> io::Result<()> {
         let mut lines = Lines::new(self);
         let mut requests = Requests::new(self);
@@ -108,7 +110,7 @@ impl LogShape {
         to.write_all(&buffer)
     }
 
-    /// What Apache's `LogFormat` would be.
+    /// Apache's `LogFormat` for these lines.
     pub fn log_format(&self) -> &'static str {
         match (self.format, self.fine) {
             (LogFormat::Common, false) => r#"%h %l %u %t \"%r\" %>s %b"#,
@@ -138,20 +140,20 @@ mod tests {
         String::from_utf8(log).unwrap()
     }
 
-    /// A field between blanks, of those that have none in them.
+    /// The n-th word of a line.
     fn field(line: &str, n: usize) -> &str {
         line.split(' ').nth(n).unwrap()
     }
 
     #[test]
-    fn a_shape_is_the_same_bytes_and_another_seed_is_not() {
+    fn a_shape_determines_the_bytes_and_another_seed_changes_them() {
         let shape = LogShape { lines: 2000, sessions: true, burstiness: Burstiness::OnOff, ..LogShape::default() };
         assert_eq!(written(&shape), written(&shape));
         assert_ne!(written(&shape), written(&LogShape { seed: 2, ..shape }));
     }
 
     #[test]
-    fn stamps_never_decrease_and_the_rate_is_what_was_asked() {
+    fn stamps_never_decrease_and_the_rate_is_as_configured() {
         for (sessions, burstiness) in [(false, Burstiness::None), (true, Burstiness::None), (false, Burstiness::OnOff)]
         {
             let shape = LogShape { lines: 100_000, sessions, burstiness, fine: true, ..LogShape::default() };
@@ -162,7 +164,7 @@ mod tests {
             let mut requests = Requests::new(&shape);
             let last = (0..100_000).map(|_| requests.next().0).last().unwrap();
             let rate = 100_000.0 / last;
-            // With such a tail 2,000 s are not many.
+            // With a heavy tail, the mean rate over 2,000 s varies a lot.
             let tolerance = if burstiness == Burstiness::None { 1.05 } else { 2.0 };
             assert!((shape.rate / tolerance..shape.rate * tolerance).contains(&rate), "{rate}");
         }
@@ -180,10 +182,12 @@ mod tests {
     }
 
     #[test]
-    fn statuses_urls_and_clients_have_the_shares_that_they_should() {
+    fn statuses_urls_and_clients_have_the_documented_shares() {
         let shape = LogShape { lines: 200_000, urls: 1000, zipf: 1.0, clients: 300, ..LogShape::default() };
         let log = written(&shape);
-        let (mut statuses, mut urls, mut clients) = (HashMap::new(), HashMap::new(), HashSet::new());
+        let mut statuses = HashMap::new();
+        let mut urls = HashMap::new();
+        let mut clients = HashSet::new();
         for line in log.lines() {
             *statuses.entry(field(line, 8)).or_insert(0.0) += 1.0 / 200_000.0;
             *urls.entry(field(line, 6)).or_insert(0.0) += 1.0 / 200_000.0;
@@ -193,7 +197,7 @@ mod tests {
         for (status, share) in [("304", 0.15), ("404", 0.03), ("301", 0.01), ("200", 0.805)] {
             assert!((statuses[status] / share - 1.0_f64).abs() < 0.1, "{status}");
         }
-        // Of the first 1,000 harmonic numbers; 3 % are asked for elsewhere.
+        // 7.485 is the 1,000th harmonic number; 3 % of the requests are for missing URLs.
         let share = |rank: f64| 0.97 / rank / 7.485;
         assert!((urls["/news/page-0.html"] / share(1.0) - 1.0_f64).abs() < 0.03);
         assert!((urls["/download/report-7.pdf"] / share(8.0) - 1.0_f64).abs() < 0.05);

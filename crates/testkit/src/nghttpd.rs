@@ -1,10 +1,10 @@
-//! nghttp2's server, which speaks HTTP/2 alone, without TLS.
+//! nghttp2's server, which speaks only HTTP/2, without TLS.
 use crate::daemon::{Daemon, Program, default_files};
 use std::ops::Deref;
 use std::path::Path;
 
 const PATH: &str = "/usr/sbin/nghttpd";
-/// It writes no pid: a shell does, and becomes it.
+/// nghttpd writes no pid file, so a shell writes one and then replaces itself by nghttpd.
 const PROGRAM: Program =
     Program { path: "/bin/sh", package: "nghttp2-server", args: |dir| vec![format!("{dir}/server.conf")] };
 
@@ -12,8 +12,8 @@ const PROGRAM: Program =
 pub struct Nghttpd(Daemon);
 
 impl Nghttpd {
-    /// Starts it with these options besides and returns when it accepts connections. Panics, with its own words, if it
-    /// cannot.
+    /// Starts nghttpd with these additional options and returns when it accepts connections. Panics with nghttpd's
+    /// error message if that fails.
     pub fn start(options: &str) -> Nghttpd {
         assert!(Path::new(PATH).exists(), "{PATH} is missing and this test needs it: apt-get install nghttp2-server");
         let configure = |dir: &str, port| {

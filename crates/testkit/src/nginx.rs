@@ -5,11 +5,11 @@ use std::ops::Deref;
 const PROGRAM: Program = Program {
     path: "/usr/sbin/nginx",
     package: "nginx",
-    // Without -e, nginx opens the log it was built with before it has read the configuration.
+    // Without -e, nginx opens its compiled-in log before it reads the configuration.
     args: |dir| ["-p", dir, "-e", "error.log", "-c", "server.conf"].map(str::to_owned).to_vec(),
 };
 
-/// What kind of nginx to start. The default has one worker, keeps connections open and serves `hello\n` at `/`.
+/// Configuration of an nginx. The default has one worker, keeps connections open and serves `hello\n` at `/`.
 pub struct NginxOptions {
     /// Worker processes.
     pub workers: usize,
@@ -17,11 +17,11 @@ pub struct NginxOptions {
     pub keepalive: bool,
     /// Served files: path below the document root, content.
     pub files: Vec<(String, Vec<u8>)>,
-    /// What is added to the `listen` directive, such as `ssl`.
+    /// Text added to the `listen` directive, such as `ssl`.
     pub listen: String,
     /// Directives added to the `server` block, such as `keepalive_requests 10;` or `location /s { stub_status; }`.
     pub extra: String,
-    /// Directives added at the top, such as `include modules.d/*.conf;`, where paths begin in the private directory.
+    /// Directives added at the top, such as `include modules.d/*.conf;`. Paths are relative to the private directory.
     pub main: String,
     /// Directives added to the `http` block.
     pub http: String,
@@ -45,8 +45,8 @@ impl Default for NginxOptions {
 pub struct Nginx(Daemon);
 
 impl Nginx {
-    /// Starts nginx and returns when it accepts connections and has all its workers. Panics, with nginx's own words, if
-    /// it cannot.
+    /// Starts nginx and returns when it accepts connections and has all its workers. Panics with nginx's error message
+    /// if that fails.
     pub fn start(options: NginxOptions) -> Nginx {
         let configure = |dir: &str, port| configuration(&options, dir, port);
         Nginx(Daemon::start(&PROGRAM, options.workers, &options.files, configure))

@@ -1,18 +1,18 @@
-//! A port on which nothing listens yet, and which nobody else can take meanwhile.
+//! A reserved port on which nothing listens yet.
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, getsockname, listen, socket_with};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
 
-/// A TCP port of 127.0.0.1 that is bound: connections to it are refused until it is told to listen, and no other
-/// process gets it for as long as this lives.
+/// A bound TCP port of 127.0.0.1. It refuses connections until [`SilentPort::listen`] is called, and no other process
+/// can bind it.
 pub struct SilentPort {
     socket: OwnedFd,
     addr: SocketAddr,
 }
 
 impl SilentPort {
-    /// Takes one that is free.
+    /// Reserves a free port.
     pub fn reserve() -> SilentPort {
         let socket = socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None);
         let socket = socket.expect("create a socket");
@@ -21,17 +21,17 @@ impl SilentPort {
         SilentPort { socket, addr: addr.try_into().expect("an address of the family that was bound") }
     }
 
-    /// Its address.
+    /// The address.
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
 
-    /// Its number.
+    /// The port's number.
     pub fn port(&self) -> u16 {
         self.addr.port()
     }
 
-    /// Listens there from now on.
+    /// Starts to listen.
     pub fn listen(self) -> TcpListener {
         listen(&self.socket, 128).expect("listen at a bound port");
         TcpListener::from(self.socket)

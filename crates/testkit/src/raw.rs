@@ -1,8 +1,7 @@
-//! A TCP server that does exactly what a test tells it to, one thread per connection.
+//! A TCP server that runs a test's closure on every connection, one thread per connection.
 //!
-//! A connection closes when its closure has returned, not before: the server holds a duplicate of the socket by which
-//! stopping wakes a closure that is blocked in a read or a write. A closure that panics fails the test that drops the
-//! server.
+//! A connection closes when its closure has returned, not before. The server keeps a duplicate of the socket, so that
+//! stopping can wake a closure that is blocked in a read or a write. If a closure panics, dropping the server panics.
 use crate::{Request, Step, free_listener, script};
 use std::collections::HashMap;
 use std::io::{self, BufReader, Write};
@@ -25,7 +24,7 @@ impl RawServer {
         Self::start_on(free_listener(), behaviour)
     }
 
-    /// The same on a listener of the test's choice: another address or port, or that of a server that has gone.
+    /// The same on the test's own listener, for a certain address or port.
     pub fn start_on(listener: TcpListener, behaviour: impl Fn(TcpStream, usize) + Send + Sync + 'static) -> RawServer {
         Self::run(listener, move |_, conn, index| behaviour(conn, index))
     }
@@ -50,12 +49,12 @@ impl RawServer {
         format!("http://{}/", self.addr)
     }
 
-    /// Connections accepted so far.
+    /// Number of connections accepted so far.
     pub fn connections(&self) -> usize {
         self.shared.connections.load(Ordering::SeqCst)
     }
 
-    /// Those of them that are open.
+    /// Number of open connections.
     pub fn open_connections(&self) -> usize {
         self.shared.open().as_ref().map_or(0, HashMap::len)
     }
@@ -70,8 +69,8 @@ impl RawServer {
     }
 }
 
-/// Ready-made behaviours. Unless they say otherwise they read a whole request before they do anything, so that the
-/// end of a connection is a clean FIN.
+/// Predefined behaviours. Unless documented otherwise, they read a whole request before they do anything, so that the
+/// connection ends with a clean FIN.
 impl RawServer {
     /// Closes without having read or written anything. The client sees FIN, or RST if its request came first.
     pub fn closes_on_accept() -> RawServer {
@@ -89,14 +88,15 @@ impl RawServer {
         Self::start(script([Step::Request, Step::Send(garbage), Step::Finish]))
     }
 
-    /// Keep-alive with `Content-Length`; `HEAD` is answered with the head alone.
+    /// Keeps connections open and answers with `Content-Length`; the answer to `HEAD` has no body.
     pub fn content_length(body: impl Into<Vec<u8>>) -> RawServer {
         let body = body.into();
         let head = head_with_length(body.len()).into_bytes();
         Self::answering(move |request| head_and_body(request, &head, &body))
     }
 
-    /// Keep-alive with chunked transfer coding, one chunk per element of `chunks`; `HEAD` as before.
+    /// Keeps connections open and answers with chunked transfer coding, one chunk per element of `chunks`; the answer
+    /// to `HEAD` has no body.
     pub fn chunked(chunks: &[impl AsRef<[u8]>]) -> RawServer {
         let head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec();
         let mut body = Vec::new();
@@ -109,14 +109,14 @@ impl RawServer {
         Self::answering(move |request| head_and_body(request, &head, &body))
     }
 
-    /// A body without a length, which ends with the connection.
+    /// Answers with a body without a length, which ends with the connection.
     pub fn close_delimited(body: impl Into<Vec<u8>>) -> RawServer {
         let mut answer = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n".to_vec();
         answer.extend(body.into());
         Self::start(script([Step::Request, Step::Send(answer), Step::Finish]))
     }
 
-    /// Keep-alive with this status and no body at all: for 204 and 304 without a length, as they must be.
+    /// Keeps connections open and answers with this status and no body; 204 and 304 have no `Content-Length` either.
     pub fn status(code: u16) -> RawServer {
         let length = if matches!(code, 204 | 304) { "" } else { "Content-Length: 0\r\n" };
         let answer = format!("HTTP/1.1 {code} Status\r\n{length}\r\n").into_bytes();
@@ -131,7 +131,7 @@ impl RawServer {
         Self::start(script([Step::Request, Step::Send(answer), Step::Finish]))
     }
 
-    /// Keep-alive; the head and the body `hello\n` in single bytes with a pause after each.
+    /// Keeps connections open and sends head and body `hello\n` in single bytes, with a pause after each.
     pub fn one_byte_at_a_time(pause: Duration) -> RawServer {
         Self::start(script([Step::Request, Step::Trickle(with_length(b"hello\n"), pause)]))
     }
@@ -143,14 +143,14 @@ impl RawServer {
         Self::start(script([Step::Request, Step::Send(answer), Step::Reset]))
     }
 
-    /// Answers `requests` requests per connection, then closes it at once and unannounced. With 0, closes as soon as a
-    /// request has arrived.
+    /// Answers `requests` requests per connection, then closes it without `Connection: close`. With 0, closes as soon
+    /// as a request has arrived.
     pub fn closes_after(requests: usize) -> RawServer {
         let answering = [Step::Request, Step::Send(with_length(b"hello\n"))];
         Self::start(script(answering.into_iter().cycle().take((2 * requests).max(1)).chain([Step::Close])))
     }
 
-    /// Answers `requests` requests altogether, then stops: every connection is closed, further ones are refused.
+    /// Answers `requests` requests in all, then stops: every connection is closed, further ones are refused.
     pub fn dies_after(requests: usize) -> RawServer {
         let seen = AtomicUsize::new(0);
         Self::run(free_listener(), move |shared, conn, _| {
@@ -181,7 +181,7 @@ impl Drop for RawServer {
     }
 }
 
-/// What the acceptor, the connections and the handle have in common.
+/// State shared by the acceptor, the connections and the handle.
 struct Shared {
     listener: TcpListener,
     /// Duplicates of the open connections by index; `None` once the server has stopped.
@@ -190,7 +190,7 @@ struct Shared {
 }
 
 impl Shared {
-    /// Accepts until halted. The scope joins every connection and passes on its panic.
+    /// Accepts until halted. The scope joins every connection's thread and propagates its panic.
     fn accept(&self, behaviour: &(impl Fn(&Shared, TcpStream, usize) + Sync)) {
         thread::scope(|scope| {
             for index in 0.. {
@@ -213,14 +213,14 @@ impl Shared {
         });
     }
 
-    /// Stops listening and wakes every blocked closure. Doing it twice does no harm.
+    /// Stops listening and wakes every blocked closure. Further calls have no effect.
     fn halt(&self) {
         let open = self.open().take().unwrap_or_default();
-        // On Linux this ends a blocked accept(), and connection attempts are refused from now on. It fails when it has
-        // been done before.
+        // On Linux this ends a blocked accept(), and connection attempts are refused from now on. It fails if the
+        // listener was shut down before.
         let _ = rustix::net::shutdown(&self.listener, rustix::net::Shutdown::Both);
         for conn in open.values() {
-            // Fails when the peer was faster.
+            // Fails if the peer has closed the connection.
             let _ = conn.shutdown(Shutdown::Both);
         }
     }
@@ -230,7 +230,7 @@ impl Shared {
     }
 }
 
-/// Drops the duplicate of a connection when its closure has ended, be it by a panic: that closes the connection.
+/// Drops the duplicate of a connection when its closure has returned or panicked, which closes the connection.
 struct Closer<'a> {
     shared: &'a Shared,
     index: usize,

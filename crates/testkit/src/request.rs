@@ -1,5 +1,5 @@
-//! Just enough HTTP/1 to script a server: one request at a time from anything buffered. Independent of the codec under
-//! test on purpose, so that the two cannot share a mistake.
+//! Just enough HTTP/1 to script a server: reads one request at a time. It is independent of the codec under test, so
+//! that the two cannot share a mistake.
 use std::io::BufRead;
 
 /// A request as it arrived.
@@ -9,22 +9,22 @@ pub struct Request {
     pub method: String,
     /// The target, such as `/index.html?q=1`.
     pub target: String,
-    /// Header lines in order, names as they were sent.
+    /// Header lines in order; names have the case in which they were sent.
     pub headers: Vec<(String, String)>,
     /// The body, as long as `Content-Length` says.
     pub body: Vec<u8>,
 }
 
 impl Request {
-    /// The next request; `None` when the peer has closed, sends something else or (a byte slice) has not sent all of
-    /// it yet.
+    /// Reads the next request; `None` if the peer has closed, or if the bytes are not a complete request.
     pub fn read(reader: &mut impl BufRead) -> Option<Request> {
-        let first = line(reader)?;
+        let first = read_line(reader)?;
         let mut parts = first.split(' ');
-        let (method, target) = (parts.next()?.to_owned(), parts.next()?.to_owned());
+        let method = parts.next()?.to_owned();
+        let target = parts.next()?.to_owned();
         let mut headers = Vec::new();
         loop {
-            let field = line(reader)?;
+            let field = read_line(reader)?;
             if field.is_empty() {
                 break;
             }
@@ -38,14 +38,14 @@ impl Request {
         Some(request)
     }
 
-    /// The value of the first header of this name, in any case.
+    /// The value of the first header with this name; the case of names does not matter.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 }
 
-/// A line without its end; `None` if the end is missing.
-fn line(reader: &mut impl BufRead) -> Option<String> {
+/// Reads a line without its end; `None` if the end is missing.
+fn read_line(reader: &mut impl BufRead) -> Option<String> {
     let mut line = String::new();
     reader.read_line(&mut line).ok()?;
     let line = line.strip_suffix('\n')?;

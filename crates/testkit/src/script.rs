@@ -7,53 +7,52 @@ use std::net::{Shutdown, TcpStream};
 use std::thread::sleep;
 use std::time::Duration;
 
-/// One step. A script breaks off at the first that the client makes impossible, by closing or resetting.
+/// One step. A script ends early if a step fails because the client has closed or reset the connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Reads one request, all of it.
+    /// Reads one whole request.
     Request,
     /// Reads this many bytes.
     Read(usize),
     /// Reads and never answers, until the client closes.
     Drain,
-    /// Sends these bytes, in segments that nothing sent later joins.
+    /// Sends these bytes at once, so that no later bytes share a segment with them.
     Send(Vec<u8>),
     /// Sends these bytes singly, with a pause after each.
     Trickle(Vec<u8>, Duration),
-    /// Sends these bytes again and again, for as long as the client takes them.
+    /// Sends these bytes repeatedly until the client closes.
     Repeat(Vec<u8>),
     /// Sends these bytes as urgent data: the last of them is out of band.
     Urgent(Vec<u8>),
-    /// Ends the sending side by FIN and goes on: the client may still send.
+    /// Sends FIN but keeps reading: the client may still send.
     HalfClose,
-    /// Does nothing for so long.
+    /// Waits.
     Pause(Duration),
-    /// Closes by RST.
+    /// Closes with RST.
     Reset,
-    /// Closes by FIN, or by RST if bytes of the client are left unread: the kernel's rule.
+    /// Closes the socket: the kernel sends FIN, or RST if bytes of the client are unread.
     Close,
-    /// Closes by FIN whatever the client has sent, because it is read.
+    /// Closes with FIN: everything that the client sends is read first.
     Finish,
 }
 
-/// A behaviour for [`RawServer`](crate::RawServer): these steps, and again from the first, until one ends the
-/// connection.
+/// A behaviour for [`RawServer`](crate::RawServer) that repeats these steps until one ends the connection.
 pub fn script(steps: impl IntoIterator<Item = Step>) -> impl Fn(TcpStream, usize) + Send + Sync + 'static {
     let steps: Vec<Step> = steps.into_iter().collect();
     move |conn, _| {
-        // Without this the kernel gathers what is sent until everything before it is acknowledged.
+        // Without this, the kernel delays small segments until all earlier ones are acknowledged.
         conn.set_nodelay(true).expect("set TCP_NODELAY on an open socket");
         let mut reader = BufReader::new(&conn);
         let mut steps = steps.iter().cycle();
         while let Some(step) = steps.next()
-            && matches!(step.take(&conn, &mut reader), Ok(true))
+            && matches!(step.run(&conn, &mut reader), Ok(true))
         {}
     }
 }
 
 impl Step {
-    /// Whether the connection goes on.
-    fn take(&self, mut conn: &TcpStream, reader: &mut BufReader<&TcpStream>) -> io::Result<bool> {
+    /// Performs the step; returns whether the connection continues.
+    fn run(&self, mut conn: &TcpStream, reader: &mut BufReader<&TcpStream>) -> io::Result<bool> {
         match self {
             Step::Request => return Ok(Request::read(reader).is_some()),
             Step::Read(length) => reader.read_exact(&mut vec![0; *length])?,
@@ -69,7 +68,7 @@ impl Step {
                 }
             }
             Step::Repeat(bytes) => {
-                // In large pieces, or it would be the server's pace that is tested.
+                // Large pieces, so that the client and not the server limits the rate.
                 let piece = bytes.repeat((64 * 1024 / bytes.len().max(1)).max(1));
                 loop {
                     conn.write_all(&piece)?;

@@ -1,12 +1,12 @@
 //! An HTTP server with one worker that serves all connections strictly one request at a time, in order of arrival.
 //!
-//! It is the server of the coordinated-omission test: with requests due every 10 ms, a service of 1 ms and one stall of
-//! 100 ms, response times counted from when each request was due are known in advance, and a generator that waits for
-//! answers before it sends cannot report them.
+//! The test of coordinated omission uses it. With requests due every 10 ms, a service time of 1 ms and one stall of 100
+//! ms, the response times from when each request was due are known in advance. A generator that waits for answers
+//! before it sends cannot report them.
 //!
-//! The body of an answer is its request's index in order of service, from 0. Order of arrival is the order of epoll's
-//! ready list, which is read anew after every request. Connections are accepted in the order in which they were
-//! established, and a request arrives no sooner than its connection is accepted.
+//! The body of an answer is its request's index in order of service, from 0. The order of arrival is that of epoll's
+//! ready list, which is read after every request. Connections are accepted in the order in which they were established,
+//! and a request counts as arrived no sooner than its connection is accepted.
 use crate::{Request, free_listener};
 use rustix::event::{EventfdFlags, epoll, eventfd};
 use rustix::net::listen;
@@ -19,14 +19,16 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// The last part of a service is spun, because a sleep overshoots by the timer slack (50 µs) and by the scheduler.
+/// The last part of a service time is a busy wait, because a sleep ends late by the timer slack (50 µs) and by the
+/// scheduler.
 const SPIN: Duration = Duration::from_micros(200);
 
 /// Starts a server whose every request takes `service`, and the one with the index given in `stall` (from 0, in order
 /// of arrival over all connections) that much longer.
 pub fn serial_server(service: Duration, stall: Option<(usize, Duration)>) -> SerialServer {
     let listener = free_listener();
-    // While it stalls nothing is accepted: the kernel must be able to keep what a test sends meanwhile.
+    // During the stall the server accepts nothing, so the kernel must queue the connections that a test opens
+    // meanwhile.
     listen(&listener, 4096).expect("lengthen the accept queue");
     let addr = listener.local_addr().expect("read the address of a bound listener");
     let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).expect("create an eventfd"));
@@ -109,16 +111,16 @@ impl Worker {
 
     fn run(mut self) {
         let mut index = 0;
-        while self.take_arrivals() {
+        while self.receive_arrivals() {
             let Some(id) = self.waiting.pop_front() else {
                 continue;
             };
             let stall = self.stall.filter(|(at, _)| *at == index).map_or(Duration::ZERO, |(_, length)| length);
-            hold(self.service + stall);
+            wait_exactly(self.service + stall);
             let body = index.to_string();
             let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
             index += 1;
-            // A client that has gone, or reads nothing, forfeits its connection.
+            // Close the connection of a client that has gone or does not read.
             if let Some(connection) = self.connections.get_mut(&id)
                 && connection.stream.write_all(answer.as_bytes()).is_err()
             {
@@ -127,8 +129,8 @@ impl Worker {
         }
     }
 
-    /// Takes in whatever has arrived, waiting for it if there is nothing to do. False means stop.
-    fn take_arrivals(&mut self) -> bool {
+    /// Receives everything that has arrived, and waits for it if no request is queued. Returns false to stop.
+    fn receive_arrivals(&mut self) -> bool {
         let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
         let timeout = if self.waiting.is_empty() { None } else { Some(&now) };
         let mut events = Vec::with_capacity(1024);
@@ -156,7 +158,7 @@ impl Worker {
         }
     }
 
-    /// Reads what there is and queues every request that is complete.
+    /// Reads the available bytes and queues every complete request.
     fn receive(&mut self, id: u64) {
         let Some(connection) = self.connections.get_mut(&id) else {
             return;
@@ -185,8 +187,8 @@ impl Worker {
     }
 }
 
-/// Lets `length` pass, to within a few microseconds if the core is free.
-fn hold(length: Duration) {
+/// Waits for `length`, to within a few microseconds if the CPU is free.
+fn wait_exactly(length: Duration) {
     let end = Instant::now() + length;
     thread::sleep(length.saturating_sub(SPIN));
     while Instant::now() < end {

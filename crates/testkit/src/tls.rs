@@ -1,4 +1,4 @@
-//! A server that speaks TLS, and what follows behind the handshake as a test wants it.
+//! A TLS server whose behaviour after the handshake a test chooses.
 
 use crate::{Identity, RawServer, Request};
 use rustls::crypto::ring;
@@ -10,45 +10,45 @@ use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// How such a server behaves.
+/// The behaviour of a TLS server.
 #[derive(Clone, Debug)]
 pub struct TlsBehaviour {
-    /// What it answers each request with.
+    /// The answer to each request.
     pub response: Vec<u8>,
-    /// What it does then.
+    /// What the server does after a response.
     pub ending: Ending,
-    /// Bytes that it writes at a time.
+    /// The most bytes of a write.
     pub piece: usize,
-    /// After so many bytes it writes nothing more, and keeps the connection open.
+    /// The number of bytes after which the server stops writing but keeps the connection open.
     pub stops_after: Option<usize>,
-    /// Protocols that it chooses from (ALPN).
+    /// Protocols that the server offers (ALPN).
     pub protocols: Vec<Vec<u8>>,
-    /// Clients that have answered its close_notify, where it waits for that.
+    /// Number of clients that have answered the server's close_notify; counted for [`Ending::AwaitNotify`].
     pub answered: Arc<AtomicUsize>,
 }
 
-/// What comes after a response.
+/// What a server does after a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// The next request.
+    /// Reads the next request.
     KeepAlive,
-    /// close_notify, and the end of the connection.
+    /// Sends close_notify and closes the connection.
     InOrder,
-    /// close_notify, and no end of the connection.
+    /// Sends close_notify and keeps the connection open.
     NotifyOnly,
-    /// close_notify, and the end of the connection only once the client has answered it or has closed. Python's asyncio
-    /// closes like that.
+    /// Sends close_notify and closes the connection once the client has answered it or has closed, like Python's
+    /// asyncio.
     AwaitNotify,
-    /// close_notify, and more behind it.
+    /// Sends close_notify, then another record.
     NotifyAndMore,
-    /// The end of the connection, without a word.
+    /// Closes the connection without close_notify.
     Cut,
-    /// In place of the response these bytes, as they are.
+    /// Sends these bytes unencrypted in place of the response.
     Raw(Vec<u8>),
 }
 
 impl TlsBehaviour {
-    /// Answers with this, in order, and goes on.
+    /// Answers each request with this response and keeps the connection open.
     pub fn answering(response: impl Into<Vec<u8>>) -> TlsBehaviour {
         TlsBehaviour {
             response: response.into(),
@@ -61,7 +61,7 @@ impl TlsBehaviour {
     }
 }
 
-/// What a server needs to show this identity.
+/// The configuration of a server with this identity.
 pub fn server_config(identity: &Identity, protocols: Vec<Vec<u8>>) -> Arc<ServerConfig> {
     let chain = CertificateDer::pem_file_iter(&identity.certificate).expect("open the certificates of a test");
     let chain = chain.collect::<Result<_, _>>().expect("read the certificates of a test");
@@ -75,12 +75,12 @@ pub fn server_config(identity: &Identity, protocols: Vec<Vec<u8>>) -> Arc<Server
 }
 
 impl RawServer {
-    /// A server of this identity.
+    /// A TLS server with this identity.
     pub fn by_tls(identity: &Identity, behaviour: TlsBehaviour) -> RawServer {
         let config = server_config(identity, behaviour.protocols.clone());
         RawServer::start(move |connection, _| {
             let tls = ServerConnection::new(Arc::clone(&config)).expect("a configuration that was valid before");
-            // A client that goes away is none of the server's concern.
+            // Ignore errors of clients that close early.
             let _ = serve(connection, tls, &behaviour);
         })
     }
@@ -93,7 +93,7 @@ fn serve(connection: TcpStream, mut tls: ServerConnection, behaviour: &TlsBehavi
         {
             let mut reader = BufReader::new(Stream::new(&mut tls, &mut wire));
             if Request::read(&mut reader).is_none() {
-                // Whatever it has against the client it says, and the client is to read it.
+                // Send the pending alert, and keep the connection until the client has read it.
                 while tls.wants_write() && tls.write_tls(&mut wire).is_ok() {}
                 wire.connection.shutdown(Shutdown::Write)?;
                 return wire.drain();
@@ -104,7 +104,7 @@ fn serve(connection: TcpStream, mut tls: ServerConnection, behaviour: &TlsBehavi
             return wire.drain();
         }
         if behaviour.ending == Ending::AwaitNotify {
-            // Both leave in one write, so that the client has both at once however busy this host is.
+            // Response and close_notify leave in one write, so that the client gets both at once on a busy host, too.
             tls.writer().write_all(&behaviour.response)?;
         } else {
             Stream::new(&mut tls, &mut wire).write_all(&behaviour.response)?;
@@ -122,7 +122,7 @@ fn serve(connection: TcpStream, mut tls: ServerConnection, behaviour: &TlsBehavi
             Ending::Cut | Ending::Raw(_) => {}
         }
         if behaviour.ending == Ending::AwaitNotify {
-            // Without close_notify, the end of the connection is an error.
+            // Reading yields 0 only after a close_notify; a connection that ends without one is an error.
             let end = Stream::new(&mut tls, &mut wire).read(&mut [0; 64]);
             behaviour.answered.fetch_add(usize::from(matches!(end, Ok(0))), Ordering::SeqCst);
             return Ok(());
@@ -136,7 +136,7 @@ fn serve(connection: TcpStream, mut tls: ServerConnection, behaviour: &TlsBehavi
     }
 }
 
-/// A connection that is written to in pieces.
+/// A connection that limits the size of writes.
 struct Wire {
     connection: TcpStream,
     piece: usize,

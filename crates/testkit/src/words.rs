@@ -1,13 +1,15 @@
-//! Command lines of documents and of help, as words.
+//! Splits command lines from documentation and help texts into words.
 
-/// The words of a command line, as a shell would split them where single quotes are all that there are.
+/// Splits a command line into words like a shell, but knows only single quotes.
 pub fn words(line: &str) -> Vec<String> {
-    let (mut words, mut word, mut quoted) = (Vec::new(), String::new(), false);
-    for c in line.chars() {
-        match c {
-            '\'' => quoted = !quoted,
-            ' ' if !quoted => words.push(std::mem::take(&mut word)),
-            c => word.push(c),
+    let mut words = Vec::new();
+    let mut word = String::new();
+    let mut is_quoted = false;
+    for character in line.chars() {
+        match character {
+            '\'' => is_quoted = !is_quoted,
+            ' ' if !is_quoted => words.push(std::mem::take(&mut word)),
+            character => word.push(character),
         }
     }
     words.push(word);

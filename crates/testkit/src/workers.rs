@@ -1,5 +1,5 @@
-//! An HTTP server that gives each connection a worker for as long as the connection is open, as prefork and threaded
-//! servers do. Connections beyond the number of workers wait, accepted by the kernel alone, until a worker is free.
+//! An HTTP server that gives each connection a worker for as long as the connection is open, like prefork and threaded
+//! servers. Connections beyond the number of workers wait in the kernel's accept queue until a worker is free.
 use crate::{Request, free_listener};
 use std::collections::HashMap;
 use std::io::{BufReader, Write};
@@ -21,19 +21,19 @@ struct Shared {
     service: Duration,
     /// Whether each connection is closed after its first answer.
     closes: bool,
-    /// Duplicates of the connections that workers have; `None` once the server has stopped.
+    /// Duplicates of the workers' connections; `None` once the server has stopped.
     open: Mutex<Option<HashMap<usize, TcpStream>>>,
     connections: AtomicUsize,
 }
 
 impl WorkerServer {
-    /// So many workers, each of which answers the requests of one connection at a time. Each answer takes `service` of CPU
-    /// time. A connection is kept until the client closes it.
+    /// Starts a server that keeps each connection until the client closes it. Each worker serves one connection at a
+    /// time; each answer takes `service` of CPU time.
     pub fn keeping(workers: usize, service: Duration) -> WorkerServer {
         WorkerServer::start(workers, service, false)
     }
 
-    /// The same of a server that closes each connection after its first answer.
+    /// Starts a server that closes each connection after its first answer.
     pub fn closing(workers: usize, service: Duration) -> WorkerServer {
         WorkerServer::start(workers, service, true)
     }
@@ -56,7 +56,7 @@ impl WorkerServer {
         format!("http://{}/", self.addr)
     }
 
-    /// Connections that workers have had so far.
+    /// Number of connections that workers have accepted so far.
     pub fn connections(&self) -> usize {
         self.shared.connections.load(Ordering::SeqCst)
     }
@@ -65,10 +65,10 @@ impl WorkerServer {
 impl Drop for WorkerServer {
     fn drop(&mut self) {
         let open = self.shared.open().take().unwrap_or_default();
-        // Ends a blocked accept(); fails when the listener is gone already.
+        // Ends a blocked accept(). Fails if the listener was shut down before.
         let _ = rustix::net::shutdown(&self.shared.listener, rustix::net::Shutdown::Both);
         for connection in open.values() {
-            // Fails when the client was faster.
+            // Fails if the client has closed the connection.
             let _ = connection.shutdown(Shutdown::Both);
         }
         for worker in self.workers.drain(..) {
@@ -96,14 +96,14 @@ impl Shared {
         }
     }
 
-    /// Answers what comes by one connection, until the client closes it.
+    /// Answers the requests of one connection until the client closes it.
     fn serve(&self, mut connection: &TcpStream) {
         let head = if self.closes { "Connection: close\r\n" } else { "" };
         let answer = format!("HTTP/1.1 200 OK\r\n{head}Content-Length: 6\r\n\r\nhello\n");
         let mut reader = BufReader::new(connection);
         while Request::read(&mut reader).is_some() {
-            let until = Instant::now() + self.service;
-            while Instant::now() < until {
+            let end = Instant::now() + self.service;
+            while Instant::now() < end {
                 std::hint::spin_loop();
             }
             if connection.write_all(answer.as_bytes()).is_err() || self.closes {

@@ -3,7 +3,7 @@
 use crate::flags::values::share_or_zero;
 use brimful_core::Nanos;
 use brimful_core::cpus::CpuList;
-use brimful_testbed::{MOST_CLIENTS, Range};
+use brimful_testbed::{MAX_CLIENTS, RttRange};
 use clap::Args;
 use std::path::PathBuf;
 

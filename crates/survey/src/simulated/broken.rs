@@ -1,4 +1,5 @@
-//! Servers that violate the model's assumptions: the predictions are good nevertheless, or the survey says that they are not.
+//! Servers that violate the model's assumptions: the predictions are good nevertheless, or the survey says that they
+//! are not.
 
 use super::full::has_its_capacity_predicted;
 use super::*;

@@ -1,5 +1,5 @@
-//! Which connections a survey uses, for servers that give each connection a worker and for others; and how the survey ends
-//! if the server only redirects.
+//! Which connections a survey uses, for servers that give each connection a worker and for others; and how the survey
+//! ends if the server only redirects.
 
 use super::broken::cpu;
 use super::full::queue;

@@ -1,5 +1,5 @@
-//! Random servers of all kinds: the errors of the predictions over all of them, and the share of 90 % intervals that contain
-//! the measurement.
+//! Random servers of all kinds: the errors of the predictions over all of them, and the share of 90 % intervals that
+//! contain the measurement.
 
 use super::*;
 use brimful_core::model::IdleCost;
@@ -8,8 +8,8 @@ use brimful_core::survey::{Comparison, Role};
 /// Number of servers. Each takes half a second.
 const SERVERS: u64 = 50;
 
-/// A random server. Waking up may cost time, service times may vary, and calls may spend time elsewhere, where the number of
-/// places may be limited.
+/// A random server. Waking up may cost time, service times may vary, and calls may spend time elsewhere, where the
+/// number of places may be limited.
 pub(super) fn server(seed: u64) -> Simulated {
     let mut rng = Pcg64Mcg::seed_from_u64(seed);
     let mut between = |low: f64, high: f64| low + (high - low) * rng.random::<f64>();

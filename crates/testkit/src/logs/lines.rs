@@ -1,27 +1,28 @@
-//! A request's line, put together from texts that are there already.
+//! Builds the line of a request from prepared texts.
 
 use super::random::Random;
 use super::urls::Urls;
 use super::{LogFormat, LogShape};
 
-/// The texts of a log, ready to be put together.
+/// Builds lines.
 pub(super) struct Lines {
     random: Random,
     start: i64,
     fine: bool,
     format: LogFormat,
     urls: Urls,
-    /// `[01/Jan/2026:00:00:00`, and the second that it is of.
+    /// The time stamp of the last line, like `[01/Jan/2026:00:00:00`.
     stamp: Vec<u8>,
-    stamped: Option<i64>,
+    /// The second of that time stamp.
+    stamp_second: Option<i64>,
 }
 
 impl Lines {
     pub fn new(shape: &LogShape) -> Lines {
         let mut random = Random(shape.seed ^ 0x5eed_0f11);
         let urls = Urls::new(shape.urls.max(1), shape.zipf, &mut random);
-        let (start, fine, format) = (shape.start, shape.fine, shape.format);
-        Lines { random, start, fine, format, urls, stamp: Vec::new(), stamped: None }
+        let LogShape { start, fine, format, .. } = *shape;
+        Lines { random, start, fine, format, urls, stamp: Vec::new(), stamp_second: None }
     }
 
     pub fn push(&mut self, line: &mut Vec<u8>, second: f64, client: u32) {
@@ -65,15 +66,15 @@ impl Lines {
             190..195 => (b"500 ", Some(528)),
             _ => (b"200 ", Some(self.urls.bytes(url))),
         };
-        // What is not found is asked for at a place of its own.
+        // Requests that are answered by 404 name paths that do not exist.
         let before_path: &[u8] = if (150..180).contains(&draw) { b"/old" } else { b"" };
         Answer { method, before_path, status, bytes: bytes.filter(|_| has_body) }
     }
 
     fn push_stamp(&mut self, line: &mut Vec<u8>, second: f64) {
         let whole = self.start + second as i64;
-        if self.stamped != Some(whole) {
-            self.stamped = Some(whole);
+        if self.stamp_second != Some(whole) {
+            self.stamp_second = Some(whole);
             self.stamp.clear();
             push_date(&mut self.stamp, whole);
         }
@@ -90,7 +91,7 @@ impl Lines {
         match self.random.below(10) {
             0..4 => line.extend_from_slice(b" \"-"),
             4 => line.extend_from_slice(b" \"https://www.google.com/"),
-            // A page that has it.
+            // The page that embeds this URL.
             _ => {
                 line.extend_from_slice(b" \"https://www.example.com");
                 line.extend_from_slice(self.urls.path(url / 8 * 8));
@@ -107,7 +108,7 @@ struct Answer {
     bytes: Option<u64>,
 }
 
-/// One per client; an eighth of them are robots.
+/// The user agents; an eighth of them are robots. Each ends with the closing quote of its field.
 const AGENTS: [&[u8]; 16] = [
     b"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Safari/537.36\"",
     b"Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:133.0) Gecko/20100101 Firefox/133.0\"",
@@ -128,11 +129,11 @@ const AGENTS: [&[u8]; 16] = [
 ];
 
 fn agent(client: u32) -> &'static [u8] {
-    // Neighbouring numbers have nothing in common.
+    // Hash the number, so that neighbouring clients have unrelated agents.
     AGENTS[(Random(u64::from(client)).next() >> 60) as usize]
 }
 
-/// Every sixteenth client has an address of IPv6.
+/// Appends a client's address. Every sixteenth client has an IPv6 address.
 fn push_client(line: &mut Vec<u8>, client: u32) {
     let [_, a, b, c] = client.to_be_bytes();
     if client % 16 == 15 {
@@ -151,11 +152,11 @@ fn push_client(line: &mut Vec<u8>, client: u32) {
     }
 }
 
-/// `[01/Jan/2026:00:00:00`.
+/// Appends a time stamp like `[01/Jan/2026:00:00:00`.
 fn push_date(stamp: &mut Vec<u8>, second: i64) {
     const MONTHS: [&[u8]; 12] =
         [b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"];
-    let (year, month, day) = civil(second.div_euclid(86_400));
+    let (year, month, day) = civil_date(second.div_euclid(86_400));
     let of_day = second.rem_euclid(86_400).unsigned_abs();
     stamp.push(b'[');
     push_padded(stamp, day, 10);
@@ -169,8 +170,9 @@ fn push_date(stamp: &mut Vec<u8>, second: i64) {
     }
 }
 
-/// Year, month and day of a day since 1970, of the Gregorian calendar in eras of 400 years that begin in March.
-fn civil(day: i64) -> (u64, u64, u64) {
+/// Year, month and day of a day since 1970, in the Gregorian calendar. The computation uses eras of 400 years that
+/// begin in March.
+fn civil_date(day: i64) -> (u64, u64, u64) {
     let day = day + 719_468;
     let era = day.div_euclid(146_097);
     let of_era = day.rem_euclid(146_097);
@@ -200,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dates_are_those_of_the_calendar() {
+    fn dates_follow_the_calendar() {
         for (second, date) in [
             (0, "[01/Jan/1970:00:00:00"),
             (951_782_399, "[28/Feb/2000:23:59:59"),

@@ -1,4 +1,4 @@
-//! What is random in a log, and the same on every machine.
+//! Random numbers that are the same on every machine.
 
 /// SplitMix64 (Steele, Lea & Flood 2014).
 pub(super) struct Random(pub u64);
@@ -11,7 +11,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// In [0, 1).
+    /// A uniform number in [0, 1).
     pub fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
@@ -28,12 +28,12 @@ impl Random {
         least * (1.0 - self.unit()).powf(-1.0 / index)
     }
 
-    /// 1, 2, …, with this mean.
+    /// A number from 1, 2, … with this mean.
     pub fn geometric(&mut self, mean: f64) -> u32 {
         1 + ((1.0 - self.unit()).ln() / (1.0 - 1.0 / mean).ln()) as u32
     }
 
-    /// Of a file of the web (Barford & Crovella 1998), but no larger than 1 GiB.
+    /// The size of a file on the web (Barford & Crovella 1998), at most 1 GiB.
     pub fn body_bytes(&mut self) -> u64 {
         if self.unit() < 0.07 {
             return self.pareto(133_000.0, 1.1).min((1_u64 << 30) as f64) as u64;

@@ -1,22 +1,23 @@
-//! The URLs of a site: their paths, their sizes, and how often they are asked for.
+//! The URLs of a site: their paths, sizes and popularity.
 
 use super::random::Random;
 
 /// Paths and sizes, the most popular first.
 pub(super) struct Urls {
     text: Vec<u8>,
-    /// Where each one's path ends in the text.
+    /// Where each path ends in the text.
     ends: Vec<usize>,
     bytes: Vec<u64>,
-    /// The alias table: which share of a column is its own, and whose the rest is.
+    /// The alias table. Column i yields URL i with this probability,
     own: Vec<f64>,
-    other: Vec<u32>,
+    /// and otherwise this URL.
+    alias: Vec<u32>,
 }
 
 impl Urls {
     pub fn new(count: u32, zipf: f64, random: &mut Random) -> Urls {
         let mut urls =
-            Urls { text: Vec::new(), ends: Vec::new(), bytes: Vec::new(), own: Vec::new(), other: Vec::new() };
+            Urls { text: Vec::new(), ends: Vec::new(), bytes: Vec::new(), own: Vec::new(), alias: Vec::new() };
         for url in 0..count {
             let path = match url % 8 {
                 0 => format!("/{}/page-{url}.html", SECTIONS[url as usize / 8 % SECTIONS.len()]),
@@ -34,14 +35,14 @@ impl Urls {
         urls
     }
 
-    /// Vose's construction: what is below the mean gets the rest of its column from what is above.
+    /// Vose's construction: a URL whose weight is below the mean gives the rest of its column to one above the mean.
     fn set_weights(&mut self, weights: &[f64]) {
         let mean = weights.iter().sum::<f64>() / weights.len() as f64;
         self.own = weights.iter().map(|weight| weight / mean).collect();
-        self.other = (0..).take(weights.len()).collect();
+        self.alias = (0..).take(weights.len()).collect();
         let (mut small, mut large): (Vec<usize>, Vec<usize>) = (0..weights.len()).partition(|&i| self.own[i] < 1.0);
         while let (Some(less), Some(&more)) = (small.pop(), large.last()) {
-            self.other[less] = u32::try_from(more).expect("as many as a u32 counts");
+            self.alias[less] = u32::try_from(more).expect("as many as a u32 counts");
             self.own[more] -= 1.0 - self.own[less];
             if self.own[more] < 1.0 {
                 large.pop();
@@ -52,7 +53,7 @@ impl Urls {
 
     pub fn draw(&self, random: &mut Random) -> u32 {
         let column = random.below(u32::try_from(self.own.len()).expect("as many as a u32 counts"));
-        if random.unit() < self.own[column as usize] { column } else { self.other[column as usize] }
+        if random.unit() < self.own[column as usize] { column } else { self.alias[column as usize] }
     }
 
     pub fn path(&self, url: u32) -> &[u8] {

@@ -14,12 +14,12 @@ const LAST_GET: &str = "GET / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\
 
 fn connect(addr: SocketAddr) -> TcpStream {
     let conn = TcpStream::connect(addr).unwrap();
-    // No test waits this long unless it fails.
+    // Only a failing test waits this long.
     conn.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     conn
 }
 
-/// Sends `request` and reads to the end of the connection, however that comes.
+/// Sends `request` and reads until the connection ends or fails.
 fn exchange(addr: SocketAddr, request: &str) -> (Vec<u8>, io::Result<()>) {
     let mut conn = connect(addr);
     conn.write_all(request.as_bytes()).unwrap();

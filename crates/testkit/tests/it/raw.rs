@@ -64,7 +64,7 @@ fn keep_alive_bodies_are_framed_and_absent_after_head() {
 
 #[test]
 fn bodies_that_end_with_the_connection_end_it_cleanly() {
-    // Three requests at once: what was not answered must not turn the end into a reset.
+    // Three requests at once: unanswered requests must not turn the end of the connection into a reset.
     let requests = GET.repeat(3);
     let server = RawServer::close_delimited("body");
     assert_eq!(answers(server.addr(), &requests), "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nbody");
@@ -88,7 +88,7 @@ fn single_bytes_arrive_singly() {
         reads += 1;
     }
     assert_eq!(String::from_utf8(answer).unwrap(), HELLO);
-    // A reader that is slow to wake may find two bytes; it must not find the answer at once.
+    // A reader that wakes up late may read several bytes at once, but not the whole answer.
     assert!(reads > HELLO.len() / 4, "{reads} reads");
 }
 
@@ -164,7 +164,7 @@ fn a_flood_goes_on_until_the_client_has_enough() {
 }
 
 #[test]
-fn a_server_may_come_back_on_the_port_of_one_that_has_gone() {
+fn a_server_can_restart_on_the_port_of_one_that_has_stopped() {
     let server = RawServer::start(script([Step::Send(b"before".to_vec()), Step::Close]));
     let addr = server.addr();
     assert_eq!(answers(addr, ""), "before");

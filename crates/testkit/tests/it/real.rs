@@ -44,7 +44,7 @@ fn workers_whose_master_was_killed_end_with_the_handle() {
     let pid = rustix::process::Pid::from_raw(i32::try_from(master).unwrap()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
     drop(server);
-    // Orphans are reaped by process 1, which may take its time.
+    // Process 1 reaps orphans, which may take a while.
     let ended = |&pid: &u32| {
         let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         state.is_empty() || state.contains(") Z ")

@@ -29,11 +29,11 @@ fn requests_are_served_one_at_a_time_over_all_connections() {
 fn requests_are_answered_in_order_of_arrival() {
     let server = serial_server(Duration::from_millis(2), Some((6, Duration::from_millis(50))));
     let mut conns: Vec<_> = (0..6).map(|_| connect(server.addr())).collect();
-    // A request may be taken in no sooner than its connection has been accepted, so have them all accepted.
+    // A request counts as arrived no sooner than its connection is accepted, so first have all connections accepted.
     for (index, conn) in conns.iter_mut().enumerate() {
         ask(conn, GET, &answer(index));
     }
-    // All but the first arrive while that one stalls, the last connection's first.
+    // All requests but the first arrive while that one stalls, in the reverse order of connections.
     for conn in conns.iter_mut().rev() {
         conn.write_all(GET.repeat(2).as_bytes()).unwrap();
     }
@@ -55,7 +55,7 @@ fn the_stall_falls_on_the_request_with_its_index() {
         })
         .collect();
     assert!(times[2] >= stall, "{times:?}");
-    // The others may be late on a loaded machine, hence the shortest of them.
+    // A loaded machine may delay any of the others, so only the shortest time is checked.
     assert!(times.iter().min() < Some(&stall), "{times:?}");
 }
 
@@ -68,7 +68,7 @@ fn a_serial_server_survives_clients_that_leave_and_requests_in_pieces() {
     conn.write_all(first.as_bytes()).unwrap();
     ask(&mut connect(server.addr()), GET, &answer(0));
     ask(&mut conn, second, &answer(1));
-    // Served although its client has left.
+    // The server serves this request although its client has left.
     conn.write_all(GET.as_bytes()).unwrap();
     drop(conn);
     let mut conn = connect(server.addr());

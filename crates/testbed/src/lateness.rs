@@ -1,38 +1,38 @@
-//! How late packets leave the router: a histogram, within 0.1 %.
+//! How late packets leave the router: a histogram with a precision of 0.1 %.
 
 use brimful_core::Nanos;
 use brimful_core::record::Summary;
 use hdrhistogram::Histogram;
 
-/// Later than this is as late as this.
-const MOST: u64 = 60_000_000_000;
+/// Upper bound of a recorded lateness, in nanoseconds; a later packet counts as this late.
+const MAX_LATENESS: u64 = 60_000_000_000;
 
-/// The latenesses of the packets so far.
+/// The lateness of all packets so far.
 #[derive(Debug)]
-pub struct Late {
-    /// `None` if the bounds were no bounds, which they are.
+pub struct Lateness {
+    /// `None` only if the histogram's bounds were invalid, which they are not.
     histogram: Option<Histogram<u64>>,
 }
 
-impl Late {
-    /// Of no packet yet.
-    pub fn new() -> Late {
-        Late { histogram: Histogram::new_with_bounds(1, MOST, 3).ok() }
+impl Lateness {
+    /// Without packets.
+    pub fn new() -> Lateness {
+        Lateness { histogram: Histogram::new_with_bounds(1, MAX_LATENESS, 3).ok() }
     }
 
-    /// One more packet.
+    /// Adds a packet.
     pub fn record(&mut self, late: Nanos) {
         if let Some(histogram) = &mut self.histogram {
             histogram.saturating_record(late.0);
         }
     }
 
-    /// How many.
+    /// Number of packets.
     pub fn count(&self) -> u64 {
         self.histogram.as_ref().map_or(0, Histogram::len)
     }
 
-    /// In microseconds; `None` of no packet.
+    /// Summary in microseconds; `None` without packets.
     pub fn summary(&self) -> Option<Summary> {
         let histogram = self.histogram.as_ref().filter(|histogram| !histogram.is_empty())?;
         let us = |ns: f64| ns / 1e3;
@@ -57,13 +57,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn latenesses_are_told_in_microseconds() {
-        let mut late = Late::new();
-        assert_eq!(late.summary(), None);
-        (1..=100).for_each(|us| late.record(Nanos::from_micros(us)));
-        late.record(Nanos::MAX);
-        let summary = late.summary().unwrap();
-        assert_eq!((summary.count, late.count()), (101, 101));
+    fn the_summary_is_in_microseconds() {
+        let mut lateness = Lateness::new();
+        assert_eq!(lateness.summary(), None);
+        (1..=100).for_each(|us| lateness.record(Nanos::from_micros(us)));
+        lateness.record(Nanos::MAX);
+        let summary = lateness.summary().unwrap();
+        assert_eq!((summary.count, lateness.count()), (101, 101));
         assert!((summary.p50 - 51.0).abs() < 0.1 && (summary.p99 - 100.0).abs() < 0.2, "{summary:?}");
         assert!((summary.max / 6e7 - 1.0).abs() < 0.001, "{summary:?}");
     }

@@ -1,5 +1,5 @@
-//! The first process of the command's PID namespace: starts the command, waits for it and for whatever is left to it,
-//! and ends with the command's code. The kernel then ends all else in the namespace.
+//! The first process of the command's PID namespace: starts the command, waits for it and for orphaned processes, and
+//! exits with the command's exit code. The kernel then ends all other processes in the namespace.
 
 use crate::TestbedError;
 use crate::run::INTERRUPT;
@@ -10,51 +10,51 @@ use signal_hook::iterator::Signals;
 use std::ffi::CStr;
 use std::process::Command;
 
-/// Runs a command; returns its exit code, or 128 and the number of the signal that ended it. `parent` is the process
-/// whose end is the end of all.
+/// Runs a command; returns its exit code, or 128 plus the number of the signal that ended it. If the process `parent`
+/// ends, the kernel ends this process and with it the namespace.
 ///
 /// # Errors
-/// When the command cannot be started.
-pub fn inside(parent: u32, command: &[String]) -> Result<u8, TestbedError> {
+/// If the command cannot be started.
+pub fn run_init(parent: u32, command: &[String]) -> Result<u8, TestbedError> {
     set_parent_process_death_signal(Some(Signal::KILL)).map_err(TestbedError::kernel("follow the parent process"))?;
     if !is_child_of(parent) {
-        // It has ended before it could be followed.
+        // The parent ended before the kernel was asked to watch it.
         return Ok(128 + Signal::KILL.as_raw() as u8);
     }
     let mut signals =
         Signals::new([SIGTERM, SIGHUP, INTERRUPT.as_raw()]).map_err(TestbedError::kernel("listen for signals"))?;
-    // What /proc shows is to be of this namespace. Where that may not be mounted, as in some containers, it shows the
-    // processes of all, by other numbers.
+    // /proc should show the processes of this namespace. Some containers do not permit this mount; /proc then shows
+    // those of the outer namespace, by other numbers.
     let _ = mount("proc", "/proc", "proc", MountFlags::empty(), None::<&CStr>);
     let Some((program, arguments)) = command.split_first() else { return Ok(0) };
     let child = Command::new(program).args(arguments).spawn();
     let child = child.map_err(|source| TestbedError::Command { program: program.clone(), source })?;
     let pid = Pid::from_child(&child);
-    let pass_on = move || {
+    let forward_signals = move || {
         for signal in signals.forever() {
             let signal = match signal {
                 SIGTERM => Signal::TERM,
                 SIGHUP => Signal::HUP,
                 _ => Signal::INT,
             };
-            // Fails only when it has ended.
+            // Fails only if the command has ended.
             let _ = kill_process(pid, signal);
         }
     };
     std::thread::Builder::new()
         .name("signals".to_owned())
-        .spawn(pass_on)
+        .spawn(forward_signals)
         .map_err(TestbedError::kernel("start a thread"))?;
     wait_for(pid)
 }
 
-/// Whether this is still a child of the process, which /proc of the namespace outside knows.
+/// Whether this process is still a child of `parent`. /proc is still that of the outer namespace here.
 fn is_child_of(parent: u32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     status.lines().any(|line| line.strip_prefix("PPid:").is_some_and(|pid| pid.trim() == parent.to_string()))
 }
 
-/// Waits for the command, and for what others have left behind meanwhile.
+/// Waits for the command, and meanwhile for orphaned processes.
 fn wait_for(command: Pid) -> Result<u8, TestbedError> {
     loop {
         let ended = match wait(WaitOptions::empty()) {

@@ -1,0 +1,251 @@
+//! The router's thread: reads packets from the hosts' devices, and writes them when they are due.
+//!
+//! The thread sleeps until a packet comes or until shortly before the next one is due. In that last margin it polls,
+//! because a sleep ends late. On a CPU that it shares with clients it may poll only for a small share of the time, or
+//! at high rates it would take all of the clients' CPU time. A packet's lateness is measured after it was handed over.
+
+use crate::address::{HostNumber, MAX_CLIENTS};
+use crate::cpus::ThreadPlacement;
+use crate::lateness::Lateness;
+use crate::router::{Router, Shape};
+use crate::sys;
+use brimful_core::Nanos;
+use brimful_os::clock::now;
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::event::{EventfdFlags, Timespec, eventfd};
+use rustix::io::{Errno, read, write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::thread::JoinHandle;
+
+/// The most packets that are read from one host before the next host's turn, and that are released before the next
+/// read.
+const BATCH: usize = 32;
+/// How long before a packet is due the thread stops sleeping: waking up takes that long in a virtual machine.
+const MARGIN: Nanos = Nanos::from_micros(80);
+/// On a shared CPU, the thread may poll for the elapsed time divided by this number.
+const POLL_DIVISOR: u64 = 20;
+/// Upper bound of the polling time that the thread saves up.
+const MAX_SAVED: Nanos = Nanos::from_millis(2);
+/// Identifies the event that ends the thread.
+const END: u64 = u64::MAX;
+
+/// A running router. Dropping it ends the thread.
+#[derive(Debug)]
+pub struct RouterThread {
+    end: OwnedFd,
+    /// `None` once it has been joined.
+    thread: Option<JoinHandle<RouterResults>>,
+}
+
+/// What the thread counted.
+#[derive(Debug)]
+pub struct RouterResults {
+    /// The router with its counts.
+    pub router: Router,
+    /// Lateness of the packets.
+    pub lateness: Lateness,
+    /// Number of packets that the kernel of the receiving host refused.
+    pub refused: u64,
+    /// CPU time of the thread.
+    pub cpu: Nanos,
+}
+
+/// The state of the thread.
+struct Forwarder {
+    router: Router,
+    devices: Vec<OwnedFd>,
+    epoll: OwnedFd,
+    polling: PollBudget,
+    lateness: Lateness,
+    refused: u64,
+}
+
+/// How long the thread may poll instead of sleeping.
+#[derive(Debug)]
+struct PollBudget {
+    /// Whether the thread has its CPU to itself, so that polling is free.
+    is_exclusive: bool,
+    /// Whether the thread has polled since the last decision.
+    is_polling: bool,
+    /// Time that the thread may still poll.
+    saved: Nanos,
+    /// Time of the last decision.
+    updated_at: Nanos,
+}
+
+impl RouterThread {
+    /// Starts a router between these devices: the server's, then the clients' in order.
+    pub fn start(shape: &Shape, devices: Vec<OwnedFd>, placement: ThreadPlacement) -> std::io::Result<RouterThread> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        for (number, device) in devices.iter().enumerate() {
+            epoll::add(&epoll, device, EventData::new_u64(number as u64), EventFlags::IN)?;
+        }
+        let end = eventfd(0, EventfdFlags::CLOEXEC)?;
+        epoll::add(&epoll, &end, EventData::new_u64(END), EventFlags::IN)?;
+        let mut forwarder = Forwarder {
+            router: Router::new(shape),
+            devices,
+            epoll,
+            polling: PollBudget::new(placement.is_exclusive, now()),
+            lateness: Lateness::new(),
+            refused: 0,
+        };
+        let run = move || {
+            prioritize(placement);
+            forwarder.run();
+            let Forwarder { router, lateness, refused, .. } = forwarder;
+            RouterResults { router, lateness, refused, cpu: brimful_os::clock::thread_cpu() }
+        };
+        let thread = std::thread::Builder::new().name("router".to_owned()).spawn(run)?;
+        Ok(RouterThread { end, thread: Some(thread) })
+    }
+
+    /// Ends the thread; packets that are still in the router are lost. `None` if the thread panicked.
+    pub fn stop(mut self) -> Option<RouterResults> {
+        self.end()
+    }
+
+    fn end(&mut self) -> Option<RouterResults> {
+        let thread = self.thread.take()?;
+        // Writing 1 to an eventfd fails only near its maximum.
+        let _ = write(&self.end, &1u64.to_ne_bytes());
+        // A panic has already printed its message.
+        thread.join().ok()
+    }
+}
+
+impl Drop for RouterThread {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Moves the calling thread to its CPU and raises its priority. Failures are ignored: they show in the lateness of
+/// packets.
+fn prioritize(placement: ThreadPlacement) {
+    if let Some(cpu) = placement.cpu {
+        let _ = brimful_os::cpus::pin_this_thread(cpu);
+    }
+    // By default the kernel lets sleeps end up to 50 µs late; 1 ns is the smallest slack.
+    let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+    // On a shared CPU, packets would wait for the end of another program's time slice, whatever that program's priority
+    // is, so the thread needs real-time scheduling. On an exclusive CPU the thread may poll all the time, and real-time
+    // scheduling would then block the kernel's own threads. Both settings need root.
+    if !placement.is_exclusive && sys::set_realtime_scheduling().is_ok() {
+        return;
+    }
+    // On Linux this sets the priority of this thread alone.
+    let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), -20);
+}
+
+impl Forwarder {
+    fn run(&mut self) {
+        let mut events: Vec<Event> = Vec::with_capacity(MAX_CLIENTS + 2);
+        loop {
+            let has_more = self.release();
+            let timeout = if has_more { Some(Nanos::ZERO) } else { self.sleep_time() };
+            let timeout = timeout.map(|nanos| Timespec {
+                tv_sec: (nanos.0 / 1_000_000_000) as _,
+                tv_nsec: (nanos.0 % 1_000_000_000) as _,
+            });
+            events.clear();
+            match epoll::wait(&self.epoll, spare_capacity(&mut events), timeout.as_ref()) {
+                Ok(_) | Err(Errno::INTR) => {}
+                // No other error is documented for a valid epoll descriptor.
+                Err(_) => return,
+            }
+            for event in &events {
+                match event.data.u64() {
+                    END => return,
+                    number => self.read(number as usize),
+                }
+            }
+        }
+    }
+
+    /// How long to sleep; `None` sleeps until a packet comes.
+    fn sleep_time(&mut self) -> Option<Nanos> {
+        let due = self.router.next_due()?;
+        let now = now();
+        Some(self.polling.sleep_time(due - now, now))
+    }
+
+    /// Reads packets that a host has sent.
+    fn read(&mut self, number: usize) {
+        let Some(device) = self.devices.get(number) else { return };
+        for _ in 0..BATCH {
+            let mut buffer = self.router.buffer();
+            match read(device, &mut buffer[..]) {
+                Ok(length) => self.router.receive(HostNumber(number), buffer, length, now()),
+                // There are no more packets, or the device was removed.
+                Err(_) => return self.router.recycle(buffer),
+            }
+        }
+    }
+
+    /// Delivers packets that are due; returns whether more may be due.
+    fn release(&mut self) -> bool {
+        let Forwarder { router, devices, lateness, refused, .. } = self;
+        router.release(now(), BATCH, |to, packet, due| {
+            let Some(device) = devices.get(to.0) else { return };
+            match write(device.as_fd(), packet) {
+                Ok(_) => lateness.record(now() - due),
+                Err(_) => *refused += 1,
+            }
+        })
+    }
+}
+
+impl PollBudget {
+    fn new(is_exclusive: bool, now: Nanos) -> PollBudget {
+        PollBudget { is_exclusive, is_polling: false, saved: Nanos::ZERO, updated_at: now }
+    }
+
+    /// How long to sleep while a packet is due in `remaining`; zero to poll. The caller asks again after that time.
+    fn sleep_time(&mut self, remaining: Nanos, now: Nanos) -> Nanos {
+        let elapsed = now - std::mem::replace(&mut self.updated_at, now);
+        if std::mem::take(&mut self.is_polling) {
+            self.saved = self.saved - elapsed;
+        }
+        self.saved = (self.saved + Nanos(elapsed.0 / POLL_DIVISOR)).min(MAX_SAVED);
+        // Time that does not suffice for a whole margin is saved for a later packet.
+        if !self.is_exclusive && self.saved < remaining.min(MARGIN) {
+            return remaining;
+        }
+        self.is_polling = remaining <= MARGIN;
+        remaining - MARGIN
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const US: fn(u64) -> Nanos = Nanos::from_micros;
+
+    #[test]
+    fn on_an_exclusive_cpu_sleep_ends_a_margin_early() {
+        let mut polling = PollBudget::new(true, Nanos::ZERO);
+        assert_eq!(polling.sleep_time(US(500), US(1)), US(420));
+        assert_eq!(polling.sleep_time(US(50), US(2)), Nanos::ZERO);
+    }
+
+    #[test]
+    fn on_a_shared_cpu_polling_is_limited_to_a_share_of_the_time() {
+        let mut polling = PollBudget::new(false, Nanos::ZERO);
+        let mut now = Nanos::ZERO;
+        let mut polled = Nanos::ZERO;
+        // A packet is due every 100 µs; one poll takes 1 µs.
+        for number in 1..=100_000 {
+            let due = US(100 * number);
+            while now < due {
+                let sleep = polling.sleep_time(due - now, now);
+                polled += if sleep == Nanos::ZERO { US(1) } else { Nanos::ZERO };
+                now += sleep.max(US(1));
+            }
+        }
+        let share = polled.as_secs_f64() / now.as_secs_f64();
+        assert!(share > 0.02 && share < 0.06, "{share}");
+    }
+}
