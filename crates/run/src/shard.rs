@@ -9,7 +9,7 @@ use brimful_core::workload::Expect;
 use brimful_core::{CallSpec, ClassId, Nanos, Next, Outcome, RequestId, SessionId, SessionOutcome, Workload};
 use brimful_engine::{BodyFile, FixedRequests, Redirect, RedirectPolicy, Requests, ScriptedRequests, SessionRequests};
 use brimful_http::Request;
-use brimful_workload::{Closed, ClosedBursts, Mix, Open, SClients, Scripts, Sessions, Shard, Streamed};
+use brimful_workload::{Arrivals, Closed, ClosedBursts, Mix, Open, SClients, Scripts, Sessions, Shard, Streamed};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -65,7 +65,7 @@ impl<'p> SharedLoad<'p> {
         Ok(match &self.valid.load {
             // All shards walk through one schedule, and each passes over the calls of the others.
             PlannedLoad::Open { arrivals, .. } => {
-                ShardLoad::Open(Box::new(Open::new(arrivals.clone(), self.mix.clone(), extent, shard)))
+                ShardLoad::Open(Box::new(Open::new(Arrivals::clone(arrivals), self.mix.clone(), extent, shard)))
             }
             PlannedLoad::Closed { clients, think, .. } => {
                 ShardLoad::Closed(Closed::new(*clients, *think, shard_mix(), extent, shard).seeded(seed, shard))

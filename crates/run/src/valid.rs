@@ -25,7 +25,7 @@ pub(crate) struct ValidPlan<'p> {
 /// A load, with the options that its kind allows. `follow` is the number of redirects in a row that are followed.
 pub(crate) enum PlannedLoad<'p> {
     /// Calls are due by a schedule, whatever the server does.
-    Open { arrivals: Arrivals, tick: Option<Nanos>, follow: Option<u64> },
+    Open { arrivals: Box<Arrivals>, tick: Option<Nanos>, follow: Option<u64> },
     /// Each client waits for its answer, and then for `think`, before its next call.
     Closed { clients: u64, think: Nanos, follow: Option<u64> },
     /// The same, but `burst_size` clients share a connection and call at once.
@@ -164,7 +164,7 @@ impl<'p> ValidPlan<'p> {
     pub fn planned_window(&self) -> Nanos {
         match &self.load {
             PlannedLoad::Open { arrivals, .. } if self.plan.calls < u64::MAX => {
-                match arrivals.clone().end(self.extent()) {
+                match Arrivals::clone(arrivals).end(self.extent()) {
                     // The calls of a trace may all be due at once, and then have no rate of their own.
                     Nanos::ZERO => self.plan.window,
                     end => end,
@@ -186,7 +186,7 @@ impl<'p> PlannedLoad<'p> {
             Load::Open { .. } | Load::Stages { .. } | Load::Trace(_) => {
                 let tick = parse_tick(plan)?;
                 let follow = parse_follow(plan)?;
-                PlannedLoad::Open { arrivals: parse_arrivals(plan, load)?, tick, follow }
+                PlannedLoad::Open { arrivals: Box::new(parse_arrivals(plan, load)?), tick, follow }
             }
             Load::Closed { clients, think } => {
                 refuse_tick(plan)?;
