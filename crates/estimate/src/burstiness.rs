@@ -1,10 +1,10 @@
 //! Bursty arrivals: how bursty they are, and how they raise demands.
 //!
-//! Menascé & Almeida, *Capacity Planning for Web Performance*, 1998: the time is divided into epochs. `b` is the share of
-//! epochs with more arrivals than the mean, and `a` is the mean rate of those over that of all epochs. Both depend on the
-//! length of an epoch, and neither is 0 for Poisson arrivals, so only values of equal epochs can be compared. The index of
-//! dispersion ([`Dispersion`]) of Poisson arrivals is 1 for every epoch. Counts are arrivals per epoch, in order of time;
-//! they include epochs without arrivals.
+//! Menascé & Almeida, *Capacity Planning for Web Performance*, 1998: the time is divided into epochs. `b` is the share
+//! of epochs with more arrivals than the mean, and `a` is the mean rate of those over that of all epochs. Both depend
+//! on the length of an epoch, and neither is 0 for Poisson arrivals, so only values of equal epochs can be compared.
+//! The index of dispersion ([`Dispersion`]) of Poisson arrivals is 1 for every epoch. Counts are arrivals per epoch, in
+//! order of time; they include epochs without arrivals.
 
 mod dispersion;
 mod inflation;

@@ -1,19 +1,19 @@
 //! From Records to a model: `brimful plan calibrate`.
 //!
-//! Each usable run is one observation of the utilization law ([`crate::demand::fit_demands`]): throughput by class and CPU
-//! time of the server, over the same part of the run. A run that contradicts the others is reported ([`OddRun`]). The
-//! work without requests comes from a run with hardly any load, or else is fitted too. Disks that were used become
+//! Each usable run is one observation of the utilization law ([`crate::demand::fit_demands`]): throughput by class and
+//! CPU time of the server, over the same part of the run. A run that contradicts the others is reported ([`OddRun`]).
+//! The work without requests comes from a run with hardly any load, or else is fitted too. Disks that were used become
 //! stations in the same way. Mean response times determine the variability of service and the delay elsewhere
 //! ([`crate::fit_response`]). Where the Server Module measured the requests, its figures are used ([`InsideDemands`]).
 //! [`Source`] says what each demand was derived from.
 //!
-//! A demand has two intervals. That of the regression shows how far the runs are from one law. That of a bootstrap of the
-//! seconds within each run ([`crate::demand::moving_blocks`]) shows how the seconds scatter. The wider of the two counts.
-//! Where demands depend on the load ([`crate::demand::fit_load_dependence`]), the model has the demands at saturation and
-//! the additional cost of a request on a partly idle server.
+//! A demand has two intervals. That of the regression shows how far the runs are from one law. That of a bootstrap of
+//! the seconds within each run ([`crate::demand::moving_blocks`]) shows how the seconds scatter. The wider of the two
+//! counts. Where demands depend on the load ([`crate::demand::fit_load_dependence`]), the model has the demands at
+//! saturation and the additional cost of a request on a partly idle server.
 //!
-//! If there are steady runs, those with bursty arrivals only show what bursts cost. Runs past saturation only show where
-//! the throughput bends, as a check of the model.
+//! If there are steady runs, those with bursty arrivals only show what bursts cost. Runs past saturation only show
+//! where the throughput bends, as a check of the model.
 
 mod attribution;
 mod bursts;
@@ -174,7 +174,8 @@ fn demand_curve(cpu: &CpuFit, mix: &[f64]) -> Vec<DemandAtRate> {
     (0..=CURVE_INTERVALS).map(rate).map(|rate| DemandAtRate { rate, demand_s: load.demand(rate, mix) }).collect()
 }
 
-/// How demands depend on response sizes, from at least three classes that the runs can tell apart and at least three sizes.
+/// How demands depend on response sizes, from at least three classes that the runs can tell apart and at least three
+/// sizes.
 fn sizes(runs: &Runs, cpu: &CpuFit) -> Option<SizeDemand> {
     let alone = |class: &usize| !cpu.merged.iter().any(|group| group.contains(class));
     let point = |class: usize| Some((class, SizePoint { bytes: runs.size(class)?, cpu_s: cpu.demands[class] }));

@@ -1,9 +1,10 @@
 //! Clusters of sizes: single linkage by the minimum spanning tree.
 //!
-//! In one dimension, the minimum spanning tree is the sorted sequence. Removing its k − 1 longest edges leaves k clusters (Menascé, Almeida & Dowdy, *Capacity Planning and Performance Modeling*, 1994; used for the request
-//! classes of Menascé et al., CMG 1999, §3.3). The cost is that of sorting n values. Sizes span
-//! orders of magnitude, so the longest edges are between the largest values: request many clusters and then merge the small
-//! ones, as that paper did with 150.
+//! In one dimension, the minimum spanning tree is the sorted sequence. Removing its k − 1 longest edges leaves k
+//! clusters (Menascé, Almeida & Dowdy, *Capacity Planning and Performance Modeling*, 1994; used for the request classes
+//! of Menascé et al., CMG 1999, §3.3). The cost is that of sorting n values. Sizes span orders of magnitude, so the
+//! longest edges are between the largest values: request many clusters and then merge the small ones, as that paper did
+//! with 150.
 
 use crate::EstimateError;
 use brimful_core::number::non_negative;
@@ -22,8 +23,8 @@ pub struct Cluster {
     pub sum: f64,
 }
 
-/// Divides the values into `k` clusters, ascending, or fewer if there are fewer distinct values. Of equally long edges, the
-/// one between the smaller values is removed first.
+/// Divides the values into `k` clusters, ascending, or fewer if there are fewer distinct values. Of equally long edges,
+/// the one between the smaller values is removed first.
 pub fn cluster_sizes(values: &[f64], k: usize) -> Result<Vec<Cluster>, EstimateError> {
     if k == 0 {
         return Err(EstimateError::Shape("no clusters were asked for: ask for one or more".into()));

@@ -2,8 +2,9 @@
 //!
 //! The utilization law, busy = b₀ + Σ X_r·D_r in busy servers, is valid at every load level. With enough levels, least
 //! squares determines the demands D_r, and the background b₀ if it was not measured separately. Demands are never
-//! negative. Classes in nearly the same proportion at every level cannot be told apart. They are merged into one demand,
-//! because separate ones would be noise (condition number: Belsley, Kuh & Welsch, *Regression Diagnostics*, 1980, §3.2).
+//! negative. Classes in nearly the same proportion at every level cannot be told apart. They are merged into one
+//! demand, because separate ones would be noise (condition number: Belsley, Kuh & Welsch, *Regression Diagnostics*,
+//! 1980, §3.2).
 //!
 //! Intervals are Student's t from the residuals, which takes the observations to be independent; [`moving_blocks`]
 //! resamples observations that follow one another in time. [`fit_load_dependence`] tests whether demands depend on the

@@ -19,8 +19,8 @@ const ALLOWED_MISCOUNT: f64 = 20.0;
 pub struct ModuleDemand {
     /// Requests whose CPU time was measured.
     pub sampled: f64,
-    /// Mean CPU time of a request in its phases. It does not depend on the load, so classes can be compared by it even if
-    /// they were measured under different loads.
+    /// Mean CPU time of a request in its phases. It does not depend on the load, so classes can be compared by it even
+    /// if they were measured under different loads.
     pub in_phases: f64,
     /// Variance between single requests, in square seconds.
     pub variance: f64,
@@ -78,8 +78,8 @@ pub enum ModuleMismatch {
 }
 
 impl ModuleDemand {
-    /// The module's figures for these classes of the Record, `None` for a class without requests. Without the module, the
-    /// result is `None`.
+    /// The module's figures for these classes of the Record, `None` for a class without requests. Without the module,
+    /// the result is `None`.
     ///
     /// # Errors
     /// When the module's classes are not those of the load, or it measured too few requests of one.
@@ -101,8 +101,8 @@ impl ModuleDemand {
         classes.iter().map(|class| class.in_phases - cheapest).collect()
     }
 
-    /// Combines two samples of the same class. The difference between their means is an effect of the load, so it does not
-    /// count as variance.
+    /// Combines two samples of the same class. The difference between their means is an effect of the load, so it does
+    /// not count as variance.
     #[must_use]
     pub fn pool(self, other: ModuleDemand) -> ModuleDemand {
         let sampled = self.sampled + other.sampled;
@@ -146,7 +146,8 @@ impl Workers {
     }
 }
 
-/// Workers that can compete for the CPUs, of the server with the module that has most of them; `None` without the module.
+/// Workers that can compete for the CPUs, of the server with the module that has most of them; `None` without the
+/// module.
 pub fn threads(record: &Record) -> Option<u64> {
     let servers = &record.server.as_ref()?.module.as_ref()?.servers;
     servers.iter().map(|server| server.workers).filter(|workers| *workers > 0).max()
@@ -155,8 +156,8 @@ pub fn threads(record: &Record) -> Option<u64> {
 /// Squared coefficient of variation of the CPU time of requests of a class, and its standard error.
 ///
 /// It is one figure for all classes, chosen so that the second moment of all requests at these rates is right:
-/// Σ x·σ² ÷ Σ x·D². The standard error takes samples to be independent, and the unknown kurtosis to be that of the normal
-/// distribution (3).
+/// Σ x·σ² ÷ Σ x·D². The standard error takes samples to be independent, and the unknown kurtosis to be that of the
+/// normal distribution (3).
 pub fn variability(classes: &[ModuleDemand], demands: &[f64], rates: &[f64]) -> Option<(f64, f64)> {
     let squares: f64 = demands.iter().zip(rates).map(|(demand, rate)| rate * (demand * demand)).sum();
     let variances: f64 = classes.iter().zip(rates).map(|(class, rate)| rate * class.variance).sum();

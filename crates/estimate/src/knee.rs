@@ -1,9 +1,9 @@
 //! The knee of a throughput curve, found in the points alone: Kneedle.
 //!
 //! Satopää, Albrecht, Irwin & Raghavan, *Finding a "Kneedle" in a Haystack* (ICDCS Workshops 2011), for curves that
-//! rise and flatten. Both axes are scaled to 0..1. A knee is the highest point of the curve above the diagonal, if the curve
-//! then falls by sensitivity × the mean distance between points. Their smoothing is left out, because a sweep has few
-//! levels, each of which is a mean. The method does not use queueing theory, so it is an independent check.
+//! rise and flatten. Both axes are scaled to 0..1. A knee is the highest point of the curve above the diagonal, if the
+//! curve then falls by sensitivity × the mean distance between points. Their smoothing is left out, because a sweep has
+//! few levels, each of which is a mean. The method does not use queueing theory, so it is an independent check.
 
 use crate::EstimateError;
 use crate::usl::LoadPoint;
@@ -22,10 +22,11 @@ pub struct Knee {
     pub height: f64,
 }
 
-/// The first knee of the curve. `None` if the curve is straight, bends up, or was not measured far enough beyond a knee.
+/// The first knee of the curve. `None` if the curve is straight, bends up, or was not measured far enough beyond a
+/// knee.
 ///
-/// The sensitivity S of the paper is usually 1; with a smaller one, a smaller fall is enough. Points of the same load are
-/// averaged.
+/// The sensitivity S of the paper is usually 1; with a smaller one, a smaller fall is enough. Points of the same load
+/// are averaged.
 pub fn find_knee(points: &[LoadPoint], sensitivity: f64) -> Result<Option<Knee>, EstimateError> {
     let sensitivity = non_negative(sensitivity, || "the sensitivity".into())?;
     let curve = means(points)?;

@@ -1,9 +1,9 @@
 //! Non-negative least squares with intervals.
 //!
-//! Intervals are Student's t at 95 %, two-sided, with as many degrees of freedom as observations exceed unknowns. Holding an
-//! unknown at zero does not make intervals narrower: the covariance is that of the unconstrained fit, and the residuals are
-//! those of the constrained one. Sources: Lawson & Hanson, *Solving Least Squares Problems* (1974), ch. 23;
-//! Belsley, Kuh & Welsch, *Regression Diagnostics* (1980), ch. 3.
+//! Intervals are Student's t at 95 %, two-sided, with as many degrees of freedom as observations exceed unknowns.
+//! Holding an unknown at zero does not make intervals narrower: the covariance is that of the unconstrained fit, and
+//! the residuals are those of the constrained one. Sources: Lawson & Hanson, *Solving Least Squares Problems* (1974),
+//! ch. 23; Belsley, Kuh & Welsch, *Regression Diagnostics* (1980), ch. 3.
 
 use crate::EstimateError;
 use brimful_model::Estimate;
@@ -34,7 +34,8 @@ pub(crate) struct Fit {
 pub(crate) struct Uncertainty {
     /// Standard deviation of the residuals of the fit.
     pub residual_stddev: f64,
-    /// Standard deviation of the residuals of the unconstrained fit: the noise without the misfit of unknowns held at zero.
+    /// Standard deviation of the residuals of the unconstrained fit: the noise without the misfit of unknowns held at
+    /// zero.
     pub noise_stddev: f64,
     /// Covariance of the unknowns over the variance of an observation.
     pub covariance: DMatrix<f64>,
@@ -122,8 +123,8 @@ impl Design {
     }
 }
 
-/// Lawson and Hanson's active set method. Unknowns are freed one by one, steepest descent first, and held at zero again if
-/// they become negative. `None` if a decomposition did not converge.
+/// Lawson and Hanson's active set method. Unknowns are freed one by one, steepest descent first, and held at zero again
+/// if they become negative. `None` if a decomposition did not converge.
 fn nnls(a: &DMatrix<f64>, y: &DVector<f64>) -> Option<DVector<f64>> {
     let p = a.ncols();
     let mut x = DVector::zeros(p);
@@ -140,7 +141,8 @@ fn nnls(a: &DMatrix<f64>, y: &DVector<f64>) -> Option<DVector<f64>> {
         loop {
             let svd = a.select_columns(&free).try_svd(true, true, f64::EPSILON, 1000)?;
             let z = svd.solve(y, f64::EPSILON).ok()?;
-            // How far each unknown that becomes negative can move towards z; one that was just freed cannot move at all.
+            // How far each unknown that becomes negative can move towards z; one that was just freed cannot move at
+            // all.
             let reach = |k: usize| match x[free[k]] {
                 from if from > 0.0 => from / (from - z[k]),
                 _ => 0.0,

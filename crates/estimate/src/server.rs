@@ -1,8 +1,9 @@
 //! From the calibration of a survey to a model, and from the model to predictions. Times are seconds, rates per second.
 //!
-//! One queueing station stands for the server's CPUs, one for whatever else is full before they are (a pool of workers, a
-//! lock, a disk), and one delay station for all else. The capacity is measured, not extrapolated: with many closed-loop
-//! clients without think time, the server as seen from outside is a flow-equivalent station (Chandy, Herzog & Woo 1975).
+//! One queueing station stands for the server's CPUs, one for whatever else is full before they are (a pool of workers,
+//! a lock, a disk), and one delay station for all else. The capacity is measured, not extrapolated: with many
+//! closed-loop clients without think time, the server as seen from outside is a flow-equivalent station (Chandy, Herzog
+//! & Woo 1975).
 //!
 //! How the cost of a call depends on the load is one of several laws ([`law`]), chosen by cross-validation. How classes
 //! differ is measured by the Server Module ([`module`]) or else by loads of each class alone. Mean response times then
@@ -47,8 +48,8 @@ use brimful_core::survey::{ByClients, InsideServer, Law, ProgramDemand};
 use brimful_model::correlation::identity;
 use brimful_model::{Course, Estimate, Method, ModelError, Quota, solve_open};
 
-/// Load of the model that the survey hands out, as a share of the saturation rate: the most a server should run at to have
-/// room for peaks. At saturation itself an open network has no solution.
+/// Load of the model that the survey hands out, as a share of the saturation rate: the most a server should run at to
+/// have room for peaks. At saturation itself an open network has no solution.
 pub const OPERATING_SHARE: f64 = 0.7;
 
 /// A fitted server.
@@ -204,8 +205,8 @@ impl ServerFit {
         module::document(&self.fit, &self.facts, &self.loads)
     }
 
-    /// CPU demand of a call of the mix in each program at the highest load, the largest first. Empty where programs cannot
-    /// be observed. `idle` has the CPUs that each program keeps busy without calls.
+    /// CPU demand of a call of the mix in each program at the highest load, the largest first. Empty where programs
+    /// cannot be observed. `idle` has the CPUs that each program keeps busy without calls.
     pub fn programs(&self, idle: &[ProgramSeen]) -> Vec<ProgramDemand> {
         program_demands::program_demands(&self.loads, &self.blocks, idle)
     }
@@ -249,8 +250,8 @@ impl ServerFit {
         }
     }
 
-    /// Predicts a level of this many seconds with its intervals, on a host as variable as calibration saw it. `arrivals`
-    /// yields instants in seconds and classes of a random load of this kind, by seed and length in seconds.
+    /// Predicts a level of this many seconds with its intervals, on a host as variable as calibration saw it.
+    /// `arrivals` yields instants in seconds and classes of a random load of this kind, by seed and length in seconds.
     ///
     /// # Errors
     /// When the model cannot be solved.
@@ -270,14 +271,14 @@ impl ServerFit {
         prediction_interval::expect_saturation(&self.bootstrap, &self.drift, mix, seconds)
     }
 
-    /// Course of the host's slowness during a level at which requests in these proportions arrived at `rate`. `None` where
-    /// the Record does not show it.
+    /// Course of the host's slowness during a level at which requests in these proportions arrived at `rate`. `None`
+    /// where the Record does not show it.
     pub fn host_course(&self, record: &Record, rate: f64, mix: &[f64]) -> Option<Course> {
         self.fit.course(&self.facts, &stretches(record, 0.0)?, rate, mix)
     }
 
-    /// Response times that the model predicts for these arrivals (instants in seconds, classes) on a host whose slowness
-    /// follows the course. `None` if there are no arrivals.
+    /// Response times that the model predicts for these arrivals (instants in seconds, classes) on a host whose
+    /// slowness follows the course. `None` if there are no arrivals.
     ///
     /// # Errors
     /// When the model cannot be solved.
@@ -297,8 +298,8 @@ impl ServerFit {
         quota::capacity(&self.fit, &self.facts, quota, unlimited)
     }
 
-    /// Mean response time of the mix at `rate` under a quota: the prediction without a quota, and the simulated effect of
-    /// the pauses. `None` where the queue grows without limit.
+    /// Mean response time of the mix at `rate` under a quota: the prediction without a quota, and the simulated effect
+    /// of the pauses. `None` where the queue grows without limit.
     ///
     /// # Errors
     /// When the model cannot be solved.

@@ -1,12 +1,12 @@
-//! Demands from data of a running site: requests of each class in steps of time, from the access log, and the utilization of
-//! each resource in the same steps, from `sar`, `iostat` or `vmstat` (Menascé et al., CMG 1999).
+//! Demands from data of a running site: requests of each class in steps of time, from the access log, and the
+//! utilization of each resource in the same steps, from `sar`, `iostat` or `vmstat` (Menascé et al., CMG 1999).
 //!
-//! Two methods are compared. *Regression* over all steps: busy = background + Σ X_r·D_r. *Attribution* of the busy time of
-//! all steps together, their Eq. 2 and 4: in proportion to the bytes sent, and equally to each request. The paper used only
-//! the second, because it had a single step.
+//! Two methods are compared. *Regression* over all steps: busy = background + Σ X_r·D_r. *Attribution* of the busy time
+//! of all steps together, their Eq. 2 and 4: in proportion to the bytes sent, and equally to each request. The paper
+//! used only the second, because it had a single step.
 //!
-//! Work that is not in the log uses resources too; theirs was a job that ran every hour and used 37 % of the CPU. Steps far
-//! above the law of the others are left out and listed, and a period of them is searched for.
+//! Work that is not in the log uses resources too; theirs was a job that ran every hour and used 37 % of the CPU. Steps
+//! far above the law of the others are left out and listed, and a period of them is searched for.
 
 use crate::EstimateError;
 use crate::demand::{Background, DemandFit, Observation, attribute_by_share, attribute_equally, fit_demands};

@@ -1,12 +1,12 @@
 //! Gunther's universal scalability law, X(N) = γN/(1 + α(N − 1) + βN(N − 1)), fitted to throughputs.
 //!
-//! Gunther, *Guerrilla Capacity Planning*, 2007, ch. 4–6. γ is the throughput at load 1, α contention (serialized work), β
-//! coherency (work to keep all participants consistent). Nonlinear least squares: N/X is linear in 1/γ, α/γ and β/γ, which
-//! yields the starting point. Gauss–Newton steps follow, by non-negative least squares, each halved until it improves the
-//! fit. Intervals are asymptotic, by the delta method, with Student's t.
+//! Gunther, *Guerrilla Capacity Planning*, 2007, ch. 4–6. γ is the throughput at load 1, α contention (serialized
+//! work), β coherency (work to keep all participants consistent). Nonlinear least squares: N/X is linear in 1/γ, α/γ
+//! and β/γ, which yields the starting point. Gauss–Newton steps follow, by non-negative least squares, each halved
+//! until it improves the fit. Intervals are asymptotic, by the delta method, with Student's t.
 //!
-//! A law with three parameters fits most curves. So it only checks a model's saturation and does not replace the model: with
-//! β = 0 there is no peak, and a peak beyond the loads measured is an extrapolation. [`Peak::basis`] says which.
+//! A law with three parameters fits most curves. So it only checks a model's saturation and does not replace the model:
+//! with β = 0 there is no peak, and a peak beyond the loads measured is an extrapolation. [`Peak::basis`] says which.
 
 use crate::EstimateError;
 use crate::least_squares::{Uncertainty, fit_non_negative};

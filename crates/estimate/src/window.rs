@@ -1,7 +1,7 @@
 //! Completions and CPU time of a Record, both over the same window. All of the crate reads them here.
 //!
-//! The CPU time is that of the server's processes, if they were watched: it excludes other programs. Otherwise it is that
-//! of all CPUs.
+//! The CPU time is that of the server's processes, if they were watched: it excludes other programs. Otherwise it is
+//! that of all CPUs.
 
 use crate::demand::Observation;
 use brimful_core::record::{ClassRecord, Interval, Record};
@@ -19,8 +19,8 @@ pub struct Observed {
 }
 
 impl Observed {
-    /// Throughput of these classes of the Record, `None` for a class that it lacks. A Record has only each class's total
-    /// completions, so every class is taken to have the same share of them in the window. `by_process` is as in
+    /// Throughput of these classes of the Record, `None` for a class that it lacks. A Record has only each class's
+    /// total completions, so every class is taken to have the same share of them in the window. `by_process` is as in
     /// [`window_means`].
     pub fn in_window(record: &Record, classes: &[Option<&ClassRecord>], by_process: bool) -> Option<Self> {
         Self::after_warm_up(0.0, record, classes, by_process)
@@ -80,11 +80,11 @@ pub struct WindowMeans {
     pub busy: f64,
 }
 
-/// Means of the window in which load is offered, from the first to the last of the monitor's samples in it. Set-up before
-/// it and late answers after it count in neither figure.
+/// Means of the window in which load is offered, from the first to the last of the monitor's samples in it. Set-up
+/// before it and late answers after it count in neither figure.
 ///
-/// `by_process` takes the CPU time of the server's processes, and otherwise that of all CPUs watched. `None` if the Record
-/// has no CPU time, or no length.
+/// `by_process` takes the CPU time of the server's processes, and otherwise that of all CPUs watched. `None` if the
+/// Record has no CPU time, or no length.
 pub fn window_means(record: &Record, by_process: bool) -> Option<WindowMeans> {
     window_means_after(0.0, record, by_process)
 }
@@ -173,8 +173,8 @@ pub(crate) fn overlap(a: Span, b: Span) -> f64 {
     (a.1.min(b.1) - a.0.max(b.0)).max(0.0)
 }
 
-/// Calls completed in a span within the window, by the generator's intervals. The interval in which the window ends also
-/// has late answers, so it counts only for what the other intervals leave of the window's total.
+/// Calls completed in a span within the window, by the generator's intervals. The interval in which the window ends
+/// also has late answers, so it counts only for what the other intervals leave of the window's total.
 fn completed_in(record: &Record, window: Span, span: Span) -> f64 {
     let own = |interval: &Interval| (interval.t_s, interval.t_s + interval.length_s);
     let is_whole = |interval: &&Interval| own(interval).1 <= window.1 + 1e-9;

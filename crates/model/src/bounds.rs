@@ -1,11 +1,12 @@
 //! Bounds on the throughput and response time of closed networks.
 //!
-//! Asymptotic bounds (Muntz & Wong 1974; Denning & Buzen 1978): the throughput of a station is at most m/D, and no customer
-//! is served faster than a lone one, for any order of service. A customer waits at most for all others at every station;
-//! this is valid for one class, and for several in product form. Elsewhere the lower bound of the throughput is 0, because
-//! classes of higher priority may prevent service. Balanced-job bounds (Zahorjan, Sevcik, Eager & Galler, 1982; Lazowska
-//! et al. 1984, ch. 5, terminal workloads): a network is no faster than one with the same total demand spread evenly, and
-//! no slower than one whose stations are all as slow as the slowest; product form, one class, single servers.
+//! Asymptotic bounds (Muntz & Wong 1974; Denning & Buzen 1978): the throughput of a station is at most m/D, and no
+//! customer is served faster than a lone one, for any order of service. A customer waits at most for all others at
+//! every station; this is valid for one class, and for several in product form. Elsewhere the lower bound of the
+//! throughput is 0, because classes of higher priority may prevent service. Balanced-job bounds (Zahorjan, Sevcik,
+//! Eager & Galler, 1982; Lazowska et al. 1984, ch. 5, terminal workloads): a network is no faster than one with the
+//! same total demand spread evenly, and no slower than one whose stations are all as slow as the slowest; product form,
+//! one class, single servers.
 //!
 //! D is the total demand of a class at queues, Dmax the largest D/m, Z its think time and delays. Cost: stations × classes.
 

@@ -1,9 +1,9 @@
 //! Solves networks for which no formula is valid by [`mod@crate::simulate`].
 //!
 //! These are networks with closed classes at stations out of product form, where the rules of [`crate::residence`] were
-//! wrong by a factor of several. A run ends when throughputs and response times are known to within [`PRECISION`], or after
-//! [`EVENTS`], within a fraction of a second. The seed is fixed, so a model before and after a change has the same random
-//! numbers.
+//! wrong by a factor of several. A run ends when throughputs and response times are known to within [`PRECISION`], or
+//! after [`EVENTS`], within a fraction of a second. The seed is fixed, so a model before and after a change has the
+//! same random numbers.
 
 use crate::ModelError;
 use crate::closed::approximate;

@@ -1,7 +1,8 @@
 //! Closed classes: a fixed number of customers, each of which thinks, sends a request and waits for the answer.
 //!
 //! - [`mva`]: exactly, at single servers and delays.
-//! - [`convolution`]: exactly, at stations whose speed depends on the number of customers: several servers, rate multipliers.
+//! - [`convolution`]: exactly, at stations whose speed depends on the number of customers: several servers, rate
+//!   multipliers.
 //! - [`approximate`]: Bard & Schweitzer's fixed point and the Linearizer, for any population and any order of service.
 
 pub(crate) mod approximate;
@@ -56,8 +57,8 @@ impl Closed {
         steady
     }
 
-    /// Divides demands by constant rates, and uses the largest time of each class as its unit. The weights of populations then
-    /// remain within the range of `f64`.
+    /// Divides demands by constant rates, and uses the largest time of each class as its unit. The weights of
+    /// populations then remain within the range of `f64`.
     fn normalize(&mut self) -> Vec<f64> {
         for centre in self.centres.iter_mut().filter(|centre| centre.multipliers.len() == 1) {
             centre.demands.iter_mut().for_each(|d| *d /= centre.multipliers[0]);

@@ -1,7 +1,7 @@
 //! Correlation matrices, and random normal numbers with given correlations.
 //!
-//! A matrix is symmetric and positive semidefinite with ones on its diagonal. It may be singular, for example if several
-//! classes share one unknown demand, so the Cholesky factorization does not divide by vanishing pivots.
+//! A matrix is symmetric and positive semidefinite with ones on its diagonal. It may be singular, for example if
+//! several classes share one unknown demand, so the Cholesky factorization does not divide by vanishing pivots.
 
 use rand::{Rng, RngExt};
 use rand_distr::StandardNormal;

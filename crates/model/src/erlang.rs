@@ -17,8 +17,8 @@ pub fn erlang_c(servers: u32, offered: f64) -> f64 {
     }
 }
 
-/// Mean wait in M/M/m in seconds. Background work uses the share `background` of the servers' capacity. Infinite at or above
-/// saturation.
+/// Mean wait in M/M/m in seconds. Background work uses the share `background` of the servers' capacity. Infinite at or
+/// above saturation.
 pub fn mmm_wait(arrival_rate: f64, mean_service: f64, servers: u32, background: f64) -> f64 {
     let service = mean_service / (1.0 - background);
     let rho = arrival_rate * service / f64::from(servers);
@@ -34,8 +34,8 @@ pub(crate) fn wait_per_service(servers: u32, rho: f64) -> f64 {
 /// Blocking probability of M/M/m/m, for a > 0.
 ///
 /// The well-known recurrence 1/B(k) = 1 + (k/a)·1/B(k−1), unrolled from the top: 1/B(m) = Σ_j Π_{i<j} (m − i)/a. All
-/// terms are positive, so nothing cancels. They rise and then fall, so the sum ends after about √m terms instead of m. An
-/// overflow means that B is practically zero.
+/// terms are positive, so nothing cancels. They rise and then fall, so the sum ends after about √m terms instead of m.
+/// An overflow means that B is practically zero.
 fn erlang_b(servers: u32, offered: f64) -> f64 {
     let mut term = 1.0;
     let mut sum = 1.0;
@@ -49,11 +49,11 @@ fn erlang_b(servers: u32, offered: f64) -> f64 {
     1.0 / sum
 }
 
-/// Mean wait in seconds at a first-come-first-served station where the service of each class is exponential: that of M/M/m,
-/// times a factor for unequal mean service times (Lee & Longton 1959; exact for one server).
+/// Mean wait in seconds at a first-come-first-served station where the service of each class is exponential: that of
+/// M/M/m, times a factor for unequal mean service times (Lee & Longton 1959; exact for one server).
 ///
-/// λ per second and D in seconds, by class; background work uses the share `background` (0..1) of the capacity. Infinite
-/// at saturation.
+/// λ per second and D in seconds, by class; background work uses the share `background` (0..1) of the capacity.
+/// Infinite at saturation.
 pub fn exponential_wait(rates: &[f64], demands: &[f64], servers: u32, background: f64) -> f64 {
     let moment = |k: i32| rates.iter().zip(demands).map(|(rate, demand)| rate * demand.powi(k)).sum::<f64>();
     let rate = moment(0);

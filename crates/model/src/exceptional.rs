@@ -1,26 +1,27 @@
 //! Waiting times at servers that must be woken up: requests that find a server idle take longer ([`IdleCost`] above 0).
 //!
-//! A request that finds the share J of a station's m servers idle takes S + w·Iᵖ⁻¹·J seconds instead of S, times a random
-//! factor with the same scv. Poisson arrivals find J = I/(1 − b) on average, which implies the law of
-//! [`crate::station_demands`]. For one server and p = 1 this is M/G/1 with exceptional first service (Welch 1964). A request
-//! that waits has no additional time, so a busy period is worked off as without w.
+//! A request that finds the share J of a station's m servers idle takes S + w·Iᵖ⁻¹·J seconds instead of S, times a
+//! random factor with the same scv. Poisson arrivals find J = I/(1 − b) on average, which implies the law of
+//! [`crate::station_demands`]. For one server and p = 1 this is M/G/1 with exceptional first service (Welch 1964). A
+//! request that waits has no additional time, so a busy period is worked off as without w.
 //!
-//! - First come, first served: a request with the service s and the wait v adds s·v + s²/2 to the integral of unfinished
-//!   work, where s is S if v > 0. So v = λ·E\[s²\]/(2·(1 − λ·S)), which is exact for M/G/1. For several servers
-//!   v = P·r/(m − λ·S), with P Erlang's C at the busy servers a, additional times included, and r = E\[s²\]/(2·E\[s\])
-//!   (as Lee & Longton 1959). There E\[J²\] = (1 − a/m)² + a·(1 − P)/m², from the balance equations of M/M/m.
-//! - Processor sharing, for exponential service; other distributions make little difference. The mean work is that of first
-//!   come, first served, v at scv = 1. Each request present contributes S seconds of it, or S0 = S + w·Iᵖ⁻¹ if it found
-//!   the server idle. Such a request stays R0 = S0·(S + S0)/(S + (1 − λ·S)·S0), from the response of M/M/1 found empty
-//!   (Coffman, Muntz & Trotter, 1970). So N = v/S − (S0/S − 1)·λ·(1 − U)·R0, and R = N/λ (Little): exact for one
-//!   exponential server. With S0 of 2·S (4·S), constant service is up to 4 % (6 %) slower, and scv = 4 up to 3 % faster.
-//!   For m servers, the residence beyond service is the wait in order of arrival, times the m-th root of their ratio at one
-//!   server: within 3 % (6 %) for exponential service. Of the additional residence caused by w, each class has the same
-//!   own part, and a share of the rest in proportion to its demand.
+//! - First come, first served: a request with the service s and the wait v adds s·v + s²/2 to the integral of
+//!   unfinished work, where s is S if v > 0. So v = λ·E\[s²\]/(2·(1 − λ·S)), which is exact for M/G/1. For several
+//!   servers v = P·r/(m − λ·S), with P Erlang's C at the busy servers a, additional times included, and r =
+//!   E\[s²\]/(2·E\[s\]) (as Lee & Longton 1959). There E\[J²\] = (1 − a/m)² + a·(1 − P)/m², from the balance equations
+//!   of M/M/m.
+//! - Processor sharing, for exponential service; other distributions make little difference. The mean work is that of
+//!   first come, first served, v at scv = 1. Each request present contributes S seconds of it, or S0 = S + w·Iᵖ⁻¹ if it
+//!   found the server idle. Such a request stays R0 = S0·(S + S0)/(S + (1 − λ·S)·S0), from the response of M/M/1 found
+//!   empty (Coffman, Muntz & Trotter, 1970). So N = v/S − (S0/S − 1)·λ·(1 − U)·R0, and R = N/λ (Little): exact for one
+//!   exponential server. With S0 of 2·S (4·S), constant service is up to 4 % (6 %) slower, and scv = 4 up to 3 %
+//!   faster. For m servers, the residence beyond service is the wait in order of arrival, times the m-th root of their
+//!   ratio at one server: within 3 % (6 %) for exponential service. Of the additional residence caused by w, each class
+//!   has the same own part, and a share of the rest in proportion to its demand.
 //!
-//! No such formula is known to us for priorities or for closed classes, whose arrivals do not find the mean state. There,
-//! the mean of the additional time is part of every demand. The simulator always adds it to the requests that find servers
-//! idle.
+//! No such formula is known to us for priorities or for closed classes, whose arrivals do not find the mean state.
+//! There, the mean of the additional time is part of every demand. The simulator always adds it to the requests that
+//! find servers idle.
 //!
 //! Times are seconds, rates per second; both by class.
 
@@ -29,11 +30,12 @@ use crate::idle_law::{station_demands, wakeup_time};
 use crate::network::Network;
 use brimful_core::model::{IdleCost, Scheduling, Station, StationKind};
 
-/// Mean wait in seconds at a first-come-first-served station when the service of each class is exponential. For another scv,
-/// multiply it by (1 + scv)/2.
+/// Mean wait in seconds at a first-come-first-served station when the service of each class is exponential. For another
+/// scv, multiply it by (1 + scv)/2.
 ///
-/// `demands` are those of the model, at saturation, in seconds by class; `rates` are per second. At a station without an
-/// [`IdleCost`] above 0, this is the [`exponential_wait`] with the [`station_demands`]. Infinite at saturation, 0 at a delay.
+/// `demands` are those of the model, at saturation, in seconds by class; `rates` are per second. At a station without
+/// an [`IdleCost`] above 0, this is the [`exponential_wait`] with the [`station_demands`]. Infinite at saturation, 0 at
+/// a delay.
 pub fn exceptional_wait(station: &Station, demands: &[f64], rates: &[f64]) -> f64 {
     if station.kind == StationKind::Delay {
         return 0.0;
@@ -104,8 +106,8 @@ impl Exceptional {
         }
     }
 
-    /// The shares of servers that arrivals find idle, above 0, with their probabilities in M/M/m, the smallest first. For
-    /// many servers, the mean share alone.
+    /// The shares of servers that arrivals find idle, above 0, with their probabilities in M/M/m, the smallest first.
+    /// For many servers, the mean share alone.
     pub(crate) fn found_idle(&self) -> Vec<(f64, f64)> {
         let some = 1.0 - erlang_c(self.count, self.busy);
         if self.count > MAX_DISTINGUISHED {
@@ -142,8 +144,8 @@ impl Exceptional {
         must_wait * left / drained
     }
 
-    /// Processor sharing: the stretch beyond 1 of a request that finds an idle server and needs `takes` seconds, and its ratio
-    /// to the stretch of an arbitrary request if no servers had to be woken up.
+    /// Processor sharing: the stretch beyond 1 of a request that finds an idle server and needs `takes` seconds, and
+    /// its ratio to the stretch of an arbitrary request if no servers had to be woken up.
     pub(crate) fn alone_stretch(&self, takes: f64) -> (f64, f64) {
         let [visits, work, _] = self.moments;
         let left = 1.0 - work / self.servers;
@@ -151,8 +153,8 @@ impl Exceptional {
         if share.is_finite() { (share * erlang_c(self.count, work) / (self.servers * left), share) } else { (0.0, 0.0) }
     }
 
-    /// Processor sharing: mean residence of a request with this demand. An arrival must wait with the probability `must_wait`,
-    /// or `plain_must_wait` if no servers had to be woken up.
+    /// Processor sharing: mean residence of a request with this demand. An arrival must wait with the probability
+    /// `must_wait`, or `plain_must_wait` if no servers had to be woken up.
     pub(crate) fn shared_residence(&self, demand: f64, must_wait: f64, plain_must_wait: f64) -> f64 {
         let [visits, work, _] = self.moments;
         if visits <= 0.0 {

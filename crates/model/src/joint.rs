@@ -1,7 +1,7 @@
 //! Classes whose demands are known only jointly ([`JointDemand`]).
 //!
-//! If classes always occurred in the same proportions, only the demand of their mean request is known: a single demand may
-//! be anything between 0 and all of it. So a model that depends on how the classes share it is an error.
+//! If classes always occurred in the same proportions, only the demand of their mean request is known: a single demand
+//! may be anything between 0 and all of it. So a model that depends on how the classes share it is an error.
 
 use crate::ModelError;
 use brimful_core::model::{ClassKind, JointDemand, Model, ModelClass, Scheduling};

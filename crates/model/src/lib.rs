@@ -17,8 +17,9 @@
 //! | I | share of a station's capacity (0..1) that is idle | – |
 //! | scv | squared coefficient of variation, of service times unless said otherwise | – |
 //!
-//! All quantities are in seconds and per second. Matrices are stations × classes. Classes are indexed by c (and j), stations
-//! by k. The symbols are related by U = X·D/m (utilization), N = X·R (Little), X ≤ min m·(1 − b)/D (bottleneck).
+//! All quantities are in seconds and per second. Matrices are stations × classes. Classes are indexed by c (and j),
+//! stations by k. The symbols are related by U = X·D/m (utilization), N = X·R (Little), X ≤ min m·(1 − b)/D
+//! (bottleneck).
 //!
 //! - [`mod@solve`]: solves any network by a given method or by the best one; validity and cost of the methods.
 //! - [`open`]: solves an open network; where it saturates.

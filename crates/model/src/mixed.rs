@@ -1,9 +1,9 @@
 //! Exact solution of networks with closed classes. Open classes make the servers slower for the closed ones.
 //!
-//! If open classes keep a single server busy for ρ of the time, closed classes see demands of D/(1 − ρ) (Reiser & Kobayashi
-//! 1975; Zahorjan & Wong 1981; Lazowska et al. 1984, ch. 7). Several servers and rate multipliers become other multipliers
-//! ([`crate::open_load`]). The residence of an open request then follows from the number of closed customers. Valid in
-//! product form, for stable open classes.
+//! If open classes keep a single server busy for ρ of the time, closed classes see demands of D/(1 − ρ) (Reiser &
+//! Kobayashi 1975; Zahorjan & Wong 1981; Lazowska et al. 1984, ch. 7). Several servers and rate multipliers become
+//! other multipliers ([`crate::open_load`]). The residence of an open request then follows from the number of closed
+//! customers. Valid in product form, for stable open classes.
 
 use crate::ModelError;
 use crate::closed::{Centre, Closed, Steady, effort};

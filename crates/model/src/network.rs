@@ -1,7 +1,7 @@
 //! A validated model in the form that solvers use.
 //!
-//! Background work slows a queue down, so its demands are divided by 1 − b here, and only here. Utilization refers to the
-//! nominal capacity and uses the demands of the document. Matrices are stations × classes.
+//! Background work slows a queue down, so its demands are divided by 1 − b here, and only here. Utilization refers to
+//! the nominal capacity and uses the demands of the document. Matrices are stations × classes.
 
 use crate::ModelError;
 use crate::correlation::is_correlation;
@@ -21,7 +21,8 @@ pub(crate) struct Network<'a> {
     pub(crate) demands: Vec<Vec<f64>>,
     /// D/(1 − b) at saturation.
     pub(crate) saturated: Vec<Vec<f64>>,
-    /// By station: additional service time of a request that finds all servers idle, in seconds ([`crate::exceptional`]).
+    /// By station: additional service time of a request that finds all servers idle, in seconds
+    /// ([`crate::exceptional`]).
     pub(crate) waking: Vec<f64>,
     /// λ by class; 0 for a closed one.
     pub(crate) rates: Vec<f64>,
@@ -68,8 +69,8 @@ impl<'a> Network<'a> {
         self.model.stations.iter().zip(&self.model.demands).map(under_load).collect()
     }
 
-    /// Additional service time at each station of a request that finds all servers idle, when the classes are served at these
-    /// rates.
+    /// Additional service time at each station of a request that finds all servers idle, when the classes are served at
+    /// these rates.
     pub(crate) fn waking_at(&self, rates: &[f64]) -> Vec<f64> {
         let waking = |(station, row): (&Station, &Vec<f64>)| wakeup_time(station, row, rates);
         self.model.stations.iter().zip(&self.model.demands).map(waking).collect()
@@ -192,8 +193,8 @@ pub(crate) fn products(a: &[f64], b: &[f64]) -> impl Iterator<Item = f64> {
 /// `total_scv`. Second moments add up: (1 + total)·(Σ λD)²/Σ λ = (1 + scv)·Σ λD².
 ///
 /// # Errors
-/// When unequal demands alone vary more than the total, or when closed classes have unequal demands: their rates are not
-/// known in advance.
+/// When unequal demands alone vary more than the total, or when closed classes have unequal demands: their rates are
+/// not known in advance.
 fn class_scv(station: &Station, demands: &[f64], rates: &[f64], population: &[u32]) -> Result<f64, ModelError> {
     let Some(total) = station.total_scv else { return Ok(station.scv) };
     let visitors = || (0..demands.len()).filter(|c| demands[*c] > 0.0);

@@ -1,10 +1,11 @@
 //! Open multiclass networks: requests arrive at given rates.
 //!
-//! Each station is solved separately (Jackson 1957; Baskett, Chandy, Muntz & Palacios, 1975). This is exact for processor
-//! sharing with any distribution of service times, and for exponential FCFS stations with equal demands of all classes.
-//! Elsewhere, arrivals at each station are assumed to be Poisson, as they are at the first one. `residence.rs` has the
-//! rules: Erlang's C or Seidmann's approximation for several servers, first come first served with any variability of
-//! service, priorities. Cost: stations × classes (× classes where the order of service matters).
+//! Each station is solved separately (Jackson 1957; Baskett, Chandy, Muntz & Palacios, 1975). This is exact for
+//! processor sharing with any distribution of service times, and for exponential FCFS stations with equal demands of
+//! all classes. Elsewhere, arrivals at each station are assumed to be Poisson, as they are at the first one.
+//! `residence.rs` has the rules: Erlang's C or Seidmann's approximation for several servers, first come first served
+//! with any variability of service, priorities. Cost: stations × classes (× classes where the order of service
+//! matters).
 //!
 //! Background work b slows a queue to 1 − b of its nominal rate. A delay station has no capacity, so no background.
 //! Matrices are stations × classes, times seconds, rates per second.
@@ -15,8 +16,8 @@ use crate::residence::{MustWait, StateAtArrival, residence};
 use crate::solution::{Method, Solution};
 use brimful_core::model::{Model, StationKind};
 
-/// Solves an open network, by Erlang's C unless the method is Seidmann's. The mix is that of the rates, or of equal rates if
-/// all are 0.
+/// Solves an open network, by Erlang's C unless the method is Seidmann's. The mix is that of the rates, or of equal
+/// rates if all are 0.
 ///
 /// # Errors
 /// When the model is invalid, a class is closed, a station is saturated, or one is out of product form with the method
@@ -47,8 +48,8 @@ pub(crate) fn solve_network(network: &Network<'_>, method: Method) -> Result<Sol
     Ok(solution)
 }
 
-/// A caveat if the formulas are approximations: at several servers out of product form, and where arrivals are not Poisson
-/// because of another station out of product form.
+/// A caveat if the formulas are approximations: at several servers out of product form, and where arrivals are not
+/// Poisson because of another station out of product form.
 fn approximate(network: &Network<'_>) -> Option<String> {
     let stations = || (0..network.demands.len()).filter(|k| network.model.stations[*k].kind == StationKind::Queue);
     let name = |k: usize| &network.model.stations[k].name;

@@ -1,10 +1,11 @@
-//! Effect of open classes on a station whose speed depends on the number of requests present, including several servers.
+//! Effect of open classes on a station whose speed depends on the number of requests present, including several
+//! servers.
 //!
 //! With n closed customers at a station of multipliers α, the number k of open requests has the weight
 //! C(n + k, k)·ρᵏ/Π α(n+1..n+k). Let E(n) be the sum of these weights. For the closed classes, the station then has the
-//! multipliers α(n)·E(n − 1)/E(n); an open request has the residence D·(n + 1)·E(n + 1)/(α(n + 1)·E(n)) (Bruell, Balbo &
-//! Afshari, 1984). All terms are positive, so nothing cancels. Valid for ρ below the last multiplier, which applies to any
-//! larger n. Cost: (last level)².
+//! multipliers α(n)·E(n − 1)/E(n); an open request has the residence D·(n + 1)·E(n + 1)/(α(n + 1)·E(n)) (Bruell, Balbo
+//! & Afshari, 1984). All terms are positive, so nothing cancels. Valid for ρ below the last multiplier, which applies
+//! to any larger n. Cost: (last level)².
 
 /// A station as seen by its closed classes and by its open classes.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,7 +17,8 @@ pub(crate) struct OpenLoad {
 }
 
 impl OpenLoad {
-    /// At ρ = `load`, with α(n) = `rate(n)`, which is constant from n = `levels` on, and at most `customers` closed customers.
+    /// At ρ = `load`, with α(n) = `rate(n)`, which is constant from n = `levels` on, and at most `customers` closed
+    /// customers.
     pub(crate) fn new(rate: impl Fn(usize) -> f64, levels: usize, load: f64, customers: usize) -> Self {
         let wanted = levels.min(customers.saturating_add(1)).max(1);
         let sums = if load > 0.0 { log_sums(&rate, levels, load, wanted) } else { vec![0.0; wanted + 1] };
@@ -26,7 +28,8 @@ impl OpenLoad {
         }
     }
 
-    /// R/D of a closed customer that finds `others` closed customers; approximate, because only their mean number counts.
+    /// R/D of a closed customer that finds `others` closed customers; approximate, because only their mean number
+    /// counts.
     pub(crate) fn closed_residence(&self, others: f64) -> f64 {
         (1.0 + others) / between(&self.multipliers, others)
     }

@@ -1,12 +1,13 @@
 //! Distribution of response times: percentiles from a solved network.
 //!
 //! A response time is modelled as a sum of independent times, one for each station. Each has a known Laplace–Stieltjes
-//! transform (`percentile/station.rs` has the formulas, their sources, and when they are exact). The transform of the sum
-//! is their product, and is inverted numerically (`percentile/inversion.rs`). Each station is visited once, as in the
-//! simulator.
+//! transform (`percentile/station.rs` has the formulas, their sources, and when they are exact). The transform of the
+//! sum is their product, and is inverted numerically (`percentile/inversion.rs`). Each station is visited once, as in
+//! the simulator.
 //!
-//! Errors in comparison with simulations of 3 million events, for about 240 response times of each kind, in random networks
-//! of 1 to 5 stations and 1 to 3 classes at 30 to 90 % of saturation. The simulated p99 has an error of about 2 % itself.
+//! Errors in comparison with simulations of 3 million events, for about 240 response times of each kind, in random
+//! networks of 1 to 5 stations and 1 to 3 classes at 30 to 90 % of saturation. The simulated p99 has an error of about
+//! 2 % itself.
 //!
 //! | network | p95: median, largest | p99: median, largest |
 //! |---|---|---|
@@ -56,7 +57,8 @@ pub fn response_distributions<'a>(
 }
 
 impl ResponseDistributions<'_> {
-    /// Share of a class's requests, or of all requests, with a response time of at most `seconds`. NaN for an unknown class.
+    /// Share of a class's requests, or of all requests, with a response time of at most `seconds`. NaN for an unknown
+    /// class.
     pub fn share_within(&self, class: Option<usize>, seconds: f64) -> f64 {
         if self.has(class) { share_within(&self.network, self.solution, class, seconds) } else { f64::NAN }
     }

@@ -1,6 +1,6 @@
-//! A queue with a CPU quota: its servers together may work for a limited time in each period, and then stop until the next
-//! (sched-bwc.rst of Linux's documentation). The mean speed is lower, but a call is served at full speed while quota
-//! remains.
+//! A queue with a CPU quota: its servers together may work for a limited time in each period, and then stop until the
+//! next (sched-bwc.rst of Linux's documentation). The mean speed is lower, but a call is served at full speed while
+//! quota remains.
 
 use crate::ModelError;
 use crate::idle_law::station_demands;
@@ -31,8 +31,8 @@ pub struct Sojourns {
     pub limited: f64,
 }
 
-/// Simulates a station with and without a quota, with the same calls. Background work is ignored, because it does not use the
-/// quota. `demands` are in seconds by class, `rates` per second.
+/// Simulates a station with and without a quota, with the same calls. Background work is ignored, because it does not
+/// use the quota. `demands` are in seconds by class, `rates` per second.
 ///
 /// # Errors
 /// When the station is invalid.

@@ -1,20 +1,21 @@
 //! Residence time of a request at a station, from what it finds on arrival.
 //!
-//! Open networks and the approximations for closed ones use the same rule. A request arrives at m servers, of which B are
-//! busy with each class, and at which W customers of each closed class wait. It must wait with probability P, which is
-//! Erlang's C at the utilization it finds. It then waits for a departure (the remaining service r shared by m servers) and
-//! for the service of the requests ahead. The number of *open* requests ahead follows from Little's law, λ × the same wait.
+//! Open networks and the approximations for closed ones use the same rule. A request arrives at m servers, of which B
+//! are busy with each class, and at which W customers of each closed class wait. It must wait with probability P, which
+//! is Erlang's C at the utilization it finds. It then waits for a departure (the remaining service r shared by m
+//! servers) and for the service of the requests ahead. The number of *open* requests ahead follows from Little's law, λ
+//! × the same wait.
 //!
 //! - Processor sharing: R = D·(1 + w), w = (W + P)/(m − a), with a the busy servers of open classes. Exact for open
 //!   classes (Baskett, Chandy, Muntz & Palacios, 1975); with one server this is the arrival theorem of closed ones
 //!   (Reiser & Lavenberg, 1980). Seidmann, Schweitzer & Shalev-Oren (1987) is the same with P = U.
-//! - First come, first served: all classes wait equally long, (Σ W·D + P·r)/(m − a), with r = Σ B·D·(1 + scv)/2 over Σ B.
-//!   For one server and open classes this is Pollaczek & Khinchine's formula for the mixed stream, for closed ones Reiser's
-//!   (1979). For several servers it is Lee & Longton's (1959): the wait of M/M/m times (1 + scv)/2, with the scv of all
-//!   classes together.
+//! - First come, first served: all classes wait equally long, (Σ W·D + P·r)/(m − a), with r = Σ B·D·(1 + scv)/2 over Σ
+//!   B. For one server and open classes this is Pollaczek & Khinchine's formula for the mixed stream, for closed ones
+//!   Reiser's (1979). For several servers it is Lee & Longton's (1959): the wait of M/M/m times (1 + scv)/2, with the
+//!   scv of all classes together.
 //! - Priorities, head of the line: Cobham (1954), for closed classes as Bryant, Krzesinski, Lakshmi & Chandy (1984).
-//! - Priorities, preemptive resume: only classes that are at least as urgent count, and more urgent ones stretch the service
-//!   by 1/(1 − σ) (Jaiswal 1968; several servers as in Bondi & Buzen, 1984).
+//! - Priorities, preemptive resume: only classes that are at least as urgent count, and more urgent ones stretch the
+//!   service by 1/(1 − σ) (Jaiswal 1968; several servers as in Bondi & Buzen, 1984).
 //! - Servers that must be woken up, if all classes are open: requests that find them idle take longer
 //!   ([`crate::exceptional`]). With priorities or closed classes, the mean of that is part of every D.
 //! - Rate multipliers α: as processor sharing, R = D·(1 + N)/α(1 + N), interpolated between whole numbers (the
@@ -83,8 +84,8 @@ pub(crate) fn residence(
     }
 }
 
-/// Returns an error if open requests of class `c` are never served at station `k`, because closed classes of higher priority
-/// saturate it.
+/// Returns an error if open requests of class `c` are never served at station `k`, because closed classes of higher
+/// priority saturate it.
 pub(crate) fn check_served(network: &Network<'_>, k: usize, c: usize, throughput: &[f64]) -> Result<(), ModelError> {
     let station = &network.model.stations[k];
     let ordered = matches!(station.scheduling, Scheduling::Priority | Scheduling::Preemptive);
@@ -102,8 +103,8 @@ pub(crate) fn check_served(network: &Network<'_>, k: usize, c: usize, throughput
     Err(ModelError::Starved { station, class })
 }
 
-/// R/D under processor sharing, from the number of waiting closed customers and of `busy` servers, of which `open` serve open
-/// classes.
+/// R/D under processor sharing, from the number of waiting closed customers and of `busy` servers, of which `open`
+/// serve open classes.
 pub(crate) fn sharing(servers: u32, open: f64, must_wait: MustWait, waiting: f64, busy: f64) -> f64 {
     1.0 + (waiting + must_wait.probability(servers, busy)) / (f64::from(servers) - open)
 }
@@ -158,8 +159,8 @@ impl Arrival<'_> {
         (left + stretched) / self.remaining(above, |_| false) * self.servers() + self.urgent_backlog_wait(level)
     }
 
-    /// Time until the waiting customers of closed classes down to this level are served. Open classes above overtake them;
-    /// those of the same level queue behind them.
+    /// Time until the waiting customers of closed classes down to this level are served. Open classes above overtake
+    /// them; those of the same level queue behind them.
     fn urgent_backlog_wait(&self, level: u32) -> f64 {
         let (mut wait, mut ahead) = (0.0, 0.0);
         for here in self.levels().into_iter().filter(|here| *here <= level) {
@@ -195,8 +196,8 @@ impl Arrival<'_> {
         self.sum(counts, |j| self.found.waiting[j] * self.network.demands[self.k][j])
     }
 
-    /// Servers that remain after classes that are served first, and after open classes of the same level, which keep arriving
-    /// during the wait.
+    /// Servers that remain after classes that are served first, and after open classes of the same level, which keep
+    /// arriving during the wait.
     fn remaining(&self, first: impl Fn(usize) -> bool, same: impl Fn(usize) -> bool) -> f64 {
         (self.servers() - self.busy(first) - self.open(same)).max(STARVED * self.servers())
     }

@@ -1,14 +1,16 @@
-//! A discrete-event simulation of a [`Model`]: an independent check of the formulas, and a solution where there is none.
+//! A discrete-event simulation of a [`Model`]: an independent check of the formulas, and a solution where there is
+//! none.
 //!
-//! Requests of a class visit the stations where it has a demand once each, in the model's order. Number and order of visits
-//! make no difference in product-form networks (processor sharing, delays, FCFS with exponential service and equal
-//! demands), but may in others. `background` slows a queue to 1 − b of its rate. Think times are exponential. With an
-//! [`idle_cost`](brimful_core::model::IdleCost) above 0, requests that find idle servers take longer, in proportion to the
-//! share of idle servers ([`crate::exceptional`]); one below 0 is part of every demand.
+//! Requests of a class visit the stations where it has a demand once each, in the model's order. Number and order of
+//! visits make no difference in product-form networks (processor sharing, delays, FCFS with exponential service and
+//! equal demands), but may in others. `background` slows a queue to 1 − b of its rate. Think times are exponential.
+//! With an [`idle_cost`](brimful_core::model::IdleCost) above 0, requests that find idle servers take longer, in
+//! proportion to the share of idle servers ([`crate::exceptional`]); one below 0 is part of every demand.
 //!
-//! A run ends when it is precise enough, or at its limit of events or time; [`Run`] has its precision. Warm-up and intervals
-//! are explained in `simulate/intervals.rs`. The result is determined by the seed. Memory is bounded by 512 slices of time
-//! and a million requests present. An open network that cannot keep up soon exceeds the latter, which is an error.
+//! A run ends when it is precise enough, or at its limit of events or time; [`Run`] has its precision. Warm-up and
+//! intervals are explained in `simulate/intervals.rs`. The result is determined by the seed. Memory is bounded by 512
+//! slices of time and a million requests present. An open network that cannot keep up soon exceeds the latter, which is
+//! an error.
 //!
 //! Times are seconds, rates per second, matrices stations × classes.
 
@@ -50,8 +52,8 @@ pub struct SimulationOptions {
     pub arrivals: Vec<Arrivals>,
     /// Family of the service times of each station. Empty: the standard family of each scv.
     pub service: Vec<Service>,
-    /// The run ends when the relative half width of the 95 % intervals of every class's throughput and mean response time
-    /// is no more than this; `None` to use all events or all time.
+    /// The run ends when the relative half width of the 95 % intervals of every class's throughput and mean response
+    /// time is no more than this; `None` to use all events or all time.
     pub precision: Option<f64>,
     /// Limit of events: arrivals, departures, ends of think times.
     pub events: u64,
@@ -76,8 +78,8 @@ impl Default for SimulationOptions {
 /// Simulates a network of open and closed classes.
 ///
 /// # Errors
-/// When the model or the options are invalid, an open network cannot keep up, or there are too few events for a result. A
-/// result that is less precise than requested is not an error; its [`Run::caveats`] say so.
+/// When the model or the options are invalid, an open network cannot keep up, or there are too few events for a result.
+/// A result that is less precise than requested is not an error; its [`Run::caveats`] say so.
 pub fn simulate(model: &Model, options: &SimulationOptions) -> Result<Simulation, ModelError> {
     let layout = Layout::new(model, options)?;
     let mut world = World::new(&layout, options.seed);

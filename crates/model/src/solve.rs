@@ -12,12 +12,12 @@
 //!
 //! Product form (Baskett, Chandy, Muntz & Palacios 1975): processor sharing and delays whatever the distribution of
 //! service times, and first come, first served where service is exponential and of equal demand for all who come.
-//! `schweitzer` and `linearizer` also solve stations out of product form: by Pollaczek & Khinchine's remaining service, Lee
-//! & Longton's formula for several servers, Cobham's (1954) and Jaiswal's (1968) rules for priorities. Their errors are
-//! unknown and may be several times the figure: a caveat of the solution says so, and `auto` simulates. A
+//! `schweitzer` and `linearizer` also solve stations out of product form: by Pollaczek & Khinchine's remaining service,
+//! Lee & Longton's formula for several servers, Cobham's (1954) and Jaiswal's (1968) rules for priorities. Their errors
+//! are unknown and may be several times the figure: a caveat of the solution says so, and `auto` simulates. A
 //! first-come-first-served station with rate multipliers is solved as processor sharing. Servers that must be woken up
-//! ([`crate::exceptional`]) are out of product form in open networks. With closed classes or priorities, the mean of the
-//! additional time is part of every demand, except in a simulation.
+//! ([`crate::exceptional`]) are out of product form in open networks. With closed classes or priorities, the mean of
+//! the additional time is part of every demand, except in a simulation.
 //!
 //! Mixed networks (open and closed classes): the closed classes are solved at stations that the open ones slow down
 //! (Reiser & Kobayashi 1975; Zahorjan & Wong 1981; several servers and rate multipliers, Bruell, Balbo & Afshari 1984).

@@ -1,8 +1,9 @@
 //! Response times of given arrivals at a server whose speed varies over time, in one pass over the requests.
 //!
-//! Every queue is served first come, first served (the recursion of Lindley 1952; for several servers, Kiefer & Wolfowitz
-//! 1955). A request that finds idle servers takes longer (Welch 1964, exceptional first service). The first station, which
-//! is the server's CPUs, is slowed down by its host; the other stations have constant speed and are visited in order.
+//! Every queue is served first come, first served (the recursion of Lindley 1952; for several servers, Kiefer &
+//! Wolfowitz 1955). A request that finds idle servers takes longer (Welch 1964, exceptional first service). The first
+//! station, which is the server's CPUs, is slowed down by its host; the other stations have constant speed and are
+//! visited in order.
 
 use crate::network::Network;
 use crate::simulate::{Sampler, Service};
@@ -10,8 +11,8 @@ use crate::{ModelError, station_demands};
 use brimful_core::model::{Model, Station, StationKind};
 use rand_pcg::Pcg64Mcg;
 
-/// Slowness of a host over time: a factor on service times that changes at given instants. The first factor also applies
-/// before the first instant.
+/// Slowness of a host over time: a factor on service times that changes at given instants. The first factor also
+/// applies before the first instant.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Course {
     /// Instants in seconds, in order, and the factor from each on.
@@ -80,7 +81,8 @@ struct Line {
     /// When each server becomes free; empty for a delay.
     free: Vec<f64>,
     demands: Vec<f64>,
-    /// Additional demand of a request that finds all servers idle; proportional if some are. It varies like the service.
+    /// Additional demand of a request that finds all servers idle; proportional if some are. It varies like the
+    /// service.
     waking: f64,
     /// Ratio of service time to demand, because of background work.
     stretch: f64,

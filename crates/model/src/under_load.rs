@@ -1,7 +1,7 @@
 //! Demands that depend on the load ([`crate::idle_law`]) in networks with closed classes.
 //!
-//! The throughputs (by the Linearizer) and the demands depend on each other, so they are computed alternately until they
-//! converge. Open classes need no iteration: their throughputs are known.
+//! The throughputs (by the Linearizer) and the demands depend on each other, so they are computed alternately until
+//! they converge. Open classes need no iteration: their throughputs are known.
 
 use crate::ModelError;
 use crate::closed::approximate::linearizer;

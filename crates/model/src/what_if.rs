@@ -1,13 +1,14 @@
 //! What-if: a model before and after changes, or along a range of them (Menascé, Peraino, Dinh & Dinh, CMG 1999, §7).
 //!
-//! A [`Scenario`] is a list of [`Change`]s (`cpu.speed=1.5x`, `class4.rate=+30%`), classes that are added ([`NewClass`]) and
-//! clients at the end of slow lines ([`Client`], their Figs. 8 and 9). [`what_if`] solves the model without and with it: which
-//! stations saturate first, how long each class takes, and how far the load can still grow before an [`Slo`] is missed. Each
-//! figure has an interval that follows from those of the demands. A range of numbers yields a curve.
+//! A [`Scenario`] is a list of [`Change`]s (`cpu.speed=1.5x`, `class4.rate=+30%`), classes that are added
+//! ([`NewClass`]) and clients at the end of slow lines ([`Client`], their Figs. 8 and 9). [`what_if`] solves the model
+//! without and with it: which stations saturate first, how long each class takes, and how far the load can still grow
+//! before an [`Slo`] is missed. Each figure has an interval that follows from those of the demands. A range of numbers
+//! yields a curve.
 //!
-//! A saturated network is a result here, not an error: it states which station saturates, and at which rate. Rates are per
-//! second, times in seconds, matrices stations × classes. Headroom and saturation are for all classes together at their
-//! present mix.
+//! A saturated network is a result here, not an error: it states which station saturates, and at which rate. Rates are
+//! per second, times in seconds, matrices stations × classes. Headroom and saturation are for all classes together at
+//! their present mix.
 
 mod amount;
 mod change;
@@ -76,8 +77,8 @@ pub struct WhatIf {
 /// Solves a model without and with a scenario.
 ///
 /// # Errors
-/// When the model or the scenario is invalid, a name is unknown, changes contradict one another, or the method cannot solve
-/// the model.
+/// When the model or the scenario is invalid, a name is unknown, changes contradict one another, or the method cannot
+/// solve the model.
 pub fn what_if(model: &Model, scenario: &Scenario, options: &WhatIfOptions) -> Result<WhatIf, ModelError> {
     let variants = Variants::new(scenario, model)?;
     let mut before = Outlook::new(model, options.method, &options.slos)?;

@@ -4,10 +4,10 @@
 //! Poisson arrivals in windows of any length. If arrivals are correlated, it grows with the window towards a limit, and
 //! that limit determines the length of queues under heavy load.
 //!
-//! Windows do not overlap; an incomplete one is left out. The variance of n windows of k epochs is relative to the mean of
-//! the sample, so E Î(k) = (n·I(k) − I(nk))/(n − 1): too small by (I(nk) − I(k))/(n − 1), which is 0 for Poisson arrivals.
-//! The interval is that of a variance of independent normal counts (χ² with n − 1 degrees of freedom). It is accurate if
-//! windows are longer than the bursts and have at least about 10 arrivals, and too narrow otherwise.
+//! Windows do not overlap; an incomplete one is left out. The variance of n windows of k epochs is relative to the mean
+//! of the sample, so E Î(k) = (n·I(k) − I(nk))/(n − 1): too small by (I(nk) − I(k))/(n − 1), which is 0 for Poisson
+//! arrivals. The interval is that of a variance of independent normal counts (χ² with n − 1 degrees of freedom). It is
+//! accurate if windows are longer than the bursts and have at least about 10 arrivals, and too narrow otherwise.
 
 use super::total;
 use crate::EstimateError;

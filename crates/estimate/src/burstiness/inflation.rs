@@ -1,9 +1,10 @@
 //! Bursts raise demands: D = D_f + α·b.
 //!
 //! Menascé & Almeida, *Capacity Planning for Web Performance*, 1998: the demand at the bottleneck, U/X, is measured at
-//! at least two levels of burstiness b ([`super::BurstFactors::b`], with epochs of the same length). A line through them
-//! yields the demand without bursts and at any other b. Queueing alone does not explain the difference: the saturation rate
-//! is 1/D, and Menascé et al. (CMG 1999, §6) measured 202 requests per second with even arrivals and 131 in bursts.
+//! at least two levels of burstiness b ([`super::BurstFactors::b`], with epochs of the same length). A line through
+//! them yields the demand without bursts and at any other b. Queueing alone does not explain the difference: the
+//! saturation rate is 1/D, and Menascé et al. (CMG 1999, §6) measured 202 requests per second with even arrivals and
+//! 131 in bursts.
 
 use crate::EstimateError;
 use crate::least_squares::fit_non_negative;
@@ -68,8 +69,8 @@ pub struct BurstEffect {
     pub bottleneck: String,
 }
 
-/// Changes the demands at a station, measured at burstiness `measured_at`, to those at burstiness `b`: all classes by the same
-/// factor. 0 means arrivals without bursts.
+/// Changes the demands at a station, measured at burstiness `measured_at`, to those at burstiness `b`: all classes by
+/// the same factor. 0 means arrivals without bursts.
 pub fn with_burstiness(
     model: &Model,
     station: &str,

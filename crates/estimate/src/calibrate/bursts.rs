@@ -1,8 +1,9 @@
 //! How bursty the arrivals of each run were, and what bursts cost.
 //!
 //! b counts epochs with more arrivals than the mean, and every run has some by chance. So b is taken to be 0 unless the
-//! counts are dispersed significantly more than Poisson arrivals. D = D_f + α·b is then fitted to the demands of the mean
-//! request in the runs ([`crate::fit_burst_demand`]). All runs have epochs of the same length, the longest of any run.
+//! counts are dispersed significantly more than Poisson arrivals. D = D_f + α·b is then fitted to the demands of the
+//! mean request in the runs ([`crate::fit_burst_demand`]). All runs have epochs of the same length, the longest of any
+//! run.
 
 use super::cpu::CpuFit;
 use super::figures::is_bursty;

@@ -1,8 +1,8 @@
 //! Demands at the CPU: regression over the runs, load dependence, and the bootstrap within the runs.
 //!
-//! Where the Server Module measured the CPU time of requests, the differences between classes are those that it measured.
-//! What requests have in common, and what the server does outside of that measurement (connections, waiting for events,
-//! interrupts), is fitted by the utilization law and charged to every request alike.
+//! Where the Server Module measured the CPU time of requests, the differences between classes are those that it
+//! measured. What requests have in common, and what the server does outside of that measurement (connections, waiting
+//! for events, interrupts), is fitted by the utilization law and charged to every request alike.
 
 use super::attribution::{CalibrateOptions, factors};
 use super::certainty::{Source, Uncertainty, interval, wider};
@@ -79,8 +79,8 @@ pub(super) fn fit_without_module(runs: &Runs, options: CalibrateOptions) -> Resu
     Ok(fit_law(runs, options, None, law, &constant, &mut Vec::new()))
 }
 
-/// `constant` is the fit of the law if demands do not depend on the load. `module` is what the Server Module measured, if
-/// the law contains it.
+/// `constant` is the fit of the law if demands do not depend on the load. `module` is what the Server Module measured,
+/// if the law contains it.
 fn fit_law(
     runs: &Runs,
     options: CalibrateOptions,
@@ -134,8 +134,8 @@ fn fit_law(
     }
 }
 
-/// Refits the law to resampled seconds of the runs. The statistic has the demands at saturation, and then the busy servers
-/// without requests. `None` where the runs have no course to draw from.
+/// Refits the law to resampled seconds of the runs. The statistic has the demands at saturation, and then the busy
+/// servers without requests. `None` where the runs have no course to draw from.
 fn bootstrap(runs: &Runs, law: &Law, factors: &[f64], resampling: Resampling) -> Option<Bootstrap> {
     let series: Vec<Vec<TimeSlice>> = runs.used.iter().map(|r| r.slices.clone()).collect();
     let (per_request, fixed) = law.term.map_or((0.0, 0.0), |term| term.shape.at_saturation());
@@ -198,8 +198,8 @@ impl CpuFit {
         }
     }
 
-    /// Confidence interval of the rate at which this mix keeps the CPUs busy all the time, whatever the shape of the load
-    /// dependence.
+    /// Confidence interval of the rate at which this mix keeps the CPUs busy all the time, whatever the shape of the
+    /// load dependence.
     pub fn saturation_ci95(&self, runs: &Runs, mix: &[f64]) -> Option<Interval> {
         let total: f64 = mix.iter().sum();
         let shares: Vec<f64> = mix.iter().map(|x| x / total).collect();

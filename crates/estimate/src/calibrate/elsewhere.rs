@@ -12,8 +12,8 @@ pub(super) struct Elsewhere {
     pub delays: Vec<f64>,
 }
 
-/// Fits runs with open loads; `None` without any. The first station is the CPU. `service_scv` is the squared coefficient of
-/// variation of service there and its standard error, where they were measured.
+/// Fits runs with open loads; `None` without any. The first station is the CPU. `service_scv` is the squared
+/// coefficient of variation of service there and its standard error, where they were measured.
 pub(super) fn fit(
     runs: &Runs,
     model: &Model,

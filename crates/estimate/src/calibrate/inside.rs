@@ -1,9 +1,9 @@
 //! Demands as measured by the Server Module, beside those of the runs without it.
 //!
 //! The module measures how much more a request of one class costs than one of another, whatever the mix. The remaining
-//! CPU time of the server's processes (connections, waiting for events, interrupts) is fitted by the utilization law and
-//! shared equally by all requests. The runs alone determine demands too, by regression. The report shows both; the model
-//! has those of the module.
+//! CPU time of the server's processes (connections, waiting for events, interrupts) is fitted by the utilization law
+//! and shared equally by all requests. The runs alone determine demands too, by regression. The report shows both; the
+//! model has those of the module.
 
 use super::attribution::CalibrateOptions;
 use super::certainty::Source;

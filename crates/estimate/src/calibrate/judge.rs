@@ -54,8 +54,8 @@ pub(super) fn judge(record: &Record, by_process: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether a run is invalid only because calls began late. Its response times are then wrong, but its throughput and CPU
-/// time are not.
+/// Whether a run is invalid only because calls began late. Its response times are then wrong, but its throughput and
+/// CPU time are not.
 pub(super) fn only_late(record: &Record) -> bool {
     let reasons = &record.verdict.reasons;
     !reasons.is_empty() && reasons.iter().all(|r| r.code == ReasonCode::GeneratorLate)

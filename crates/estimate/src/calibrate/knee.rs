@@ -1,5 +1,5 @@
-//! Where the throughput of the runs bends, without a queueing model: Kneedle and the universal scalability law. Both use
-//! all runs of the model's mix, including those past saturation.
+//! Where the throughput of the runs bends, without a queueing model: Kneedle and the universal scalability law. Both
+//! use all runs of the model's mix, including those past saturation.
 
 use super::figures::{load_kind, mean};
 use super::judge::{authority, past_saturation};

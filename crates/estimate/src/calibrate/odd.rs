@@ -1,9 +1,10 @@
-//! Finds the run that disagrees with all others, for example because a cron job or a backup ran on the server meanwhile.
+//! Finds the run that disagrees with all others, for example because a cron job or a backup ran on the server
+//! meanwhile.
 //!
-//! Each run is compared with the law fitted to the others alone, including their load dependence. If all runs are good, the
-//! externally studentized residual has Student's t distribution (Cook & Weisberg, *Residuals and Influence in Regression*,
-//! 1982, §2.2.1). The run with the largest residual is reported if such a residual has a probability below 5 % among all
-//! runs (Bonferroni), and if it is more than 2 % of the CPU time.
+//! Each run is compared with the law fitted to the others alone, including their load dependence. If all runs are good,
+//! the externally studentized residual has Student's t distribution (Cook & Weisberg, *Residuals and Influence in
+//! Regression*, 1982, §2.2.1). The run with the largest residual is reported if such a residual has a probability below
+//! 5 % among all runs (Bonferroni), and if it is more than 2 % of the CPU time.
 
 use super::runs::Run;
 use crate::demand::load::beyond_constant;

@@ -72,7 +72,8 @@ pub(super) struct Run {
     pub arrivals: Option<(f64, Vec<u64>)>,
     /// Bytes received in `seconds`, by class.
     bytes: Vec<Option<f64>>,
-    /// What the Server Module measured of each class; `None` without the module, an error where its figures cannot be used.
+    /// What the Server Module measured of each class; `None` without the module, an error where its figures cannot be
+    /// used.
     pub module: Option<Result<Vec<Option<ModuleDemand>>, ModuleMismatch>>,
     /// Workers that can compete for the CPUs, if the module reports them.
     pub threads: Option<u64>,
@@ -281,7 +282,8 @@ fn run(record: usize, r: &Record, names: &[String], classes: &[Option<&ClassReco
     })
 }
 
-/// Means over all idle Records, weighted by their length. `all_cpus` says that the model's servers are all CPUs watched.
+/// Means over all idle Records, weighted by their length. `all_cpus` says that the model's servers are all CPUs
+/// watched.
 fn idle_figures(idle: &[(usize, &Record)], by_process: bool, all_cpus: bool) -> Idle {
     let windows: Vec<(WindowMeans, &Server)> =
         idle.iter().filter_map(|(_, r)| Some((window_means(r, by_process)?, r.server.as_ref()?))).collect();

@@ -3,9 +3,9 @@
 //! Künsch, *The jackknife and the bootstrap for general stationary observations*, Annals of Statistics 17 (1989), §2.3.
 //! A series is resampled from blocks of ℓ consecutive observations that begin anywhere in it, until it has its original
 //! length. Dependence within ℓ observations is thus preserved. ℓ = ⌈n^⅓⌉ for a series of n, the order at which bias and
-//! variance of the bootstrap's variance balance (Hall, Horowitz & Jing, Biometrika 82, 1995). Each of several series, such
-//! as runs at different loads, is resampled from itself, so every draw has the loads of the measurement. Intervals are the
-//! percentiles at 2.5 and 97.5 %. The result is determined by the seed.
+//! variance of the bootstrap's variance balance (Hall, Horowitz & Jing, Biometrika 82, 1995). Each of several series,
+//! such as runs at different loads, is resampled from itself, so every draw has the loads of the measurement. Intervals
+//! are the percentiles at 2.5 and 97.5 %. The result is determined by the seed.
 
 use crate::EstimateError;
 use rand::{RngExt, SeedableRng};

@@ -9,8 +9,8 @@ pub(crate) const COLLINEAR: f64 = 30.0;
 /// Groups of classes whose summed columns can be told apart.
 ///
 /// As long as the columns are nearly dependent, merges the pair with the most negative entry of the projection on the
-/// near-null space. That entry does not depend on the order of the classes. Equal pairs are merged at once, so the order
-/// does not decide between them either.
+/// near-null space. That entry does not depend on the order of the classes. Equal pairs are merged at once, so the
+/// order does not decide between them either.
 pub(crate) fn merge_collinear(
     classes: usize,
     weights: &[f64],

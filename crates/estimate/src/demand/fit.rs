@@ -16,8 +16,8 @@ pub struct DemandFit {
     pub residual_stddev: Option<f64>,
     /// Number of observations of positive weight, minus that of the unknowns.
     pub degrees_of_freedom: usize,
-    /// Groups of at least two classes that the observations cannot tell apart, ascending. Each class of a group has the demand
-    /// of its mean request at the mix observed; at another mix, that demand may be different.
+    /// Groups of at least two classes that the observations cannot tell apart, ascending. Each class of a group has the
+    /// demand of its mean request at the mix observed; at another mix, that demand may be different.
     pub merged: Vec<Vec<usize>>,
     /// w: the weight of the load dependence, if the law has one.
     pub(crate) term: Option<Estimate>,
@@ -25,7 +25,8 @@ pub struct DemandFit {
 }
 
 impl DemandFit {
-    /// Half width of the 95 % interval of Σ aᵢ·Dᵢ + t·w + b·b₀, with aᵢ in `demands`, t in `term` and b in `background`.
+    /// Half width of the 95 % interval of Σ aᵢ·Dᵢ + t·w + b·b₀, with aᵢ in `demands`, t in `term` and b in
+    /// `background`.
     pub(crate) fn half_width(&self, demands: &[f64], term: f64, background: f64) -> Option<f64> {
         let covariance = self.covariance.as_ref()?;
         Some(covariance.t95 * covariance.standard_error(demands, term, background))

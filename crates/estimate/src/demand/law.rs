@@ -1,7 +1,7 @@
 //! The utilization law of one station with its unknowns, and least squares for them.
 //!
-//! busy = b₀ + Σ_r X_r·(k_r + D_g(r)) + w·f(X, U), where k_r is the known part of a class's demand, D_g the unknown of its
-//! group of classes, and w·f the term of a load-dependent demand ([`Term`]).
+//! busy = b₀ + Σ_r X_r·(k_r + D_g(r)) + w·f(X, U), where k_r is the known part of a class's demand, D_g the unknown of
+//! its group of classes, and w·f the term of a load-dependent demand ([`Term`]).
 
 use super::collinear::merge_collinear;
 use super::fit::{DemandFit, FitCovariance};

@@ -8,17 +8,18 @@
 //! | [`Shape::Idle`] of 2 | w·X·I² | a request that finds the server idle costs more |
 //! | [`Shape::Busy`] | w·X·(1 − I) | contention between requests |
 //!
-//! I is the share of the servers' time in which they are idle. A Model has the demands at saturation, and the second and
-//! third shape as its `IdleCost`: a call finds the servers idle with probability I and pays for waking them, and its answer
-//! pays for waking the recipient, which is idle about as often. The square is empirical: on nginx and on the reference
-//! server, I² predicts the cost of a request at saturation from levels up to 60 %, and I does not. A survey knows more about
-//! the server and can distinguish other powers (`server::law` explains the difference).
+//! I is the share of the servers' time in which they are idle. A Model has the demands at saturation, and the second
+//! and third shape as its `IdleCost`: a call finds the servers idle with probability I and pays for waking them, and
+//! its answer pays for waking the recipient, which is idle about as often. The square is empirical: on nginx and on the
+//! reference server, I² predicts the cost of a request at saturation from levels up to 60 %, and I does not. A survey
+//! knows more about the server and can distinguish other powers (`server::law` explains the difference).
 //!
 //! The term is tested by the F test of nested models (Seber & Lee, *Linear Regression Analysis*, 2003, §4.3), with
 //! Bonferroni's correction for the number of shapes, and the shape with the smallest residuals is chosen. The terms are
-//! parametric, because the demand at saturation is extrapolated: an isotonic or segmented curve can only repeat the last
-//! level. For an nginx worker that saturates at 60,000 requests per second, four levels up to a third of that predict a
-//! saturation that is 19 % too low with constant demands, 12 % with a step function and 4 % with the first term.
+//! parametric, because the demand at saturation is extrapolated: an isotonic or segmented curve can only repeat the
+//! last level. For an nginx worker that saturates at 60,000 requests per second, four levels up to a third of that
+//! predict a saturation that is 19 % too low with constant demands, 12 % with a step function and 4 % with the first
+//! term.
 
 use super::collinear::COLLINEAR;
 use super::fit::DemandFit;
@@ -62,11 +63,11 @@ pub struct LoadDependence {
     rivals: Vec<LoadDependence>,
 }
 
-/// Tests for load-dependent demand at a station of `servers` servers. `None` where constant demands fit as well, or where
-/// there are too few levels: at least two more than classes are needed.
+/// Tests for load-dependent demand at a station of `servers` servers. `None` where constant demands fit as well, or
+/// where there are too few levels: at least two more than classes are needed.
 ///
-/// `background` is as in [`fit_demands`](super::fit_demands). A fitted background is the term of [`Shape::PerSecond`], so
-/// that shape is then not tried.
+/// `background` is as in [`fit_demands`](super::fit_demands). A fitted background is the term of [`Shape::PerSecond`],
+/// so that shape is then not tried.
 pub fn fit_load_dependence(
     classes: usize,
     observations: &[Observation],
@@ -122,8 +123,8 @@ pub(crate) fn beyond_constant(
     })
 }
 
-/// The fit of a law with one more term, and the term's weight; `None` where the weight is not positive or the observations
-/// cannot tell the term from the demands.
+/// The fit of a law with one more term, and the term's weight; `None` where the weight is not positive or the
+/// observations cannot tell the term from the demands.
 pub(crate) fn with_term(law: &Law, term: Term, counted: &[&Observation]) -> Option<(DemandFit, Estimate)> {
     let fit = Law { term: Some(term), ..law.clone() }.fit(counted).ok()?;
     let weight = fit.term.filter(|w| w.value > 0.0 && fit.condition_number <= COLLINEAR)?;
@@ -135,8 +136,8 @@ fn residual_sum(fit: &DemandFit) -> Option<f64> {
 }
 
 impl LoadDependence {
-    /// D: demand of the mean request of a mix at `rate` requests per second, in seconds. `mix` has one share per class, of any
-    /// sum but 0. The demand is constant below the lowest level measured and above saturation.
+    /// D: demand of the mean request of a mix at `rate` requests per second, in seconds. `mix` has one share per class,
+    /// of any sum but 0. The demand is constant below the lowest level measured and above saturation.
     pub fn demand(&self, rate: f64, mix: &[f64]) -> f64 {
         let base = self.base(mix);
         let rate = rate.min(self.saturation(mix)).max(self.lowest_rate);
@@ -148,8 +149,8 @@ impl LoadDependence {
         self.saturation_beside(0.0, mix)
     }
 
-    /// Saturation by each other shape that fits about as well (F test of the residuals), while `others` servers are busy with
-    /// other work. The runs do not show which shape is right beyond the levels measured.
+    /// Saturation by each other shape that fits about as well (F test of the residuals), while `others` servers are
+    /// busy with other work. The runs do not show which shape is right beyond the levels measured.
     pub(crate) fn rival_saturations(&self, others: f64, mix: &[f64]) -> impl Iterator<Item = f64> {
         self.rivals.iter().map(move |rival| rival.saturation_beside(others, mix))
     }

@@ -15,8 +15,8 @@ pub struct Observation {
 }
 
 impl Observation {
-    /// An observation over this many seconds. Its weight is an inverse variance: the variance of mean busy time grows with
-    /// the load and falls with the time.
+    /// An observation over this many seconds. Its weight is an inverse variance: the variance of mean busy time grows
+    /// with the load and falls with the time.
     pub fn over(seconds: f64, throughput: Vec<f64>, busy: f64) -> Self {
         Self { throughput, busy, weight: seconds / busy.max(1e-3) }
     }

@@ -23,11 +23,11 @@ pub fn attribute_equally(busy_s: f64, completions: &[f64]) -> Result<Vec<f64>, E
     Ok(vec![busy_s / total; completions.len()])
 }
 
-/// Demands in proportion to a share, such as that of the bytes sent (Eq. 2). The busy time of classes with a `known` demand
-/// is subtracted first (Eq. 3).
+/// Demands in proportion to a share, such as that of the bytes sent (Eq. 2). The busy time of classes with a `known`
+/// demand is subtracted first (Eq. 3).
 ///
-/// `busy_s` is utilization × servers × the time measured; the other arguments are by class. Shares are not normalized: if
-/// they sum to less than 1, some busy time remains unattributed. The share of a known class is ignored.
+/// `busy_s` is utilization × servers × the time measured; the other arguments are by class. Shares are not normalized:
+/// if they sum to less than 1, some busy time remains unattributed. The share of a known class is ignored.
 pub fn attribute_by_share(
     busy_s: f64,
     completions: &[f64],

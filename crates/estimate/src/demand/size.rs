@@ -1,10 +1,10 @@
 //! CPU time of a request by the size of its response: a + b·bytes.
 //!
-//! Menascé et al. (CMG 1999, §3.5.1, Fig. 5) derived the demand of an empty response, which they could not measure, from
-//! the intercept of such a line. Neither a nor b is negative: one that would be is held at zero
-//! ([`SizeFit::held_at_zero`]). A point is an outlier if its externally studentized residual is too large for the largest
-//! of n (Student's t with Bonferroni's correction at 5 %: Cook & Weisberg, *Residuals and Influence in Regression*, 1982,
-//! §2.2.2). Outliers are reported, never dropped.
+//! Menascé et al. (CMG 1999, §3.5.1, Fig. 5) derived the demand of an empty response, which they could not measure,
+//! from the intercept of such a line. Neither a nor b is negative: one that would be is held at zero
+//! ([`SizeFit::held_at_zero`]). A point is an outlier if its externally studentized residual is too large for the
+//! largest of n (Student's t with Bonferroni's correction at 5 %: Cook & Weisberg, *Residuals and Influence in
+//! Regression*, 1982, §2.2.2). Outliers are reported, never dropped.
 
 use crate::EstimateError;
 use crate::least_squares::{SIGNIFICANCE, fit_non_negative};

@@ -1,5 +1,5 @@
-//! Input of the fit: what calibration measured, in blocks. Each block measures the same loads in an order of its own, so
-//! the drift of the host's speed affects all loads alike.
+//! Input of the fit: what calibration measured, in blocks. Each block measures the same loads in an order of its own,
+//! so the drift of the host's speed affects all loads alike.
 
 use super::programs::{self, ProgramSeen};
 use crate::inside::{ModuleDemand, Workers};

@@ -11,7 +11,8 @@ use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// Below this utilization, the CPU time of a call depends more on the cost of waking the server than on the host's speed.
+/// Below this utilization, the CPU time of a call depends more on the cost of waking the server than on the host's
+/// speed.
 const MIN_UTILIZATION: f64 = 0.3;
 /// A measurement with fewer calls says little about the host.
 const MIN_CALLS: f64 = 20.0;
@@ -25,8 +26,8 @@ pub(super) struct Drift {
     course: Vec<(f64, f64)>,
     /// Total length in seconds.
     seconds: f64,
-    /// Factor by which future deviations from the mean may exceed those seen: the spread of few blocks is itself uncertain
-    /// (Student's t).
+    /// Factor by which future deviations from the mean may exceed those seen: the spread of few blocks is itself
+    /// uncertain (Student's t).
     widening: f64,
     /// Speed of the host in each block, over the mean of all blocks.
     pub speed_by_block: Vec<f64>,
@@ -116,8 +117,8 @@ fn widening(blocks: usize) -> f64 {
 
 /// How many blocks to draw in each bootstrap sample.
 ///
-/// Drawing all n would make intervals of few blocks too narrow: the variance is then that of n − 1 of n, and the quantile
-/// that of the normal distribution. Drawing fewer widens them to Student's t.
+/// Drawing all n would make intervals of few blocks too narrow: the variance is then that of n − 1 of n, and the
+/// quantile that of the normal distribution. Drawing fewer widens them to Student's t.
 pub(super) fn blocks_to_draw(blocks: usize) -> usize {
     let Some(freedom) = blocks.checked_sub(1).filter(|freedom| *freedom > 0) else { return blocks };
     let quantile = StudentsT::new(0.0, 1.0, freedom as f64).map_or(NORMAL_95, |t| t.inverse_cdf(0.95));

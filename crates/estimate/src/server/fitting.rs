@@ -60,8 +60,8 @@ pub(super) fn fit(facts: &ServerFacts, loads: &PooledLoads, chance: Option<f64>)
     Ok(fit)
 }
 
-/// Demand of each class, such that the mean request of the mix needs `mean`. The measurements of each class alone say how
-/// classes differ; without them, all are alike.
+/// Demand of each class, such that the mean request of the mix needs `mean`. The measurements of each class alone say
+/// how classes differ; without them, all are alike.
 fn class_demands(facts: &ServerFacts, loads: &PooledLoads, mean: f64) -> Vec<f64> {
     let cost_alone = |class: usize| {
         let measurement = &alone(loads, class)?.measurement;

@@ -1,8 +1,8 @@
 //! What limits the server at the highest load, and the evidence for it.
 //!
 //! The CPUs or a disk are the limit if they are busy nearly all the time. Workers are it if the Server Module reports
-//! that nearly all are busy, or if the server holds as many calls as it has processes or threads. Anything else (a lock,
-//! a backend) is found by elimination.
+//! that nearly all are busy, or if the server holds as many calls as it has processes or threads. Anything else (a
+//! lock, a backend) is found by elimination.
 
 mod occupancy;
 
@@ -16,8 +16,8 @@ use occupancy::{WorkerGroup, find_workers};
 const FULL: f64 = 0.9;
 /// The largest pool that is tried.
 const MAX_POOL: u32 = 256;
-/// A call must spend more than this share of its time at a place for that to become a station; other work on the CPUs is
-/// mentioned from the same share on.
+/// A call must spend more than this share of its time at a place for that to become a station; other work on the CPUs
+/// is mentioned from the same share on.
 const NOTABLE: f64 = 0.05;
 
 /// What is full.
@@ -244,7 +244,8 @@ impl HighestLoad<'_> {
     }
 
     /// How long each class holds a place, such that a call of the mix holds it for `mean`. `held` derives it from the
-    /// load of a class alone, or returns `None` if something else was full then: such classes share what the others leave.
+    /// load of a class alone, or returns `None` if something else was full then: such classes share what the others
+    /// leave.
     fn held_by_class(&self, mean: f64, held: &dyn Fn(&Pooled) -> Option<f64>) -> Vec<f64> {
         let facts = self.facts;
         let held_alone = |class| alone(self.loads, class).and_then(held).filter(|held| held.is_finite());

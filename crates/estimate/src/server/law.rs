@@ -1,15 +1,15 @@
 //! How the cost of a call depends on the load: candidate laws, and the choice between them by cross-validation.
 //!
-//! At each level the cost of a call is c = S + W·Iᵖ, with I the idle share of the CPUs. p = 1 is exceptional first service
-//! (Welch 1964): a call that finds the server idle costs S + W. A greater p stands for a server that must have been idle
-//! for longer; W < 0 with p = 1 stands for contention between calls.
+//! At each level the cost of a call is c = S + W·Iᵖ, with I the idle share of the CPUs. p = 1 is exceptional first
+//! service (Welch 1964): a call that finds the server idle costs S + W. A greater p stands for a server that must have
+//! been idle for longer; W < 0 with p = 1 stands for contention between calls.
 //!
-//! The shapes, their names and their form in a Model are those of [`crate::demand::load`], and so are the least squares.
-//! What differs is what is known. There, the runs are of any number and mix, the work without requests may be unknown,
-//! and the question is whether the cost depends on the load at all (an F test against constant demands). Here, one mix is
-//! measured at four levels, the work without calls is known, and S is usually measured too. That the cost depends on the
-//! load is nearly certain; the question is which law predicts best between the levels. So each level is left out in turn,
-//! and more powers can be distinguished.
+//! The shapes, their names and their form in a Model are those of [`crate::demand::load`], and so are the least
+//! squares. What differs is what is known. There, the runs are of any number and mix, the work without requests may be
+//! unknown, and the question is whether the cost depends on the load at all (an F test against constant demands). Here,
+//! one mix is measured at four levels, the work without calls is known, and S is usually measured too. That the cost
+//! depends on the load is nearly certain; the question is which law predicts best between the levels. So each level is
+//! left out in turn, and more powers can be distinguished.
 
 use crate::demand::Shape;
 use crate::least_squares::fit_non_negative;
@@ -43,8 +43,8 @@ pub(super) struct FittedLaw {
 
 /// Fits the law with the smallest cross-validation error, and lists all of them.
 ///
-/// `saturated` is the cost without idle CPUs, where it was measured. Otherwise it is extrapolated, and laws that fit the
-/// levels equally well extrapolate differently: then `chance`, uniform between 0 and 1, draws one of them.
+/// `saturated` is the cost without idle CPUs, where it was measured. Otherwise it is extrapolated, and laws that fit
+/// the levels equally well extrapolate differently: then `chance`, uniform between 0 and 1, draws one of them.
 pub(super) fn choose(costs: &[CallCost], saturated: Option<f64>, chance: Option<f64>) -> (FittedLaw, Vec<Law>) {
     let error = |shape| cross_validation_error(costs, |others| fit(shape, others, saturated));
     let candidates = [None].into_iter().chain(shapes().map(Some));
@@ -63,8 +63,9 @@ fn shapes() -> impl Iterator<Item = Shape> {
     [Shape::Busy].into_iter().chain((1..=MAX_POWER).map(Shape::Idle))
 }
 
-/// Draws a law with the probability that its cross-validation errors at n levels imply (pseudo-Bayesian model averaging:
-/// Geisser & Eddy 1979, with normal errors of unknown variance). Each of them includes a constant cost, with W = 0.
+/// Draws a law with the probability that its cross-validation errors at n levels imply (pseudo-Bayesian model
+/// averaging: Geisser & Eddy 1979, with normal errors of unknown variance). Each of them includes a constant cost, with
+/// W = 0.
 fn draw(costs: &[CallCost], chance: f64) -> Option<FittedLaw> {
     let weight = |shape| {
         let error = cross_validation_error(costs, |others| fit_mirrored(shape, others));

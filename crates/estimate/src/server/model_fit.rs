@@ -18,8 +18,8 @@ pub(super) struct ModelFit {
     pub network: Model,
     /// The CPUs, which are a station of the network only where calls wait for them.
     pub cpu: CpuFit,
-    /// Squared coefficient of variation of the service time of a class. It explains the scatter between stretches of few
-    /// calls; the network's own `scv` explains the waiting times.
+    /// Squared coefficient of variation of the service time of a class. It explains the scatter between stretches of
+    /// few calls; the network's own `scv` explains the waiting times.
     pub service_scv: f64,
     /// Measured percentiles of response times, 50, 95 and 99, over those of the network.
     pub shape: [f64; 3],
@@ -83,8 +83,8 @@ impl ModelFit {
         queues.filter(|(station, _)| station.kind == StationKind::Queue).map(capacity).fold(f64::INFINITY, f64::min)
     }
 
-    /// Utilization of the CPUs by the server's processes, when requests in these proportions arrive at `rate` on a host of
-    /// this slowness.
+    /// Utilization of the CPUs by the server's processes, when requests in these proportions arrive at `rate` on a host
+    /// of this slowness.
     pub fn utilization(&self, facts: &ServerFacts, rate: f64, mix: &[f64], slowness: f64) -> f64 {
         let rates: Vec<f64> = mix.iter().map(|share| rate * share).collect();
         let demands = station_demands(&self.cpu.station, &self.cpu.demands, &rates);
@@ -126,7 +126,8 @@ impl ModelFit {
         let seen: Vec<(f64, f64, f64)> = stretches.iter().map(|s| (s.seconds, expected.slowness(s), s.calls)).collect();
         let level = seen.iter().map(|(seconds, slowness, _)| seconds * slowness).sum::<f64>()
             / seen.iter().map(|(seconds, ..)| seconds).sum::<f64>();
-        // The calls of a stretch differ in what they need. The model draws these differences itself, so remove them here.
+        // The calls of a stretch differ in what they need. The model draws these differences itself, so remove them
+        // here.
         let share = drift_share(seen.iter().map(|(_, s, calls)| (s / level, *calls)), self.variability(mix));
         let shrink = |(seconds, slowness, _): (f64, f64, f64)| (seconds, level + share * (slowness - level));
         let course: Vec<(f64, f64)> = seen.into_iter().map(shrink).collect();

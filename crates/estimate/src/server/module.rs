@@ -6,8 +6,8 @@ use super::model_fit::ModelFit;
 use crate::inside::{ModuleDemand, NORMAL_95, variability};
 use brimful_core::survey::InsideServer;
 
-/// Highest half width of the 95 % interval of a class's CPU time, as a share of it. With a wider one, measurements of the
-/// class alone are more precise.
+/// Highest half width of the 95 % interval of a class's CPU time, as a share of it. With a wider one, measurements of
+/// the class alone are more precise.
 const MAX_HALF_WIDTH: f64 = 0.1;
 
 /// What the module measured of all classes.

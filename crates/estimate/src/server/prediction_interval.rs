@@ -72,8 +72,8 @@ pub(super) struct LevelLoad<'a> {
     pub seconds: f64,
 }
 
-/// Predicts a level by each model of the bootstrap. `arrivals` yields instants in seconds and classes of a random load of
-/// this kind, by seed and length in seconds.
+/// Predicts a level by each model of the bootstrap. `arrivals` yields instants in seconds and classes of a random load
+/// of this kind, by seed and length in seconds.
 ///
 /// # Errors
 /// When the model cannot be solved, or no draw has any arrivals.

@@ -51,8 +51,8 @@ impl ProgramSeen {
     }
 }
 
-/// Combines the programs of several measurements, of which each lasted some of the `total_seconds`: mean CPU use, and the
-/// most processes.
+/// Combines the programs of several measurements, of which each lasted some of the `total_seconds`: mean CPU use, and
+/// the most processes.
 pub(super) fn pool<'a>(
     measurements: impl Iterator<Item = (&'a [ProgramSeen], f64)>,
     total_seconds: f64,

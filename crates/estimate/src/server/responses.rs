@@ -1,17 +1,18 @@
 //! Delay elsewhere and variability of service, from response times.
 //!
 //! A host that is slow for a moment makes queues, and so does variable service. To tell the two apart, the arrivals of
-//! each measurement are replayed through the model, on a host whose speed changes as it was measured: once with constant
-//! service times, once with exponential ones. The delay elsewhere is what remains of the measured response times at all
-//! loads; the squared coefficient of variation is the share of the difference between the two replays that was measured.
+//! each measurement are replayed through the model, on a host whose speed changes as it was measured: once with
+//! constant service times, once with exponential ones. The delay elsewhere is what remains of the measured response
+//! times at all loads; the squared coefficient of variation is the share of the difference between the two replays that
+//! was measured.
 //!
 //! The response times of a single client, which never waits, provide a prior for the variability. Where the Server
 //! Module measured the CPU time of single calls, its figure is the prior, and the fit stays within its interval unless
 //! workers take turns on the CPUs.
 //!
-//! The model provides means only. The shape of the distribution is measured, because calls that take turns on a CPU have
-//! another shape than calls that are served one after another, at the same mean. Percentiles are those of the model times
-//! the ratio of measured to modelled percentiles during calibration.
+//! The model provides means only. The shape of the distribution is measured, because calls that take turns on a CPU
+//! have another shape than calls that are served one after another, at the same mean. Percentiles are those of the
+//! model times the ratio of measured to modelled percentiles during calibration.
 
 use super::blocks::{Measurement, Modelled, OfferedLoad, Pooled, PooledLoads, ServerFacts, mean_shape};
 use super::model_fit::ModelFit;
@@ -117,8 +118,8 @@ fn fit_by_replay(fit: &ModelFit, facts: &ServerFacts, loads: &PooledLoads, prior
     })
 }
 
-/// Fits by the steady-state waits of the levels. They include the effect of a varying host, so the fitted variability is
-/// limited to the range between the prior and 1.
+/// Fits by the steady-state waits of the levels. They include the effect of a varying host, so the fitted variability
+/// is limited to the range between the prior and 1.
 fn fit_by_formula(
     fit: &ModelFit,
     facts: &ServerFacts,

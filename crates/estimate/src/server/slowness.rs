@@ -21,7 +21,8 @@ pub(super) struct ExpectedCost {
 }
 
 impl ExpectedCost {
-    /// Slowness of the host during a stretch: the cost of a call over the cost expected at the idleness of that stretch.
+    /// Slowness of the host during a stretch: the cost of a call over the cost expected at the idleness of that
+    /// stretch.
     pub fn slowness(&self, stretch: &RunStretch) -> f64 {
         let work = (stretch.work - self.idle_busy * stretch.seconds).max(0.0);
         // On a busy server the idle time is too small to be compared.
@@ -35,8 +36,8 @@ impl ExpectedCost {
     }
 }
 
-/// How much of the scatter of `seen` is due to the host: the square root of the share of its variance that is left after
-/// subtracting the variance of the calls themselves (shrinkage: James & Stein 1961).
+/// How much of the scatter of `seen` is due to the host: the square root of the share of its variance that is left
+/// after subtracting the variance of the calls themselves (shrinkage: James & Stein 1961).
 ///
 /// `seen` has factors about 1, each with the number of calls that it is the mean of; `variability` is the squared
 /// coefficient of variation of what a call needs.

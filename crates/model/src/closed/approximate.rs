@@ -1,14 +1,15 @@
 //! Closed classes of any population, approximately: Bard & Schweitzer's fixed point, and the Linearizer.
 //!
 //! An arriving customer finds the network as it is with one customer fewer of its class. Schweitzer (1979; Bard, 1979)
-//! assumes that every class's distribution over the stations does not change with one customer fewer, and iterates on the
-//! whole population alone: mostly within 5 to 10 %. The Linearizer (Chandy & Neuse, 1982; its sums as in de Souza e Silva &
-//! Muntz, 1990) also solves the populations with one customer fewer, derives from them how the distributions shift, and
-//! assumes that this shift is constant. Its error is at most 0.9 % on average and 20 % at worst, in 300 random networks in
-//! product form (`cargo test -p brimful-model --test it approximations`). Residence times follow from what an arrival finds
-//! ([`crate::residence`]), so several servers, order of arrival, priorities and open classes are supported, though with
-//! unknown errors outside product form. With several servers, the shifts of the throughputs are used too. Cost:
-//! iterations × stations × classes, for the Linearizer × classes × rounds; × classes where the order matters.
+//! assumes that every class's distribution over the stations does not change with one customer fewer, and iterates on
+//! the whole population alone: mostly within 5 to 10 %. The Linearizer (Chandy & Neuse, 1982; its sums as in de Souza e
+//! Silva & Muntz, 1990) also solves the populations with one customer fewer, derives from them how the distributions
+//! shift, and assumes that this shift is constant. Its error is at most 0.9 % on average and 20 % at worst, in 300
+//! random networks in product form (`cargo test -p brimful-model --test it approximations`). Residence times follow
+//! from what an arrival finds ([`crate::residence`]), so several servers, order of arrival, priorities and open classes
+//! are supported, though with unknown errors outside product form. With several servers, the shifts of the throughputs
+//! are used too. Cost: iterations × stations × classes, for the Linearizer × classes × rounds; × classes where the
+//! order matters.
 
 use super::fixed_point::fixed_point;
 use crate::ModelError;
@@ -34,8 +35,8 @@ const MAX_SHIFT_CHANGE: f64 = 1e-4;
 /// Limit of the Linearizer's rounds; its authors use three, which are mostly enough.
 const MAX_ROUNDS: usize = 10;
 
-/// By how much, as a share, a station's throughput may exceed its capacity. The Linearizer's reaches 1.0009 in an example of
-/// its authors, and at worst 1.004 with processor sharing.
+/// By how much, as a share, a station's throughput may exceed its capacity. The Linearizer's reaches 1.0009 in an
+/// example of its authors, and at worst 1.004 with processor sharing.
 const MAX_EXCESS: f64 = 0.005;
 
 /// X by class and R, stations × classes.
@@ -70,8 +71,9 @@ pub(crate) fn linearizer(network: &Network<'_>) -> Result<Performance, ModelErro
     iteration.performance(&iteration.settle(&iteration.population, &shifts, whole, FINAL_TOLERANCE)?)
 }
 
-/// Mean behaviour of one customer of each class: the share of its time at each queue, queue by queue, and then, by class, the
-/// time of one cycle of a lone customer over that of a cycle now. Or the difference of these with one customer fewer.
+/// Mean behaviour of one customer of each class: the share of its time at each queue, queue by queue, and then, by
+/// class, the time of one cycle of a lone customer over that of a cycle now. Or the difference of these with one
+/// customer fewer.
 type Shares = Vec<f64>;
 
 /// The constants of the iteration. Classes are the closed ones; queues are all stations except delays.
@@ -142,8 +144,8 @@ impl<'a> Iteration<'a> {
         }
     }
 
-    /// A starting point near the fixed point. From a distant one, the iteration does not converge if several stations are
-    /// nearly saturated. So a few customers are solved first, and then twice as many again and again.
+    /// A starting point near the fixed point. From a distant one, the iteration does not converge if several stations
+    /// are nearly saturated. So a few customers are solved first, and then twice as many again and again.
     fn start(&self) -> Result<Shares, ModelError> {
         let alone = self.queues.iter().flat_map(|q| q.demands.iter().zip(&self.alone).map(|(d, alone)| d / alone));
         let mut shares: Shares = alone.chain(self.alone.iter().map(|_| 1.0)).collect();
@@ -296,9 +298,9 @@ impl Queue {
         self.open > 0.0 || self.dependent || visitors.sum::<f64>() > f64::from(self.servers)
     }
 
-    /// R by class with processor sharing: only the number of customers matters, and with several servers that of busy ones.
-    /// `at` has the shares of time at this queue, `rates` those of a lone customer, and `shifted` what the shifts add for each
-    /// arriving class.
+    /// R by class with processor sharing: only the number of customers matters, and with several servers that of busy
+    /// ones. `at` has the shares of time at this queue, `rates` those of a lone customer, and `shifted` what the shifts
+    /// add for each arriving class.
     fn share(&self, at: &[f64], rates: &[f64], population: &[f64], shifted: (&[f64], &[f64]), new: &mut [f64]) {
         let all: f64 = at.iter().zip(population).map(|(s, n)| s * n).sum();
         let (joined, more_busy) = shifted;

@@ -1,14 +1,15 @@
 //! Normalizing constants by convolution (Buzen 1973; multiclass, Reiser & Kobayashi 1975): centres of any speed.
 //!
 //! G(n) is the sum of the weights of all distributions of the population n over the centres; X = G(N − 1)/G(N).
-//! Load-dependent mean value analysis computes P(0) by subtraction, which fails for some tens of customers. Here every term
-//! is positive and of unlimited range (`wide.rs`), so each result has an error of about (customers + centres) roundings.
+//! Load-dependent mean value analysis computes P(0) by subtraction, which fails for some tens of customers. Here every
+//! term is positive and of unlimited range (`wide.rs`), so each result has an error of about (customers + centres)
+//! roundings.
 //!
 //! A centre is added level by level: with `T[h](n)` = Σ D·h(n − 1) over the classes, the weight of j customers is h(j)
 //! = `T[h(j − 1)]`/α(j), and from where α is constant the levels sum up to H = h + `T[H]`/α. That costs min(m, N)
-//! passes over the populations, where convolution term by term would cost their square. The queues at a centre of changing
-//! speed require the constants of all other centres; halving the set of centres recursively computes them in K·log K
-//! convolutions.
+//! passes over the populations, where convolution term by term would cost their square. The queues at a centre of
+//! changing speed require the constants of all other centres; halving the set of centres recursively computes them in
+//! K·log K convolutions.
 //!
 //! Valid in product form. Cost: Π (N + 1) × classes × Σ min(m, N); memory: a few arrays of Π (N + 1).
 

@@ -1,9 +1,9 @@
 //! x = f(x) by Anderson's acceleration (1965; Walker & Ni, 2011).
 //!
-//! The plain iteration of queue lengths takes thousands of rounds if two stations are almost equally busy. Here each round
-//! combines the last few such that their residuals f(x) − x cancel if f is linear. If the residual increases, it falls back
-//! to the plain iteration; without convergence it takes shorter and shorter steps, because full steps may oscillate where
-//! the order of service matters. Cost beyond f: depth × length.
+//! The plain iteration of queue lengths takes thousands of rounds if two stations are almost equally busy. Here each
+//! round combines the last few such that their residuals f(x) − x cancel if f is linear. If the residual increases, it
+//! falls back to the plain iteration; without convergence it takes shorter and shorter steps, because full steps may
+//! oscillate where the order of service matters. Cost beyond f: depth × length.
 
 use crate::ModelError;
 use nalgebra::{DMatrix, DVector};
@@ -23,7 +23,8 @@ const ROUNDS_PER_STEP: usize = 1000;
 /// Limit of all rounds.
 const MAX_ROUNDS: usize = 20 * ROUNDS_PER_STEP;
 
-/// Returns non-negative numbers that f changes by no more than `tolerance`. f writes its result into the second argument.
+/// Returns non-negative numbers that f changes by no more than `tolerance`. f writes its result into the second
+/// argument.
 pub(super) fn fixed_point(
     start: Vec<f64>,
     tolerance: f64,
@@ -100,8 +101,8 @@ impl History {
         self.right[here] = dot(&self.changes[here].1, residual);
     }
 
-    /// The combination of the residuals' changes that is nearest to the residual, with slight regularization in case rounds
-    /// are alike.
+    /// The combination of the residuals' changes that is nearest to the residual, with slight regularization in case
+    /// rounds are alike.
     fn weights(&self) -> Option<DVector<f64>> {
         let depth = self.changes.len();
         let mut normal = DMatrix::from_fn(depth, depth, |i, j| self.normal[i][j]);

@@ -93,7 +93,8 @@ impl Gamma {
         if self.shape > 0.0 { (s * self.scale + 1.0).powf(-self.shape) } else { (-s * self.scale).exp() }
     }
 
-    /// Three values with weights that have the moments of the distribution up to the fifth (Gauss–Laguerre, in closed form).
+    /// Three values with weights that have the moments of the distribution up to the fifth (Gauss–Laguerre, in closed
+    /// form).
     pub(super) fn nodes(self) -> [(f64, f64); 3] {
         let (k, scale) = (self.shape, self.scale);
         if k == 0.0 {

@@ -33,8 +33,8 @@ pub(super) enum Wait<'a> {
     Ordered(OrderedWait<'a>, f64),
     /// Gamma with the probability `.0`, otherwise 0.
     Sometimes(f64, Gamma),
-    /// That of M/G/m with servers that must be woken up, for a request that finds all of them busy; in units of this many
-    /// seconds.
+    /// That of M/G/m with servers that must be woken up, for a request that finds all of them busy; in units of this
+    /// many seconds.
     Waking(WakingWait<'a>, f64),
 }
 
@@ -72,7 +72,8 @@ pub(super) struct WakingWait<'a> {
     pub(super) busy: f64,
     /// Busy servers without the additional service times.
     pub(super) work: f64,
-    /// Mean remaining time of a service in progress and half the mean of its square, with and without the additional times.
+    /// Mean remaining time of a service in progress and half the mean of its square, with and without the additional
+    /// times.
     pub(super) left: [f64; 2],
     pub(super) left_squared: [f64; 2],
 }
@@ -145,9 +146,10 @@ impl OrderedWait<'_> {
 }
 
 impl WakingWait<'_> {
-    /// E\[e^(−sW)\] of the wait in order of arrival, of a request that must wait: (E − ρ·F)/(1 − ρ·F), with E the remaining
-    /// service of all requests, F that of requests without an additional time, and ρ the load of the latter. At one server,
-    /// E − ρ·F is (1 − ρ) times the remaining service of a request with the additional time, and this is Welch's (1964).
+    /// E\[e^(−sW)\] of the wait in order of arrival, of a request that must wait: (E − ρ·F)/(1 − ρ·F), with E the
+    /// remaining service of all requests, F that of requests without an additional time, and ρ the load of the latter.
+    /// At one server, E − ρ·F is (1 − ρ) times the remaining service of a request with the additional time, and this is
+    /// Welch's (1964).
     fn transform(&self, s: Complex<f64>) -> Complex<f64> {
         let z = s / self.servers;
         let near = |k: usize| ONE - z * self.left[k] + z * z * self.left_squared[k];

@@ -1,26 +1,27 @@
 //! The distribution of each class's time at one station. Its mean is that of the solver.
 //!
 //! - Delay: a service time.
-//! - First come, first served: a wait and a service time. There is no wait with probability 1 − P; otherwise it is that of
-//!   M/G/1 at m times the speed, with the transform (1 − ρ)·E/(1 − ρ·E), where E is that of the remaining service. Exact
-//!   for M/G/1 (Pollaczek 1930, Khinchine 1932) and for M/M/m; for M/G/m it is the approximation of Hokstad (1978).
-//! - Processor sharing: the stretched service time S·(1 + H), with H gamma. H has the solver's mean. Its variance is chosen
-//!   such that Var(T | S = x) = 2σ²τ²·(x/τ − 1 + e^(−x/τ)): the stretch varies by σ² and is correlated over τ seconds of
-//!   received service. σ² is the variance at an arrival, τ = E\[S²\]/(2·E\[S\]·(1 − ρ)). This is exact for M/M/1 (Ott
-//!   1984; for all requests together Coffman, Muntz & Trotter, 1970: Var(R)/R² = (2 + ρ)/(2 − ρ)), and for the shortest and
-//!   the longest requests of M/G/1 (van den Berg & Boxma 1991).
+//! - First come, first served: a wait and a service time. There is no wait with probability 1 − P; otherwise it is that
+//!   of M/G/1 at m times the speed, with the transform (1 − ρ)·E/(1 − ρ·E), where E is that of the remaining service.
+//!   Exact for M/G/1 (Pollaczek 1930, Khinchine 1932) and for M/M/m; for M/G/m it is the approximation of Hokstad
+//!   (1978).
+//! - Processor sharing: the stretched service time S·(1 + H), with H gamma. H has the solver's mean. Its variance is
+//!   chosen such that Var(T | S = x) = 2σ²τ²·(x/τ − 1 + e^(−x/τ)): the stretch varies by σ² and is correlated over τ
+//!   seconds of received service. σ² is the variance at an arrival, τ = E\[S²\]/(2·E\[S\]·(1 − ρ)). This is exact for
+//!   M/M/1 (Ott 1984; for all requests together Coffman, Muntz & Trotter, 1970: Var(R)/R² = (2 + ρ)/(2 − ρ)), and for
+//!   the shortest and the longest requests of M/G/1 (van den Berg & Boxma 1991).
 //! - Servers that must be woken up ([`crate::exceptional`]): a request that finds idle servers, with the probability of
-//!   M/M/m, does not wait and has the longer service. Other requests have the shorter service, after a wait of
-//!   (E − ρ·F)/(1 − ρ·F), where E is the remaining service of all requests, F that of requests with the shorter service,
-//!   and ρ the load with the shorter service alone. Exact for one server (Welch 1964). Where servers are shared, a request
+//!   M/M/m, does not wait and has the longer service. Other requests have the shorter service, after a wait of (E −
+//!   ρ·F)/(1 − ρ·F), where E is the remaining service of all requests, F that of requests with the shorter service, and
+//!   ρ the load with the shorter service alone. Exact for one server (Welch 1964). Where servers are shared, a request
 //!   that finds none idle finds 1 + K requests for each server, with K geometric at ρ, as in M/M/m; for one that does,
 //!   mean and variance are reduced by the same factor. There p50 and p95 are within 8 % (exponential) to 14 %.
-//! - Priorities: the wait is 0 or exponential, and stretched by the busy periods of more urgent classes, as is an interrupted
-//!   service.
+//! - Priorities: the wait is 0 or exponential, and stretched by the busy periods of more urgent classes, as is an
+//!   interrupted service.
 //!
-//! The number of closed customers at a station varies less than that of Poisson arrivals: the more are present, the fewer
-//! can arrive. With the variance V at a station and V' at all others, V·V'/(V + V') remains, as for independent numbers
-//! with a known sum. The wait of closed customers is 0 or gamma.
+//! The number of closed customers at a station varies less than that of Poisson arrivals: the more are present, the
+//! fewer can arrive. With the variance V at a station and V' at all others, V·V'/(V + V') remains, as for independent
+//! numbers with a known sum. The wait of closed customers is 0 or gamma.
 
 use super::service::{Family, Gamma};
 use super::sojourn::{Alternative, OrderedWait, Sojourn, Wait, WakingWait};
@@ -51,7 +52,8 @@ pub(super) struct StationView<'a> {
     /// Mean remaining time of a service in progress, and half the mean of its square.
     left: f64,
     left_squared: f64,
-    /// Share of the variance of the number of closed customers that remains, given their total; `None` without closed classes.
+    /// Share of the variance of the number of closed customers that remains, given their total; `None` without closed
+    /// classes.
     closed_variance_share: Option<f64>,
     /// If idle servers must be woken up: the effect on requests, and the demands at busy servers.
     waking: Option<(Exceptional, &'a [f64])>,
@@ -180,8 +182,8 @@ impl<'a> StationView<'a> {
         alternatives
     }
 
-    /// Processor sharing: a request that finds idle servers has a longer service. Any other one finds 1 + K requests at each
-    /// server, with K geometric.
+    /// Processor sharing: a request that finds idle servers has a longer service. Any other one finds 1 + K requests at
+    /// each server, with K geometric.
     fn shared_waking(&'a self, waking: &Exceptional, saturated: &'a [f64], c: usize) -> Vec<Alternative<'a>> {
         let (demand, residence) = (saturated[c], self.residence[c]);
         let found = waking.found_idle();
@@ -244,8 +246,8 @@ impl<'a> StationView<'a> {
         }
     }
 
-    /// An exponential wait, prolonged by more urgent requests; if these interrupt, the service is prolonged too. A time V
-    /// becomes a busy period of the more urgent requests, with the variance Var(V)/(1 − σ)² + V·λ·E[S²]/(1 − σ)³.
+    /// An exponential wait, prolonged by more urgent requests; if these interrupt, the service is prolonged too. A time
+    /// V becomes a busy period of the more urgent requests, with the variance Var(V)/(1 − σ)² + V·λ·E[S²]/(1 − σ)³.
     fn prioritized(&self, demand: f64, residence: f64, c: usize, interrupts: bool) -> Sojourn<'a> {
         let servers = self.servers();
         let level = |j: usize| self.classes[j].priority;
@@ -312,8 +314,8 @@ impl<'a> StationView<'a> {
         Sojourn::Shared(demand, self.family, gamma.nodes().map(|(node, weight)| (stretch.least + node, weight)))
     }
 
-    /// The stretch at an arrival. It must wait for K ends of service: one if all servers are busy and one for each waiting
-    /// closed customer, each with a geometric number of open requests that wait behind it.
+    /// The stretch at an arrival. It must wait for K ends of service: one if all servers are busy and one for each
+    /// waiting closed customer, each with a geometric number of open requests that wait behind it.
     fn stretch_at_arrival(&self, stretch: f64) -> Stretch {
         if !self.station.rate_multipliers.is_empty() {
             return self.load_dependent_stretch(stretch);

@@ -27,7 +27,8 @@ pub struct Mmmk {
     pub wait: f64,
 }
 
-/// Solves the queue for λ per second, a mean service time in seconds, `servers` and room for `capacity` ≥ `servers` requests.
+/// Solves the queue for λ per second, a mean service time in seconds, `servers` and room for `capacity` ≥ `servers`
+/// requests.
 pub fn mmmk(arrival_rate: f64, mean_service: f64, servers: u32, capacity: u32) -> Result<Mmmk, ModelError> {
     let rate = non_negative(arrival_rate, || "the arrival rate".into())?;
     let service = positive(mean_service, || "the mean service time".into())?;

@@ -1,7 +1,8 @@
-//! Arrival process of an open class: a Poisson process with a constant rate, or with one that switches between two values.
+//! Arrival process of an open class: a Poisson process with a constant rate, or with one that switches between two
+//! values.
 //!
-//! The mean rate is that of the model. The next arrival is drawn at the current rate. If the rate changes before it, it is
-//! drawn again from that instant, which is valid because the exponential distribution has no memory.
+//! The mean rate is that of the model. The next arrival is drawn at the current rate. If the rate changes before it, it
+//! is drawn again from that instant, which is valid because the exponential distribution has no memory.
 
 use crate::ModelError;
 use rand::{Rng, RngExt};
@@ -13,7 +14,8 @@ pub enum Arrivals {
     /// A Poisson process: many independent users.
     #[default]
     Poisson,
-    /// A Poisson process whose rate depends on the state of a Markov chain with two states, MMPP(2) (Heffes & Lucantoni 1986).
+    /// A Poisson process whose rate depends on the state of a Markov chain with two states, MMPP(2) (Heffes & Lucantoni
+    /// 1986).
     Mmpp {
         /// The rates in the two states. Only their ratio matters: they are scaled to the mean rate of the class.
         rates: [f64; 2],

@@ -15,9 +15,9 @@ pub struct Episode {
     pub work: Vec<Vec<f64>>,
 }
 
-/// Simulates an initially empty network in intervals of this length, and passes each to `see` as it ends, until that returns
-/// false. `precision`, `events` and `time_s` of the options have no effect. The network may be saturated. Returns the
-/// requests present at the end.
+/// Simulates an initially empty network in intervals of this length, and passes each to `see` as it ends, until that
+/// returns false. `precision`, `events` and `time_s` of the options have no effect. The network may be saturated.
+/// Returns the requests present at the end.
 ///
 /// # Errors
 /// When the model or the options are invalid, or more than a million requests are present.

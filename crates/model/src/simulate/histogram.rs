@@ -1,5 +1,5 @@
-//! Histogram of response times. A bucket is 1/128 of its octave wide, so the relative error of a quantile is at most 0.8 %.
-//! The lowest and the highest bucket also count all times below and above them.
+//! Histogram of response times. A bucket is 1/128 of its octave wide, so the relative error of a quantile is at most
+//! 0.8 %. The lowest and the highest bucket also count all times below and above them.
 
 /// Buckets per octave, as a power of 2.
 const FINENESS: u32 = 7;

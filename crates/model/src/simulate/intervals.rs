@@ -1,23 +1,23 @@
 //! From slices of a run to figures with 95 % confidence intervals.
 //!
 //! Warm-up: the initial slices are removed that minimize the standard error of the mean of the rest (MSER; White 1997,
-//! White, Cobb & Spratt 2000). No slice is removed after the first one on the other side of that mean than the initial one
-//! (Fishman 1973): the network has then reached its usual state, and removing more would bias a short run. The warm-up is
-//! computed for the number of requests at all stations and for that at the busiest station; the longer of the two counts,
-//! and at most half the run. A minimum at that limit means that the network has not settled.
+//! White, Cobb & Spratt 2000). No slice is removed after the first one on the other side of that mean than the initial
+//! one (Fishman 1973): the network has then reached its usual state, and removing more would bias a short run. The
+//! warm-up is computed for the number of requests at all stations and for that at the busiest station; the longer of
+//! the two counts, and at most half the run. A minimum at that limit means that the network has not settled.
 //!
-//! Intervals: the rest is divided into 32 batches of equal time (Schmeiser 1982: more than 30 gain little). Every figure is
-//! a ratio of two sums, such as seconds over requests. Its standard error is that of the batches' residuals about the ratio
-//! (Cochran 1977, §6.3), with Student's t for 31 degrees of freedom. Two corrections follow Skart (Tafazzoli & Wilson
-//! 2011). Successive batches of a congested network are correlated: a lag-1 correlation r > 0 of the residuals widens the
-//! interval by √((1 + r)/(1 − r)), which is exact for a first-order autoregression. Near saturation batches are also
-//! skewed: queues are occasionally very long, and a run without such a queue would state too low a figure and too short an
-//! interval. Willink (2005) shifts the ends of Student's interval by the third moment; the longer side is used for both.
-//! At a utilization of 0.98, 94 % of the intervals cover the truth after a million events, and 89 % without the correction
-//! for skewness.
+//! Intervals: the rest is divided into 32 batches of equal time (Schmeiser 1982: more than 30 gain little). Every
+//! figure is a ratio of two sums, such as seconds over requests. Its standard error is that of the batches' residuals
+//! about the ratio (Cochran 1977, §6.3), with Student's t for 31 degrees of freedom. Two corrections follow Skart
+//! (Tafazzoli & Wilson 2011). Successive batches of a congested network are correlated: a lag-1 correlation r > 0 of
+//! the residuals widens the interval by √((1 + r)/(1 − r)), which is exact for a first-order autoregression. Near
+//! saturation batches are also skewed: queues are occasionally very long, and a run without such a queue would state
+//! too low a figure and too short an interval. Willink (2005) shifts the ends of Student's interval by the third
+//! moment; the longer side is used for both. At a utilization of 0.98, 94 % of the intervals cover the truth after a
+//! million events, and 89 % without the correction for skewness.
 //!
-//! Quantiles: the interval of the share of requests up to the quantile, transformed by the measured distribution (Woodruff
-//! 1952).
+//! Quantiles: the interval of the share of requests up to the quantile, transformed by the measured distribution
+//! (Woodruff 1952).
 
 use super::histogram::{BUCKETS, Histogram};
 use super::record::Slice;
@@ -68,8 +68,8 @@ pub(super) fn batches(slices: &[Slice], warm_up: usize) -> Vec<&[Slice]> {
     slices[slices.len() - size * BATCHES..].chunks(size).collect()
 }
 
-/// A ratio of sums over batches with its interval, and the lag-1 correlation of the batches. `None` if the denominator is 0;
-/// without interval if it is 0 in half of the batches.
+/// A ratio of sums over batches with its interval, and the lag-1 correlation of the batches. `None` if the denominator
+/// is 0; without interval if it is 0 in half of the batches.
 pub(super) fn ratio(batches: impl IntoIterator<Item = [f64; 2]>) -> Option<(Estimate, f64)> {
     let batches: Vec<[f64; 2]> = batches.into_iter().collect();
     let n = batches.len() as f64;

@@ -1,7 +1,7 @@
 //! A validated model in the form of tables for the simulation.
 //!
-//! The additional service time W·Iᵖ⁻¹ of a request that finds idle servers takes I from the law ([`crate::idle_law`]), at the
-//! mean rates of the open classes and the Linearizer's throughputs of the closed ones.
+//! The additional service time W·Iᵖ⁻¹ of a request that finds idle servers takes I from the law ([`crate::idle_law`]),
+//! at the mean rates of the open classes and the Linearizer's throughputs of the closed ones.
 //!
 //! Background work b slows every server of a station to 1 − b of its rate. A delay has no capacity and no background.
 

@@ -1,10 +1,10 @@
 //! The requests at a station: some in service, the others waiting.
 //!
 //! All requests in service at a station are served at the same speed, so one clock per station is enough. It counts the
-//! service, in seconds of demand, that each of them has received since the station was last empty. A request that enters
-//! service at clock v and needs s leaves at clock v + s, even if the speed changes. An arrival at processor sharing
-//! therefore costs O(log n) and does not require a new departure time for every request (virtual time, as in Parekh &
-//! Gallager 1993, §III).
+//! service, in seconds of demand, that each of them has received since the station was last empty. A request that
+//! enters service at clock v and needs s leaves at clock v + s, even if the speed changes. An arrival at processor
+//! sharing therefore costs O(log n) and does not require a new departure time for every request (virtual time, as in
+//! Parekh & Gallager 1993, §III).
 //!
 //! A caller that changes a queue first advances its clock ([`Queue::clock`]) and finally calls [`Queue::settle`].
 
@@ -50,8 +50,8 @@ pub(super) struct Queue {
     /// Time at which the clock was read.
     at: f64,
     speed: f64,
-    /// In service: the clock's reading at the end of service, and the request. The reading is stored as bits, which sort like
-    /// the non-negative number.
+    /// In service: the clock's reading at the end of service, and the request. The reading is stored as bits, which
+    /// sort like the non-negative number.
     serving: BinaryHeap<Reverse<(u64, u32)>>,
     waiting: Vec<VecDeque<u32>>,
     present: usize,
@@ -111,8 +111,8 @@ impl Queue {
         self.waiting[self.discipline.lines[class]].push_back(request);
     }
 
-    /// Interrupts the least urgent request in service, if it is less urgent than an arrival of this class; of several, the one
-    /// that arrived last. It waits at the front of its line. Returns it and its remaining service.
+    /// Interrupts the least urgent request in service, if it is less urgent than an arrival of this class; of several,
+    /// the one that arrived last. It waits at the front of its line. Returns it and its remaining service.
     #[inline]
     pub(super) fn interrupt(
         &mut self,

@@ -1,5 +1,5 @@
-//! Recorded figures of a simulation, in slices of equal time. When there are too many slices, pairs of them are merged, so a
-//! run may have any length. The warm-up is determined when the run is over.
+//! Recorded figures of a simulation, in slices of equal time. When there are too many slices, pairs of them are merged,
+//! so a run may have any length. The warm-up is determined when the run is over.
 
 use super::histogram::{Buckets, Histogram};
 use super::layout::Layout;

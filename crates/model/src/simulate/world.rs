@@ -1,7 +1,7 @@
 //! The state of the simulated network and its events.
 //!
-//! An *event* is an arrival from outside, the end of a service, of a delay or of a think time, or a change of an arrival
-//! rate. No memory is allocated per event: the places of requests are reused, and queues keep their capacity.
+//! An *event* is an arrival from outside, the end of a service, of a delay or of a think time, or a change of an
+//! arrival rate. No memory is allocated per event: the places of requests are reused, and queues keep their capacity.
 //!
 //! A request visits the stations where its class has a demand once each, in the model's order. The customers of closed
 //! classes begin by thinking, or at their first station if they do not think.
@@ -131,8 +131,8 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Processes all events before this instant, but no more than `events` since the beginning. Returns whether the instant
-    /// was reached.
+    /// Processes all events before this instant, but no more than `events` since the beginning. Returns whether the
+    /// instant was reached.
     pub(super) fn run(&mut self, until: f64, events: u64) -> Result<bool, ModelError> {
         loop {
             let (instant, place) = self.calendar.soonest();

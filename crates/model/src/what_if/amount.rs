@@ -1,7 +1,7 @@
 //! Numbers of a what-if: `1.5x`, `+30%`, `+2`, `12ms`, and ranges of them, `1x..2x:11`.
 //!
-//! A range has the given number of points from its first to its last number, evenly spaced or (`:log`) by a constant factor;
-//! counts are whole numbers. A unit that is only given at the end of a range applies to both ends: `1..4x`.
+//! A range has the given number of points from its first to its last number, evenly spaced or (`:log`) by a constant
+//! factor; counts are whole numbers. A unit that is only given at the end of a range applies to both ends: `1..4x`.
 
 use brimful_core::units::{Bytes, Count, Nanos, Rate};
 use std::fmt;
@@ -138,8 +138,8 @@ impl Amount {
     }
 }
 
-/// Parses the first end of a range. It has the unit of the last end unless it has its own; a prefix such as `k` belongs to
-/// the number, not to the unit.
+/// Parses the first end of a range. It has the unit of the last end unless it has its own; a prefix such as `k` belongs
+/// to the number, not to the unit.
 fn with_suffix_of(first: &str, last: &str, unit: Unit) -> Result<(Step, f64), String> {
     let end = last.rfind(|c: char| c.is_ascii_digit() || c == '.').map_or(0, |i| i + 1);
     let bare = first.ends_with(|c: char| c.is_ascii_digit() || c == '.');

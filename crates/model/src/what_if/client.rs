@@ -2,8 +2,8 @@
 //!
 //! Menascé, Peraino, Dinh & Dinh (CMG 1999), Figs. 8 and 9: a closed class whose customers think, send a request of the
 //! given class over their access link and the Internet, and wait for the answer, while everything else that the server
-//! does goes on. Link and Internet are delays: the line belongs to the client alone, and the Internet is not affected by
-//! this traffic. Clients behind the same line share it: `link=shared`.
+//! does goes on. Link and Internet are delays: the line belongs to the client alone, and the Internet is not affected
+//! by this traffic. Clients behind the same line share it: `link=shared`.
 
 use super::amount::{Amount, Unit};
 use super::new_class::{absolute, items_of};

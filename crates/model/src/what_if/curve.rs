@@ -63,8 +63,8 @@ pub struct Steady {
     pub mean_response_time: f64,
 }
 
-/// Solves a model along the ranges of a scenario; at a single point if there are none. A point where the network is saturated,
-/// or cannot be solved, has no steady state.
+/// Solves a model along the ranges of a scenario; at a single point if there are none. A point where the network is
+/// saturated, or cannot be solved, has no steady state.
 ///
 /// # Errors
 /// When the model or the scenario is invalid at a point.

@@ -1,7 +1,7 @@
 //! Applies changes to the figures of a model.
 //!
-//! Background work is an amount of work: on faster or on more servers, its share is smaller. Half widths of intervals are
-//! scaled with their demands; a demand that is set is taken to be exact.
+//! Background work is an amount of work: on faster or on more servers, its share is smaller. Half widths of intervals
+//! are scaled with their demands; a demand that is set is taken to be exact.
 
 use super::amount::{Amount, Step};
 use super::change::{Property, Value};

@@ -1,9 +1,9 @@
 //! How far the load can grow before an objective is missed.
 //!
 //! The load is the rate of all open classes together at their present mix, with closed classes unchanged. Without open
-//! classes, it is the population of all closed ones, in their present proportions. It is found by bisection, because times
-//! and utilizations never decrease with the load. Percentiles are those of [`crate::percentile`]. Utilization includes
-//! background work, as an observer would measure it.
+//! classes, it is the population of all closed ones, in their present proportions. It is found by bisection, because
+//! times and utilizations never decrease with the load. Percentiles are those of [`crate::percentile`]. Utilization
+//! includes background work, as an observer would measure it.
 
 use super::names::{class_named, station_named};
 use crate::ModelError;

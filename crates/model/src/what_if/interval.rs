@@ -1,9 +1,9 @@
 //! Intervals of results, from the intervals of the demands.
 //!
 //! Monte Carlo: the demands at a station are drawn from a joint normal distribution with their means, half widths and
-//! correlations ([`Model::demand_correlation`]), folded at 0. The interval of a result is that from its 5 % to its 95 % quantile
-//! over many draws. Results before and after a change use the same draws (common random numbers), so their ratio is more
-//! precise than either. The response time of a saturated draw is infinite.
+//! correlations ([`Model::demand_correlation`]), folded at 0. The interval of a result is that from its 5 % to its 95 %
+//! quantile over many draws. Results before and after a change use the same draws (common random numbers), so their
+//! ratio is more precise than either. The response time of a saturated draw is infinite.
 
 use super::WhatIfOptions;
 use super::headroom::{Objective, Until, quick};
@@ -42,7 +42,7 @@ pub struct Intervals {
     pub draws: usize,
     /// The share of draws in which some station could not keep up.
     pub unstable_share: f64,
-    /// Of the rate of all classes factors at which the first station saturates.
+    /// Of the rate of all classes together at which the first station saturates.
     pub saturation_rate: Interval90,
     /// R, by class.
     pub response_time: Vec<Interval90>,
@@ -110,7 +110,8 @@ fn sample<T>(
     draws.collect::<Result<_, _>>().map(Some)
 }
 
-/// The model with random demands according to its intervals; `factors` has a factor of the correlations of each station.
+/// The model with random demands according to its intervals; `factors` has a factor of the correlations of each
+/// station.
 fn drawn(model: &Model, factors: &[Vec<Vec<f64>>], rng: &mut impl Rng) -> Model {
     let mut drawn = model.clone();
     for ((demands, half_widths), factor) in drawn.demands.iter_mut().zip(&model.demand_ci95_half_width).zip(factors) {

@@ -161,8 +161,8 @@ impl Variants {
         Ok(())
     }
 
-    /// Several factors may change the same figure. Any other change must be the only one of its figure, and two changes must not
-    /// have the same property and target.
+    /// Several factors may change the same figure. Any other change must be the only one of its figure, and two changes
+    /// must not have the same property and target.
     fn check_contradictions(&self) -> Result<(), ModelError> {
         let mut said: HashMap<(Property, Cell), Vec<&Edit>> = HashMap::new();
         for edit in &self.edits {

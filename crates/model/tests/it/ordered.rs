@@ -54,8 +54,8 @@ fn class(rng: &mut Pcg64Mcg, index: u32, kind: Kind) -> ModelClass {
     }
 }
 
-/// Relative error of the solver's mean response time, compared with a long simulation with another seed, beyond the interval
-/// of that simulation; for each class that both have.
+/// Relative error of the solver's mean response time, compared with a long simulation with another seed, beyond the
+/// interval of that simulation; for each class that both have.
 fn errors(model: &Model) -> Option<Vec<f64>> {
     let solution = match solve(model, Method::Auto) {
         Err(ModelError::Starved { .. }) => return None,

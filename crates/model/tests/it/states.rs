@@ -1,5 +1,5 @@
-//! The exact solvers, compared with the definition: the sum over all states of a network (Baskett, Chandy, Muntz & Palacios,
-//! 1975).
+//! The exact solvers, compared with the definition: the sum over all states of a network (Baskett, Chandy, Muntz &
+//! Palacios, 1975).
 //!
 //! Weights are summed in the log domain, state by state. No code is shared with the crate.
 

@@ -1,5 +1,5 @@
-//! Workers by occupancy: whether the server, when it is full, holds as many calls as one of its programs has processes or
-//! threads.
+//! Workers by occupancy: whether the server, when it is full, holds as many calls as one of its programs has processes
+//! or threads.
 
 use crate::server::programs::ProgramSeen;
 use std::fmt;
@@ -38,8 +38,8 @@ impl fmt::Display for WorkerKind {
     }
 }
 
-/// The program whose workers would come closest to this throughput. `alone` is how long a call takes that does not wait,
-/// `on_cpu` the part of it on a CPU, and `cpus` their number.
+/// The program whose workers would come closest to this throughput. `alone` is how long a call takes that does not
+/// wait, `on_cpu` the part of it on a CPU, and `cpus` their number.
 pub(super) fn find_workers(
     programs: &[ProgramSeen],
     rate: f64,

@@ -11,8 +11,8 @@ const SECONDS: f64 = 20.0;
 /// How long the server is watched while one answer is still outstanding.
 const DRAIN: f64 = 10.0;
 
-/// A Record of a server with these demands (in seconds) and 0.02 CPUs of work without requests. The server is watched for a
-/// while before and after the load.
+/// A Record of a server with these demands (in seconds) and 0.02 CPUs of work without requests. The server is watched
+/// for a while before and after the load.
 pub fn record(path: &str, rates: &[(&str, f64)]) -> Value {
     let counts = |completed: f64| {
         let n = completed as u64;

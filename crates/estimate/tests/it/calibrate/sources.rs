@@ -49,8 +49,8 @@ fn each_demand_states_its_source() {
 
 #[test]
 fn figures_of_the_module_take_precedence() {
-    // Only the mix is measured, so no regression could tell the classes apart. 0.3 ms of each request are outside of the
-    // measurement.
+    // Only the mix is measured, so no regression could tell the classes apart. 0.3 ms of each request are outside of
+    // the measurement.
     let mix = [(100.0, 25.0), (200.0, 50.0), (300.0, 75.0)].map(|(light, heavy)| {
         let mut r = record("/", &[("light", light), ("heavy", heavy)]);
         set_cores(&mut r, 0.02 + 0.0013 * light + 0.0053 * heavy);
