@@ -1,8 +1,9 @@
-//! Foreign bytes as two readings of a Server Module's file: no panic, and figures that are finite.
+//! Foreign bytes as two readings of a Server Module's file: no panic, and all figures are finite.
 //!
-//! Input: pieces of four bytes each, place (16 bits), repetition and value: so many bytes of that value are written there, up to a
-//! piece of zeros into the first reading, from there on into the second. Before that both are empty files of three slots that were
-//! used. Run from `crates/monitor`: `RUSTC_BOOTSTRAP=1 cargo fuzz run module -- -max_total_time=120`.
+//! The input consists of pieces of four bytes: offset (16 bits), repetition and value. That many bytes of the value are
+//! written at the offset: into the first reading up to a piece of zeros, then into the second. Initially both readings
+//! are empty files of three used slots. Run from `crates/monitor`: `RUSTC_BOOTSTRAP=1 cargo fuzz run module --
+//! -max_total_time=120`.
 #![no_main]
 
 use brimful_core::Nanos;
@@ -65,7 +66,7 @@ fn sample(server: ServerSample) -> Sample {
 }
 
 fn check(module: &Module) {
-    // What is no number becomes null in JSON, and is then no number to be read.
+    // A value that is not finite becomes null in JSON, which cannot be read back as a number.
     let text = serde_json::to_string(module).expect("figures are JSON");
     assert_eq!(serde_json::from_str::<Module>(&text).expect("figures are numbers"), *module);
 }

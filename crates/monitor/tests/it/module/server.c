@@ -1,9 +1,10 @@
 /*
- * A server in name only: server FILE. It maps the file as a module does, with the classes "small" (to 4999 bytes) and "other", claims
- * a slot, prints "ready", and for each number on stdin records so many requests of class small, then prints "done":
+ * A program that records like a server: server FILE. It maps the file as a module does, with the classes "small" (up to
+ * 4999 bytes) and "other", claims a slot and prints "ready". For each number on stdin it records that many requests of
+ * class small, and then prints "done":
  *
- *   1000 bytes; PARSE 10 µs, PROCESS 1000 + i µs for the i-th of this number, LOG 2 µs; every tenth with CPU time 5 + 20 + 2 µs;
- *   the CPU time of the thread grows by 30 µs with each
+ *   1000 bytes; PARSE 10 µs, PROCESS 1000 + i µs for request i of this number, LOG 2 µs; every tenth with CPU time
+ *   5 + 20 + 2 µs; the CPU time of the thread grows by 30 µs with each
  */
 #include "recorder.h"
 
