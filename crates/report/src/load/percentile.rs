@@ -81,7 +81,7 @@ mod tests {
     fn a_percentile_takes_ten_calls_that_are_slower() {
         let shown = |count| {
             let summary = Summary { count, p50: 1.0, p90: 2.0, p95: 3.0, p99: 4.0, p999: 5.0, ..Summary::default() };
-            [P50, P90, P95, P99, P999].map(|p| p.of(&summary).is_some())
+            [P50, P90, P95, P99, P999].map(|p| p.value(&summary).is_some())
         };
         assert_eq!(shown(19), [false; 5]);
         assert_eq!(shown(20), [true, false, false, false, false]);
