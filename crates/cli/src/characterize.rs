@@ -18,7 +18,7 @@ use brimful_accesslog::format::Format;
 use brimful_accesslog::logs::Logs;
 use brimful_accesslog::profile::{ClassBy, Options, Profiler, Robots};
 use brimful_accesslog::read::{Kept, ReadOptions};
-use brimful_accesslog::workload::{Coming, workload};
+use brimful_accesslog::workload::{ArrivalChoice, workload};
 use brimful_accesslog::{Entry, LogError};
 use brimful_core::profile::{self, Profile};
 use brimful_core::secret;
@@ -133,13 +133,13 @@ fn characterize(
     env!("CARGO_PKG_VERSION").clone_into(&mut profile.brimful_version);
     profile.command = command();
     let coming = match args.load {
-        None => Coming::AsKnown,
-        Some(ComingBy::Sessions) => Coming::Sessions,
-        Some(ComingBy::Requests) => Coming::Requests,
+        None => ArrivalChoice::Auto,
+        Some(ComingBy::Sessions) => ArrivalChoice::Sessions,
+        Some(ComingBy::Requests) => ArrivalChoice::Requests,
     };
     match workload(&profile, coming) {
         Ok(chosen) => (profile.workload, profile.workload_arrivals_why) = (Some(chosen.workload), chosen.why),
-        Err(error) if coming == Coming::Sessions => return Err(failed(error)),
+        Err(error) if coming == ArrivalChoice::Sessions => return Err(failed(error)),
         Err(error) => profile.workload_arrivals_why = error.to_string(),
     }
     Ok(Some((profile, interrupted)))

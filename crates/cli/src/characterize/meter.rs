@@ -40,8 +40,8 @@ impl Meter {
         let told = told(progress, elapsed);
         if self.terminal {
             let bar = self.bar.get_or_insert_with(bar);
-            bar.set_length(progress.of.unwrap_or(0).max(progress.bytes));
-            bar.set_position(if progress.of.is_some() { progress.bytes } else { 0 });
+            bar.set_length(progress.total_bytes.unwrap_or(0).max(progress.bytes));
+            bar.set_position(if progress.total_bytes.is_some() { progress.bytes } else { 0 });
             bar.set_message(told);
         } else {
             say(&told);
@@ -71,8 +71,8 @@ fn bar() -> ProgressBar {
 fn told(progress: &Progress, elapsed: Duration) -> String {
     let seconds = elapsed.as_secs_f64().max(1e-3);
     let per_s = progress.bytes as f64 / seconds;
-    let of = progress.of.map_or(String::new(), |of| format!(" of {}", bytes(of as f64)));
-    let left = progress.of.filter(|of| *of > progress.bytes && per_s > 0.0);
+    let of = progress.total_bytes.map_or(String::new(), |of| format!(" of {}", bytes(of as f64)));
+    let left = progress.total_bytes.filter(|of| *of > progress.bytes && per_s > 0.0);
     let left = left.map_or(String::new(), |of| format!(", {:.0} s left", (of - progress.bytes) as f64 / per_s));
     format!("{}{of}, {} lines, {}/s{left}", bytes(progress.bytes as f64), count(progress.lines), bytes(per_s))
 }
@@ -83,10 +83,10 @@ mod tests {
 
     #[test]
     fn progress_says_how_much_how_fast_and_how_long_yet() {
-        let progress = Progress { bytes: 1_200_000_000, of: Some(4_200_000_000), lines: 6_000_000 };
+        let progress = Progress { bytes: 1_200_000_000, total_bytes: Some(4_200_000_000), lines: 6_000_000 };
         let expected = "1.20 GB of 4.20 GB, 6,000,000 lines, 600 MB/s, 5 s left";
         assert_eq!(told(&progress, Duration::from_secs(2)), expected);
-        let unknown = Progress { bytes: 0, of: None, lines: 0 };
+        let unknown = Progress { bytes: 0, total_bytes: None, lines: 0 };
         assert_eq!(told(&unknown, Duration::ZERO), "0 B, 0 lines, 0 B/s");
     }
 
@@ -94,7 +94,7 @@ mod tests {
     fn who_wants_none_gets_none() {
         let mut meter = Meter::new(true);
         meter.began -= Duration::from_secs(60);
-        meter.show(&Progress { bytes: 1, of: None, lines: 1 });
+        meter.show(&Progress { bytes: 1, total_bytes: None, lines: 1 });
         assert!(meter.next.is_none() && meter.bar.is_none());
     }
 }

@@ -82,7 +82,7 @@ pub(super) fn measure(args: &ReplayArgs, stop: &AtomicBool) -> anyhow::Result<Op
     };
     let mut share = None;
     let mut progress = |progress: &Progress| {
-        let of = progress.of.unwrap_or(0);
+        let of = progress.total_bytes.unwrap_or(0);
         if !is_whole_needed && progress.bytes > READ_BYTES && progress.bytes < of {
             share = Some(progress.bytes as f64 / of as f64);
             enough.store(true, Ordering::Relaxed);
