@@ -72,11 +72,11 @@ impl Logs {
         if self.prepared.logs.len() < 2 {
             return self.read_in_turn(sink, progress);
         }
-        let Logs { prepared: Prepared { logs, formats, of }, options } = self;
+        let Logs { prepared: Prepared { logs, formats, total_bytes }, options } = self;
         let results = Results { read: ReadSummary { lines: Lines::default(), sources: Vec::new(), formats } };
         let paths = logs.iter().map(|log| log.log.path().to_owned()).collect();
         let waiting = logs.into_iter().enumerate().collect();
-        let shared = Arc::new(SharedProgress { of, ..SharedProgress::default() });
+        let shared = Arc::new(SharedProgress { total_bytes, ..SharedProgress::default() });
         let delivery = Delivery { sink, kept: 0, out_of_order: 0 };
         Merge { waiting, concurrent: Vec::new(), next_ns: i64::MIN, options, shared, delivery, results }
             .run(paths, progress)
@@ -131,7 +131,7 @@ struct Delivery<'s, S> {
 struct SharedProgress {
     bytes: AtomicU64,
     lines: AtomicU64,
-    of: Option<u64>,
+    total_bytes: Option<u64>,
 }
 
 /// Results of the logs that have been read.
@@ -167,7 +167,8 @@ impl<S: FnMut(&Entry<'_>) -> Kept> Merge<'_, S> {
     ) -> Result<ReadSummary, LogError> {
         let options = self.options.clone();
         let shared = self.shared.clone();
-        let prepared = Prepared { logs: vec![log], formats: self.results.read.formats.with_zero_counts(), of: None };
+        let prepared =
+            Prepared { logs: vec![log], formats: self.results.read.formats.with_zero_counts(), total_bytes: None };
         self.update_next_time();
         // Entries that wait for the next line, as their stamps may be wrong.
         let mut held = Batch::default();
@@ -229,7 +230,7 @@ impl<S: FnMut(&Entry<'_>) -> Kept> Merge<'_, S> {
         {
             let (sender, batches) = sync_channel(BATCHES_AHEAD);
             let formats = self.results.read.formats.with_zero_counts();
-            let prepared = Prepared { logs: vec![log], formats, of: None };
+            let prepared = Prepared { logs: vec![log], formats, total_bytes: None };
             let options = self.options.clone();
             let shared = self.shared.clone();
             let read = move || read_concurrently(prepared, &options, &shared, sender);
@@ -330,7 +331,7 @@ impl SharedProgress {
     fn current(&self) -> Progress {
         let bytes = self.bytes.load(Ordering::Relaxed);
         let lines = self.lines.load(Ordering::Relaxed);
-        Progress { bytes, of: self.of, lines }
+        Progress { bytes, total_bytes: self.total_bytes, lines }
     }
 }
 

@@ -61,7 +61,7 @@ pub struct Progress {
     /// Bytes read, as stored (perhaps compressed).
     pub bytes: u64,
     /// Total bytes as stored; unknown for streams.
-    pub of: Option<u64>,
+    pub total_bytes: Option<u64>,
     /// Lines read.
     pub lines: u64,
 }
@@ -122,12 +122,12 @@ pub(crate) struct Prepared {
     pub logs: Vec<OpenedLog>,
     pub formats: Formats,
     /// Their total bytes as stored, if known.
-    pub of: Option<u64>,
+    pub total_bytes: Option<u64>,
 }
 
 /// Opens logs, detects their formats unless `options` has them, and sorts the logs by time.
 pub(crate) fn prepare(logs: Vec<Log>, options: &ReadOptions) -> Result<Prepared, LogError> {
-    let of = logs.iter().map(Log::bytes).sum::<Option<u64>>();
+    let total_bytes = logs.iter().map(Log::bytes).sum::<Option<u64>>();
     let mut logs = sample::open_all(logs, options.follow_growth)?;
     if logs.iter().all(OpenedLog::is_empty) {
         return Err(empty(&logs));
@@ -138,7 +138,7 @@ pub(crate) fn prepare(logs: Vec<Log>, options: &ReadOptions) -> Result<Prepared,
     };
     sample::refuse_binary(&logs, Some(&formats))?;
     sample::put_in_order(&mut logs, &formats);
-    Ok(Prepared { logs, formats, of })
+    Ok(Prepared { logs, formats, total_bytes })
 }
 
 /// Reads opened logs, with the options that they were opened with.
@@ -149,7 +149,7 @@ pub(crate) fn read_prepared(
     sink: &mut impl FnMut(&Entry<'_>) -> Kept,
     progress: &mut dyn FnMut(&Progress),
 ) -> Result<ReadSummary, LogError> {
-    let Prepared { logs, formats, of } = prepared;
+    let Prepared { logs, formats, total_bytes } = prepared;
     let path = |log: &OpenedLog| Source { path: log.log.path().to_owned(), ..Source::default() };
     let sources: Vec<Source> = logs.iter().map(path).collect();
     let settings = Settings {
@@ -157,7 +157,7 @@ pub(crate) fn read_prepared(
         max_malformed: options.first_malformed,
         max_line_bytes: limits.line,
     };
-    let reporter = ProgressReporter { progress, of, last: Instant::now() };
+    let reporter = ProgressReporter { progress, total_bytes, last: Instant::now() };
     let mut parser = Parser { account: Account::new(formats, sources, settings, sink), reporter, ended: 0, current: 0 };
     if logs.iter().all(OpenedLog::is_whole) {
         parser.parse_whole(logs, options, limits);
@@ -320,7 +320,7 @@ fn next(blocks: &Receiver<Message>, enough: &AtomicBool) -> Option<Message> {
 /// Reports progress at intervals.
 struct ProgressReporter<'a> {
     progress: &'a mut dyn FnMut(&Progress),
-    of: Option<u64>,
+    total_bytes: Option<u64>,
     last: Instant,
 }
 
@@ -328,7 +328,7 @@ impl ProgressReporter<'_> {
     fn report(&mut self, bytes: u64, lines: u64, is_end: bool) {
         if is_end || self.last.elapsed() >= PROGRESS_EVERY {
             self.last = Instant::now();
-            (self.progress)(&Progress { bytes, of: self.of, lines });
+            (self.progress)(&Progress { bytes, total_bytes: self.total_bytes, lines });
         }
     }
 }

@@ -10,7 +10,7 @@ mod sessions;
 
 use crate::LogError;
 use crate::profile::classes::EMPTY;
-use arrivals::{Fitted, fit};
+use arrivals::{FittedArrivals, fit};
 use brimful_core::Rate;
 use brimful_core::profile::{LogClass as ProfileClass, PopularUrl, Profile};
 use brimful_core::url::encode_non_ascii;
@@ -32,10 +32,10 @@ const ABSENT: &str = "/brimful/absent";
 
 /// How the calls of a workload arrive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Coming {
+pub enum ArrivalChoice {
     /// In sessions if the log has enough of them, otherwise one by one.
     #[default]
-    AsKnown,
+    Auto,
     /// In sessions.
     Sessions,
     /// One by one, by the arrival process with the same bursts.
@@ -44,7 +44,7 @@ pub enum Coming {
 
 /// A workload, and the reason for its arrivals.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Chosen {
+pub struct GeneratedWorkload {
     /// The document.
     pub workload: Workload,
     /// The reason, as a sentence.
@@ -55,7 +55,7 @@ pub struct Chosen {
 ///
 /// # Errors
 /// [`LogError::NoRequests`] if nothing in it can be requested, or if sessions were required and the profile lacks them.
-pub fn workload(profile: &Profile, coming: Coming) -> Result<Chosen, LogError> {
+pub fn workload(profile: &Profile, choice: ArrivalChoice) -> Result<GeneratedWorkload, LogError> {
     let mut names = BTreeSet::new();
     let mut classes: Vec<RequestClass> = Vec::new();
     for seen in profile.classes.iter().filter(|class| class.share_requests > 0.0) {
@@ -67,18 +67,18 @@ pub fn workload(profile: &Profile, coming: Coming) -> Result<Chosen, LogError> {
             "the peak window has no request that a load could be made of: choose another one with --peak".to_owned(),
         ));
     }
-    let (load, why) = load(profile, coming)?;
-    Ok(Chosen { workload: Workload { classes, load: Some(load), tls: None }, why })
+    let (load, why) = load(profile, choice)?;
+    Ok(GeneratedWorkload { workload: Workload { classes, load: Some(load), tls: None }, why })
 }
 
-fn load(profile: &Profile, coming: Coming) -> Result<(Load, String), LogError> {
-    let lacking = match (coming, sessions::sessions(profile)) {
-        (Coming::AsKnown | Coming::Sessions, Ok((found, why))) => return Ok((Load::Sessions(found), why)),
-        (Coming::Sessions, Err(why)) => return Err(LogError::NoRequests(format!("no load of sessions: {why}"))),
-        (Coming::AsKnown, Err(why)) => format!("; no sessions: {why}"),
-        (Coming::Requests, _) => String::new(),
+fn load(profile: &Profile, choice: ArrivalChoice) -> Result<(Load, String), LogError> {
+    let lacking = match (choice, sessions::sessions(profile)) {
+        (ArrivalChoice::Auto | ArrivalChoice::Sessions, Ok((found, why))) => return Ok((Load::Sessions(found), why)),
+        (ArrivalChoice::Sessions, Err(why)) => return Err(LogError::NoRequests(format!("no load of sessions: {why}"))),
+        (ArrivalChoice::Auto, Err(why)) => format!("; no sessions: {why}"),
+        (ArrivalChoice::Requests, _) => String::new(),
     };
-    let Fitted { arrivals, why } = fit(profile);
+    let FittedArrivals { arrivals, why } = fit(profile);
     Ok((Load::Open { rate: Rate(profile.peak.rate), arrivals }, why + &lacking))
 }
 
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn its_workload_has_the_mix_the_urls_and_the_sizes() {
-        let chosen = workload(&profile(), Coming::AsKnown).unwrap();
+        let chosen = workload(&profile(), ArrivalChoice::Auto).unwrap();
         let made = chosen.workload;
         assert_eq!(made.validate(), Ok(()));
         let names: Vec<(&str, f64)> = made.classes.iter().map(|class| (class.name.as_str(), class.weight)).collect();
@@ -247,9 +247,9 @@ mod tests {
 
     #[test]
     fn of_nothing_no_load_is_made() {
-        let error = workload(&Profile::default(), Coming::AsKnown).unwrap_err();
+        let error = workload(&Profile::default(), ArrivalChoice::Auto).unwrap_err();
         assert!(error.to_string().contains("--peak"));
-        let error = workload(&profile(), Coming::Sessions).unwrap_err();
+        let error = workload(&profile(), ArrivalChoice::Sessions).unwrap_err();
         assert!(error.to_string().contains("no load of sessions"), "{error}");
     }
 }

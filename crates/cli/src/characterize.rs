@@ -20,7 +20,7 @@ use brimful_accesslog::format::Format;
 use brimful_accesslog::logs::Logs;
 use brimful_accesslog::profile::{ClassBy, Options, Profiler, Robots};
 use brimful_accesslog::read::{Kept, ReadOptions};
-use brimful_accesslog::workload::{Coming, workload};
+use brimful_accesslog::workload::{ArrivalChoice, workload};
 use brimful_accesslog::{Entry, LogError};
 use brimful_core::profile::{self, Profile};
 use brimful_core::text::{bytes_without_mark, one_line, without_mark};

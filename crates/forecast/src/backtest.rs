@@ -165,8 +165,8 @@ impl Tally {
         let (t80, t95) = fitted.quantiles();
         let predicted = fitted.predict(future.len()).into_iter().zip(future).enumerate();
         for (_, ((location, sd), &actual)) in predicted.filter(|(h, _)| !is_closed(*h)) {
-            let error = (fitted.scale.to_rate(location) - actual).abs();
-            let off = if error <= rounding { 0.0 } else { (fitted.scale.from_rate(actual) - location).abs() };
+            let error = (fitted.scale.inverse(location) - actual).abs();
+            let off = if error <= rounding { 0.0 } else { (fitted.scale.transform(actual) - location).abs() };
             self.within80 += usize::from(off <= t80 * sd);
             self.within95 += usize::from(off <= t95 * sd);
             self.absolute += error;

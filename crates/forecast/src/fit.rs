@@ -63,7 +63,7 @@ impl Candidates {
 
 impl Fitted {
     fn on_scale(scale: Scale, rates: &[f64], settings: FitSettings<'_>) -> Vec<Self> {
-        let values: Vec<f64> = rates.iter().map(|r| scale.from_rate(*r)).collect();
+        let values: Vec<f64> = rates.iter().map(|r| scale.transform(*r)).collect();
         let seasons = match settings.seasons {
             Some(periods) => decompose(&values, periods).0,
             None => detect(&values, &usual(settings.step_s)),
@@ -99,7 +99,7 @@ impl Fitted {
     /// The highest upper end of the 95 % interval within the horizon, with intervals widened by `widening`.
     pub(crate) fn highest(&self, horizon: usize, widening: f64) -> f64 {
         let (_, t95) = self.quantiles();
-        let upper = |(location, sd): (f64, f64)| self.scale.to_rate(location + t95 * widening * sd);
+        let upper = |(location, sd): (f64, f64)| self.scale.inverse(location + t95 * widening * sd);
         self.predict(horizon).into_iter().map(upper).fold(0.0, f64::max)
     }
 
@@ -121,8 +121,8 @@ impl Fitted {
         if self.trend.kind == TrendKind::SeasonalNaive {
             return None;
         }
-        let now = self.scale.to_rate(self.trend.level());
-        let then = self.scale.to_rate(self.trend.predict(horizon).last()?.0);
+        let now = self.scale.inverse(self.trend.level());
+        let then = self.scale.inverse(self.trend.predict(horizon).last()?.0);
         let growth = (then / now).powf(1.0 / months) - 1.0;
         (now > 0.0 && growth.is_finite()).then_some(growth)
     }
@@ -135,7 +135,7 @@ impl Fitted {
         let open = (first..rates.len()).filter(|i| !closed.contains(*i));
         let (predicted, off): (Vec<f64>, Vec<f64>) = open
             .map(|i| {
-                (rates[i], (rates[i] - self.scale.to_rate(self.scale.from_rate(rates[i]) - errors[i - first])).abs())
+                (rates[i], (rates[i] - self.scale.inverse(self.scale.transform(rates[i]) - errors[i - first])).abs())
             })
             .unzip();
         let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;

@@ -76,7 +76,7 @@ pub fn forecast(series: &Series, options: &ForecastOptions) -> Result<Forecast, 
     let point = |h: usize| {
         let (location, sd) = predicted[place(h)];
         let is_closed = closed.contains(rates.len() + place(h));
-        let at = |t: f64| if is_closed { 0.0 } else { fitted.scale.to_rate(location + t * widening * sd) };
+        let at = |t: f64| if is_closed { 0.0 } else { fitted.scale.inverse(location + t * widening * sd) };
         ForecastPoint {
             time: series.time(steps + h),
             likely: at(0.0),

@@ -77,7 +77,7 @@ pub(crate) fn notes(forecast: &Forecast, found: &FitSummary<'_>, wanted: Option<
             forecast.history.time_of_place(*first)
         ));
     }
-    let places = rates.iter().map(|r| fitted.scale.from_rate(*r));
+    let places = rates.iter().map(|r| fitted.scale.transform(*r));
     let (low, high) = places.fold((f64::MAX, f64::MIN), |(low, high), p| (low.min(p), high.max(p)));
     if let Some(at) = jump(&fitted.trend.errors, ROUNDING * (high - low)) {
         let time = forecast.history.time_of_place(fitted.values - fitted.trend.errors.len() + at);

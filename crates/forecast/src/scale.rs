@@ -15,7 +15,7 @@ pub enum Scale {
 
 impl Scale {
     /// Converts a rate to this scale.
-    pub(crate) fn from_rate(self, rate: f64) -> f64 {
+    pub(crate) fn transform(self, rate: f64) -> f64 {
         match self {
             Self::Linear => rate,
             Self::Log => rate.ln(),
@@ -23,7 +23,7 @@ impl Scale {
     }
 
     /// Converts back to a rate, which is never negative and always finite.
-    pub(crate) fn to_rate(self, place: f64) -> f64 {
+    pub(crate) fn inverse(self, place: f64) -> f64 {
         match self {
             Self::Linear => place.clamp(0.0, f64::MAX),
             Self::Log => place.exp().min(f64::MAX),

@@ -196,8 +196,8 @@ fn popular<'a>(urls: impl Iterator<Item = (&'a TopUrl, u64, f64)>) -> Vec<Popula
     found
 }
 
-fn share(of: u64, all: u64) -> f64 {
-    if all > 0 { of as f64 / all as f64 } else { 0.0 }
+fn share(part: u64, all: u64) -> f64 {
+    if all > 0 { part as f64 / all as f64 } else { 0.0 }
 }
 
 fn mean_seconds(sum_ns: f64, n: u64) -> Option<f64> {

@@ -41,7 +41,8 @@ fn zipf(sorted: &[&TopUrl]) -> Option<(f64, f64)> {
     }
     let n = points.len() as f64;
     let (x, y) = points.iter().fold((0.0, 0.0), |(x, y), point| (x + point.0 / n, y + point.1 / n));
-    let product = |of: fn(f64, f64) -> f64| points.iter().map(|point| of(point.0 - x, point.1 - y)).sum::<f64>();
+    let product =
+        |factor: fn(f64, f64) -> f64| points.iter().map(|point| factor(point.0 - x, point.1 - y)).sum::<f64>();
     let xx = product(|x, _| x * x);
     let xy = product(|x, y| x * y);
     let yy = product(|_, y| y * y);

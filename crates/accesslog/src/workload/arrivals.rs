@@ -11,7 +11,7 @@ use brimful_core::quantity::number;
 
 /// A fitted arrival process, and the reason for it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Fitted {
+pub struct FittedArrivals {
     /// The process in the notation of `--arrivals`, such as `mmpp:4,10%,2s`.
     pub arrivals: String,
     /// The reason, as a sentence.
@@ -30,10 +30,10 @@ const SHARES: [f64; 2] = [0.02, 0.5];
 const LENGTHS: (f64, f64, f64) = (0.05, 1.25, 4.0);
 
 /// The process that fits the peak window of a profile best.
-pub fn fit(profile: &Profile) -> Fitted {
+pub fn fit(profile: &Profile) -> FittedArrivals {
     let rate = profile.peak.rate;
     let curve = &profile.dispersion;
-    let fitted = |arrivals: String, why: String| Fitted { arrivals, why };
+    let fitted = |arrivals: String, why: String| FittedArrivals { arrivals, why };
     if curve.is_empty() || rate <= 0.0 {
         let why = "poisson: there is not enough data to see whether requests come in bursts";
         return fitted("poisson".to_owned(), why.to_owned());
@@ -163,7 +163,7 @@ mod tests {
         let mut made =
             profile(rate, |t| 1.0 + 2.0 * variance * tau / rate * (1.0 - tau / t * (1.0 - (-t / tau).exp())));
         made.burstiness = Some(Burstiness { epoch_s: 1.0, a: 3.5, b: 0.1, peak_to_mean: 5.0 });
-        let Fitted { arrivals, why } = fit(&made);
+        let FittedArrivals { arrivals, why } = fit(&made);
         let parts: Vec<&str> = arrivals.trim_start_matches("mmpp:").split(',').collect();
         let number = |text: &str| text.trim_end_matches("ms").trim_end_matches('%').parse::<f64>().unwrap();
         assert!((number(parts[0]) / ratio - 1.0).abs() < 0.1 && number(parts[1]) == 10.0, "{arrivals} ({why})");

@@ -51,7 +51,7 @@ fn merged(files: &[(&str, Vec<u8>)]) -> Result<(ReadSummary, Vec<(i64, String)>)
     let lines = &read.lines;
     assert_eq!(lines.read, lines.parsed + lines.malformed + lines.filtered, "{lines:?}");
     assert_eq!(lines.read, read.sources.iter().map(|source| source.lines).sum::<u64>());
-    assert_eq!((last.lines, last.of), (lines.read, Some(last.bytes)), "all of it was read");
+    assert_eq!((last.lines, last.total_bytes), (lines.read, Some(last.bytes)), "all of it was read");
     Ok((read, found))
 }
 

@@ -83,7 +83,7 @@ fn progress_ends_with_all_there_is() {
     let directory = logs(&[("a", lines(0..1000)), ("b", packed)]);
     let (_, _, progress) = read_in(directory.path(), &["a", "b"]).unwrap();
     let stored = stored as u64;
-    assert_eq!(*progress.last().unwrap(), Progress { bytes: stored, of: Some(stored), lines: 2000 });
+    assert_eq!(*progress.last().unwrap(), Progress { bytes: stored, total_bytes: Some(stored), lines: 2000 });
     assert!(progress.is_sorted_by_key(|now| now.bytes));
 }
 
@@ -118,7 +118,7 @@ fn a_fifo_is_read_to_its_end_and_only_once() {
     let (read, stamps, progress) = read_in(directory.path(), &["fifo"]).unwrap();
     writer.join().unwrap();
     assert_eq!((read.lines.parsed, stamps.len()), (5000, 5000));
-    assert_eq!(progress.last().unwrap().of, None);
+    assert_eq!(progress.last().unwrap().total_bytes, None);
     // A pattern skips FIFOs, which might block forever.
     assert!(matches!(read_in(directory.path(), &["fif?"]), Err(LogError::NoMatch(_))));
 }

@@ -71,8 +71,8 @@ fn bar() -> ProgressBar {
 fn message(progress: &Progress, elapsed: Duration) -> String {
     let seconds = elapsed.as_secs_f64().max(1e-3);
     let per_s = progress.bytes as f64 / seconds;
-    let of = progress.of.map_or(String::new(), |of| format!(" of {}", bytes(of as f64)));
-    let left = progress.of.filter(|of| *of > progress.bytes && per_s > 0.0);
+    let of = progress.total_bytes.map_or(String::new(), |of| format!(" of {}", bytes(of as f64)));
+    let left = progress.total_bytes.filter(|of| *of > progress.bytes && per_s > 0.0);
     let left = left.map_or(String::new(), |of| format!(", {:.0} s left", (of - progress.bytes) as f64 / per_s));
     format!("{}{of}, {} lines, {}/s{left}", bytes(progress.bytes as f64), count(progress.lines), bytes(per_s))
 }
@@ -94,7 +94,7 @@ mod tests {
     fn a_quiet_meter_shows_nothing() {
         let mut meter = Meter::new(true);
         meter.began -= Duration::from_secs(60);
-        meter.show(&Progress { bytes: 1, of: None, lines: 1 });
+        meter.show(&Progress { bytes: 1, total_bytes: None, lines: 1 });
         assert!(meter.next.is_none() && meter.bar.is_none());
     }
 }
