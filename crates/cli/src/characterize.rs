@@ -135,13 +135,13 @@ fn characterize(
     env!("CARGO_PKG_VERSION").clone_into(&mut profile.brimful_version);
     profile.command = command_line::without_url_credentials();
     let coming = match args.load {
-        None => Coming::AsKnown,
-        Some(ArrivalUnit::Sessions) => Coming::Sessions,
-        Some(ArrivalUnit::Requests) => Coming::Requests,
+        None => ArrivalChoice::Auto,
+        Some(ArrivalUnit::Sessions) => ArrivalChoice::Sessions,
+        Some(ArrivalUnit::Requests) => ArrivalChoice::Requests,
     };
     match workload(&profile, coming) {
         Ok(chosen) => (profile.workload, profile.workload_arrivals_why) = (Some(chosen.workload), chosen.why),
-        Err(error) if coming == Coming::Sessions => return Err(log_error(error)),
+        Err(error) if coming == ArrivalChoice::Sessions => return Err(log_error(error)),
         Err(error) => profile.workload_arrivals_why = error.to_string(),
     }
     Ok(Some((profile, interrupted)))

@@ -19,7 +19,7 @@ use crate::target::TargetArgs;
 use crate::testbed::args::{InsideArgs, TestbedArgs};
 use crate::watch::args::WatchArgs;
 use brimful_survey::GUARDIAN_COMMAND;
-use brimful_testbed::INSIDE;
+use brimful_testbed::INIT_COMMAND;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use help::ShownFlags;
 use std::ffi::OsString;
@@ -85,7 +85,7 @@ pub enum Command {
     #[command(name = GUARDIAN_COMMAND, hide = true)]
     PutBack,
     /// Run as the first process of a test bed's command
-    #[command(name = INSIDE, hide = true)]
+    #[command(name = INIT_COMMAND, hide = true)]
     Inside(InsideArgs),
 }
 

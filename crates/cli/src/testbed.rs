@@ -15,7 +15,9 @@ use brimful_core::cpus::CpuList;
 use brimful_core::quantity::{count, percent};
 use brimful_core::testbed::{Client, Link, Router, SCHEMA, Testbed};
 use brimful_core::text::without_mark;
-use brimful_testbed::{Bed, Cpus, Histogram, LinkShape, Measured, NoSuchHost, Rtts, Shape, TestbedError, Wanted};
+use brimful_testbed::{
+    Bed, CpuRequest, Cpus, LinkShape, NoSuchHost, RttHistogram, Rtts, Shape, TestbedError, TestbedResults,
+};
 use std::time::SystemTime;
 
 /// Lateness of the router, 99th percentile, that causes a warning.
@@ -24,14 +26,15 @@ const MAX_LATENESS_US: f64 = 200.0;
 /// Runs the command in its test bed. Returns the command's exit code.
 pub fn main(args: &TestbedArgs) -> anyhow::Result<u8> {
     let shape = shape(args)?;
-    let fill = |word: &String| brimful_testbed::fill(word, shape.clients);
+    let fill = |word: &String| brimful_testbed::fill_addresses(word, shape.clients);
     let command: Vec<String> = args.command.iter().map(fill).collect::<Result<_, NoSuchHost>>().map_err(usage_error)?;
     let out = OutFile::optional(args.out.as_deref(), "--out")?;
     if out.as_ref().is_some_and(|out| out.name().is_none()) {
         return Err(UsageError("stdout belongs to the command: give --out a file".to_owned()).into());
     }
     let list = |cpus: &Option<CpuList>| cpus.as_ref().map(|list| list.0.clone());
-    let wanted = Wanted { server: list(&args.server_cpus), clients: list(&args.client_cpus), router: args.router_cpu };
+    let wanted =
+        CpuRequest { server: list(&args.server_cpus), clients: list(&args.client_cpus), router: args.router_cpu };
     let cpus = Cpus::choose(&brimful_os::cpus::online(), &wanted).map_err(with_exit_code)?;
     // Must happen before the first thread starts.
     brimful_testbed::become_root().map_err(with_exit_code)?;
@@ -69,7 +72,7 @@ pub fn main(args: &TestbedArgs) -> anyhow::Result<u8> {
 
 /// Runs as the first process of the command's processes. Returns the command's exit code.
 pub fn inside(args: &InsideArgs) -> anyhow::Result<u8> {
-    brimful_testbed::inside(args.parent, &args.command).map_err(with_exit_code)
+    brimful_testbed::run_init(args.parent, &args.command).map_err(with_exit_code)
 }
 
 /// The network that the flags describe.
@@ -99,8 +102,8 @@ fn shape(args: &TestbedArgs) -> anyhow::Result<Shape> {
 }
 
 /// The report on the router, in lines for stderr.
-fn report_lines(measured: &Measured, seed: u64) -> Vec<String> {
-    let Measured { server, clients, router, .. } = measured;
+fn report_lines(measured: &TestbedResults, seed: u64) -> Vec<String> {
+    let TestbedResults { server, clients, router, .. } = measured;
     let links = || clients.iter().flat_map(|client: &Client| [client.up, client.down]);
     let sum = |count: fn(Link) -> u64| links().map(count).sum::<u64>();
     let packets = sum(|link| link.packets);

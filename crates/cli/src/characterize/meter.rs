@@ -40,8 +40,8 @@ impl Meter {
         let message = message(progress, elapsed);
         if self.terminal {
             let bar = self.bar.get_or_insert_with(bar);
-            bar.set_length(progress.of.unwrap_or(0).max(progress.bytes));
-            bar.set_position(if progress.of.is_some() { progress.bytes } else { 0 });
+            bar.set_length(progress.total_bytes.unwrap_or(0).max(progress.bytes));
+            bar.set_position(if progress.total_bytes.is_some() { progress.bytes } else { 0 });
             bar.set_message(message);
         } else {
             say(&message);
@@ -83,10 +83,10 @@ mod tests {
 
     #[test]
     fn the_message_has_bytes_lines_rate_and_remaining_time() {
-        let progress = Progress { bytes: 1_200_000_000, of: Some(4_200_000_000), lines: 6_000_000 };
+        let progress = Progress { bytes: 1_200_000_000, total_bytes: Some(4_200_000_000), lines: 6_000_000 };
         let expected = "1.20 GB of 4.20 GB, 6,000,000 lines, 600 MB/s, 5 s left";
         assert_eq!(message(&progress, Duration::from_secs(2)), expected);
-        let unknown = Progress { bytes: 0, of: None, lines: 0 };
+        let unknown = Progress { bytes: 0, total_bytes: None, lines: 0 };
         assert_eq!(message(&unknown, Duration::ZERO), "0 B, 0 lines, 0 B/s");
     }
 

@@ -83,7 +83,7 @@ pub fn measure(args: &ReplayArgs, stop: &AtomicBool) -> anyhow::Result<Option<Le
     };
     let mut share = None;
     let mut progress = |progress: &Progress| {
-        let of = progress.of.unwrap_or(0);
+        let of = progress.total_bytes.unwrap_or(0);
         if !needs_all && progress.bytes > READ_BYTES && progress.bytes < of {
             share = Some(progress.bytes as f64 / of as f64);
             enough.store(true, Ordering::Relaxed);

@@ -19,11 +19,11 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub struct TestbedArgs {
     /// Number of client hosts, which are named client1, client2 and so on
-    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u64).range(1..=MOST_CLIENTS as u64))]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u64).range(1..=MAX_CLIENTS as u64))]
     pub clients: u64,
     /// Round-trip time between a client and the server, like 50ms; with A..B the clients' times are evenly spaced from A to B
     #[arg(long, value_name = "TIME[..TIME]", default_value = "0ms", conflicts_with = "rtts")]
-    pub rtt: Range,
+    pub rtt: RttRange,
     /// Draw each connection's round-trip time from the histogram in this file: lines like `20ms..40ms, 0.25`
     #[arg(long, value_name = "FILE")]
     pub rtts: Option<PathBuf>,
