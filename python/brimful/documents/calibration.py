@@ -364,7 +364,7 @@ class UslFit(Part):
 
 @dataclass(kw_only=True)
 class Calibration(Document):
-    """The document."""
+    """A model calibrated from Records."""
     #: Busy CPUs without requests, of the server's own.
     background: Estimate
     #: How bursty arrivals were, and the cost of bursts.
@@ -373,7 +373,7 @@ class Calibration(Document):
     condition_number: float
     #: D(X) of the mix, where it depends on the load: from the lowest rate measured to saturation.
     demand_curve: list[DemandAtRate]
-    #: In one sentence: what limits, and at which rate.
+    #: One sentence with the bottleneck and its rate.
     headline: str
     #: Records of an idle server, likewise.
     idle: list[int]
@@ -384,7 +384,7 @@ class Calibration(Document):
     knee: KneeCheck
     #: The others, and why.
     left_out: list[LeftOut]
-    #: What saturates first, and what after it.
+    #: The stations in the order in which they saturate.
     limits: list[StationLimit]
     #: Whether requests cost more or less under load.
     load_dependence: LoadDependence | None = None
@@ -395,7 +395,7 @@ class Calibration(Document):
     model: Model
     #: The one of them that the others' law does not explain, if there is one.
     odd: OddRun | None = None
-    #: The Records' names, in the order of their indices elsewhere.
+    #: Names of the Records, in the order of their indices in other fields.
     records: list[str]
     #: Delay and variability, from response times.
     response: ResponseFit | None = None

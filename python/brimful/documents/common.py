@@ -11,9 +11,9 @@ from .._documents import Part
 @dataclass(kw_only=True)
 class AcceptQueue(Part):
     """The accept queue of one listening socket."""
-    #: Connections that waited to be accepted, the most that a sample saw.
+    #: Highest number of connections that waited to be accepted, over all samples.
     length: int | None = None
-    #: How many may wait; Linux lets one more.
+    #: Number of connections that may wait; Linux admits one more.
     limit: int | None = None
 
 
@@ -29,42 +29,41 @@ class Axis(Part):
 @dataclass(kw_only=True)
 class ClockOffset(Part):
     """The offset between two hosts' monotonic clocks, measured by exchanges of their readings (Cristian 1989)."""
-    #: The server's clock less the generator's, in seconds.
+    #: The server's clock minus the generator's, in seconds.
     offset_s: float
-    #: The offset is within this of the truth: half the shortest round trip, and half the drift seen over the run.
+    #: Bound of the error of the offset: half the shortest round trip, plus half the drift observed over the run.
     uncertainty_s: float
 
 
 @dataclass(kw_only=True)
 class Core(Part):
     """One CPU."""
-    #: Its number.
+    #: Number of the CPU.
     cpu: int
-    #: Idle, waiting for disks included.
+    #: Idle, including waiting for disks.
     idle: float | None = None
-    #: Part of `system`: interrupts and what they leave to do, like most of TCP's receiving side.
+    #: Part of `system`: interrupts and softirqs, which do most of TCP's receive work.
     interrupt: float | None = None
-    #: Part of `idle`: while a thread waited for a disk.
+    #: Part of `idle` in which a thread waited for a disk.
     io_wait: float | None = None
-    #: Taken by the hypervisor.
+    #: Time that the hypervisor gave to other guests.
     steal: float | None = None
-    #: Kernel, interrupts included.
+    #: Kernel, including interrupts.
     system: float | None = None
-    #: User mode, niced and guests included.
+    #: User mode, including niced threads and guests.
     user: float | None = None
 
 
 @dataclass(kw_only=True)
 class CpuDemand(Part):
-    """What one request of a class costs the server's CPUs, in microseconds: the mean m of its sampled CPU time and
-    its part of the unexplained CPU time, ```text D = m + (C − Σ mⱼ nⱼ) / N ``` where C is the CPU time of the
-    server's processes in the stretch, or where the kernel does not tell it of its workers, nⱼ the requests of
-    each class and N all of them. So the demands of all requests add up to C, whatever was sampled."""
-    #: The mean is within this of the truth, at 95 % confidence: D as a sum of means of independent samples, and what
-    #: C lacks at the ends of the stretch, as it is told in ticks of the kernel's clock, or was read at sampled
-    #: requests.
+    """CPU demand of one request of a class, in microseconds: the mean m of its sampled CPU time plus its part of the
+    unexplained CPU time, ```text D = m + (C − Σ mⱼ nⱼ) / N ``` where C is the CPU time of the server's processes
+    in the interval (of its workers, if the kernel does not provide that), nⱼ the requests of class j and N all
+    requests. The demands of all requests thus add up to C, whatever the sample."""
+    #: Half width of the 95 % confidence interval of D. It covers the sampling error and the error of C at the ends
+    #: of the interval, as C is known only in clock ticks or at sampled requests.
     ci95_half_width: float
-    #: Its mean, D.
+    #: The mean demand D.
     mean: float
     #: Standard deviation of the sampled CPU time.
     stddev: float
@@ -72,42 +71,42 @@ class CpuDemand(Part):
 
 @dataclass(kw_only=True)
 class CpuParts(Part):
-    """Parts of the CPU time of a mean request, in microseconds: by phase."""
-    #: The log line was written.
+    """Mean CPU time of a request by phase, in microseconds."""
+    #: Writing the log line.
     log: float | None = None
-    #: The head was read and understood.
+    #: Reading and parsing the head.
     parse: float | None = None
-    #: The answer was made and handed to the kernel.
+    #: Generating the answer and handing it to the kernel.
     process: float | None = None
 
 
 @dataclass(kw_only=True)
 class CpuQuota(Part):
-    """A limit on the CPU time of a control group, and how often it was reached."""
-    #: CPUs that it may have: 0.5 is half of one.
+    """A CPU quota of a control group, and how often it was exhausted."""
+    #: The quota in CPUs: 0.5 is half of one CPU.
     cpus: float
     #: The directory of the group.
     group: str
-    #: Share of the quota's periods in which it was used up, so that threads were stopped until the next.
+    #: Share of the quota's periods in which it was exhausted, so that threads were throttled until the next period.
     throttled_periods: float
-    #: For how long; of several CPUs together.
+    #: Time for which threads were throttled, summed over CPUs.
     throttled_s: float
 
 
 @dataclass(kw_only=True)
 class CpuShares(Part):
-    """Shares of CPU time; `user`, `system`, `idle` and `steal` are together 1."""
-    #: Idle, waiting for disks included.
+    """Shares of CPU time; the sum of `user`, `system`, `idle` and `steal` is 1."""
+    #: Idle, including waiting for disks.
     idle: float | None = None
-    #: Part of `system`: interrupts and what they leave to do, like most of TCP's receiving side.
+    #: Part of `system`: interrupts and softirqs, which do most of TCP's receive work.
     interrupt: float | None = None
-    #: Part of `idle`: while a thread waited for a disk.
+    #: Part of `idle` in which a thread waited for a disk.
     io_wait: float | None = None
-    #: Taken by the hypervisor.
+    #: Time that the hypervisor gave to other guests.
     steal: float | None = None
-    #: Kernel, interrupts included.
+    #: Kernel, including interrupts.
     system: float | None = None
-    #: User mode, niced and guests included.
+    #: User mode, including niced threads and guests.
     user: float | None = None
 
 
@@ -144,16 +143,16 @@ class CurvePoint(Part):
 
 @dataclass(kw_only=True)
 class Disk(Part):
-    """Traffic of a disk. A block is 512 bytes, whatever the disk's own are."""
+    """Traffic of a disk. A block is 512 bytes, whatever the disk's own block size."""
     #: Blocks read.
     blocks_read_per_s: float | None = None
     #: Blocks written.
     blocks_written_per_s: float | None = None
-    #: Mean number of operations under way.
+    #: Mean number of operations in progress.
     queue_length: float | None = None
     #: Read operations completed.
     reads_per_s: float | None = None
-    #: Share of time in which an operation was under way; of several disks, the busiest one's.
+    #: Share of time in which an operation was in progress; for several disks, that of the busiest.
     utilization: float | None = None
     #: Write operations completed.
     writes_per_s: float | None = None
@@ -161,19 +160,19 @@ class Disk(Part):
 
 @dataclass(kw_only=True)
 class Elapsed(Part):
-    """Elapsed times, in microseconds. Percentiles are interpolated in buckets, four to an octave: they are within 25
-    % of the truth, and within a few percent where many times are spread over several buckets."""
-    #: How many requests had this phase.
+    """Elapsed times, in microseconds. Percentiles are interpolated in buckets, four to an octave: their error is at
+    most 25 %, and a few percent if many times are spread over several buckets."""
+    #: Number of requests that had this phase.
     count: int
-    #: Their mean.
+    #: Mean.
     mean: float
-    #: Their median.
+    #: Median.
     p50: float
-    #: Nine of ten are no longer.
+    #: 90th percentile.
     p90: float
-    #: 99 of 100 are no longer.
+    #: 99th percentile.
     p99: float
-    #: Their standard deviation.
+    #: Standard deviation.
     stddev: float
 
 
@@ -188,40 +187,41 @@ class Estimate(Part):
 
 @dataclass(kw_only=True)
 class Expect(Part):
-    """What all answers to a class have to be like."""
-    #: Bytes of content, as sent: a compressed answer has those it is compressed to.
+    """The expectations of all answers to a class."""
+    #: Bytes of content as sent; for a compressed answer, the compressed size.
     length: int | None = None
     #: SHA-256 of the content as sent, in 64 hexadecimal digits.
     sha256: Sha256 | None = None
-    #: The status: 200, "2xx", or several of these; any if absent.
+    #: The status: 200, "2xx", or several of these; any status if absent.
     status: Statuses | None = None
 
 
 @dataclass(kw_only=True)
 class FileSet(Part):
     """Files below the class's path."""
-    #: Bytes of a file, or how those of all are distributed: the sizes that `brimful fileset` makes.
+    #: Size of a file in bytes, or the distribution of sizes, for `brimful fileset`.
     bytes: Spread | None = None
-    #: How many.
+    #: Number of files.
     files: int
-    #: The number of the file that such a walk begins at.
+    #: Number of the first file of such a walk.
     first: int | None = None
-    #: They are asked for one after another, and one call in how many goes on to the next: with 0.25 every fourth
-    #: call does, with 1 each, the very first one too. After the last comes the first. Without it each call asks for
-    #: any of them.
+    #: If set, calls request the files in order, and this share of calls advances to the next file: every fourth call
+    #: with 0.25, every call including the first with 1. The first file follows the last. If absent, each call
+    #: requests a random file.
     ratio: float | None = None
-    #: How many files such a walk goes on by, for clients that share a set: each begins at a file of its own and goes
-    #: on by as many as there are clients.
+    #: Number of files that such a walk advances by, for clients that share a set: each begins at its own file and
+    #: advances by the number of clients.
     stride: int | None = None
 
 
 @dataclass(kw_only=True)
 class HostProbe(Part):
-    """How fast one CPU of a host was at one moment, in some ten milliseconds of its time. Both figures swing when
-    neighbours share the cache, the core or the clock frequency: runs are comparable where these are."""
-    #: Integer operations, each of which needs the result of the one before: millions per second.
+    """Speed of one CPU of a host, measured for about ten milliseconds. Both figures vary when neighbours share the
+    cache, the core or the clock frequency. Runs are comparable if their probes are."""
+    #: Integer operations, each of which depends on the result of the previous one, in millions per second.
     arithmetic_mops: float
-    #: Reads at random places of 16 MiB, each at a place that the one before tells: millions per second.
+    #: Reads from random addresses in 16 MiB, each at an address that the previous read returned, in millions per
+    #: second.
     memory_mreads: float
 
 
@@ -242,11 +242,11 @@ class IdleCost(Part):
 @dataclass(kw_only=True)
 class Interrupts(Part):
     """Interrupts per second, whole machine."""
-    #: From all devices, timers included.
+    #: Interrupts of all devices, including timers.
     all_per_s: float | None = None
-    #: For disks: the softirq BLOCK.
+    #: Softirqs of disks (BLOCK).
     disk_per_s: float | None = None
-    #: For the network: its softirqs (NET_RX and NET_TX), which one device interrupt or one poll may cause.
+    #: Softirqs of the network (NET_RX and NET_TX), each caused by a device interrupt or a poll.
     network_per_s: float | None = None
 
 
@@ -289,66 +289,66 @@ class JointDemand(Part):
 @dataclass(kw_only=True)
 class Listener(Part):
     """Listening sockets."""
-    #: Length of the accept queue at the end.
+    #: Length of the accept queue at the end of the interval.
     accept_queue: int | None = None
-    #: The longest accept queue that a sample saw.
+    #: Length of the longest accept queue in any sample.
     accept_queue_max: int | None = None
-    #: Connections established; `sources` says whether those of other ports are among them.
+    #: Connections established; `sources` says whether they include those of other ports.
     accepted_per_s: float | None = None
-    #: The queues' limit, that of all sockets together.
+    #: Limit of the accept queue, summed over all sockets.
     backlog: int | None = None
-    #: Dropped by these sockets, because the accept queue was full or for want of memory.
+    #: SYNs and connections that these sockets dropped because the accept queue was full or memory was short.
     dropped_per_s: float | None = None
-    #: The socket that was nearest to its limit: one that is full drops, whatever room the others have.
+    #: The socket that was nearest to its limit. A full socket drops connections even if others have room.
     fullest: AcceptQueue | None = None
-    #: How many sockets these are: IPv4 and IPv6, or one for each worker (SO_REUSEPORT).
+    #: Number of sockets: IPv4 and IPv6, or one for each worker (SO_REUSEPORT).
     sockets: int | None = None
-    #: SYNs that asked for a connection: accepted and dropped.
+    #: SYNs received, both accepted and dropped.
     syn_per_s: float | None = None
 
 
 @dataclass(kw_only=True)
 class Load(Part):
-    """How calls come."""
-    #: How calls of an open load are spaced, as `--arrivals` writes it; `constant` if absent.
+    """The arrivals of calls."""
+    #: Arrival process of an open load, in the notation of `--arrivals`; `constant` if absent.
     arrivals: str | None = None
-    #: Closed load: so many clients that wait for their answers.
+    #: Closed load: number of clients, each of which waits for its answer.
     clients: int | None = None
     #: Open load: the requests of access logs.
     log: LogReplay | None = None
-    #: Open load: calls per second, whatever the server does; with `stages`, the rate before the first.
+    #: Open load: calls per second, independent of the server; with `stages`, the rate before the first stage.
     rate: float | None = None
-    #: S-Clients: so many connection attempts always under way.
+    #: S-Clients: number of connection attempts in progress at all times.
     s_clients: int | None = None
-    #: Sessions: bursts of calls with time to think in between.
+    #: Sessions: bursts of calls with think times in between.
     sessions: SessionLoad | None = None
-    #: Open load: the rate goes linearly from stage to stage.
+    #: Open load: stages between which the rate changes linearly.
     stages: list[Stage] | None = None
-    #: Between an answer and the client's next call, in seconds; 0 if absent.
+    #: Closed load: time between an answer and the client's next call, in seconds; 0 if absent.
     think_s: float | None = None
-    #: Open load: at these instants.
+    #: Open load: the instants of a file.
     trace: Trace | None = None
 
 
 @dataclass(kw_only=True)
 class LogReplay(Part):
     """The requests of access logs."""
-    #: Their paths.
+    #: Paths of the logs.
     files: list[str]
-    #: Whether the same requests come at a constant rate.
+    #: Whether the requests are made at a constant rate instead of at their logged times.
     flattened: bool | None = None
-    #: The longest pause between two calls; longer ones are cut to it.
+    #: Maximum pause between two calls; longer pauses are shortened to it.
     max_gap_s: float | None = None
-    #: What the gaps between requests are divided by.
+    #: Factor by which the gaps between requests are divided.
     speed: float | None = None
 
 
 @dataclass(kw_only=True)
 class Memory(Part):
     """Memory, whole machine."""
-    #: What programs could still get without swapping.
+    #: Memory that programs could still allocate without swapping.
     available_bytes: int | None = None
-    #: All there is.
+    #: Size of the memory.
     total_bytes: int
 
 
@@ -391,89 +391,90 @@ class ModelClass(Part):
 
 @dataclass(kw_only=True)
 class Module(Part):
-    """Server Module: requests as the servers themselves see them (WebMonitor, §3.2)."""
+    """Server Module group: requests as measured inside the servers (WebMonitor, §3.2)."""
     #: Each class of request of each server.
     classes: list[ModuleClass] | None = None
-    #: The servers, one for each file that a module writes. What replaced its file in the stretch is there twice,
-    #: each with its part of the time.
+    #: The servers, one for each file that a module writes. A server that replaced its file during the interval
+    #: appears twice, each time with its part of the interval.
     servers: list[ModuleServer] | None = None
 
 
 @dataclass(kw_only=True)
 class ModuleClass(Part):
     """One class of request, from inside the server."""
-    #: Of the requests, those whose client went away before it had the answer.
+    #: Requests of `requests` whose client disconnected before it had the answer.
     aborted: int | None = None
     #: Bytes of bodies sent.
     bytes_per_s: float | None = None
-    #: The mean of `cpu_us` is within this of the truth, at 95 % confidence.
+    #: Half width of the 95 % confidence interval of the mean of `cpu_us`.
     cpu_ci95_half_width_us: float | None = None
-    #: Of the requests chosen to be sampled, the share whose thread worked on others in between: their CPU time is
-    #: not known.
+    #: Share of the sampled requests whose thread served other requests in between, so that their CPU time is not
+    #: known.
     cpu_mixed: float | None = None
-    #: What the mean of `cpu_us` is made of.
+    #: The mean of `cpu_us` by phase.
     cpu_parts_us: CpuParts | None = None
-    #: CPU time of one request, user and system, on the thread that served it. Reading that clock is costly, so few
-    #: requests are sampled.
+    #: CPU time of one request, user and system, on the thread that served it. Reading that clock is expensive, so
+    #: only few requests are sampled.
     cpu_us: Sampled | None = None
-    #: What a request costs the server's CPUs, its part of the unexplained CPU time included.
+    #: CPU demand of a request, including its part of the unexplained CPU time.
     demand_us: CpuDemand | None = None
-    #: Of the requests, those answered with 5xx.
+    #: Requests of `requests` that were answered with 5xx.
     failed: int | None = None
-    #: Its name. Those of a Record's class that is called the same are the same requests.
+    #: Name of the class. A class of the Record with the same name has the same requests.
     name: str | None = None
     #: Elapsed time by phase.
     phases_us: Phases | None = None
-    #: Requests served, all of them: those that have a line in the access log.
+    #: Requests served: all that have a line in the access log.
     requests: int | None = None
-    #: The same per second.
+    #: Requests served per second.
     requests_per_s: float | None = None
-    #: Which of `servers` it is of, from 0.
+    #: Index of its server in `servers`, from 0.
     server: int | None = None
-    #: Per request: how often a worker took it up, once and again each time that it had left it to wait for its
-    #: client or a server behind this one. A worker that waits itself, as most of Apache's do, does not leave it.
+    #: How often a worker resumed each request on average: once, and again each time that it had set it aside to wait
+    #: for the client or for an upstream server. A worker that blocks while it waits, as most of Apache's do, counts
+    #: once.
     turns: float | None = None
 
 
 @dataclass(kw_only=True)
 class ModuleServer(Part):
     """A server that has the module loaded."""
-    #: Blocks of 512 bytes that its processes had read from disks, per request.
+    #: Blocks of 512 bytes that its processes read from disks, per request.
     blocks_read_per_request: float | None = None
     #: Connections accepted.
     connections_per_s: float | None = None
-    #: CPU time of its workers per time: 1.5 is one CPU and a half.
+    #: CPU time of its workers per second: 1.5 is one and a half CPUs.
     cores: float | None = None
-    #: CPU time is measured of one request in so many, or of fewer where they come densely; 0 of none.
+    #: One in this many requests has its CPU time measured, or fewer at high request rates; 0 if none has.
     cpu_one_in: int | None = None
-    #: The same in the kernel.
+    #: CPU time of its processes in the kernel, per request.
     cpu_system_us: float | None = None
-    #: CPU time of its processes per request, outside the kernel. Linux splits CPU time by what it finds running when
-    #: its clock ticks, every few milliseconds: so this is known of many requests together, and not by class.
+    #: CPU time of its processes in user mode, per request. Linux splits CPU time by sampling at clock ticks, every
+    #: few milliseconds, so this is known only for many requests together, not by class.
     cpu_user_us: float | None = None
     #: The file that its module writes.
     file: str | None = None
-    #: What it calls itself, like `nginx/1.22.1`.
+    #: Name and version of the server's software, like `nginx/1.22.1`.
     name: str | None = None
-    #: Read calls of its processes per request, as the kernel counts them (`syscr` of proc(5)): of files, and of
-    #: sockets where the server reads them like files.
+    #: Read calls of its processes per request, as the kernel counts them (`syscr` of proc(5)): those on files, and
+    #: on sockets if the server reads them by `read`.
     reads_per_request: float | None = None
-    #: Whether it records the requests that begin; it may be turned off.
+    #: Whether the module records new requests; recording can be turned off.
     recording: bool | None = None
-    #: Requests at this moment.
+    #: Requests in progress at the end of the interval.
     requests_in_progress: int | None = None
     #: Requests of all classes.
     requests_per_s: float | None = None
-    #: CPU time of its workers per request, less what was measured in the phases of requests: accepting and closing
-    #: connections, waiting for events. Below zero where that is less than what the measuring of a request costs it.
+    #: CPU time of its workers per request beyond that measured in the phases of requests: accepting and closing
+    #: connections, waiting for events. Negative if that is less than the overhead of measuring a request.
     unexplained_cpu_us: float | None = None
-    #: Worker processes, or threads where these serve, at this moment.
+    #: Workers at the end of the interval: processes, or threads if threads serve requests.
     workers: int | None = None
-    #: How many of them were busy, on average.
+    #: Mean number of busy workers.
     workers_busy: float | None = None
-    #: Workers that found no place in the file: what they serve is missing here.
+    #: Workers for which the file had no room. The figures do not include their requests.
     workers_lost: int | None = None
-    #: How many requests or connections the server works on at a time at most, where it has such a limit.
+    #: Highest number of requests or connections that the server handles at a time, if it has such a limit.
     workers_most: int | None = None
 
 
@@ -482,15 +483,15 @@ class Network(Part):
     """Network group: the network of one namespace."""
     #: Collisions on a shared wire, which modern networks do not have.
     collisions_per_s: float | None = None
-    #: Each interface by name; without those that came, went or began to count anew.
+    #: Each interface by name, without those that appeared, disappeared or reset their counters during the interval.
     interfaces: dict[str, NetworkTraffic] | None = None
     #: Packets that the kernel dropped because a CPU's receive queue was full, whole machine.
     queue_overflows_per_s: float | None = None
     #: Bytes received.
     rx_bytes_per_s: float | None = None
-    #: Packets received and thrown away, for want of memory or of a taker.
+    #: Packets received but dropped, because memory was short or no protocol accepted them.
     rx_dropped_per_s: float | None = None
-    #: Packets that came damaged.
+    #: Packets received with errors.
     rx_errors_per_s: float | None = None
     #: Packets received.
     rx_packets_per_s: float | None = None
@@ -498,7 +499,7 @@ class Network(Part):
     tcp: Tcp | None = None
     #: Bytes sent.
     tx_bytes_per_s: float | None = None
-    #: Packets to be sent and thrown away.
+    #: Packets dropped before they were sent.
     tx_dropped_per_s: float | None = None
     #: Packets that could not be sent.
     tx_errors_per_s: float | None = None
@@ -513,15 +514,15 @@ class NetworkTraffic(Part):
     collisions_per_s: float
     #: Bytes received.
     rx_bytes_per_s: float
-    #: Packets received and thrown away, for want of memory or of a taker.
+    #: Packets received but dropped, because memory was short or no protocol accepted them.
     rx_dropped_per_s: float
-    #: Packets that came damaged.
+    #: Packets received with errors.
     rx_errors_per_s: float
     #: Packets received.
     rx_packets_per_s: float
     #: Bytes sent.
     tx_bytes_per_s: float
-    #: Packets to be sent and thrown away.
+    #: Packets dropped before they were sent.
     tx_dropped_per_s: float
     #: Packets that could not be sent.
     tx_errors_per_s: float
@@ -531,12 +532,12 @@ class NetworkTraffic(Part):
 
 @dataclass(kw_only=True)
 class Overhead(Part):
-    """What watching cost."""
-    #: CPU time of the monitor's thread; of `brimful watch` all of it.
+    """Cost of monitoring."""
+    #: CPU time of the monitor's thread, or of all of `brimful watch`.
     monitor_cpu_s: float
     #: CPU time of one sample, in microseconds.
     per_sample_us: float
-    #: How many samples were taken.
+    #: Number of samples taken.
     samples: int
 
 
@@ -545,74 +546,74 @@ class Paging(Part):
     """Paging per second, whole machine. A page is the machine's (4 KiB on most)."""
     #: Page faults that had to wait for a disk.
     major_faults_per_s: float | None = None
-    #: Pages read from disks, file contents and swap.
+    #: Pages read from disks, both file contents and swap.
     page_ins_per_s: float | None = None
-    #: Pages written to disks, file contents and swap.
+    #: Pages written to disks, both file contents and swap.
     page_outs_per_s: float | None = None
-    #: Of them, from swap.
+    #: Pages read from swap.
     swap_ins_per_s: float | None = None
-    #: Of them, to swap.
+    #: Pages written to swap.
     swap_outs_per_s: float | None = None
 
 
 @dataclass(kw_only=True)
 class Phases(Part):
-    """Elapsed time of a request by what the server did: WebMonitor's three phases (parse, process, log), with what
-    is the client's own (head, send) and what other servers took (upstream) apart from them. Together they are the
-    time from the first byte of the request to its log line."""
-    #: From the first byte of the request to the last of its head: the client's own.
+    """Elapsed time of a request by phase: WebMonitor's three phases (parse, process, log), separate from the time
+    that the client took (head, send) and that other servers took (upstream). Their sum is the time from the first
+    byte of the request to its log line."""
+    #: Time from the first byte of the request to the last of its head, which depends on the client.
     head: Elapsed | None = None
     #: Writing the log.
     log: Elapsed | None = None
-    #: The head is read and understood.
+    #: Reading and parsing the head.
     parse: Elapsed | None = None
-    #: The answer is made and handed to the kernel, but for the next two.
+    #: Generating the answer and handing it to the kernel, without `upstream` and `send`.
     process: Elapsed | None = None
-    #: Waiting until the client has read enough for the rest to be handed over: the client's own.
+    #: Waiting until the client has read enough for the rest of the answer to be sent, which depends on the client.
     send: Elapsed | None = None
-    #: Waiting for a server behind this one.
+    #: Waiting for an upstream server.
     upstream: Elapsed | None = None
 
 
 @dataclass(kw_only=True)
 class Port(Part):
     """One port of the server."""
-    #: Its connections by TCP state. A state that the source cannot tell is left out; one that it tells is there, be
-    #: it 0.
+    #: Its connections by TCP state. States that the source does not report are left out; others are present even if
+    #: 0.
     connections: dict[str, int] | None = None
-    #: Its listening sockets together, as they were last; `null` if nothing listened.
+    #: Its listening sockets together, at the end of the interval; `null` if no socket listened.
     listener: Listener | None = None
-    #: Which.
+    #: The port number.
     port: int | None = None
 
 
 @dataclass(kw_only=True)
 class Pressure(Part):
-    """Pressure of each resource."""
-    #: Of the CPUs.
+    """Pressure on each resource."""
+    #: Waiting for CPUs.
     cpu: Stall | None = None
-    #: Of disks.
+    #: Waiting for disks.
     io: Stall | None = None
-    #: Of memory.
+    #: Waiting for memory.
     memory: Stall | None = None
 
 
 @dataclass(kw_only=True)
 class Program(Part):
-    """Process group: one program, that is processes with their descendants. Totals are over the stretch."""
+    """Process group: one program, which is a set of processes with their descendants. Totals are over the interval."""
     #: Context switches, voluntary and not.
     context_switches: int | None = None
-    #: CPU time per time: 1.5 is one CPU and a half.
+    #: CPU time per second: 1.5 is one and a half CPUs.
     cores: float | None = None
-    #: CPU time, nanosecond clock. Of processes that ended there is what was read last, which for those that their
-    #: parent has waited for is all; what lived shorter than from one sample to the next and was never waited for is
-    #: missing.
+    #: CPU time, by a clock of nanoseconds. For a process that ended, it is the last value read, which is complete if
+    #: its parent waited for it. A process that started and ended between two samples and that no parent waited for
+    #: is missing.
     cpu_s: float | None = None
-    #: Of it, in the kernel.
+    #: Part of `cpu_s` in the kernel.
     cpu_s_system: float | None = None
-    #: Of it, in user mode (the split is the kernel's, the sum is `cpu_s`).
+    #: Part of `cpu_s` in user mode, by the kernel's ratio of user to system time.
     cpu_s_user: float | None = None
-    #: Processes that were found to have ended.
+    #: Processes that samples showed to have ended.
     ended: int | None = None
     #: Page faults that had to wait for a disk.
     major_faults: int | None = None
@@ -622,19 +623,19 @@ class Program(Part):
     name: str | None = None
     #: Its processes.
     pids: list[int] | None = None
-    #: How many copies of it there are: Table 2's *started processes*.
+    #: Number of its processes: *started processes* in Table 2.
     processes: int | None = None
-    #: The limit on its CPU time, of its control group or of one above it: of several, the one that stopped it for
-    #: longest, or else the tightest. Left out where there is none, or none can be seen.
+    #: The CPU quota of its control group or of one above it. Of several quotas, it is the one that throttled it
+    #: longest, or else the lowest. Left out if there is none, or if it cannot be read.
     quota: CpuQuota | None = None
-    #: Resident memory; pages that processes share count once for each. The kernel adds up its counters of each CPU
-    #: now and then: of each process up to 96 pages for each CPU (384 KiB) may be missing.
+    #: Resident memory; shared pages count once per process. The kernel updates this total in batches, so up to 96
+    #: pages (384 KiB) per process and CPU may be missing.
     rss_bytes: int | None = None
-    #: Time that its threads were ready and waited for a CPU.
+    #: Time for which its threads were ready and waited for a CPU.
     run_queue_wait_s: float | None = None
-    #: Its threads that run or wait for a CPU: Table 2's *running processes*.
+    #: Its threads that run or wait for a CPU: *running processes* in Table 2.
     running: int | None = None
-    #: Processes that were found to have started.
+    #: Processes that samples showed to have started.
     started: int | None = None
     #: Threads of all its processes.
     threads: int | None = None
@@ -654,13 +655,13 @@ class RequestClass(Part):
     """One class of request."""
     #: Request body.
     body: str | None = None
-    #: A file with the request body, in place of `body`; its path from the working directory. It is sent piece by
-    #: piece as the server takes it, with its size at the start of the run as `Content-Length`.
+    #: In place of `body`: path of a file with the request body, relative to the working directory. It is sent in
+    #: pieces as the server reads them, with its size at the start of the run as `Content-Length`.
     body_file: str | None = None
-    #: A file of comma-separated values for `{csv.COLUMN}`; its first line names the columns. The n-th call of the
-    #: class has the n-th row, and after the last the first comes again.
+    #: A file of comma-separated values for `{csv.COLUMN}`, whose first line names the columns. The n-th call of the
+    #: class uses the n-th row, starting over after the last.
     csv: str | None = None
-    #: What an answer has to be like; one that is not is `unexpected`, and a failure.
+    #: Expectations of answers; an answer that does not match is `unexpected`, which is a failure.
     expect: Expect | None = None
     #: A set of files below `path`.
     file_set: FileSet | None = None
@@ -668,53 +669,53 @@ class RequestClass(Part):
     headers: dict[str, str] | None = None
     #: HTTP method.
     method: str | None = None
-    #: Its name in every table and document; unique.
+    #: Unique name of the class, for tables and documents.
     name: str
-    #: In which order those of a list are asked for.
+    #: The order in which the entries of a list are requested.
     order: Order | None = None
-    #: Path and query; the URL on the command line gives scheme and authority. Left out where there are `urls`. Here,
-    #: in `urls`, in the values of `headers` and in `body`, `{seq}`, `{uuid}`, `{rand:1-500}` and `{csv.COLUMN}` are
-    #: filled in anew for every call.
+    #: Path and query; the URL on the command line provides scheme and authority. Left out if there are `urls`. Here,
+    #: in `urls`, in the values of `headers` and in `body`, every call fills in the placeholders `{seq}`, `{uuid}`,
+    #: `{rand:1-500}` and `{csv.COLUMN}` anew.
     path: str | None = None
-    #: How often each of them is asked for, by its place in the list or set: `zipf:0.8`. Where it is absent, their
-    #: weights say so.
+    #: Law of the request frequency of URLs or files by their place in the list or set: `zipf:0.8`. If absent, their
+    #: weights determine it.
     popularity: Popularity | None = None
-    #: In place of `urls`: a file of requests, one JSON object on a line: path, and method, headers, body, class,
-    #: weight and bytes if wanted. Of requests that name a class it has those of this one.
+    #: In place of `urls`: a file of requests, one JSON object per line with a path and optionally method, headers,
+    #: body, class, weight and bytes. If requests name a class, this class has only its own.
     requests_file: str | None = None
-    #: What is asked for in place of one path, each as often as its weight says.
+    #: In place of `path`: URLs, requested in proportion to their weights.
     urls: list[Url] | None = None
-    #: In place of `urls`: a file of them, one on a line, each with its weight and its bytes if wanted: `/a.png 3
+    #: In place of `urls`: a file of URLs, one per line, each optionally with its weight and its bytes: `/a.png 3
     #: 4096`.
     urls_file: str | None = None
-    #: Its share of the calls, relative to the other classes' weights.
+    #: Share of the calls, relative to the other classes' weights.
     weight: float | None = None
 
 
 @dataclass(kw_only=True)
 class Sampled(Part):
     """Times of a sample of the requests, in microseconds."""
-    #: How many were sampled.
+    #: Number of sampled requests.
     count: int
-    #: Their mean.
+    #: Mean.
     mean: float
-    #: Their standard deviation.
+    #: Standard deviation.
     stddev: float
 
 
 @dataclass(kw_only=True)
 class Script(Part):
-    """One session."""
-    #: Its bursts, at least one.
+    """One scripted session."""
+    #: The bursts, at least one.
     bursts: list[ScriptedBurst]
 
 
 @dataclass(kw_only=True)
 class ScriptedBurst(Part):
     """One burst of a session."""
-    #: Its calls, at least one; the first is answered before the others are made.
+    #: The calls, at least one; the others are sent after the first is answered.
     calls: list[ScriptedCall]
-    #: Seconds from its last answer to the next burst's first call; as the sessions' `think_s` says if absent.
+    #: Seconds from the burst's last answer to the next burst; drawn from the sessions' `think_s` if absent.
     think_s: float | None = None
 
 
@@ -723,7 +724,7 @@ class ScriptedCall(Part):
     """One call of a burst."""
     #: Request body; the class's if absent.
     body: str | None = None
-    #: The class that it is reported as; the first one if absent.
+    #: The class that the call is reported under; the first class if absent.
     class_: str | None = field(default=None, metadata={"key": "class"})
     #: HTTP method; the class's if absent.
     method: str | None = None
@@ -733,8 +734,8 @@ class ScriptedCall(Part):
 
 @dataclass(kw_only=True)
 class ServerInterval(Part):
-    """One stretch between two samples of the monitor: the course of the main figures, for charts."""
-    #: Length of the accept queue at its end.
+    """The main figures of the interval between two samples of the monitor, for charts."""
+    #: Length of the accept queue at the end of the interval.
     accept_queue: int | None = None
     #: Connections established, per second.
     accepted_per_s: float | None = None
@@ -746,149 +747,148 @@ class ServerInterval(Part):
     disk_utilization: float | None = None
     #: SYNs dropped by the listener, per second.
     dropped_per_s: float | None = None
-    #: Connections that are established, at its end.
+    #: Established connections at the end of the interval.
     established: int | None = None
-    #: Its length.
+    #: Length of the interval.
     length_s: float | None = None
     #: Bytes received and sent per second, all interfaces.
     network_bytes_per_s: float | None = None
     #: CPU time of all watched processes, in cores: 0.5 is half of one core.
     process_cores: float | None = None
-    #: Of it, in user mode.
+    #: CPU time of all watched processes in user mode, in cores.
     process_cores_user: float | None = None
     #: Requests per second, as the Server Module counts them.
     requests_per_s: float | None = None
-    #: TCP segments sent again, per second.
+    #: TCP segments retransmitted per second.
     retransmitted_per_s: float | None = None
     #: Time that the threads of watched processes waited for a CPU, per second.
     run_queue_wait: float | None = None
-    #: Its beginning, seconds after the start of the load.
+    #: Start of the interval, in seconds after the start of the load.
     t_s: float | None = None
-    #: Workers that were busy on average, as the Server Module says.
+    #: Mean number of busy workers, as the Server Module reports it.
     workers_busy: float | None = None
 
 
 @dataclass(kw_only=True)
 class SessionLoad(Part):
     """A load of sessions."""
-    #: How they are spaced, as `--arrivals` writes it; `poisson` if absent.
+    #: Arrival process of sessions, in the notation of `--arrivals`; `poisson` if absent.
     arrivals: str | None = None
-    #: What becomes of its connections between bursts.
+    #: What happens to a session's connections between bursts.
     between_bursts: BetweenBursts | None = None
-    #: Bursts of one session; 1 if absent.
+    #: Bursts of a session; 1 if absent.
     bursts: Spread | None = None
-    #: In place of `bursts`: calls of one session in all, in as many bursts as it takes.
+    #: In place of `bursts`: calls of a session, in as many bursts as necessary.
     calls: Spread | None = None
-    #: Calls of one burst; the first is answered before the others are made; 1 if absent.
+    #: Calls of a burst; the others are sent after the first is answered; 1 if absent.
     calls_per_burst: Spread | None = None
-    #: Connections of one session at most.
+    #: Highest number of connections of a session.
     connections: int | None = None
-    #: Whether each session keeps the cookies that it is given, and sends them.
+    #: Whether each session stores the cookies that it receives, and sends them.
     cookies: bool | None = None
-    #: Whether the load begins as if it had always gone on.
+    #: Whether the load begins in its steady state.
     in_progress: bool | None = None
-    #: Whether the other calls of a burst go out together on one connection, as long as the server keeps it open.
+    #: Whether the other calls of a burst are sent together on one connection, as long as the server keeps it open.
     pipelined: bool | None = None
-    #: New sessions per second, whatever the server does.
+    #: New sessions per second, independent of the server.
     rate: float | None = None
-    #: Seconds from the end of a user's session to the next one's beginning; 0 if absent.
+    #: Seconds from the end of a user's session to the start of the next one; 0 if absent.
     rest_s: Spread | None = None
-    #: Whether a call whose answer is whole, but not what its class expects, is made again at once, and does not end
-    #: its session.
+    #: Whether a call with a complete but unexpected answer is repeated at once, instead of ending its session.
     retry: bool | None = None
-    #: Sessions that are written out, made in turn, in place of `bursts` and `calls_per_burst`.
+    #: In place of `bursts` and `calls_per_burst`: scripted sessions, which are made in turn.
     script: list[Script] | None = None
-    #: So many sessions in all; no bound if absent.
+    #: Total number of sessions; no bound if absent.
     sessions: int | None = None
-    #: In place of `bursts`: the probability that a user stays for another burst after each.
+    #: In place of `bursts`: the probability that the user stays for another burst after each.
     stay: float | None = None
     #: Seconds from the last answer of a burst to the next burst's first call.
     think_s: Spread | None = None
-    #: In place of a rate: so many users, each beginning another session after the last one.
+    #: In place of `rate`: number of users, each of whom begins another session after the last one.
     users: int | None = None
 
 
 @dataclass(kw_only=True)
 class SocketClass(Part):
-    """Requests of one port whose answers have similar sizes, heads included."""
-    #: Its name, as of the Server Module's own classes.
+    """Requests of one port whose answers have similar sizes, including heads."""
+    #: Name of the class, like those of the Server Module's classes.
     name: str | None = None
-    #: Which port.
+    #: The port number.
     port: int | None = None
-    #: Requests that had their answer before their slice's end.
+    #: Requests that were answered before their slice ended.
     requests: int | None = None
-    #: The same per second.
+    #: Requests that were answered before their slice ended, per second.
     requests_per_s: float | None = None
     #: Bytes of answers per second.
     sent_bytes_per_s: float | None = None
-    #: As of the port.
+    #: As in `SocketPort::service_us`.
     service_us: Elapsed | None = None
-    #: As of the port.
+    #: As in `SocketPort::wait_us`.
     wait_us: Elapsed | None = None
 
 
 @dataclass(kw_only=True)
 class SocketPort(Part):
     """The requests of one port."""
-    #: Of the requests, the share that had no answer, or not all of it, at their slice's end.
+    #: Share of the requests that had no complete answer when their slice ended.
     open_share: float | None = None
-    #: Which.
+    #: The port number.
     port: int | None = None
-    #: Bytes of requests per second, with their heads and whatever encrypts them.
+    #: Bytes of requests per second, including heads and TLS.
     received_bytes_per_s: float | None = None
     #: Requests that were counted.
     requests: int | None = None
     #: Requests per second; `null` if nothing was attached.
     requests_per_s: float | None = None
-    #: Bytes of answers per second, likewise.
+    #: Bytes of answers per second, including heads and TLS.
     sent_bytes_per_s: float | None = None
-    #: From there until the last bytes of the answer were handed to the kernel.
+    #: Time from when the server read the request until the last bytes of the answer were handed to the kernel.
     service_us: Elapsed | None = None
-    #: Of the requests, the share whose connection the server closed, or lost, without a byte of an answer.
+    #: Share of the requests whose connection the server closed or lost without sending a byte of an answer.
     unanswered_share: float | None = None
-    #: Requests that waited or were being served, on average; those without an answer at their slice's end are
-    #: missing.
+    #: Mean number of requests that waited or were being served, without those still unanswered when their slice
+    #: ended.
     under_way: float | None = None
-    #: From when the first bytes of a request could be read until the server read them: its own queueing.
+    #: Time from when the first bytes of a request were readable until the server read them: queueing in the server.
     wait_us: Elapsed | None = None
 
 
 @dataclass(kw_only=True)
 class SocketRequests(Part):
-    """Requests seen on the sockets of the watched ports, by tracepoints that are attached for slices of time. A
-    request is counted if its first bytes arrive in the first part of a slice, and followed until the slice ends.
-    So rates are of that first part, however long requests take; and times are of those that had their answer
-    before the end, with the share of those that did not beside them."""
+    """Requests observed on the sockets of the watched ports, by tracepoints that are attached for slices of time. A
+    request is counted if its first bytes arrive in the first part of a slice, and is followed until the slice
+    ends. Rates are those of the first part, however long requests take. Times are those of requests answered
+    before the slice ended; the share of the others is reported beside them."""
     #: Requests of each port by the size of their answers.
     classes: list[SocketClass] | None = None
     #: The share of time in which the tracepoints were attached.
     duty: float | None = None
-    #: What these figures do not tell, in words.
+    #: Limitations of these figures, in words.
     limits: list[str] | None = None
     #: Each port.
     ports: list[SocketPort] | None = None
-    #: How long a slice is at the end of the stretch; `null` if they are attached all the time.
+    #: Length of a slice at the end of the interval; `null` if the tracepoints are attached all the time.
     slice_s: float | None = None
-    #: Slices that ended in the stretch.
+    #: Slices that ended in the interval.
     slices: int | None = None
 
 
 @dataclass(kw_only=True)
 class Stage(Part):
-    """The rate goes linearly from where it was to `rate` within `length_s`. A stage of no length is a jump, one with
-    the rate before it a level."""
-    #: How long, in seconds.
+    """A stage in which the rate changes linearly from the previous one to `rate`. With a length of zero it is a
+    step; with the previous rate, the rate is constant."""
+    #: Length of the stage, in seconds.
     length_s: float
-    #: Calls per second at its end.
+    #: Calls per second at the end of the stage.
     rate: float
 
 
 @dataclass(kw_only=True)
 class Stall(Part):
-    """Shares of time (Linux's PSI, from its totals in microseconds)."""
-    #: All threads that had anything to do waited. Of CPUs there is no such thing, because some thread runs on them.
+    """Shares of time in which threads waited for a resource (Linux's PSI, from its totals in microseconds)."""
+    #: All threads that were not idle waited. Absent for CPUs, because one of the threads is always running.
     full: float | None = None
-    #: Some threads waited.
+    #: At least one thread waited.
     some: float
 
 
@@ -902,8 +902,9 @@ class Station(Part):
     idle_cost: IdleCost | None = None
     #: Its name.
     name: str
-    #: Service rate with 1, 2, … requests present, over the rate at which the demands hold; the last holds for any
-    #: more. For a station whose speed depends on its load; empty means that it does not, beyond what `servers` says.
+    #: For a station with load-dependent speed: its service rate with 1, 2, … requests present, relative to the rate
+    #: that the demands assume; the last one applies to more requests as well. If empty, the speed depends on the
+    #: load only through `servers`.
     rate_multipliers: list[float] | None = None
     #: The order of service.
     scheduling: Scheduling | None = None
@@ -969,29 +970,29 @@ class Summary(Part):
 @dataclass(kw_only=True)
 class Tcp(Part):
     """TCP of a network namespace, all ports."""
-    #: Connections that this side began.
+    #: Connections that this side initiated.
     active_opens_per_s: float | None = None
     #: Segments dropped because a socket's backlog was full.
     backlog_drops_per_s: float | None = None
     #: Sockets in use.
     in_use: int | None = None
-    #: Packets dropped at a listener for any reason, overflows included.
+    #: Packets dropped at a listener for any reason, including overflows.
     listen_drops_per_s: float | None = None
     #: Packets that found a listener's accept queue full.
     listen_overflows_per_s: float | None = None
-    #: Memory of all sockets' buffers, whole machine.
+    #: Memory of all socket buffers, whole machine.
     memory_bytes: int | None = None
-    #: Sockets that no process holds any more, whole machine.
+    #: Sockets that no process has open any more, whole machine.
     orphans: int | None = None
-    #: Connections that the other side began and that were established.
+    #: Connections that peers initiated and that were established.
     passive_opens_per_s: float | None = None
     #: Resets sent.
     resets_out_per_s: float | None = None
-    #: Segments sent again.
+    #: Segments retransmitted.
     retransmitted_per_s: float | None = None
     #: Segments received.
     segments_in_per_s: float | None = None
-    #: Segments sent, without those sent again.
+    #: Segments sent, without retransmissions.
     segments_out_per_s: float | None = None
     #: SYN cookies sent, because the queue of half-open connections was full.
     syn_cookies_per_s: float | None = None
@@ -1001,36 +1002,36 @@ class Tcp(Part):
 
 @dataclass(kw_only=True)
 class Tls(Part):
-    """How the connections to an `https://` URL are secured: the table `[tls]`. Keys and certificates are never in a
-    document; the command line names their files."""
-    #: Whether any certificate will do.
+    """TLS settings of the connections to an `https://` URL: the table `[tls]`. Documents never contain keys and
+    certificates; the command line names their files."""
+    #: Whether any certificate is accepted.
     insecure: bool | None = None
-    #: The oldest version that is spoken.
+    #: The oldest permitted version.
     minimum: TlsVersion | None = None
-    #: Whether a new connection resumes the session of an earlier one where it has a ticket for it. Without that
-    #: every handshake is a full one, as those of users who come for the first time are.
+    #: Whether a new connection resumes an earlier TLS session if it has a ticket. Otherwise every handshake is a
+    #: full one, like that of a new user.
     resume: bool | None = None
-    #: The server's name: what it is asked for, and what its certificate has to be for; the URL's host if absent.
+    #: The server name that is sent, and that the certificate must be valid for; the URL's host if absent.
     sni: str | None = None
 
 
 @dataclass(kw_only=True)
 class Trace(Part):
-    """The instants of a file."""
-    #: Its path: one instant in seconds per line.
+    """The recorded instants of a file."""
+    #: Path of the file, which has one instant in seconds per line.
     file: str
-    #: What the gaps between them are divided by.
+    #: Factor by which the gaps between instants are divided.
     speed: float | None = None
 
 
 @dataclass(kw_only=True)
 class Url(Part):
     """One of the URLs of a class."""
-    #: Bytes of the answer's body, where that is known: the size of the file that `brimful fileset` makes.
+    #: Bytes of the answer's body, if known; `brimful fileset` makes files of this size.
     bytes: int | None = None
     #: Path and query.
     path: str
-    #: Its share of the class's calls, relative to the other URLs' weights.
+    #: Share of the class's calls, relative to the other URLs' weights.
     weight: float | None = None
 
 
@@ -1055,16 +1056,16 @@ class Verdict(Part):
 
 @dataclass(kw_only=True)
 class Workload(Part):
-    """The whole document."""
+    """The load of a run: its requests and their arrivals."""
     #: The request classes, at least one.
     class_: list[RequestClass] = field(metadata={"key": "class"})
-    #: How calls come; absent where a command line says it, or where it is the command's own business.
+    #: The arrivals of calls; absent if the command line or the command determines them.
     load: Load | None = None
-    #: How connections to an `https://` URL are secured, where that is not as usual.
+    #: TLS settings of connections to an `https://` URL, if they differ from the defaults.
     tls: Tls | None = None
 
 
-#: What becomes of a session's connections while its user thinks.
+#: What happens to a session's connections during think times.
 BetweenBursts: TypeAlias = Literal["keep", "close"]
 
 
@@ -1076,7 +1077,7 @@ ClassKind: TypeAlias = Literal["open", "closed"]
 Method: TypeAlias = Literal["auto", "exact", "erlang", "seidmann", "schweitzer", "linearizer", "simulation"]
 
 
-#: In which order what is listed is asked for.
+#: The order in which the entries of a list are requested.
 Order: TypeAlias = Literal["random", "listed", "once"]
 
 
@@ -1113,11 +1114,11 @@ ReasonCode: TypeAlias = Literal[
 Scheduling: TypeAlias = Literal["ps", "fcfs", "priority", "preemptive"]
 
 
-#: The digest of a body.
+#: The SHA-256 digest of a body.
 Sha256: TypeAlias = str
 
 
-#: A distribution of numbers that are not negative; the unit is that of the field.
+#: A distribution of non-negative numbers, in the unit of the field.
 Spread: TypeAlias = float | str
 
 
@@ -1125,7 +1126,7 @@ Spread: TypeAlias = float | str
 StationKind: TypeAlias = Literal["queue", "delay"]
 
 
-#: One of several.
+#: One of several statuses.
 Status: TypeAlias = int | str
 
 
@@ -1133,5 +1134,5 @@ Status: TypeAlias = int | str
 TlsVersion: TypeAlias = Literal["1.2", "1.3"]
 
 
-#: Some status codes.
+#: A set of status codes.
 Statuses: TypeAlias = int | str | list[Status]

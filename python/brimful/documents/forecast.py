@@ -15,13 +15,13 @@ class Backtest(Part):
     coverage80: float
     #: Share of the values that fell into the 95 % interval, before any widening.
     coverage95: float
-    #: How far each looked ahead, in steps.
+    #: FitSettings far each looked ahead, in steps.
     horizon_steps: int
     #: Mean absolute error over that of repeating the last season, one season ahead; absent if that makes none.
     mase: float | None = None
     #: The same of repeating the last season (or value, without a season) as far as the others looked ahead.
     naive_mase: float | None = None
-    #: How many.
+    #: FitSettings many.
     origins: int
     #: All that were compared; the trend that fits best, on each scale, is that of the whole history.
     tried: list[Tried]
@@ -113,7 +113,7 @@ class Gap(Part):
     """A run of missing steps."""
     #: When the first of them begins.
     from_: Timestamp = field(metadata={"key": "from"})
-    #: How many there are.
+    #: FitSettings many there are.
     steps: int
 
 
@@ -129,9 +129,9 @@ class InSample(Part):
 @dataclass(kw_only=True)
 class Limit(Part):
     """A rate that arrivals must not reach."""
-    #: Per second.
+    #: Arrivals per second.
     rate: float
-    #: What happens there.
+    #: What happens at this rate.
     reason: str
 
 
@@ -176,23 +176,23 @@ class Tried(Part):
 
 @dataclass(kw_only=True)
 class Forecast(Document):
-    """The document."""
-    #: How good such forecasts were before; absent if the history is too short to try.
+    """A forecast of arrivals."""
+    #: FitSettings good such forecasts were before; absent if the history is too short to try.
     backtest: Backtest | None = None
-    #: Configurations compared, if there were any.
+    #: The comparison of configurations, if some were given.
     cost: CostTable | None = None
-    #: When they reach it.
+    #: When arrivals reach the limit.
     crossing: Crossing | None = None
     #: Relative growth of the trend in a month, on average over the horizon; 0.05 is 5 %. Absent if nothing arrives
     #: now, if the last season is repeated, or if the history lasts less than two months.
     growth_per_month: float | None = None
-    #: What to do, where configurations were compared, and when arrivals are too many.
+    #: The recommended configuration, if some were compared, and when arrivals exceed the limit.
     headline: str
     #: What it is made from: the history given, or its days.
     history: Series
-    #: How well one step ahead was predicted within the history.
+    #: FitSettings well one step ahead was predicted within the history.
     in_sample: InSample
-    #: The rate that they must not reach, if one was given.
+    #: The rate that arrivals must not reach, if one was given.
     limit: Limit | None = None
     #: What a reader should know, in sentences.
     notes: list[str]

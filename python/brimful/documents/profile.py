@@ -21,13 +21,13 @@ class Arrivals(Part):
     by_hour: list[int]
     #: Requests by weekday, Monday first, 7.
     by_weekday: list[int]
-    #: Mean rate by weekday and hour, 7 × 24; 0 where the log does not reach.
+    #: Mean rate by weekday and hour, 7 × 24; 0 outside the time that the log covers.
     by_weekday_and_hour: list[list[float]]
-    #: When the first step of `rates` begins, RFC 3339.
+    #: Start of the first step of `rates`, RFC 3339.
     from_: str = field(metadata={"key": "from"})
-    #: Requests per second, from the first to the last.
+    #: Mean requests per second, from the first request to the last.
     mean_rate: float
-    #: Mean rate in each step, one after another.
+    #: Mean rate in each step, in order of time.
     rates: list[float]
     #: Length of a step of `rates`: a whole number of minutes.
     step_s: int
@@ -35,14 +35,14 @@ class Arrivals(Part):
 
 @dataclass(kw_only=True)
 class Burstiness(Part):
-    """Menascé & Almeida (1998): epochs with more arrivals than the mean."""
-    #: Mean rate of the epochs above the mean, over the mean.
+    """Burstiness by the epochs with more arrivals than the mean (Menascé & Almeida 1998)."""
+    #: Mean rate of the epochs above the mean, divided by the mean rate.
     a: float
-    #: Their share of all epochs.
+    #: Share of the epochs that are above the mean.
     b: float
     #: Length of an epoch.
     epoch_s: float
-    #: The largest count over the mean one.
+    #: Largest count of an epoch, divided by the mean count.
     peak_to_mean: float
 
 
@@ -51,132 +51,132 @@ class Dispersion(Part):
     """The index of dispersion of counts at one length of epoch."""
     #: Length of an epoch.
     epoch_s: float
-    #: How many there are.
+    #: Number of epochs.
     epochs: int
-    #: Variance over mean; 1 for Poisson arrivals.
+    #: Variance divided by mean of the counts; 1 for Poisson arrivals.
     index: float
-    #: Its 95 % interval.
+    #: 95 % confidence interval of the index.
     interval95: list[float]
 
 
 @dataclass(kw_only=True)
 class FieldSample(Part):
-    """A field of a line of a log, as it was read."""
-    #: What the field is: `client`, `host`, `time`, `method`, `target`, `protocol`, `status`, `bytes`, `took`,
+    """A parsed field of a log line."""
+    #: Meaning of the field: `client`, `host`, `time`, `method`, `target`, `protocol`, `status`, `bytes`, `took`,
     #: `upstream took`, `referer` or `agent`.
     field: str
-    #: Its value; long ones are cut.
+    #: Value of the field; a long value is truncated.
     value: str
 
 
 @dataclass(kw_only=True)
 class FormatShare(Part):
-    """A format, and the share of lines that it reads."""
-    #: Its name, or the format string that was given.
+    """A log format, and the share of the lines that match it."""
+    #: Name of the format, or the user's format string.
     name: str
-    #: Of the lines that were parsed, 0..1.
+    #: Share of the parsed lines, 0 to 1.
     share: float
 
 
 @dataclass(kw_only=True)
 class Hurst(Part):
-    """Long-range dependence."""
-    #: Length of the shortest scale that it rests on.
+    """Long-range dependence of arrivals."""
+    #: Shortest time scale of the estimate.
     from_s: float
-    #: Its 95 % interval.
+    #: 95 % confidence interval of H.
     interval95: list[float]
-    #: Length of the longest.
+    #: Longest time scale of the estimate.
     to_s: float
-    #: H; 0.5 without, towards 1 with.
+    #: The Hurst parameter H: 0.5 without long-range dependence, nearer to 1 the stronger it is.
     value: float
 
 
 @dataclass(kw_only=True)
 class Lines(Part):
-    """`read = parsed + malformed + filtered`."""
-    #: Lines that were left out: directives, empty lines, and what a filter excluded.
+    """Lines by outcome: `read = parsed + malformed + filtered`."""
+    #: Lines that were left out: directives, empty lines, and those that a filter excluded.
     filtered: int
-    #: The first malformed ones.
+    #: The first malformed lines.
     first_malformed: list[MalformedLine]
-    #: Lines that are not of the format.
+    #: Lines that do not match any format.
     malformed: int
-    #: Requests that came before one above them in the log.
+    #: Requests that are older than a request above them in the log.
     out_of_order: int
-    #: Requests that the profile is of.
+    #: Lines whose requests the profile describes.
     parsed: int
-    #: All; what `wc -l` says, plus one for a last line without newline.
+    #: Number of lines: that of `wc -l`, plus one for a last line without newline.
     read: int
 
 
 @dataclass(kw_only=True)
 class LogClass(Part):
-    """A class of request."""
-    #: Smallest and largest answer.
+    """A class of similar requests in the log."""
+    #: Bytes of the smallest and of the largest answer.
     bytes_range: list[int]
     #: Squared coefficient of variation of the answers' bytes.
     bytes_scv: float
-    #: How it came about: `from the spanning tree's cluster 1`.
+    #: Origin of the class: `from the spanning tree's cluster 1`.
     derived_from: str
-    #: Of an answer.
+    #: Mean bytes of an answer.
     mean_bytes: float
-    #: Mean time that the server took, where the log has it.
+    #: Mean service time of the server, if the log contains it.
     mean_service_s: float | None = None
-    #: Its name.
+    #: Name of the class.
     name: str
-    #: What belongs to it, for people: `1 – 4,372 bytes`.
+    #: The requests that belong to it, for people: `1 – 4,372 bytes`.
     range: str
-    #: Requests.
+    #: Number of requests.
     requests: int
-    #: Of all bytes.
+    #: Share of all bytes.
     share_bytes: float
-    #: Of all requests.
+    #: Share of all requests.
     share_requests: float
-    #: Distinct URLs; an estimate.
+    #: Number of distinct URLs; an estimate.
     unique_urls: int
-    #: Its most popular URLs, with what of its requests they are and how large.
+    #: Its most popular URLs, with their requests and sizes.
     urls: list[PopularUrl]
 
 
 @dataclass(kw_only=True)
 class MalformedLine(Part):
-    """A line that is not of the format."""
-    #: Where in the line, in bytes from 1.
+    """A line that does not match any format."""
+    #: Position of the mismatch in the line, in bytes from 1.
     column: int
-    #: What should have been there.
+    #: What was expected at that position.
     expected: str
-    #: In which file.
+    #: The file.
     file: str
-    #: Which line of it, from 1.
+    #: Number of the line, from 1.
     line: int
-    #: The line's beginning, with what a terminal would obey escaped.
+    #: The beginning of the line, with control characters escaped.
     text: str
 
 
 @dataclass(kw_only=True)
 class Peak(Part):
     """The busiest window."""
-    #: When it begins, RFC 3339.
+    #: Start of the window, RFC 3339.
     from_: str = field(metadata={"key": "from"})
-    #: Whether it was given, and not found.
+    #: Whether the user chose the window.
     given: bool
-    #: Requests per second in it.
+    #: Requests per second in the window.
     rate: float
-    #: Requests in it.
+    #: Requests in the window.
     requests: int
-    #: How long it is.
+    #: Length of the window.
     seconds: int
 
 
 @dataclass(kw_only=True)
 class PopularUrl(Part):
-    """A URL."""
+    """A popular URL."""
     #: Mean bytes of its answers.
     mean_bytes: float
-    #: The method that it is mostly asked for with.
+    #: The method of most of its requests.
     method: str
-    #: How often.
+    #: Number of requests; an upper bound.
     requests: int
-    #: It may have been as much less often.
+    #: Error bound: the true number may be lower by this.
     requests_error: int
     #: Path and query, as in the log.
     url: str
@@ -189,32 +189,32 @@ class Robots(Part):
     bytes: int
     #: `keep`, `drop` or `only`.
     policy: str
-    #: How many, whatever became of them.
+    #: Number of requests of robots, whether kept or dropped.
     requests: int
 
 
 @dataclass(kw_only=True)
 class Sessions(Part):
-    """What clients do, one request after another."""
-    #: A pause as short as this goes on with a burst: a page and what it embeds.
+    """Sessions: sequences of requests of one client."""
+    #: A pause of at most this length continues a burst, which is a page and its embedded objects.
     burst_gap_s: float
-    #: Bursts of one.
+    #: Bursts of a session.
     bursts: Times
-    #: Sessions that were ended by force because too many were open at once.
+    #: Sessions that were ended early because too many were open at once.
     cut_short: int
-    #: A pause as long as this ends one.
+    #: A pause of at least this length ends a session.
     gap_s: float
-    #: From its first request to its last.
+    #: Time from a session's first request to its last.
     length_s: Times
-    #: New ones per second.
+    #: New sessions per second.
     rate: float
-    #: Requests of one.
+    #: Requests of a session.
     requests: Times
     #: Requests of a burst.
     requests_per_burst: Times
-    #: How many.
+    #: Number of sessions.
     sessions: int
-    #: Between two bursts.
+    #: Time between two bursts.
     think_s: Times
 
 
@@ -225,22 +225,22 @@ class Sizes(Part):
     complementary: list[tuple[float, float]]
     #: The largest.
     max: int
-    #: Mean bytes of these.
+    #: Mean bytes of these answers.
     mean: float
     #: Percentiles in bytes: `"50"`, `"90"`, `"95"`, `"99"`, `"99.9"`.
     percentiles: dict[str, float]
-    #: How many answers have a body.
+    #: Number of answers with a body.
     responses: int
-    #: Index of the tail, where it falls like a power of the size.
+    #: The tail, if it is a power law.
     tail: Tail | None = None
 
 
 @dataclass(kw_only=True)
 class Source(Part):
-    """One file or stream."""
+    """One file or stream that was read."""
     #: Bytes read from it, after decompression.
     bytes: int
-    #: Why it was not read to its end, if it was not.
+    #: Why reading stopped before the end, if it did.
     cut_short: str | None = None
     #: Lines read from it.
     lines: int
@@ -251,26 +251,26 @@ class Source(Part):
 @dataclass(kw_only=True)
 class Tail(Part):
     """A tail that falls like size^−index."""
-    #: From so many bytes on.
+    #: Size at which the tail begins.
     from_bytes: int
-    #: α; below 2 the variance has no bound.
+    #: The index α; if it is below 2, the variance is infinite.
     index: float
-    #: Its 95 % interval.
+    #: 95 % confidence interval of the index.
     interval95: list[float]
-    #: How many answers that are.
+    #: Number of answers in the tail.
     responses: int
 
 
 @dataclass(kw_only=True)
 class Times(Part):
     """A distribution of times."""
-    #: The longest.
+    #: Maximum.
     max: float
-    #: Their mean.
+    #: Mean.
     mean: float
     #: Percentiles: `"50"`, `"90"`, `"95"`, `"99"`.
     percentiles: dict[str, float]
-    #: How many.
+    #: Number of times.
     samples: int
     #: Squared coefficient of variation.
     scv: float
@@ -278,91 +278,91 @@ class Times(Part):
 
 @dataclass(kw_only=True)
 class UrlPopularity(Part):
-    """How requests concentrate."""
-    #: Share of requests for the so many most popular URLs: pairs of their number and the share.
+    """Concentration of requests on URLs."""
+    #: Pairs of a number of most popular URLs and their share of the requests.
     concentration: list[tuple[int, float]]
-    #: The most popular ones, exact or with the error that they have.
+    #: The most popular URLs, with exact counts or error bounds.
     urls: list[PopularUrl]
-    #: s of Zipf's law: the n-th most popular URL is asked for as n^−s.
+    #: Exponent s of Zipf's law: requests for the n-th most popular URL are proportional to n^−s.
     zipf: float | None = None
-    #: R² of that, over the logarithms of rank and count.
+    #: R² of the fit to Zipf's law, on logarithms of rank and count.
     zipf_fit: float | None = None
 
 
 @dataclass(kw_only=True)
 class Profile(Document):
-    """The whole document."""
-    #: Requests per second and their course.
+    """The profile of a site's traffic."""
+    #: Requests per second over time.
     arrivals: Arrivals
-    #: The program that made it.
+    #: The version of brimful that made it.
     brimful_version: str
     #: Menascé and Almeida's a and b in the peak window.
     burstiness: Burstiness | None = None
-    #: Of all answers.
+    #: Bytes of all answers.
     bytes: int
-    #: The classes of request in the peak window.
+    #: The request classes of the peak window.
     classes: list[LogClass]
-    #: How the classes were made, and why so many.
+    #: The method that formed the classes, and the reason for their number.
     classes_by: str
     #: The command line, without credentials.
     command: list[str]
     #: The index of dispersion of arrivals in the peak window, by length of the epoch.
     dispersion: list[Dispersion]
-    #: The format of most lines, by name.
+    #: Name of the format of most lines.
     format: str
-    #: The first line of that format, read out field by field.
+    #: The fields of the first line of the most frequent format.
     format_sample: list[FieldSample] | None = None
-    #: Every format that lines were read with.
+    #: All formats of the lines, with their shares.
     formats: list[FormatShare]
-    #: The first request, RFC 3339.
+    #: Time of the first request, RFC 3339.
     from_: str = field(metadata={"key": "from"})
-    #: The Hurst parameter of arrivals in the peak window; `None` where there is not enough data.
+    #: The Hurst parameter of arrivals in the peak window; `None` if there are too few data.
     hurst: Hurst | None = None
-    #: Why there is none.
+    #: Why `hurst` is missing.
     hurst_missing: str | None = None
-    #: Times between requests, in the order of the log.
+    #: Times between successive requests, in the order of the log.
     interarrival_s: Times | None = None
-    #: What became of the lines.
+    #: Lines by outcome.
     lines: Lines
     #: Requests by method.
     methods: dict[str, int]
-    #: What to know before these figures are used, one sentence each.
+    #: Caveats about these figures, one sentence each.
     notes: list[str]
-    #: The busiest window; what classes, burstiness and the Workload are of.
+    #: The busiest window. Classes, burstiness and the workload describe this window.
     peak: Peak
-    #: How requests concentrate on URLs.
+    #: Concentration of requests on URLs.
     popularity: UrlPopularity
-    #: How many.
+    #: Number of requests.
     requests: int
-    #: Requests of robots, by what they call themselves.
+    #: Requests of robots, by their user agents.
     robots: Robots
     #: `SCHEMA`.
     schema: str
-    #: Time that the server took, where the log has it.
+    #: Service time of the server, if the log contains it.
     service_s: Times | None = None
-    #: What clients do, one after another.
+    #: Sessions of clients.
     sessions: Sessions | None = None
     #: Bytes of answers that have a body.
     sizes: Sizes
-    #: What was read.
+    #: The files and streams that were read.
     sources: list[Source]
-    #: Requests by status; `"0"` has none.
+    #: Requests by status; `"0"` stands for lines without a status.
     status: dict[str, int]
-    #: The zone that hours and days are counted in.
+    #: The time zone of hours and days.
     timezone: str
-    #: The last one.
+    #: Time of the last request, RFC 3339.
     to: str
-    #: Distinct clients; an estimate.
+    #: Number of distinct clients; an estimate.
     unique_clients: int
     #: Relative standard error of both estimates.
     unique_error: float
-    #: Distinct URLs, without their queries' order being looked at; an estimate.
+    #: Number of distinct URLs, ignoring the order of query parameters; an estimate.
     unique_urls: int
-    #: Time that those behind it took, where the log has it.
+    #: Service time of upstream servers, if the log contains it.
     upstream_s: Times | None = None
-    #: The load that has this traffic.
+    #: A workload with the traffic of this profile.
     workload: Workload | None = None
-    #: Why calls come in it as they do.
+    #: Why the workload has its arrival process.
     workload_arrivals_why: str
     #: Answers without a body, by reason: `not_modified`, `not_found`, `head`, `redirect`, `error`, `aborted`,
     #: `other`.

@@ -22,61 +22,60 @@ class Interval(Part):
 @dataclass(kw_only=True)
 class Resource(Part):
     """One resource."""
-    #: Busy servers without requests, over all of them.
+    #: Utilization without requests.
     background: float
-    #: Demands by class, in seconds: two ways side by side.
+    #: Demands by class, in seconds, by several methods.
     demands: list[SiteDemand]
-    #: Its name in the file.
+    #: Name of the resource in the file.
     name: str
     #: Why there is no regression, if there is none.
     no_regression: str | None = None
-    #: Steps with work that the log knows nothing of.
+    #: Steps with work that the log does not explain.
     outliers: list[SiteOutlier]
-    #: In seconds, the period of these, if they have one.
+    #: The period of these steps in seconds, if they are periodic.
     period_s: int | None = None
 
 
 @dataclass(kw_only=True)
 class SiteDemand(Part):
     """The demand of one class, in seconds."""
-    #: In proportion to the bytes sent (Menascé et al. 1999, Eq. 2).
+    #: Attribution in proportion to the bytes sent (Menascé et al. 1999, Eq. 2).
     by_bytes: float
-    #: Every request alike (their Eq. 4).
+    #: Attribution in equal parts to all requests (their Eq. 4).
     by_requests: float
-    #: Its 95 % interval.
+    #: 95 % confidence interval of the least-squares estimate.
     ci95: Interval | None = None
     #: The class.
     class_: str = field(metadata={"key": "class"})
-    #: By least squares over the steps.
+    #: Estimate by least squares over the steps.
     regression: float | None = None
 
 
 @dataclass(kw_only=True)
 class SiteOutlier(Part):
     """A step with other work."""
-    #: Busy servers that no request explains.
+    #: Mean number of busy servers that no request explains.
     beyond: float
-    #: When it begins, RFC 3339.
+    #: Start of the step, RFC 3339.
     from_: str = field(metadata={"key": "from"})
 
 
 @dataclass(kw_only=True)
 class Site(Document):
-    """The document."""
-    #: In one sentence: what limits, and at which rate.
+    """Demands estimated from access logs and utilizations."""
+    #: One sentence with the bottleneck and its rate.
     headline: str
-    #: The model with the demands of the regression, or where that is not possible, of the attribution that was asked
-    #: for.
+    #: The model with the demands of the regression, or, if that is not possible, of the requested attribution.
     model: Model
-    #: What to know before these figures are used.
+    #: Caveats about these figures.
     notes: list[str]
-    #: Requests in them.
+    #: Number of requests in these steps.
     requests: int
-    #: What was found of each resource.
+    #: Estimates for each resource.
     resources: list[Resource]
     #: `SCHEMA`.
     schema: str
-    #: Mean length of one, in seconds.
+    #: Mean length of a step, in seconds.
     step_s: float
-    #: Steps of time that both the logs and the utilizations have.
+    #: Number of time steps that both the logs and the utilizations cover.
     steps: int

@@ -33,12 +33,12 @@ class Bounds(Part):
 
 @dataclass(kw_only=True)
 class Percentiles(Part):
-    """Of the response times of a class, in seconds, as the model has them."""
+    """Predicted percentiles of the response time of a class, in seconds."""
     #: Median.
     p50: float
-    #: What 95 % of requests do not exceed.
+    #: 95th percentile.
     p95: float
-    #: What 99 % of requests do not exceed.
+    #: 99th percentile.
     p99: float
 
 
@@ -114,20 +114,20 @@ class Simulation(Part):
 
 @dataclass(kw_only=True)
 class Solution(Document):
-    """The document. Matrices are stations × classes, in the order of the model."""
+    """A solved network. Matrices are stations × classes, in the order of the model."""
     #: The station that saturates first; empty if none ever does.
     bottleneck: str | None = None
-    #: By class of a closed network, what it can reach at most and must at least; else empty.
+    #: Upper and lower bounds of each class of a closed network; empty for other networks.
     bounds: list[AsymptoticBounds]
-    #: What to know before relying on the figures.
+    #: Caveats about the figures.
     caveats: list[str]
     #: The same model from idleness to saturation, or at growing populations.
     curve: Curve | None = None
-    #: In one sentence: what limits, and at which rate.
+    #: One sentence with the bottleneck and its rate.
     headline: str
-    #: 90 % intervals, where the demands have any.
+    #: 90 % intervals, if the demands have intervals.
     intervals: Intervals | None = None
-    #: What saturates first, and what after it.
+    #: The stations in the order in which they saturate.
     limits: list[StationLimit]
     #: R over all requests, at their present mix.
     mean_response_time: float | None = None
@@ -139,7 +139,7 @@ class Solution(Document):
     queue_length: list[list[float]] | None = None
     #: Time spent at the station, queued or served; stations × classes.
     residence: list[list[float]] | None = None
-    #: How long requests take, by class; approximate. Empty without a formula.
+    #: Approximate percentiles of the response time, by class. Empty without an analytic solution.
     response_percentiles: list[Percentiles]
     #: R, by class; without think time.
     response_time: list[float] | None = None
@@ -147,7 +147,7 @@ class Solution(Document):
     saturation_rate: float | None = None
     #: `SCHEMA`.
     schema: str
-    #: By simulation, if it was asked for.
+    #: Results of a simulation, if one was requested.
     simulation: Simulation | None = None
     #: X, by class.
     throughput: list[float] | None = None

@@ -35,10 +35,10 @@ class Headroom(Part):
 
 @dataclass(kw_only=True)
 class LoadCurves(Part):
-    """A model along its load, before and after."""
-    #: With all changes.
+    """Curves over the load, before and after the changes."""
+    #: The curve of the changed model.
     after: Curve
-    #: As it is.
+    #: The curve of the original model.
     before: Curve
 
 
@@ -87,12 +87,12 @@ class Solution(Part):
 
 @dataclass(kw_only=True)
 class WhatIf(Document):
-    """The document."""
+    """A model before and after changes."""
     #: The model with all changes; `None` if one of them is a range.
     after: Outlook | None = None
     #: The model as it is.
     before: Outlook
-    #: What to know before relying on the figures.
+    #: Caveats about the figures.
     caveats: list[str]
     #: The changes, as they are written.
     changes: list[str]
@@ -100,9 +100,9 @@ class WhatIf(Document):
     curve: Curve | None = None
     #: After over before, where the demands have intervals.
     effect: Effect | None = None
-    #: In one sentence: what becomes of the limit.
+    #: One sentence about the change of the bottleneck.
     headline: str
-    #: Both as their load grows to saturation; absent where there is no common measure of it.
+    #: Both models as their load grows to saturation; absent if their loads have no common measure.
     load_curves: LoadCurves | None = None
     #: `SCHEMA`.
     schema: str
