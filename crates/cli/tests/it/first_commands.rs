@@ -1,4 +1,4 @@
-//! `docs/first-commands.md`: every command in it is run against nginx, loads only for a moment. Errors must match the page
+//! `docs/from-other-tools.md`: every command in it is run against nginx, loads only for a moment. Errors must match the page
 //! word for word; the output of a load must have the lines shown.
 
 use crate::examples::{commands, has_lines};
@@ -26,7 +26,7 @@ fn short(command: &str) -> String {
 
 #[test]
 fn the_commands_do_what_the_page_shows() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/first-commands.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/from-other-tools.md");
     let dir = tempfile::tempdir().unwrap();
     fs::set_permissions(dir.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let socket = dir.path().join("nginx.sock");
