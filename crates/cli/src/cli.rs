@@ -67,8 +67,6 @@ pub enum Command {
     },
     /// Merge the Records of a load's shards into the Record of the whole load
     Merge(Box<MergeArgs>),
-    /// Run a test with httperf's own options and report: see `brimful httperf --help`
-    Httperf,
     /// Have nginx or Apache record where a request's time goes inside the server
     Module(ModuleArgs),
     /// Show which limits of this host would disturb a measurement, and the commands that lift them
@@ -77,6 +75,8 @@ pub enum Command {
     Target(Box<TargetArgs>),
     /// Run a command on emulated hosts, a server and clients, with delay, loss and rate limits between them
     Testbed(Box<TestbedArgs>),
+    /// Run a test with httperf's own options and report: see `brimful httperf --help`
+    Httperf,
     /// Print a script that completes commands and flags in a shell
     Completions(CompletionsArgs),
     /// Write the man pages of all commands

@@ -432,7 +432,7 @@ mod tests {
             ("users = 2\narrivals = 'poisson'", "either a rate"),
             ("rate = 2\nthink = 2", "unknown field"),
             ("rate = 2\nbetween_bursts = 'open'", "keep"),
-            ("rate = 2\nbursts = 'geometric:0'", "1 or more"),
+            ("rate = 2\nbursts = 'geometric:0'", "from 1 to 1e15"),
             ("rate = 2\nbursts = 2\nstay = 0.5", "not several"),
             ("rate = 2\nbursts = 2\ncalls = 5", "not several"),
             ("rate = 2\nstay = 1", "below 1"),

@@ -278,7 +278,7 @@ mod tests {
             "100",
             "sockets",
             "service",
-            "port 80   4,066/s   0.53 in progress   1.6 % open   measured 20.0 % of the time",
+            "port 80   4,066/s   0.53 in progress   1.6 % open   20.0 % sampled",
             "5k-50k",
             "20.0 µs",
             "110 µs",

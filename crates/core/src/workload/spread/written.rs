@@ -96,10 +96,10 @@ mod tests {
             ("weibull:1,2", "write a number"),
             ("exponential:1,2", "write a number"),
             ("quantiles:0=1,1", "write a number"),
-            ("-1", "zero or more"),
-            ("NaN", "zero or more"),
-            ("exponential:inf", "zero or more"),
-            ("geometric:0.5", "1 or more"),
+            ("-1", "from 0 to 1e15"),
+            ("NaN", "from 0 to 1e15"),
+            ("exponential:inf", "from 0 to 1e15"),
+            ("geometric:0.5", "from 1 to 1e15"),
             ("lognormal:0,1", "above zero"),
             ("lognormal:1,-1", "variation"),
             ("pareto:1,1", "no mean"),
@@ -107,7 +107,7 @@ mod tests {
             ("quantiles:0.1=1,1=2", "first probability is 0"),
             ("quantiles:0=1,0.5=3,0.4=4,1=5", "rise"),
             ("quantiles:0=1,0.5=3,1=2", "rise"),
-            ("quantiles:0=-1,1=2", "zero or more"),
+            ("quantiles:0=-1,1=2", "from 0 to 1e15"),
             ("quantiles:0=1,NaN=2,1=3", "rise"),
         ] {
             let error = text.parse::<Spread>().unwrap_err().to_string();

@@ -47,6 +47,6 @@ fn facts(port: &SocketPort, duty: f64) -> Vec<String> {
     facts.push(known(port.requests_per_s, |per_s| format!("{}/s", short(per_s))));
     facts.extend(port.under_way.map(|under_way| format!("{} in progress", short(under_way))));
     facts.extend(port.open_share.filter(|&open| open >= 0.01).map(|open| format!("{} open", percent(open))));
-    facts.push(format!("measured {} of the time", percent(duty)));
+    facts.push(format!("{} sampled", percent(duty)));
     facts
 }
