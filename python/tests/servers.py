@@ -9,7 +9,7 @@ import brimful
 
 @contextlib.contextmanager
 def target(*flags: str) -> Iterator[str]:
-    """Its URL."""
+    """Runs the server. Yields its URL."""
     command = [brimful.binary(), "target", "--listen", "127.0.0.1:0", "--with-parent", *flags]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
