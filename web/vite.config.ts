@@ -1,4 +1,4 @@
-// Builds the report as one file, dist/report.html, with script and style inside, so that the page never fetches anything.
+// Builds the report as one file, dist/report.html, with script and style inside: the page never fetches anything.
 // A comment in the file has the licences of the packages whose code it contains.
 //
 // brimful replaces MARKER in that file by a document; `npm run dev` replaces it by the example survey.

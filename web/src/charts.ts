@@ -1,5 +1,5 @@
-// The charts of a survey. Their lines show the whole mix. Other held-out loads are drawn beside them; levels of a single
-// class are only in the tables.
+// The charts of a survey. Their lines show the whole mix. Other held-out loads are drawn beside them; levels of a
+// single class are only in the tables.
 import type uPlot from "uplot";
 import { count, signedPercent, wholePercent, number, percent, range, rate, seconds, timeUnit, type Format } from "./format.ts";
 import { axis, colour, logTicks, drawSaturationInterval, bandEdge, legendEntry, drawPredictions, figure, drawSaturation, predictionSeries, drawMarks, paintPlot, invisibleSeries, drawHorizontalLine, thinPredictionSeries } from "./plot.ts";
@@ -21,8 +21,8 @@ function throughput(survey: Survey): Chart {
   const comparisonOf = (level: Level) => level.throughput;
   const saturation = survey.saturation_rate.predicted;
   const ends = predictionInterval(survey.saturation_rate);
-  // Predicted throughput is the offered load up to the saturation rate, then constant. The line has a point at the bend,
-  // where there may be no level.
+  // Predicted throughput is the offered load up to the saturation rate, then constant. The line has a point at the
+  // bend, where there may be no level.
   const predictionAt = (x: number) => ({
     x,
     predicted: saturation == null ? null : Math.min(x, saturation),
@@ -144,7 +144,7 @@ function utilization(survey: Survey): Chart {
   };
 }
 
-/** Throughput against the number of concurrent clients, each of which sends a request as soon as it has its response. */
+/** Throughput against the number of concurrent clients, which send a request as soon as they have a response. */
 function throughputByClients(survey: Survey): Chart {
   const calibrated = survey.throughput_by_clients ?? [];
   const later = survey.levels.filter((l) => l.role === "past_saturation" && l.clients != null && l.throughput.measured != null);

@@ -1,6 +1,6 @@
 // What all charts share: a figure with title, legend, plot and table, and what is drawn on top of uPlot's lines.
 //
-// Colours are read from the style sheet at each drawing: a change of the colour scheme, or printing, only needs a redraw.
+// Colours are read from the style sheet at each drawing, so a change of the colour scheme only needs a redraw.
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { h, svg, type Child } from "./dom.ts";
@@ -291,7 +291,7 @@ export function drawMarks(u: uPlot, list: Mark[]): void {
   });
 }
 
-/** Draws predictions that are not on the line: for each a bar over its interval, and a stroke at the predicted value. */
+/** Draws predictions that are not on the line: for each a bar over its interval, and a line at its value. */
 export function drawPredictions(u: uPlot, list: Prediction[]): void {
   paintPlot(u, (ctx) => {
     for (const { x, predicted, between } of list) {

@@ -1,7 +1,7 @@
 // Tables. A list of columns describes the head, the cells and the attributes that scripts read.
 //
-// A cell has the attribute `data-key` and, if it shows a number, the number itself in `data-value`. In a narrow window, each
-// row of a wide table becomes a paragraph, in which `data-title` labels each cell.
+// A cell has the attribute `data-key` and, if it shows a number, the number itself in `data-value`. In a narrow window,
+// each row of a wide table becomes a paragraph, in which `data-title` labels each cell.
 import { h } from "./dom.ts";
 import { NONE, range, type Format } from "./format.ts";
 

@@ -22,8 +22,8 @@ after(async () => {
 });
 
 /**
- * Opens the report of a document from a file, with `before` as a script that runs first, calls `check` with the page, and
- * checks that the page logged and fetched nothing.
+ * Opens the report of a document from a file, with `before` as a script that runs first. Calls `check` with the page,
+ * and checks that the page logged and fetched nothing.
  */
 export async function withReport(document, { viewport = { width: 1100, height: 900 }, colorScheme = "light", before }, check) {
   const json = typeof document === "string" ? document : JSON.stringify(document);

@@ -527,7 +527,7 @@ function data(page, chart) {
   return page.$eval(`[data-chart="${chart}"] .plot`, (host) => JSON.parse(JSON.stringify(host.plot.data)));
 }
 
-/** The colours of the canvas at points given in the chart's units, and the colours of the style sheet with these names. */
+/** The colours of the canvas at points in the chart's units, and the colours of the style sheet with these names. */
 function pixels(page, chart, points, names) {
   return page.$eval(
     `[data-chart="${chart}"] .plot`,

@@ -55,7 +55,7 @@ function coverage({ backtest }: Forecasted): string {
   return `In the back-test on the history, ${percent(coverage80)} and ${percent(coverage95)} of the steps did.`;
 }
 
-/** The chart of peak arrivals: history, then forecast with its intervals. With many seasons, it has one point per season. */
+/** The chart of peak arrivals: history, then forecast with intervals. With many seasons, it has a point for each. */
 function arrivals(found: Forecasted): Chart {
   const { history, limit, crossing, cost } = found;
   const ahead = shownSteps(found);

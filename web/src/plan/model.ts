@@ -1,6 +1,7 @@
 // Texts about models that several pages of the planner share.
 //
-// Times are seconds, rates are per second, utilizations are fractions; matrices are stations × classes. Null means infinite.
+// Times are in seconds, rates per second, utilizations are fractions, matrices are stations × classes.
+// Null means infinite.
 import type { ModelClass, Interval90, Station } from "../documents/what-if.ts";
 import { number, seconds, type Format } from "../format.ts";
 
