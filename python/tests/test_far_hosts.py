@@ -1,5 +1,5 @@
-"""Tests of shards on different hosts, those of `brimful testbed`. Each has its own address, name and boot id, and delays
-that differ by direction. The clock of one host is ahead. One host is cut off at the end.
+"""Tests of shards on different hosts, those of `brimful testbed`. Each has its own address, name and boot id, and
+delays that differ by direction. The clock of one host is ahead. One host is cut off at the end.
 
 Requires root, `/dev/net/tun` and iproute2, as the test bed does. No bound depends on the load of this machine.
 """

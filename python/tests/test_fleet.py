@@ -195,7 +195,7 @@ class Fleet(unittest.TestCase):
         record = json.loads(done.stdout)
         self.assertEqual((record["counts"]["scheduled"], len(record["shards"]), done.stderr), (50, 2, ""))
         # The objective is of the whole load.
-        self.assertEqual([(objective["objective"], objective["met"]) for objective in record["objectives"]], [("p99<1ns", False)])
+        self.assertEqual([(slo["objective"], slo["met"]) for slo in record["objectives"]], [("p99<1ns", False)])
         self.assertEqual(refused.returncode, 2)
         self.assertIn("error: --shard is for one process", refused.stderr)
         self.assertEqual(limit_only.returncode, 2)
@@ -408,8 +408,8 @@ class OtherHost:
 
 
 class LimitedPlace:
-    """A place on a host of its own, whose shard measures this limit or fails. Its Record is returned once, before the shard
-    ends."""
+    """A place on a host of its own, whose shard measures this limit or fails. Its Record is returned once, before the
+    shard ends."""
 
     def __init__(self, host: str, max_rate: float | None, lower_bound: bool = False, stderr: str = "") -> None:
         self.host = host

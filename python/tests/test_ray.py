@@ -130,7 +130,7 @@ class OnRay(unittest.TestCase):
                 self.cluster.remove_node(node)
 
     def test_missing_nodes_and_servers_are_reported(self) -> None:
-        with self.assertRaisesRegex(FleetError, r"9 shards need 9 nodes .* but \d of \d nodes have them"):
+        with self.assertRaisesRegex(FleetError, r"9 shards need 9 nodes .* but \d of \d are large enough"):
             fleet.run("http://127.0.0.1:1/", shards=9, address=self.cluster.address, rate=1)
         with self.assertRaisesRegex(FleetError, "could not start: nothing listens"):
             fleet.run("http://127.0.0.1:1/", shards=2, address=self.cluster.address, rate=1)

@@ -1,7 +1,7 @@
 // Labels inside a plot. Each is placed where it overlaps no other label or mark, if there is such a place.
 import type uPlot from "uplot";
 
-/** A place for a label, in CSS pixels of the plot's area. `x` is the edge that `align` names, `y` the middle. */
+/** A place for a label, in CSS pixels of the plot's area. `x` is its edge or middle by `align`, `y` its middle. */
 export interface Spot {
   x: number;
   y: number;

@@ -50,7 +50,7 @@ function headline({ rates, counts, window_s }: Record): string {
 }
 
 function verdict({ verdict: { valid, failing } }: Record): string {
-  if (!valid) return "INVALID: these numbers do not describe the server";
+  if (!valid) return "INVALID: these figures do not describe the server";
   return failing ? "valid, but many calls failed" : "valid";
 }
 

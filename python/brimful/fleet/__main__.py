@@ -56,7 +56,7 @@ def _parser() -> argparse.ArgumentParser:
     # The URL is passed on with the flags: only `load` knows which of its flags have a value.
     _add_shards(run)
     add = run.add_argument
-    add("--workload", type=Path, metavar="FILE", help="TOML file on this machine with the request classes and their mix")
+    add("--workload", type=Path, metavar="FILE", help="local TOML file with the request classes and their mix")
     add("--seed", type=int, metavar="N", help="seed of all randomness [default: random; the Record has it]")
     add(
         "--slo",

@@ -1,10 +1,10 @@
 """One load by many shards: checks that they are compatible, starts them at the same instant, reads their Records twice
 a second, keeps these, and merges them.
 
-Each shard writes its Record once a second, and the driver keeps a copy. So when a shard or its host dies, or
-is cut off from the network, less than its last two seconds are lost. The merged Record has the time from which results
-are missing, and its verdict tells whether that matters. If this process dies, the shards stop, and their Records stay
-in the directory that the caller named.
+Each shard writes its Record once a second, and the driver keeps a copy. So when a shard or its host dies, or is cut off
+from the network, less than its last two seconds are lost. The merged Record has the time from which results are
+missing, and its verdict says whether that matters. If this process dies, the shards stop, and their Records stay in the
+directory that the caller named.
 """
 
 from __future__ import annotations
@@ -171,8 +171,8 @@ class Driver:
         self.created_at = time.monotonic()
 
     def run(self) -> Outcome:
-        """Runs the load to its end. After Ctrl-C, or when `stop` is set, the shards stop, and the outcome is what they have
-        measured."""
+        """Runs the load to its end. After Ctrl-C, or when `stop` is set, the shards stop, and the outcome has their results
+        so far."""
         if self.directory is None:
             self.scratch = Scratch()
         else:
@@ -275,7 +275,7 @@ class Driver:
         """Waits for the end of a shard that measures its limit. Returns its last state, with its last Record."""
         record: bytes | None = None
         while True:
-            state: ShardState = self.require(shard, shard.place.ask("state"), "is gone")
+            state: ShardState = self.require(shard, shard.place.ask("state"), "has ended")
             # A place returns each Record only once, and a shard writes its last Record before it ends.
             record = state.record or record
             if state.code is not None:
@@ -284,7 +284,7 @@ class Driver:
             if self.stop.wait(LIMIT_INTERVAL_S):
                 shard.place.ask("stop")
                 time.sleep(LIMIT_INTERVAL_S)
-        self.require(shard, shard.place.ask("close"), "is gone")
+        self.require(shard, shard.place.ask("close"), "has ended")
         if state.code not in RAN_CODES or (state.code in REFUSED_CODES and state.record is None):
             raise self.refusal(shard, "measure its limit", state)
         return state

@@ -1,7 +1,7 @@
 """Shards as actors of a Ray cluster. No ports are opened besides those of Ray.
 
-Ray chooses the hosts. A placement group (STRICT_SPREAD) puts each group of `shards_per_node` shards on a host of
-its own.
+Ray chooses the hosts. A placement group (STRICT_SPREAD) puts each group of `shards_per_node` shards on a host of its
+own.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ READY_TIMEOUT_S = 60.0
 #: How long a host may take to accept a connection.
 CONNECT_TIMEOUT_S = 10.0
 #: A cluster's client port forks a process for each connection while gRPC's threads run. A few of a hundred such
-#: processes crash (ray-project/ray issue 63202). Ray then reports one of these messages, and the
-#: connection is tried again.
+#: processes crash (ray-project/ray issue 63202). Ray then reports one of these messages, and the connection is tried
+#: again.
 CRASH_MESSAGES = "Starting Ray client server failed", "Proxy failed to Connect to backend"
 MAX_TRIES = 3
 #: Python's error on a host without this package, which Ray's message contains.
@@ -86,8 +86,8 @@ def open_places(
     scales: bool = False,
     ready_s: float = READY_TIMEOUT_S,
 ) -> Iterator[list[RayPlace]]:
-    """Yields a place for each shard, on the hosts of the cluster at this address. A cluster that `scales` starts hosts on
-    demand."""
+    """Yields a place for each shard, on the hosts of the cluster at this address. A cluster that `scales` starts hosts
+    on demand."""
     ray = _connected_ray(address)
     from ray.util.placement_group import placement_group, remove_placement_group
     from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
@@ -125,8 +125,8 @@ def _connected_ray(address: str) -> Any:
         import ray.exceptions
     except ImportError as error:
         message = (
-            "a fleet of several machines runs on Ray, which is not installed: `pip install 'brimful[fleet]'`; or leave out "
-            "the address, and the shards are processes of this machine"
+            "a fleet of several machines runs on Ray, which is not installed: `pip install 'brimful[fleet]'`. Without an "
+            "address, the shards are processes of this machine"
         )
         raise _binary.HostError(message, 3) from error
     if not ray.is_initialized():
@@ -169,8 +169,8 @@ def _in_root_directory() -> Iterator[None]:
 def _use_token(address: str) -> None:
     """Makes Ray send the token for this client port, if there is one, and no other token.
 
-    Ray itself has only one token, which it sends to every address if RAY_AUTH_MODE is `token`. A program that listens at
-    a mistyped address would receive it, and could then use the cluster."""
+    Ray itself has only one token, which it sends to every address if RAY_AUTH_MODE is `token`. A program that listens
+    at a mistyped address would receive it, and could then use the cluster."""
     if not address.startswith(CLIENT_SCHEME):
         return
     file = _token_file(address)
@@ -220,7 +220,7 @@ def _check_capacity(ray: Any, sizes: list[int], shards: int, cpus: float, scales
     names = ", ".join(f"{node['NodeManagerHostname']}: {node['Resources'].get('CPU', 0):g}" for node in nodes[:8])
     per_node = -(-shards // max(len(nodes), 1))
     raise FleetError(
-        f"{_requirement(sizes, shards, cpus)}, but {len(large)} of {len(nodes)} nodes have them (CPUs by node: {names}): "
+        f"{_requirement(sizes, shards, cpus)}, but {len(large)} of {len(nodes)} are large enough (CPUs by node: {names}): "
         f"start more nodes, use fewer shards, or run {per_node} on each node (--shards-per-node {per_node})"
     )
 
