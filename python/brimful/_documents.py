@@ -33,8 +33,8 @@ class Document(Part):
     text: typing.ClassVar[str] = ""
     #: The HTML of the report page, if the command makes one.
     page: typing.ClassVar[str | None] = None
-    #: The exit code of the command: 0 success; 1 an objective was missed; 4 the generator was the limit. Most other
-    #: codes raise exceptions.
+    #: The exit code of the command: 0 success; 1 an objective was missed; 3 a problem of this host; 4 the generator was
+    #: the limit. A command without a document raises an exception instead.
     exit_code: typing.ClassVar[int] = 0
 
     @classmethod

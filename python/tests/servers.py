@@ -1,8 +1,9 @@
-"""The reference server on a free port."""
+"""Runs the reference server on a free port, and waits for processes."""
 
 import contextlib
 import subprocess
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 
 import brimful
 
@@ -17,3 +18,11 @@ def target(*flags: str) -> Iterator[str]:
             yield process.stdout.readline().split()[-1] + "/"
         finally:
             process.terminate()
+
+
+def wait_until(condition: Callable[[], bool], limit_s: float = 60) -> None:
+    deadline = time.monotonic() + limit_s
+    while not condition():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"the condition was not met within {limit_s} s")
+        time.sleep(0.05)

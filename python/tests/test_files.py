@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 from pathlib import Path
 from unittest import mock
@@ -14,7 +13,7 @@ import brimful
 from brimful import _scratch, fleet
 from brimful.fleet import shard_records
 
-from .servers import target
+from .servers import target, wait_until
 
 LOAD = {"rate": 100, "duration": "300ms", "seed": 5}
 
@@ -152,11 +151,3 @@ def is_running(pid: str) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
-
-
-def wait_until(condition, limit_s: float = 60) -> None:
-    deadline = time.monotonic() + limit_s
-    while not condition():
-        if time.monotonic() > deadline:
-            raise AssertionError(f"the condition was not met within {limit_s} s")
-        time.sleep(0.05)

@@ -21,7 +21,7 @@ from brimful.fleet.driver import Driver, FleetError, Load
 from brimful.fleet.local import ImmediateAnswer, LocalPlace
 from brimful.fleet.place import Description, Figures, ShardState
 
-from .servers import target
+from .servers import target, wait_until
 
 WORKLOAD = """
 [[class]]
@@ -471,14 +471,6 @@ class NoAnswer(ImmediateAnswer):
     def get(self, timeout_s: float) -> None:
         time.sleep(timeout_s)
         raise TimeoutError
-
-
-def wait_until(condition, limit_s: float = 60) -> None:
-    deadline = time.monotonic() + limit_s
-    while not condition():
-        if time.monotonic() > deadline:
-            raise AssertionError(f"the condition was not met within {limit_s} s")
-        time.sleep(0.05)
 
 
 def children(pid: int) -> list[int]:
