@@ -106,27 +106,27 @@ test("a curve ends where the server is saturated", async () => {
 });
 
 test("a forecast shows history, intervals and prices", async () => {
-  const found = examples.forecast;
-  await withReport(found, {}, async (page) => {
+  const forecast = examples.forecast;
+  await withReport(forecast, {}, async (page) => {
     const data = await page.$eval('[data-chart="arrivals"] .plot', (host) => JSON.parse(JSON.stringify(host.plot.data)));
-    const season = Math.max(...found.seasons);
-    const highest = (list) => Math.max(...list.slice(-season)) * found.peak.factor;
+    const season = Math.max(...forecast.seasons);
+    const highest = (list) => Math.max(...list.slice(-season)) * forecast.peak.factor;
     const past = data[5].filter((x) => x !== null);
-    near(past.at(-1), highest(found.history.rates));
+    near(past.at(-1), highest(forecast.history.rates));
     const likely = data[6].filter((x) => x !== null);
-    near(likely[0], Math.max(...found.points.slice(0, season).map((p) => p.likely)) * found.peak.factor);
-    assert.deepEqual((await rows(page, "cost")).map((row) => row.capacity), found.cost.rows.map((row) => row.capacity));
-    assert.equal(await page.locator('[data-chart="cost"] .bar').count(), found.cost.rows.length);
+    near(likely[0], Math.max(...forecast.points.slice(0, season).map((p) => p.likely)) * forecast.peak.factor);
+    assert.deepEqual((await rows(page, "cost")).map((row) => row.capacity), forecast.cost.rows.map((row) => row.capacity));
+    assert.equal(await page.locator('[data-chart="cost"] .bar').count(), forecast.cost.rows.length);
   });
 });
 
 test("a forecast shows the months asked for, and the coverage of its intervals in the back-test", async () => {
-  const found = structuredClone(examples.forecast);
-  const { cost, history, backtest, points } = found;
+  const forecast = structuredClone(examples.forecast);
+  const { cost, history, backtest, points } = forecast;
   const endOfStep = (i) => Date.parse(`${points[i].time.slice(0, 19)}Z`) / 1000 + history.step_s;
   for (const months of [cost.horizon_months / 2, cost.horizon_months]) {
     cost.months = months;
-    await withReport(found, {}, async (page) => {
+    await withReport(forecast, {}, async (page) => {
       const days = await page.$eval('[data-chart="arrivals"] .plot', (host) => [...host.plot.data[0]]);
       const asked = Math.ceil((points.length * months) / cost.horizon_months);
       assert.ok(days.at(-1) < endOfStep(asked - 1) && days.at(-1) > endOfStep(asked - 1) - 14 * 86400, `${days.at(-1)} within two weeks of ${endOfStep(asked - 1)}`);
@@ -139,20 +139,20 @@ test("a forecast shows the months asked for, and the coverage of its intervals i
 });
 
 test("a calibration shows demands measured inside the server beside those of the regression", async () => {
-  const found = structuredClone(examples.calibration);
-  assert.equal(found.inside ?? null, null);
-  const [one, other] = found.model.classes;
+  const calibration = structuredClone(examples.calibration);
+  assert.equal(calibration.inside ?? null, null);
+  const [one, other] = calibration.model.classes;
   const ci = (x) => ({ low: 0.9 * x, high: 1.1 * x });
-  found.inside = {
+  calibration.inside = {
     classes: [
       { class: one.name, sampled: 1200, measured_s: 4e-3, measured_ci95_half_width: 1e-4, demand_s: 4.2e-3, ci95: ci(4.2e-3), regression_s: 4e-3, regression_ci95: ci(4e-3), ratio: 1.05 },
       { class: other.name, sampled: 3, measured_s: null, measured_ci95_half_width: null, demand_s: 1e-3, ci95: null, regression_s: null, regression_ci95: null, ratio: null },
     ],
     no_regression: "the classes always came in the same proportions",
   };
-  await withReport(found, {}, async (page) => {
+  await withReport(calibration, {}, async (page) => {
     const inside = await rows(page, "inside");
-    assert.deepEqual(inside.map((row) => [row.class, row.sampled, row.measured, row.demand, row.regression]), found.inside.classes.map((c) => [c.class, c.sampled, c.measured_s, c.demand_s, c.regression_s]));
+    assert.deepEqual(inside.map((row) => [row.class, row.sampled, row.measured, row.demand, row.regression]), calibration.inside.classes.map((c) => [c.class, c.sampled, c.measured_s, c.demand_s, c.regression_s]));
     near(inside[0].difference, 0.05);
     assert.equal(inside[1].difference, null);
     assert.match(await page.textContent("main"), /There is no regression: the classes always came in the same proportions\./);
@@ -168,12 +168,12 @@ test("demands of runs are points without a line, because their mixes may differ"
 });
 
 test("a calibration names its records and their use", async () => {
-  const found = examples.calibration;
-  await withReport(found, {}, async (page) => {
+  const calibration = examples.calibration;
+  await withReport(calibration, {}, async (page) => {
     const records = await rows(page, "records");
-    assert.deepEqual(records.map((row) => row.record), found.records);
-    for (const { record, reason } of found.left_out) assert.ok(records[record].use.includes(reason));
+    assert.deepEqual(records.map((row) => row.record), calibration.records);
+    for (const { record, reason } of calibration.left_out) assert.ok(records[record].use.includes(reason));
     const demands = await rows(page, "demands");
-    assert.deepEqual(demands.map((row) => row.demand), found.model.demands.flat());
+    assert.deepEqual(demands.map((row) => row.demand), calibration.model.demands.flat());
   });
 });

@@ -237,10 +237,10 @@ test("a prediction is a line, a band around it, and a thin line for a steady hos
 test("throughput by number of clients is drawn, with later measurements beside it", async () => {
   await withReport(example, {}, async (page) => {
     const [clients, throughput] = await data(page, "clients");
-    assert.deepEqual(clients, example.throughput_by_clients.map((found) => found.clients));
-    assert.deepEqual(throughput, example.throughput_by_clients.map((found) => found.throughput));
+    assert.deepEqual(clients, example.throughput_by_clients.map((point) => point.clients));
+    assert.deepEqual(throughput, example.throughput_by_clients.map((point) => point.throughput));
     const shown = await rows(page, "chart-clients");
-    assert.deepEqual(shown.map((row) => row.utilization), example.throughput_by_clients.map((found) => found.utilization));
+    assert.deepEqual(shown.map((row) => row.utilization), example.throughput_by_clients.map((point) => point.utilization));
     assert.equal(shown.at(-1).later, example.saturation_rate.measured);
     await page.focus('[data-chart="clients"] .plot');
     await page.keyboard.press("ArrowLeft");

@@ -17,33 +17,33 @@ const SOURCES: Record<string, string> = {
   response_times: "response times",
 };
 
-export function calibrationPage(found: Calibration): Page {
+export function calibrationPage(calibration: Calibration): Page {
   const drawn = [
-    ...(found.knee.measured.length > 1 ? [throughputChart(found)] : []),
-    ...(found.runs.length > 1 ? [demandChart(found)] : []),
+    ...(calibration.knee.measured.length > 1 ? [throughputChart(calibration)] : []),
+    ...(calibration.runs.length > 1 ? [demandChart(calibration)] : []),
   ];
   return planPage(
     "plan calibrate",
-    found.headline,
-    found.warnings,
+    calibration.headline,
+    calibration.warnings,
     drawn,
-    demands(found),
-    inside(found),
-    stations(found.model),
-    records(found),
+    demands(calibration),
+    inside(calibration),
+    stations(calibration.model),
+    records(calibration),
     facts([
-      ["CPU use without requests", `${number(found.background.value)} CPUs`],
-      ["condition number", `${number(found.condition_number)}; above 30, the demands of the classes cannot be separated`],
+      ["CPU use without requests", `${number(calibration.background.value)} CPUs`],
+      ["condition number", `${number(calibration.condition_number)}; above 30, the demands of the classes cannot be separated`],
     ]),
   );
 }
 
-function throughputChart(found: Calibration): Chart {
-  const { measured, knee, usl } = found.knee;
+function throughputChart(calibration: Calibration): Chart {
+  const { measured, knee, usl } = calibration.knee;
   const rows = [...measured].sort((a, b) => a.offered - b.offered);
-  const end = Math.max(...rows.map((m) => m.offered), found.saturation.rate ?? 0);
+  const end = Math.max(...rows.map((m) => m.offered), calibration.saturation.rate ?? 0);
   const horizontalLines = [
-    { y: found.saturation.rate, label: `model: ${rate(found.saturation.rate)}` },
+    { y: calibration.saturation.rate, label: `model: ${rate(calibration.saturation.rate)}` },
     { y: usl?.peak?.throughput.value ?? null, label: `USL: ${rate(usl?.peak?.throughput.value)}` },
   ].flatMap(({ y, label }) => (y == null ? [] : [{ y, label }]));
   return lines({
@@ -62,8 +62,8 @@ function throughputChart(found: Calibration): Chart {
   });
 }
 
-function demandChart(found: Calibration): Chart {
-  const runs = [...found.runs].sort((a, b) => a.rate - b.rate);
+function demandChart(calibration: Calibration): Chart {
+  const runs = [...calibration.runs].sort((a, b) => a.rate - b.rate);
   return lines({
     id: "demand",
     title: "CPU time of the mean request",
@@ -78,8 +78,8 @@ function demandChart(found: Calibration): Chart {
   });
 }
 
-function demands(found: Calibration): HTMLElement {
-  const { model, uncertainty } = found;
+function demands(calibration: Calibration): HTMLElement {
+  const { model, uncertainty } = calibration;
   const rows = model.stations.flatMap((station, k) => model.classes.map((modelClass, c) => ({ station, modelClass, demand: model.demands[k]![c]!, known: uncertainty[k]![c]! })));
   const columns: Column<(typeof rows)[number]>[] = [
     textColumn("station", "station", (row) => row.station.name),
@@ -136,12 +136,12 @@ function stations(model: Model): HTMLElement {
   );
 }
 
-function records(found: Calibration): HTMLElement {
-  const runOf = (i: number) => found.runs.find((r) => r.record === i);
+function records(calibration: Calibration): HTMLElement {
+  const runOf = (i: number) => calibration.runs.find((r) => r.record === i);
   const useOf = (i: number) =>
-    found.idle.includes(i) ? "idle server" : found.used.includes(i) ? "used" : `left out: ${found.left_out.find((l) => l.record === i)?.reason ?? ""}`;
+    calibration.idle.includes(i) ? "idle server" : calibration.used.includes(i) ? "used" : `left out: ${calibration.left_out.find((l) => l.record === i)?.reason ?? ""}`;
   const columns: Column<number>[] = [
-    textColumn("record", "record", (i: number) => found.records[i] ?? ""),
+    textColumn("record", "record", (i: number) => calibration.records[i] ?? ""),
     numberColumn("rate", "rate", (i) => runOf(i)?.rate ?? null, rate),
     numberColumn("utilization", "CPU in use", (i) => runOf(i)?.utilization ?? null, percent),
     textColumn("use", "use", useOf),
@@ -149,6 +149,6 @@ function records(found: Calibration): HTMLElement {
   return section(
     "Records",
     "What each run was used for.",
-    table("records", "Records", columns, found.records.map((_, i) => i)),
+    table("records", "Records", columns, calibration.records.map((_, i) => i)),
   );
 }

@@ -7,20 +7,20 @@ import { numberColumn, table, textColumn, type Column } from "../table.ts";
 import { day, lines } from "./lines.ts";
 import { bars, facts, planPage } from "./parts.ts";
 
-export function forecastPage(found: Forecasted): Page {
-  const { backtest } = found;
+export function forecastPage(forecast: Forecasted): Page {
+  const { backtest } = forecast;
   return planPage(
     "plan forecast",
-    found.headline,
-    found.notes,
-    [arrivals(found)],
-    found.cost && costs(found.cost, found),
+    forecast.headline,
+    forecast.notes,
+    [arrivals(forecast)],
+    forecast.cost && costs(forecast.cost, forecast),
     facts([
-      ["now", `${rate(found.present_rate)} on average over the last week, ${rate(found.present_peak_rate)} at its peak`],
-      ["growth", found.growth_per_month == null ? "not known" : `${signedPercent(found.growth_per_month)} per month`],
-      ["seasons", found.seasons.length > 0 ? `${found.seasons.join(", ")} steps` : "none"],
+      ["now", `${rate(forecast.present_rate)} on average over the last week, ${rate(forecast.present_peak_rate)} at its peak`],
+      ["growth", forecast.growth_per_month == null ? "not known" : `${signedPercent(forecast.growth_per_month)} per month`],
+      ["seasons", forecast.seasons.length > 0 ? `${forecast.seasons.join(", ")} steps` : "none"],
       ...(backtest
-        ? [["back-test", `from ${backtest.origins} earlier points, up to ${backtest.horizon_steps} steps ahead${skill(found)}`] as [string, string]]
+        ? [["back-test", `from ${backtest.origins} earlier points, up to ${backtest.horizon_steps} steps ahead${skill(forecast)}`] as [string, string]]
         : []),
     ]),
   );
@@ -56,12 +56,12 @@ function coverage({ backtest }: Forecasted): string {
 }
 
 /** The chart of peak arrivals: history, then forecast with intervals. With many seasons, it has a point for each. */
-function arrivals(found: Forecasted): Chart {
-  const { history, limit, crossing, cost } = found;
-  const ahead = shownSteps(found);
-  const season = Math.max(1, ...found.seasons);
+function arrivals(forecast: Forecasted): Chart {
+  const { history, limit, crossing, cost } = forecast;
+  const ahead = shownSteps(forecast);
+  const season = Math.max(1, ...forecast.seasons);
   const stretch = history.rates.length + ahead.length >= MANY_SEASONS * season ? season : 1;
-  const peak = (rates: number[]) => Math.max(...rates) * found.peak.factor;
+  const peak = (rates: number[]) => Math.max(...rates) * forecast.peak.factor;
   const start = localSeconds(history.start);
   // From the end, so that the latest stretch is whole.
   const past = chunks([...history.rates].reverse(), stretch).map(peak).reverse();
@@ -73,13 +73,13 @@ function arrivals(found: Forecasted): Chart {
   const end = localSeconds(ahead.at(-1)!.time) + history.step_s;
   const earliest = crossing?.already === false ? crossing.earliest : null;
   const required = earliest && localSeconds(earliest) <= end ? earliest : null;
-  const title = found.peak.factor > 1 || stretch > 1 ? "peak arrivals per second" : "arrivals per second";
+  const title = forecast.peak.factor > 1 || stretch > 1 ? "peak arrivals per second" : "arrivals per second";
   return lines({
     id: "arrivals",
     title: "Past and predicted arrivals",
     reading:
       (stretch > 1 ? `Each point is the highest of ${stretch} steps. ` : "") +
-      `Arrivals are as likely to exceed the line as not. 80\u202f% of single steps should be within the dark band, and 95\u202f% within the light one. ${coverage(found)}`,
+      `Arrivals are as likely to exceed the line as not. 80\u202f% of single steps should be within the dark band, and 95\u202f% within the light one. ${coverage(forecast)}`,
     summary: `Chart: ${history.rates.length} steps of history and ${ahead.length} of forecast.`,
     x: {
       title: "",
@@ -110,8 +110,8 @@ function chunks<T>(list: T[], length: number): T[][] {
   return Array.from({ length: Math.floor(list.length / length) }, (_, i) => list.slice(i * length, (i + 1) * length));
 }
 
-function costs(cost: CostTable, found: Forecasted): HTMLElement {
-  const highest = (rateOf: (p: ForecastPoint) => number) => Math.max(...shownSteps(found).map(rateOf)) * found.peak.factor;
+function costs(cost: CostTable, forecast: Forecasted): HTMLElement {
+  const highest = (rateOf: (p: ForecastPoint) => number) => Math.max(...shownSteps(forecast).map(rateOf)) * forecast.peak.factor;
   const likely = highest((p) => p.likely);
   const upper95 = highest((p) => p.upper95);
   const period = months(cost.months);
@@ -143,7 +143,7 @@ function costs(cost: CostTable, found: Forecasted): HTMLElement {
         text: `${rate(row.capacity)} · ${number(row.price_per_month)}/month`,
       })),
       [
-        { at: found.present_peak_rate, name: `peak now: ${rate(found.present_peak_rate)}` },
+        { at: forecast.present_peak_rate, name: `peak now: ${rate(forecast.present_peak_rate)}` },
         { at: likely, name: `within ${period}, likely: ${rate(likely)}` },
         { at: upper95, name: `upper end of the 95 % interval: ${rate(upper95)}` },
       ],

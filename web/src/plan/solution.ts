@@ -12,19 +12,19 @@ import { bars, facts, planPage } from "./parts.ts";
 export function solutionPage(solved: Solved): Page {
   const { model, curve, simulation } = solved;
   const drawn = curve == null ? [] : [responseChart(curve, solved), utilizationChart(curve, solved)];
-  const found = solved.method === undefined ? null : (solved as Solved & Solution);
+  const solution = solved.method === undefined ? null : (solved as Solved & Solution);
   const run = simulation?.run;
   return planPage(
     "plan solve",
     solved.headline,
     solved.caveats,
     drawn,
-    found && section("Where the time goes", "Response time of each class, by the station at which it is spent: waiting and service.", timeBars(model, found)),
+    solution && section("Where the time goes", "Response time of each class, by the station at which it is spent: waiting and service.", timeBars(model, solution)),
     classes(solved),
     stations(solved),
-    found && residence(model, found),
+    solution && residence(model, solution),
     facts([
-      ...(found ? [["method", `${found.method}: ${found.why}`] as [string, string]] : []),
+      ...(solution ? [["method", `${solution.method}: ${solution.why}`] as [string, string]] : []),
       ...(run ? [["simulation", `${number(run.events)} events in ${seconds(run.time_s)} of simulated time, seed ${run.seed}`] as [string, string]] : []),
       ...(solved.intervals ? [["intervals", `90 %, from ${solved.intervals.draws} draws of the demands`] as [string, string]] : []),
     ]),
