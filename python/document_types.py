@@ -3,10 +3,10 @@
     python3 python/document_types.py            writes brimful/documents/
     python3 python/document_types.py --check    exits 1 if that would change anything
 
-A schema describes what may be read: a field that a document leaves out is None. Names carry their units, as in the
-documents; a key that is no Python name is kept in the field's metadata.
+A schema describes documents that are read: a field that a document may lack is None there. Names include units, as in
+the documents. If a key is not a Python name, the field has it in its metadata.
 
-The result is committed, unlike the page's types: the package runs from a checkout as it is, with PYTHONPATH=python.
+Unlike the types of the report page, the result is committed: the package runs from a checkout with PYTHONPATH=python.
 """
 
 import json
@@ -23,7 +23,7 @@ PACKAGE = HERE / "brimful" / "documents"
 WIDTH = 120
 INDENTED = {"initial_indent": "    ", "subsequent_indent": "    "}
 
-#: The documents, and the names of their classes, which differ from the schemas' titles if these are verbs.
+#: The names of the documents' schemas and classes. A class name differs from its schema's title if that is a verb form.
 DOCUMENTS = {
     "calibration": "Calibration",
     "forecast": "Forecast",
@@ -42,13 +42,13 @@ def main() -> int:
     schemas = {name: read_schema(name) for name in DOCUMENTS}
     common = read_schema("common")["$defs"]
     texts = {f"{name.replace('-', '_')}.py": module(name, schema, common) for name, schema in schemas.items()}
-    front_of_common = '"""Parts that several documents share. Written by document_types.py from schema/."""'
-    texts["common.py"] = source(front_of_common, common, [])
-    texts["__init__.py"] = front()
+    common_docstring = '"""Parts that several documents share. Written by document_types.py from schema/."""'
+    texts["common.py"] = source(common_docstring, common, [])
+    texts["__init__.py"] = init_module()
     if "--check" in sys.argv[1:]:
         stale = [name for name, text in texts.items() if not is_current(PACKAGE / name, text)]
         for name in stale:
-            print(f"{PACKAGE / name} is not what schema/ says: run python3 python/document_types.py", file=sys.stderr)
+            print(f"{PACKAGE / name} does not match schema/: run python3 python/document_types.py", file=sys.stderr)
         return 1 if stale else 0
     PACKAGE.mkdir(exist_ok=True)
     for name, text in texts.items():
@@ -64,7 +64,7 @@ def is_current(path: Path, text: str) -> bool:
     return path.exists() and path.read_text() == text
 
 
-def front() -> str:
+def init_module() -> str:
     """The package's `__init__.py`, which exports one name for each document."""
     lines = ['"""The documents as dataclasses. Written by document_types.py from schema/."""', ""]
     modules = sorted((name.replace("-", "_"), title) for name, title in DOCUMENTS.items())
@@ -84,17 +84,17 @@ def module(name: str, schema: dict, common: dict[str, dict]) -> str:
     return source(f'"""Written by document_types.py from schema/{name}.schema.json."""', definitions, used, document)
 
 
-def source(front: str, definitions: dict[str, dict], imported: Iterable[str], document: str | None = None) -> str:
-    """A module with the dataclasses of these definitions, and of a document."""
+def source(docstring: str, definitions: dict[str, dict], imported: Iterable[str], document: str | None = None) -> str:
+    """Returns a module: the classes and aliases of these definitions, then the document's class if there is one."""
     classes = {name: definition for name, definition in definitions.items() if "properties" in definition}
     parts = [dataclass(name, definition, "Part") for name, definition in classes.items()]
     parts += [document] if document else []
-    # Aliases come last, because they refer to names above them; annotations may refer to names below.
-    others = {name: definition for name, definition in definitions.items() if name not in classes}
-    parts += [alias(name, others[name]) for name in ordered(others)]
+    # Aliases come last: they are evaluated when the module is loaded, unlike annotations.
+    aliases = {name: definition for name, definition in definitions.items() if name not in classes}
+    parts += [alias(name, aliases[name]) for name in ordered(aliases)]
     body = "\n\n\n".join(parts)
     used = [name for name in ("Any", "Literal", "TypeAlias") if re.search(rf"\b{name}\b", body)]
-    head = [front, "", "from __future__ import annotations", ""]
+    head = [docstring, "", "from __future__ import annotations", ""]
     head += ["from dataclasses import dataclass, field" if "= field(" in body else "from dataclasses import dataclass"]
     head += [f"from typing import {', '.join(used)}"] if used else []
     bases = [base for base, is_used in (("Document", document), ("Part", classes)) if is_used]
@@ -125,17 +125,22 @@ def alias(name: str, definition: dict) -> str:
 
 
 def ordered(aliases: dict[str, dict]) -> list[str]:
-    """The names of the aliases, each after those that it refers to."""
+    """Returns the names of the aliases, each after those that it refers to."""
     done: list[str] = []
-    while left := [name for name in aliases if name not in done]:
-        ready = [name for name in left if not set(re.findall(r"\w+", type_of(aliases[name]))) & (set(left) - {name})]
-        # Aliases that refer to one another, of which there are none so far, stay in the schema's order.
-        done += ready or left
+    while remaining := [name for name in aliases if name not in done]:
+        ready = [
+            name
+            for name in remaining
+            if not set(re.findall(r"\w+", type_of(aliases[name]))) & (set(remaining) - {name})
+        ]
+        # Without this, aliases that refer to one another would never be ready. So far there are none.
+        done += ready or remaining
     return done
 
 
 def attribute(key: str, schema: dict, required: bool) -> str:
-    name, kind = identifier(key), type_of(schema)
+    name = identifier(key)
+    kind = type_of(schema)
     if not required and "None" not in kind.split(" | ") and kind != "Any":
         kind += " | None"
     if name != key:

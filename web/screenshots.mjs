@@ -1,19 +1,19 @@
-// Every page of the report as PNGs: at 1200 and 380 px, light and dark, and as it is printed. See scripts/screenshots.
+// Saves each page of the report as PNGs: at 1200 and 380 px, light and dark, and as printed. See scripts/screenshots.
 import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { launch, report } from "./test/launch.mjs";
 
-const [into, ...own] = process.argv.slice(2);
-if (into === undefined) {
+const [folder, ...chosen] = process.argv.slice(2);
+if (folder === undefined) {
   console.error("usage: scripts/screenshots DIR [DOCUMENT.json…]");
   process.exit(2);
 }
-const here = (path) => new URL(path, import.meta.url).pathname;
-const planner = readdirSync(here("./test/examples/")).map((file) => here(`./test/examples/${file}`));
-const documents = own.length > 0 ? own : [here("./example.survey.json"), here("./test/profile-example.json"), ...planner];
-mkdirSync(into, { recursive: true });
+const absolute = (path) => new URL(path, import.meta.url).pathname;
+const planner = readdirSync(absolute("./test/examples/")).map((file) => absolute(`./test/examples/${file}`));
+const documents = chosen.length > 0 ? chosen : [absolute("./example.survey.json"), absolute("./test/profile-example.json"), ...planner];
+mkdirSync(folder, { recursive: true });
 const scratch = mkdtempSync(join(tmpdir(), "brimful-screenshots-"));
 const browser = await launch(join(scratch, "profile"));
 try {
@@ -22,15 +22,15 @@ try {
     const file = join(scratch, `${name}.html`);
     writeFileSync(file, report(readFileSync(document, "utf8")));
     const page = await browser.newPage();
-    const save = (how) => page.screenshot({ path: join(into, `${name}-${how}.png`), fullPage: true });
+    const save = (variant) => page.screenshot({ path: join(folder, `${name}-${variant}.png`), fullPage: true });
     for (const width of [1200, 380]) {
       await page.setViewportSize({ width, height: 800 });
       for (const colorScheme of ["light", "dark"]) {
         await page.emulateMedia({ colorScheme, media: "screen" });
         await page.goto(pathToFileURL(file).href);
         await save(`${width}-${colorScheme}`);
-        const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-        if (over > 0) console.error(`${name}: ${over} px wider than ${width} px`);
+        const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+        if (overflow > 0) console.error(`${name}: the page is ${overflow} px wider than the window of ${width} px`);
       }
     }
     // A4 at 96 dots per inch, without its margins.

@@ -1,7 +1,7 @@
-// Builds the report into one file, dist/report.html: script and style are inlined and nothing is ever fetched. The
-// licences of the packages whose code is in it are in a comment.
+// Builds the report as one file, dist/report.html, with script and style inside: the page never fetches anything.
+// A comment in the file has the licences of the packages whose code it contains.
 //
-// brimful puts one document where MARKER stands in that file; `npm run dev` puts the example survey there.
+// brimful replaces MARKER in that file by a document; `npm run dev` replaces it by the example survey.
 import { defineConfig, type Plugin, type Rolldown } from "vite";
 import example from "./example.survey.json" with { type: "json" };
 
@@ -20,15 +20,15 @@ function exampleSurvey(): Plugin {
   return {
     name: "example-survey",
     apply: "serve",
-    transformIndexHtml: (html) => html.replace(MARKER, () => element(JSON.stringify(example))),
+    transformIndexHtml: (html) => html.replace(MARKER, () => documentElement(JSON.stringify(example))),
   };
 }
 
-function element(json: string): string {
+function documentElement(json: string): string {
   return `<script type="application/json" id="survey">${json.replaceAll("<", "\\u003c")}</script>`;
 }
 
-/** Moves the script and the style into the page, and forbids the page everything else. */
+/** Moves the script and the style into the page, and forbids the page to load or run anything else. */
 function oneFile(): Plugin {
   return {
     name: "one-file",
@@ -38,29 +38,29 @@ function oneFile(): Plugin {
       const page = bundle["report.html"];
       if (page?.type !== "asset") throw new Error("report.html is not among the built files");
       let notices = "";
-      for (const folder of packages(bundle)) notices += notice(folder, await this.fs.readFile(`${folder}/LICENSE`, { encoding: "utf8" }));
-      let html = swap(String(page.source), /<\/head>/, `${notices}</head>`);
+      for (const folder of packageFolders(bundle)) notices += licenceNotice(folder, await this.fs.readFile(`${folder}/LICENSE`, { encoding: "utf8" }));
+      let html = replaceMatch(String(page.source), /<\/head>/, `${notices}</head>`);
       for (const [name, file] of Object.entries(bundle)) {
         if (file === page) continue;
         const text = file.type === "chunk" ? file.code : String(file.source);
         html = file.type === "chunk" ? await inlineScript(html, name, text) : inlineStyle(html, name, text);
         delete bundle[name];
       }
-      if (html.split(MARKER).length !== 2) throw new Error(`the built page must hold ${MARKER} exactly once`);
+      if (html.split(MARKER).length !== 2) throw new Error(`the built page must contain ${MARKER} exactly once`);
       page.source = html;
     },
   };
 }
 
 /** The folders of the packages whose modules are in the bundle. */
-function packages(bundle: Rolldown.OutputBundle): string[] {
+function packageFolders(bundle: Rolldown.OutputBundle): string[] {
   const modules = Object.values(bundle).flatMap((file) => (file.type === "chunk" ? file.moduleIds : []));
   return [...new Set(modules.flatMap((module) => /^.*\/node_modules\/(@[^/]+\/)?[^/]+/.exec(module)?.[0] ?? []))];
 }
 
-function notice(folder: string, licence: string): string {
+function licenceNotice(folder: string, licence: string): string {
   const text = `${folder.split("/node_modules/").pop()} is part of this page.\n\n${licence.trim()}`;
-  if (text.includes("--")) throw new Error(`the licence in ${folder} would end its comment`);
+  if (text.includes("--")) throw new Error(`the licence in ${folder} contains "--", which would end the comment around it`);
   return `<!--\n${text}\n-->\n`;
 }
 
@@ -70,22 +70,23 @@ async function inlineScript(html: string, name: string, code: string): Promise<s
   const hash = btoa(String.fromCharCode(...digest));
   const policy = `default-src 'none'; script-src 'sha256-${hash}'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'`;
   const meta = `<meta http-equiv="Content-Security-Policy" content="${policy}">`;
-  const inlined = swap(html, tag("script", "src", name), "");
-  const body = swap(inlined, /<\/body>/, `<script type="module">${script}</script>\n</body>`);
-  return swap(body, /<meta charset="utf-8">/, `<meta charset="utf-8">\n${meta}`);
+  const inlined = replaceMatch(html, loadingElement("script", "src", name), "");
+  const body = replaceMatch(inlined, /<\/body>/, `<script type="module">${script}</script>\n</body>`);
+  return replaceMatch(body, /<meta charset="utf-8">/, `<meta charset="utf-8">\n${meta}`);
 }
 
 function inlineStyle(html: string, name: string, css: string): string {
-  return swap(html, tag("link", "href", name), `<style>${css.trim()}</style>`);
+  return replaceMatch(html, loadingElement("link", "href", name), `<style>${css.trim()}</style>`);
 }
 
-/** The element that loads the built file `name`. */
-function tag(element: string, attribute: string, name: string): RegExp {
+/** Matches the element that loads the built file `name`. */
+function loadingElement(element: string, attribute: string, name: string): RegExp {
   const file = name.replaceAll(".", "\\.");
   return new RegExp(`<${element}[^>]*${attribute}="\\./${file}"[^>]*>(</${element}>)?\\s*`);
 }
 
-function swap(html: string, pattern: RegExp, text: string): string {
+/** Replaces the first match of `pattern`, of which there must be one. */
+function replaceMatch(html: string, pattern: RegExp, text: string): string {
   if (!pattern.test(html)) throw new Error(`the built page has no ${pattern}`);
   return html.replace(pattern, () => text);
 }

@@ -192,9 +192,9 @@ def cpu_us(words: Sequence[str], looks: bool) -> float:
             break
         except subprocess.TimeoutExpired:
             if looks:
-                place.look()
-    if place.look().code not in (0, 4):
-        raise RuntimeError(f"brimful load failed: {place.look().said}")
+                place.state()
+    if place.state().code not in (0, 4):
+        raise RuntimeError(f"brimful load failed: {place.state().stderr}")
     place.close()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return 1e6 * (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)

@@ -1,15 +1,15 @@
 """How much traffic a web server can take: brimful from Python.
 
-Documents go in and come out, as on the command line; each function is one command. What the command would exit with is
-an exception where nothing was measured (`UsageError`, `HostError`), and the result's `exit_code` where something was.
-Times have their units in their names.
+Each function runs one command: it takes and returns documents, as the command line does. If the command wrote no
+document, the function raises an exception (`UsageError`, `HostError`); otherwise the result has the exit code in
+`exit_code`. Names of times include their units.
 
     >>> import brimful
     >>> record = brimful.load("http://127.0.0.1:8080/", rate=1000, duration="10s")  # doctest: +SKIP
     >>> record.response_time_us.p99, record.verdict.valid  # doctest: +SKIP
     (1240.5, True)
 
-In a notebook the last value of a cell shows the report.
+In a notebook, a result at the end of a cell is shown as its report.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from ._binary import BrimfulError as BrimfulError
 from ._binary import HostError as HostError
 from ._binary import Interrupted as Interrupted
 from ._binary import UsageError as UsageError
-from ._binary import find as binary
+from ._binary import find_program as binary
 from ._binary import version as version
-from ._command import call, files
+from ._command import as_files, run_command
 from .documents import Calibration, Forecast, Model, Profile, Record, Server, Site, Solution, Survey, WhatIf
 
 __all__ = [
@@ -53,9 +53,9 @@ __all__ = [
     "watch",
 ]
 
-# Under this name the exceptions are shown and caught.
-for _kind in (BrimfulError, HostError, Interrupted, UsageError):
-    _kind.__module__ = __name__
+# So that tracebacks name the exceptions as users catch them: `brimful.UsageError`.
+for _exception in (BrimfulError, HostError, Interrupted, UsageError):
+    _exception.__module__ = __name__
 
 Path = Union[str, "os.PathLike[str]"]
 
@@ -74,11 +74,11 @@ def load(
 ) -> Record:
     """Generates one load and measures it.
 
-    `rate` is in calls per second; times are written as on the command line, like "500ms". `flags` are those of
+    `rate` is in calls per second. Times are written as on the command line, like "500ms". `flags` are those of
     `brimful load`: `new_connection=True`, `header=["Accept: text/html"]`, `watch=True`.
     """
-    given = {"rate": rate, "clients": clients, "duration": duration, "requests": requests, "workload": workload}
-    return call(Record, ["load", "--quiet"], [url], {**given, "slo": list(slo), "seed": seed, **flags})
+    own_flags = {"rate": rate, "clients": clients, "duration": duration, "requests": requests, "workload": workload}
+    return run_command(Record, ["load", "--quiet"], [url], {**own_flags, "slo": list(slo), "seed": seed, **flags})
 
 
 def survey(
@@ -89,14 +89,14 @@ def survey(
     on_line: Callable[[str], None] | None = None,
     **flags: Any,
 ) -> Survey:
-    """Measures how much traffic a server can take, in some two minutes. `on_line` receives each line of progress.
+    """Measures how much traffic a server can take, in about two minutes. `on_line` receives each line of progress.
 
     `flags` are those of `brimful survey`.
     """
     command = ["survey"] if on_line else ["survey", "--quiet"]
     arguments = [] if url is None else [url]
-    given = {"demo": demo, "process": list(process), **flags}
-    return call(Survey, command, arguments, given, page="--report", on_line=on_line)
+    all_flags = {"demo": demo, "process": list(process), **flags}
+    return run_command(Survey, command, arguments, all_flags, page="--report", on_line=on_line)
 
 
 def watch(
@@ -106,27 +106,27 @@ def watch(
     duration: str | None = None,
     **flags: Any,
 ) -> Server:
-    """Watches a server for a time: its programs, its port, the network and the machine. The default is one interval.
+    """Watches a server: its programs, its port, the network and the machine. The default duration is one interval.
 
     `flags` are those of `brimful watch`.
     """
     once = duration is None and "count" not in flags
-    given = {"port": port, "process": process, "duration": duration, "once": once, **flags}
-    return call(Server, ["watch", "--quiet"], [], given)
+    all_flags = {"port": port, "process": process, "duration": duration, "once": once, **flags}
+    return run_command(Server, ["watch", "--quiet"], [], all_flags)
 
 
 def characterize(*logs: Path, **flags: Any) -> Profile:
-    """Describes a site's traffic from its access logs, and makes the Workload that has it.
+    """Describes the traffic of a site from its access logs, and derives a Workload with the same properties.
 
     `flags` are those of `brimful characterize`.
     """
-    return call(Profile, ["characterize", "--quiet"], [os.fspath(log) for log in logs], flags, page="--html")
+    return run_command(Profile, ["characterize", "--quiet"], [os.fspath(log) for log in logs], flags, page="--html")
 
 
 def merge(*records: "Path | Mapping[str, Any] | Record", lost: Sequence[int] = ()) -> Record:
     """Merges the Records of the shards of one load. The result is exact.
 
-    Of the shards in `lost` nothing was seen.
+    `lost` are the indices of shards that have no Record.
     """
-    with files(records) as names:
-        return call(Record, ["merge", "--quiet"], names, {"lost": list(lost)})
+    with as_files(records) as names:
+        return run_command(Record, ["merge", "--quiet"], names, {"lost": list(lost)})

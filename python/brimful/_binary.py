@@ -1,8 +1,7 @@
 """Finds and runs the program `brimful` of this package.
 
-Everything that is measured or computed happens in a process of its own. So the interpreter's lock is never held
-meanwhile, the host process's limits and signal handlers are left alone, and what goes wrong there takes nothing down
-here.
+The program measures and computes in its own process. So it never holds the interpreter's lock, never changes the
+limits and signal handlers of the Python process, and cannot crash it.
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-#: Names another binary than the package's, for tests and for development.
-VARIABLE = "BRIMFUL_BINARY"
+#: The environment variable with the path of another program than the package's, for tests and for development.
+BINARY_VARIABLE = "BRIMFUL_BINARY"
 
 
 class BrimfulError(Exception):
@@ -45,14 +44,14 @@ class HostError(BrimfulError, OSError):
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C. What was measured until then is kept."""
+    """Ctrl-C was pressed. The results until then are in `result`."""
 
     #: The document of the run that was interrupted, if there is one.
     result: object | None = None
 
 
 @dataclass(frozen=True)
-class Ended:
+class Finished:
     """The exit code and the output of the program."""
 
     code: int
@@ -63,39 +62,41 @@ class Ended:
 
 
 @functools.cache
-def find() -> str:
-    """The program: what BRIMFUL_BINARY names, else the one that was installed with this package, else the one in
-    PATH."""
-    if named := os.environ.get(VARIABLE):
+def find_program() -> str:
+    """Returns the path of the program: that in BRIMFUL_BINARY, or else the program installed with this package, or else
+    the one in PATH."""
+    if named := os.environ.get(BINARY_VARIABLE):
         return named
     schemes = [sysconfig.get_path("scripts"), sysconfig.get_path("scripts", f"{os.name}_user")]
-    beside = [*schemes, str(Path(sys.executable).parent), str(Path(__file__).resolve().parents[3] / "bin")]
-    for directory in filter(None, beside):
+    directories = [*schemes, str(Path(sys.executable).parent), str(Path(__file__).resolve().parents[3] / "bin")]
+    for directory in filter(None, directories):
         program = Path(directory) / "brimful"
         if program.is_file() and os.access(program, os.X_OK):
             return str(program)
     if found := shutil.which("brimful"):
         return found
-    raise HostError(f"the program `brimful` is not beside this package: install it again, or name it in {VARIABLE}", 3)
+    raise HostError(
+        f"the program `brimful` is missing: install this package again, or set {BINARY_VARIABLE} to its path", 3
+    )
 
 
 @functools.cache
 def version() -> str:
     """Returns the version line, such as `brimful 0.1.0`."""
-    return subprocess.run([find(), "--version"], capture_output=True, text=True, check=True).stdout.strip()
+    return subprocess.run([find_program(), "--version"], capture_output=True, text=True, check=True).stdout.strip()
 
 
-def run(words: Sequence[str], on_line: Callable[[str], None] | None = None) -> Ended:
+def run(arguments: Sequence[str], on_line: Callable[[str], None] | None = None) -> Finished:
     """Runs the program to its end. A thread calls `on_line` with each line of its stderr.
 
-    After Ctrl-C the program is asked to stop and to tell what it has; after another it is killed.
+    The first Ctrl-C asks the program to stop and to report its results so far. The second kills it.
     """
-    command = [find(), *words]
+    command = [find_program(), *arguments]
     process = subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace"
     )
-    said: list[str] = []
-    listener = threading.Thread(target=_listen, args=(process, said, on_line), daemon=True)
+    lines: list[str] = []
+    listener = threading.Thread(target=_read_stderr, args=(process, lines, on_line), daemon=True)
     listener.start()
     interrupted = False
     assert process.stdout is not None
@@ -111,7 +112,7 @@ def run(words: Sequence[str], on_line: Callable[[str], None] | None = None) -> E
                 process.wait()
                 raise
             interrupted = True
-            # On a terminal the program has received Ctrl-C already. It ignores the second.
+            # On a terminal, the program has already received this Ctrl-C. It ignores the second signal.
             process.send_signal(signal.SIGINT)
         except BaseException:
             process.kill()
@@ -119,24 +120,24 @@ def run(words: Sequence[str], on_line: Callable[[str], None] | None = None) -> E
             raise
     listener.join(timeout=5)
     process.stdout.close()
-    return Ended(process.returncode, "".join(parts), "".join(said), interrupted)
+    return Finished(process.returncode, "".join(parts), "".join(lines), interrupted)
 
 
-def error(ended: Ended) -> BrimfulError:
+def exception_of(finished: Finished) -> BrimfulError:
     """Returns the exception for a failed command."""
-    lines = [line for line in ended.stderr.splitlines() if line.strip()]
+    lines = [line for line in finished.stderr.splitlines() if line.strip()]
     first = next((index for index, line in enumerate(lines) if line.startswith("error:")), 0)
     message = "\n".join(lines[first:]).removeprefix("error:").strip()
-    if ended.code < 0:
-        message = message or f"it was ended by {signal.Signals(-ended.code).name}: run it again"
+    if finished.code < 0:
+        message = message or f"it was ended by {signal.Signals(-finished.code).name}: run it again"
     kinds: dict[int, type[BrimfulError]] = {2: UsageError, 3: HostError}
-    return kinds.get(ended.code, BrimfulError)(message or f"it failed with exit code {ended.code}", ended.code)
+    return kinds.get(finished.code, BrimfulError)(message or f"it failed with exit code {finished.code}", finished.code)
 
 
-def _listen(process: subprocess.Popen[str], said: list[str], on_line: Callable[[str], None] | None) -> None:
+def _read_stderr(process: subprocess.Popen[str], lines: list[str], on_line: Callable[[str], None] | None) -> None:
     assert process.stderr is not None
     with process.stderr:
         for line in process.stderr:
-            said.append(line)
+            lines.append(line)
             if on_line is not None:
                 on_line(line.rstrip("\n"))

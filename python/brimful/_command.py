@@ -1,4 +1,4 @@
-"""Runs a command like a function: arguments become flags, and the document it writes is the result."""
+"""Runs a command like a function: arguments become flags, and the document that the command writes is the result."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from ._scratch import Scratch
 
 D = TypeVar("D", bound=Document)
 
-#: Exit codes of a command that has done its job and written its document.
-DONE = (0, 1, 3, 4)
+#: Exit codes with which a command may have written its document.
+DOCUMENT_EXIT_CODES = (0, 1, 3, 4)
 
 
-def words(flags: Mapping[str, Any]) -> list[str]:
-    """Makes the flags of a command line: `calls_per_connection=3` becomes `--calls-per-connection=3`.
+def to_flags(flags: Mapping[str, Any]) -> list[str]:
+    """Returns the flags of a command line: `calls_per_connection=3` becomes `--calls-per-connection=3`.
 
-    >>> words({"rate": 1000, "new_connection": True, "insecure": False, "header": ["A: b", "C: d"], "seed": None})
+    >>> to_flags({"rate": 1000, "new_connection": True, "insecure": False, "header": ["A: b", "C: d"], "seed": None})
     ['--rate=1000', '--new-connection', '--header=A: b', '--header=C: d']
-    >>> words({"duration": timedelta(milliseconds=1500), "tick": 0.001})
+    >>> to_flags({"duration": timedelta(milliseconds=1500), "tick": 0.001})
     ['--duration=1500000us', '--tick=0.001']
     """
     return [word for name, value in flags.items() for word in _flag("--" + name.replace("_", "-"), value)]
@@ -43,7 +43,7 @@ def _flag(flag: str, value: Any) -> list[str]:
     return [f"{flag}={value}"]
 
 
-def call(
+def run_command(
     kind: type[D],
     command: Sequence[str],
     arguments: Sequence[str],
@@ -55,27 +55,28 @@ def call(
 ) -> D:
     """Runs a command and reads the document that it writes.
 
-    `page` is its flag for the report's page. With `json_flag` the document comes by `--json`, as its `--out` writes
-    something else, and there is no text.
+    `page` is the command's flag for the report page. With `json_flag`, the document is read from stdout (`--json`), for
+    commands whose `--out` writes something else; the result then has no text.
     """
     with Scratch() as directory:
-        out, html = Path(directory, "document.json"), Path(directory, "page.html")
-        line = [*command, *words(flags)]
+        out = Path(directory, "document.json")
+        html = Path(directory, "page.html")
+        line = [*command, *to_flags(flags)]
         line += ["--json"] if json_flag else [f"--out={out}"]
         line += [f"{page}={html}"] if page else []
-        ended = _binary.run([*line, "--", *arguments], on_line)
-        text = ended.stdout if json_flag else _content(out)
-        document = _document(kind, text) if text and ended.code in (*DONE, 130) else None
+        finished = _binary.run([*line, "--", *arguments], on_line)
+        text = finished.stdout if json_flag else _content(out)
+        document = _document(kind, text) if text and finished.code in (*DOCUMENT_EXIT_CODES, 130) else None
         if document is not None:
-            document.text = "" if json_flag else ended.stdout  # type: ignore[misc]
+            document.text = "" if json_flag else finished.stdout  # type: ignore[misc]
             document.page = _content(html)  # type: ignore[misc]
-            document.exit_code = ended.code  # type: ignore[misc]
-    if ended.code == 130 or ended.interrupted:
+            document.exit_code = finished.code  # type: ignore[misc]
+    if finished.code == 130 or finished.interrupted:
         interrupted = _binary.Interrupted()
         interrupted.result = document
         raise interrupted
     if document is None:
-        raise _binary.error(ended)
+        raise _binary.exception_of(finished)
     return document
 
 
@@ -91,8 +92,9 @@ def _content(path: Path) -> str | None:
 
 
 @contextlib.contextmanager
-def files(documents: Sequence[Any], suffix: str = ".json") -> Iterator[list[str]]:
-    """Returns paths of files with these documents. Paths stay as they are; other documents are written to files."""
+def as_files(documents: Sequence[Any], suffix: str = ".json") -> Iterator[list[str]]:
+    """Yields the paths of files with these documents. A path stays as it is; any other document is written to a
+    temporary file."""
     with Scratch() as directory:
         yield [_file(document, Path(directory, f"{number}{suffix}")) for number, document in enumerate(documents, 1)]
 
@@ -106,6 +108,6 @@ def _file(document: Any, path: Path) -> str:
         path.write_text(json.dumps(document))
     else:
         raise _binary.UsageError(
-            f"a document is a path, an object of its JSON or a result, and not {document!r:.60}", 2
+            f"a document is a path, a mapping of its JSON or a result, but this is {document!r:.60}", 2
         )
     return str(path)

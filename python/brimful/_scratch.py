@@ -1,8 +1,9 @@
-"""Directories for the files of one call or one shard. They are removed in the end, even if this process is killed.
+"""Temporary directories for the files of one call or one shard. They are removed even if this process is killed.
 
-The process that made a directory keeps a lock on it, which the kernel releases when the process ends, however it ends.
-So a directory that can be locked is a leftover, and the next process removes it. A process id in the name would not be
-enough: ids are reused, and processes in other containers, which may share the temporary directory, are invisible.
+The process that made a directory holds a lock on it, which the kernel releases at the latest when the process ends.
+So a directory that can be locked is a leftover, and the next process that makes one removes it. A process id in the
+name would not be enough: ids are reused, and processes in other containers, which may share the temporary directory,
+are invisible.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class Scratch:
         self.path, self._lock = _locked_directory()
 
     def close(self) -> None:
-        """Removes the directory and all that is in it. Does nothing when it has been closed."""
+        """Removes the directory with its contents. Does nothing if it is already removed."""
         if self._lock >= 0:
             shutil.rmtree(self.path, ignore_errors=True)
             os.close(self._lock)
@@ -40,15 +41,15 @@ class Scratch:
 
 
 def _locked_directory() -> tuple[Path, int]:
-    """A new directory and the descriptor that holds its lock."""
+    """Returns a new directory and the descriptor that holds its lock."""
     while True:
         path = Path(tempfile.mkdtemp(prefix=PREFIX))
-        # Until it is locked, another process may remove it as a leftover.
+        # Until the directory is locked, another process may remove it as a leftover. Then another one is made.
         try:
             lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         except FileNotFoundError:
             continue
-        # Some file systems have no locks. There only `close` removes a directory.
+        # Some file systems have no locks. Then only `close` removes the directory.
         with contextlib.suppress(OSError):
             fcntl.flock(lock, fcntl.LOCK_EX)
         if os.fstat(lock).st_nlink > 0:
@@ -58,7 +59,7 @@ def _locked_directory() -> tuple[Path, int]:
 
 @functools.cache
 def _remove_leftovers() -> None:
-    """Removes the directories of processes of this user that have ended."""
+    """Removes the directories of this user's processes that have ended."""
     parent = Path(tempfile.gettempdir())
     with contextlib.suppress(OSError):
         for name in os.listdir(parent):
@@ -69,12 +70,12 @@ def _remove_leftovers() -> None:
 def _remove_if_left_over(path: Path) -> None:
     try:
         directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    except OSError:  # A link, another user's, or gone.
+    except OSError:  # A link, another user's directory, or one that is already removed.
         return
     try:
         if os.fstat(directory).st_uid != os.getuid():
             return
-        # Fails while the process that made it runs, and where there are no locks.
+        # Fails while the process that made the directory runs, and if the file system has no locks.
         fcntl.flock(directory, fcntl.LOCK_EX | fcntl.LOCK_NB)
         shutil.rmtree(path, ignore_errors=True)
     except OSError:

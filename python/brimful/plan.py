@@ -1,4 +1,4 @@
-"""The planner, like `brimful plan`: solves, changes and calibrates queueing models, and forecasts with them.
+"""The planner (`brimful plan`): solves, changes and calibrates queueing models, and forecasts with them.
 
 >>> model = {
 ...     "stations": [{"name": "cpu", "type": "queue", "servers": 1, "scheduling": "ps"}],
@@ -20,11 +20,11 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Union
 
-from ._command import call, files
+from ._command import as_files, run_command
 from .documents import Calibration, Forecast, Record, Site, Solution, WhatIf
 from .documents.model import Model
 
-#: A model: a path, its JSON, a Model, or the result of `calibrate`.
+#: A model: a path, parsed JSON, a `Model`, or the result of `calibrate`.
 ModelLike = Union[str, "os.PathLike[str]", Mapping[str, Any], Model, Calibration]
 
 
@@ -33,8 +33,8 @@ def solve(model: ModelLike, *, method: str = "auto", **flags: Any) -> Solution:
 
     `flags` are those of `brimful plan solve`.
     """
-    with files([_model(model)]) as names:
-        return call(Solution, ["plan", "solve"], names, {"method": method, **flags}, page="--html")
+    with as_files([_model(model)]) as names:
+        return run_command(Solution, ["plan", "solve"], names, {"method": method, **flags}, page="--html")
 
 
 def what_if(model: ModelLike, *changes: str, **flags: Any) -> WhatIf:
@@ -42,36 +42,36 @@ def what_if(model: ModelLike, *changes: str, **flags: Any) -> WhatIf:
 
     `flags` are those of `brimful plan what-if`, `slo=["page:p99<50ms"]` among them.
     """
-    with files([_model(model)]) as names:
-        return call(WhatIf, ["plan", "what-if"], names, {"set": list(changes), **flags}, page="--html")
+    with as_files([_model(model)]) as names:
+        return run_command(WhatIf, ["plan", "what-if"], names, {"set": list(changes), **flags}, page="--html")
 
 
 def calibrate(*records: "str | os.PathLike[str] | Mapping[str, Any] | Record", **flags: Any) -> Calibration:
-    """Makes the model of the server that these runs loaded and watched.
+    """Derives a model of the server that was loaded and watched in these runs.
 
     `flags` are those of `brimful plan calibrate`.
     """
-    with files(records) as names:
-        return call(Calibration, ["plan", "calibrate"], names, flags, page="--html", json_flag=True)
+    with as_files(records) as names:
+        return run_command(Calibration, ["plan", "calibrate"], names, flags, page="--html", json_flag=True)
 
 
 def calibrate_site(log: "Sequence[str | os.PathLike[str]]", **flags: Any) -> Site:
-    """Makes the model of a site from its access logs and recorded utilizations (`utilization=FILE`)."""
-    return call(Site, ["plan", "calibrate"], [], {"log": list(log), **flags}, json_flag=True)
+    """Derives a model of a site from its access logs and recorded utilizations (`utilization=FILE`)."""
+    return run_command(Site, ["plan", "calibrate"], [], {"log": list(log), **flags}, json_flag=True)
 
 
 def forecast(*series: "str | os.PathLike[str]", model: ModelLike | None = None, **flags: Any) -> Forecast:
-    """Forecasts the arrivals in these files, and when they exceed the capacity of the model.
+    """Forecasts arrivals from the history in these files, and when they exceed the capacity of the model.
 
     `flags` are those of `brimful plan forecast`.
     """
-    with files([] if model is None else [_model(model)]) as names:
-        more = {"model": names[0]} if names else {}
-        return call(
-            Forecast, ["plan", "forecast"], [os.fspath(path) for path in series], {**more, **flags}, page="--html"
+    with as_files([] if model is None else [_model(model)]) as names:
+        model_flag = {"model": names[0]} if names else {}
+        return run_command(
+            Forecast, ["plan", "forecast"], [os.fspath(path) for path in series], {**model_flag, **flags}, page="--html"
         )
 
 
 def _model(model: ModelLike) -> Any:
-    """Returns the model itself."""
+    """Returns the model, taken out of a calibration if necessary."""
     return model.source["model"] if isinstance(model, Calibration) else model

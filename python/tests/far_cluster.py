@@ -1,10 +1,10 @@
-"""A Ray cluster on the hosts of a test bed, and the loads that `test_far_hosts` asks it for. It runs on client1:
+"""Starts a Ray cluster on the hosts of a test bed, and runs the loads of `test_far_hosts` on it. It runs on client1:
 
     brimful testbed --clients 3 -- ip netns exec client1 python3 -m tests.far_cluster DIRECTORY SERVER HEAD HOST…
 
-The head node takes no shard. Each other host has a name and a boot id of its own, as machines have, and the wall clock
-of the last one is ahead. All have the same CLOCK_MONOTONIC, which tells the truth about when each shard began. What
-became of the loads is in DIRECTORY, by their names.
+The head node runs no shard. Each other host has its own name and boot id, as separate machines do, and the wall clock
+of the last one is ahead. All share CLOCK_MONOTONIC, by which the tests check when each shard started. The Records of the
+loads are written to DIRECTORY.
 """
 
 import contextlib
@@ -23,11 +23,12 @@ from brimful import fleet
 
 #: How far the last host's clock is ahead.
 AHEAD_NS = 3_000_000_000
-#: Of the head node. Its other ports are its business.
+#: The port of the head node. Ray chooses all other ports.
 PORT = 6379
-#: How often a node is started before that is given up.
-TRIES = 5
-#: In namespaces of its own: its name, its boot id, and then the program.
+#: The number of attempts to start a node.
+MAX_TRIES = 5
+#: A shell script that runs in namespaces of its own. It sets the host name ($1) and the boot id (the file $2), and then
+#: executes the program.
 AS_HOST = 'hostname "$1"; mount --bind "$2" /proc/sys/kernel/random/boot_id; shift 2; exec "$@"'
 
 
@@ -45,24 +46,24 @@ def main(directory: Path, server: str, head: str, *hosts: str) -> None:
 
 
 def together(directory: Path, url: str, address: str) -> None:
-    """A load that nothing disturbs."""
-    kept = directory / "together"
-    outcome = fleet.run(url, shards=2, address=address, rate=100, duration="2s", seed=3, directory=kept)
+    """Runs a load without any disturbance."""
+    records = directory / "together"
+    outcome = fleet.run(url, shards=2, address=address, rate=100, duration="2s", seed=3, directory=records)
     outcome.record.save(directory / "together.json")
 
 
 def cut_off(directory: Path, url: str, address: str, host: str) -> None:
-    """A load of which one host is cut off once something has been heard of both."""
-    kept = directory / "cut-off"
+    """Runs a load, and cuts one host off the network once both hosts have sent a Record."""
+    records = directory / "cut-off"
     cut: list[str] = []
 
-    def on_second(figures: fleet.Figures, there: int) -> None:
-        if not cut and len(list(kept.glob("shard-*.json"))) == 2:
+    def on_second(figures: fleet.Figures, present: int) -> None:
+        if not cut and len(list(records.glob("shard-*.json"))) == 2:
             cut.append(host)
             subprocess.run(["ip", "netns", "exec", host, "ip", "link", "set", "wan", "down"], check=True)
 
     outcome = fleet.run(
-        url, shards=2, address=address, rate=100, duration="20s", seed=3, directory=kept, on_second=on_second
+        url, shards=2, address=address, rate=100, duration="20s", seed=3, directory=records, on_second=on_second
     )
     outcome.record.save(directory / "cut-off.json")
 
@@ -71,7 +72,7 @@ def cut_off(directory: Path, url: str, address: str, host: str) -> None:
 def on_host(
     name: str, words: list[str], environment: dict[str, str] | None = None
 ) -> "Iterator[subprocess.Popen[bytes]]":
-    """A program on a host, until it is not needed any more."""
+    """Runs a program on a host, and terminates it at the end of the block."""
     command = ["ip", "netns", "exec", name, *words]
     with subprocess.Popen(command, env={**os.environ, **(environment or {})}, stdout=sys.stderr) as process:
         try:
@@ -83,19 +84,19 @@ def on_host(
 def join(
     stack: contextlib.ExitStack, head: str, number: int, words: list[str], environment: dict[str, str] | None = None
 ) -> None:
-    """Has the node of a host join, as the cluster's node of this number. Ray gives one up that takes half a minute,
-    which on a busy machine it may; then it is started again."""
-    for _ in range(TRIES):
+    """Starts the node of a host, and waits until the cluster has `number` nodes. Ray ends a node that takes longer than
+    half a minute, as may happen on a busy machine. Then it is started again."""
+    for _ in range(MAX_TRIES):
         process = stack.enter_context(on_host(f"client{number}", words, environment))
         while process.poll() is None:
-            if nodes(head) >= number:
+            if count_nodes(head) >= number:
                 return
             time.sleep(0.2)
-    raise RuntimeError(f"client{number} does not join the cluster; see its message above")
+    raise RuntimeError(f"client{number} does not join the cluster: see its message above")
 
 
 def as_host(name: str, flags: list[str], directory: Path) -> list[str]:
-    """What starts a node as a host of its own."""
+    """Returns the command that starts a node as a host of its own."""
     boot = directory / f"{name}.boot"
     boot.write_text(f"{uuid.uuid4()}\n")
     ray = [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--disable-usage-stats", *flags]
@@ -103,24 +104,24 @@ def as_host(name: str, flags: list[str], directory: Path) -> list[str]:
 
 
 def with_clock_ahead(directory: Path, ahead_ns: int) -> dict[str, str]:
-    """The environment of programs to which the wall clock is ahead: a time namespace shifts all clocks but that one. To
-    Python it is `time.time_ns`; brimful is given instants that have passed."""
+    """Returns an environment in which the wall clock is ahead. Time namespaces cannot do that: they shift only other
+    clocks. Instead, Python's `time.time_ns` is replaced, and brimful gets earlier start times."""
     place = directory / "ahead"
     place.mkdir()
     (place / "sitecustomize.py").write_text(
-        f"import time\nshown = time.time_ns\ntime.time_ns = lambda: shown() + {ahead_ns}\n"
+        f"import time\ntrue_time_ns = time.time_ns\ntime.time_ns = lambda: true_time_ns() + {ahead_ns}\n"
     )
     program = place / "brimful"
     program.write_text(
         f"""#!{sys.executable}
 import os, sys
-def sooner(word):
+def with_earlier_start(word):
     if not word.startswith("--start-at="):
         return word
-    whole, _, part = word.partition("=")[2].partition(".")
-    at = int(whole) * 10**9 + int(part) - {ahead_ns}
-    return f"--start-at={{at // 10**9}}.{{at % 10**9:09}}"
-os.execv({brimful.binary()!r}, [{brimful.binary()!r}, *map(sooner, sys.argv[1:])])
+    seconds, _, nanoseconds = word.partition("=")[2].partition(".")
+    start_ns = int(seconds) * 10**9 + int(nanoseconds) - {ahead_ns}
+    return f"--start-at={{start_ns // 10**9}}.{{start_ns % 10**9:09}}"
+os.execv({brimful.binary()!r}, [{brimful.binary()!r}, *map(with_earlier_start, sys.argv[1:])])
 """
     )
     program.chmod(0o755)
@@ -128,8 +129,8 @@ os.execv({brimful.binary()!r}, [{brimful.binary()!r}, *map(sooner, sys.argv[1:])
     return {"PYTHONPATH": path, "BRIMFUL_BINARY": str(program)}
 
 
-def nodes(head: str) -> int:
-    """How many have joined."""
+def count_nodes(head: str) -> int:
+    """Returns the number of nodes that have joined the cluster."""
     import ray
 
     with contextlib.suppress(OSError, RuntimeError):
@@ -142,6 +143,6 @@ def nodes(head: str) -> int:
 
 if __name__ == "__main__":
     main(Path(sys.argv[1]), *sys.argv[2:])
-    # Ray would wait for the host that is cut off.
+    # A normal exit would let Ray wait for the host that is cut off.
     sys.stderr.flush()
     os._exit(0)

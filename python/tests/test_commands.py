@@ -1,4 +1,4 @@
-"""Each function against the real program."""
+"""Calls each function with the real program."""
 
 import doctest
 import os
@@ -32,7 +32,7 @@ class Commands(unittest.TestCase):
             result = doctest.testmod(module, optionflags=flags)
             self.assertEqual(result.failed, 0, module.__name__)
 
-    def test_a_load_is_a_record_with_what_the_command_says(self) -> None:
+    def test_load_returns_the_record_and_the_output_of_the_command(self) -> None:
         limits = Path("/proc/self/limits").read_text()
         with target("--service", "page=100us") as url:
             record = brimful.load(
@@ -46,7 +46,7 @@ class Commands(unittest.TestCase):
         self.assertEqual(sum(row["completed"] for row in record.rows()), 100)
         self.assertEqual(Path("/proc/self/limits").read_text(), limits)
 
-    def test_what_cannot_be_done_is_an_exception_with_what_to_do(self) -> None:
+    def test_an_exception_says_what_to_do(self) -> None:
         with self.assertRaisesRegex(brimful.UsageError, "ftp"):
             brimful.load("ftp://127.0.0.1/", rate=1)
         with self.assertRaisesRegex(brimful.UsageError, "--no-such-flag"):
@@ -58,14 +58,14 @@ class Commands(unittest.TestCase):
         with self.assertRaisesRegex(brimful.UsageError, "a document is a path"):
             plan.solve(5)  # type: ignore[arg-type]
 
-    def test_what_another_host_cannot_do_is_the_same_exception_here(self) -> None:
+    def test_exceptions_survive_pickling(self) -> None:
         # Ray transfers exceptions by pickle.
         for error in (brimful.HostError("no port is left", 3), brimful.UsageError("--rate 0", 2)):
             restored = pickle.loads(pickle.dumps(error))
             self.assertEqual((type(restored), str(restored)), (type(error), str(error)))
             self.assertEqual(restored.exit_code, error.exit_code)
 
-    def test_ctrl_c_ends_a_load_and_keeps_what_it_has_seen(self) -> None:
+    def test_ctrl_c_ends_a_load_and_keeps_its_results(self) -> None:
         with target("--service", "page=100us") as url:
             began = time.monotonic()
             threading.Timer(1.5, os.kill, (os.getpid(), signal.SIGINT)).start()
@@ -75,7 +75,7 @@ class Commands(unittest.TestCase):
         record = caught.exception.result
         self.assertTrue(record.interrupted and record.counts.completed > 0)
 
-    def test_other_threads_go_on_meanwhile(self) -> None:
+    def test_other_threads_run_during_a_load(self) -> None:
         turns = 0
         done = threading.Event()
 
@@ -106,7 +106,7 @@ class Commands(unittest.TestCase):
             forecast = plan.forecast(series, horizon="7d", limit="10")
         self.assertTrue(forecast.headline)
 
-    def test_a_watched_server_gives_a_model(self) -> None:
+    def test_records_of_a_watched_server_yield_a_model(self) -> None:
         with target("--service", "page=1ms") as url:
             port = int(url.rsplit(":", 1)[1].strip("/"))
             watched = brimful.watch(port=port, duration="300ms", no_ebpf=True)
@@ -117,7 +117,7 @@ class Commands(unittest.TestCase):
         self.assertTrue(calibration.headline)
         self.assertTrue(plan.solve(calibration).response_time)
 
-    def test_a_log_is_characterized(self) -> None:
+    def test_characterize_reads_a_log(self) -> None:
         line = '127.0.0.1 - - [10/Oct/2026:13:{:02}:{:02} +0000] "GET /{} HTTP/1.1" 200 512\n'
         with tempfile.TemporaryDirectory() as directory:
             log = Path(directory, "access.log")

@@ -1,4 +1,4 @@
-"""Documents as dataclasses."""
+"""Tests of documents as dataclasses."""
 
 import json
 import os
@@ -17,13 +17,13 @@ EXAMPLE = SOURCE / "web" / "example.survey.json"
 
 
 class Documents(unittest.TestCase):
-    def test_the_types_are_those_of_the_schemas(self) -> None:
+    def test_the_dataclasses_match_the_schemas(self) -> None:
         check = subprocess.run(
             [sys.executable, SOURCE / "python" / "document_types.py", "--check"], capture_output=True, text=True
         )
         self.assertEqual((check.returncode, check.stderr), (0, ""))
 
-    def test_a_document_is_read_to_its_last_part_and_written_as_it_was(self) -> None:
+    def test_a_document_is_read_completely_and_saved_unchanged(self) -> None:
         source = json.loads(EXAMPLE.read_text())
         survey = Survey.load(EXAMPLE)
         self.assertEqual(survey.saturation_rate.measured, source["saturation_rate"]["measured"])
@@ -33,7 +33,7 @@ class Documents(unittest.TestCase):
             survey.save(Path(directory, "again.json"))
             self.assertEqual(json.loads(Path(directory, "again.json").read_text()), source)
 
-    def test_what_a_newer_brimful_adds_is_kept_and_what_an_older_one_lacks_is_none(self) -> None:
+    def test_unknown_fields_are_ignored_and_missing_ones_are_none(self) -> None:
         verdict = Verdict.from_json({"valid": False, "reasons": [{"code": "new", "message": "m"}], "later": 1})
         self.assertEqual((verdict.reasons[0].code, verdict.error_share), ("new", None))
         with self.assertRaisesRegex(TypeError, "Verdict is an object"):
@@ -60,5 +60,5 @@ class Documents(unittest.TestCase):
         self.assertEqual(table.column_names, ["t_s", "p99_us", "cpu_user"])
         self.assertEqual(table["cpu_user"].to_pylist(), [0.5, None])
 
-    def test_an_error_of_ours_is_also_pythons(self) -> None:
+    def test_a_usage_error_is_a_value_error(self) -> None:
         self.assertTrue(issubclass(UsageError, ValueError))

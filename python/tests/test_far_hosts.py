@@ -1,7 +1,7 @@
-"""Shards on hosts of their own, which are those of `brimful testbed`: each with an address, a name and a boot id, ways
-of unlike length there and back, and a clock that is ahead. One of them is cut off in the end.
+"""Tests of shards on different hosts, those of `brimful testbed`. Each has its own address, name and boot id, and
+delays that differ by direction. The clock of one host is ahead. One host is cut off at the end.
 
-It takes root, `/dev/net/tun` and iproute2, as the test bed does. No bound depends on how busy this machine is.
+Requires root, `/dev/net/tun` and iproute2, as the test bed does. No bound depends on the load of this machine.
 """
 
 import importlib.util
@@ -18,7 +18,7 @@ from brimful import Record
 
 from .far_cluster import AHEAD_NS
 
-#: The head has none, the others 2 ms and 4 ms to it and nothing back.
+#: Delays to the head node: none for itself, 2 ms and 4 ms for the others. There is no delay in the other direction.
 BED = ["testbed", "--clients", "3", "--rtt", "0ms..4ms", "--up-share", "100%", "--quiet"]
 HOSTS = ["{server}", "{client 1}", "{client 2}", "{client 3}"]
 
@@ -31,7 +31,7 @@ class FarHosts(unittest.TestCase):
         cls.addClassCleanup(directory.cleanup)
         cls.directory = Path(directory.name)
         inside = ["ip", "netns", "exec", "client1", sys.executable, "-m", "tests.far_cluster", directory.name, *HOSTS]
-        # Nobody else reaches the test bed's network, and the driver may ask before the head node has made its token.
+        # Without tokens: the driver may connect before the head node has made one. The test bed's network is isolated.
         path = os.pathsep.join([os.getcwd(), str(Path(brimful.__file__).parents[1])])
         done = subprocess.run(
             [brimful.binary(), *BED, "--", *inside],
@@ -41,41 +41,42 @@ class FarHosts(unittest.TestCase):
         if done.returncode != 0:
             raise AssertionError(f"the cluster ended with {done.returncode}:\n{done.stderr[-4000:]}")
 
-    def parts(self, name: str) -> dict[str, dict]:
-        """Each shard's own Record, by its host."""
+    def records_by_host(self, name: str) -> dict[str, dict]:
+        """Returns each shard's own Record, by its host."""
         records = [json.loads(path.read_text()) for path in (self.directory / name).glob("shard-*.json")]
         return {record["shards"][0]["host"]: record for record in records}
 
-    def test_each_shard_has_a_host_and_the_whole_is_one_load(self) -> None:
+    def test_each_shard_runs_on_its_own_host_and_the_record_is_of_the_whole_load(self) -> None:
         record = Record.load(self.directory / "together.json")
         self.assertEqual(sorted(part.host for part in record.shards), ["client2", "client3"])
         self.assertEqual([part.lost_at_s for part in record.shards], [None, None])
         self.assertEqual((record.counts.scheduled, record.counts.completed), (200, 200))
 
-    def test_clocks_are_known_to_within_what_is_stated(self) -> None:
-        for host, part in self.parts("together").items():
+    def test_clock_offsets_are_within_their_stated_errors(self) -> None:
+        for host, part in self.records_by_host("together").items():
             shard = part["shards"][0]
-            really_us = AHEAD_NS / 1e3 if host == "client3" else 0.0
-            self.assertLessEqual(abs(shard["clock_ahead_us"] - really_us), shard["clock_error_us"], host)
-            # Half of the way there, as nothing is known of the way back.
+            true_offset_us = AHEAD_NS / 1e3 if host == "client3" else 0.0
+            self.assertLessEqual(abs(shard["clock_ahead_us"] - true_offset_us), shard["clock_error_us"], host)
+            # Half of the delay, since the probes cannot know in which direction it is.
             self.assertGreaterEqual(shard["clock_error_us"], 1_000 if host == "client2" else 2_000, host)
 
-    def test_shards_begin_at_one_instant_to_within_what_is_stated(self) -> None:
-        agreed, errors = [], []
-        for part in self.parts("together").values():
+    def test_shards_start_at_the_same_instant_within_the_stated_errors(self) -> None:
+        start_times_us = []
+        errors = []
+        for part in self.records_by_host("together").values():
             shard = part["shards"][0]
-            # When the shard took the instant to be, by the clock that all hosts share.
-            agreed.append(part["started_monotonic_ns"] / 1e3 - shard["offset_us"])
+            # The instant at which the shard was due to start, by the clock that all hosts share.
+            start_times_us.append(part["started_monotonic_ns"] / 1e3 - shard["offset_us"])
             errors.append(shard["clock_error_us"])
-        self.assertLessEqual(abs(agreed[0] - agreed[1]), sum(errors))
+        self.assertLessEqual(abs(start_times_us[0] - start_times_us[1]), sum(errors))
 
-    def test_what_a_host_that_is_cut_off_had_seen_is_kept(self) -> None:
+    def test_results_of_a_host_that_is_cut_off_are_kept(self) -> None:
         record = Record.load(self.directory / "cut-off.json")
         lost = {part.host: part.lost_at_s for part in record.shards}
         self.assertIsNone(lost["client2"])
         self.assertTrue(0 < lost["client3"] < 20, lost)
-        self.assertGreater(self.parts("cut-off")["client3"]["counts"]["completed"], 0)
-        scheduled = [part["counts"]["scheduled"] for part in self.parts("cut-off").values()]
+        self.assertGreater(self.records_by_host("cut-off")["client3"]["counts"]["completed"], 0)
+        scheduled = [part["counts"]["scheduled"] for part in self.records_by_host("cut-off").values()]
         self.assertEqual(record.counts.scheduled, sum(scheduled))
         self.assertFalse(record.verdict.valid)
         self.assertIn("shard_lost", [reason.code for reason in record.verdict.reasons])

@@ -1,11 +1,10 @@
-"""The files that a fleet replaces, and those that it leaves behind."""
+"""Tests of the files that a fleet replaces, and of its temporary files."""
 
 import os
 import signal
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 from pathlib import Path
 from unittest import mock
@@ -14,12 +13,12 @@ import brimful
 from brimful import _scratch, fleet
 from brimful.fleet import shard_records
 
-from .servers import target
+from .servers import target, wait_until
 
 LOAD = {"rate": 100, "duration": "300ms", "seed": 5}
 
 
-class Kept(unittest.TestCase):
+class KeepDirectory(unittest.TestCase):
     """`fleet run --keep DIR`."""
 
     def setUp(self) -> None:
@@ -34,7 +33,7 @@ class Kept(unittest.TestCase):
         others = [self.directory / name for name in ("notes.json", "shard.json", "shards-1.json")]
         for other in others:
             other.write_text("precious")
-        # A run that was killed while it wrote.
+        # The unfinished file of a run that was killed.
         (self.directory / ".brimful-shard-7.part").write_text('{"schema"')
         with target("--service", "page=50us") as url:
             fleet.run(url, shards=3, directory=self.directory, **LOAD)
@@ -44,13 +43,13 @@ class Kept(unittest.TestCase):
         self.assertEqual(sorted(self.directory.iterdir()), sorted([*records, *others]))
         self.assertEqual({other.read_text() for other in others}, {"precious"})
 
-    def test_a_directory_with_files_of_the_users_own_by_such_names_is_refused(self) -> None:
+    def test_a_directory_with_other_files_of_these_names_is_refused(self) -> None:
         with target("--service", "page=50us") as url:
             whole = brimful.load(url, **LOAD)
             fleet.run(url, shards=2, directory=self.directory, **LOAD)
         own = self.directory / "shard-3.json"
         records = [(self.directory / f"shard-{index}.json").read_bytes() for index in (1, 2)]
-        # Neither JSON, nor a document, nor a Record, nor a shard's, nor of the shard that the name says.
+        # In turn: no JSON, no document, no Record, not the Record of a shard, and Records of other shards.
         for content in (b"precious", b"[]", b'{"shards": [{"index": 3}]}', whole.text.encode(), *records):
             own.write_bytes(content)
             with self.assertRaisesRegex(brimful.UsageError, "shard-3.json is not the Record of a shard.*choose another"):
@@ -75,14 +74,14 @@ class Kept(unittest.TestCase):
         self.assertEqual((link.read_text(), link.is_symlink()), ("{}", False))
         self.assertEqual(self.outside.read_text(), "precious")
 
-    def test_a_pipe_by_such_a_name_is_refused_and_not_waited_for(self) -> None:
+    def test_a_pipe_of_this_name_is_refused_without_waiting(self) -> None:
         os.mkfifo(self.directory / "shard-1.json")
         with self.assertRaisesRegex(brimful.UsageError, "shard-1.json is not the Record of a shard"):
             shard_records.prepare(self.directory)
 
 
-class LeftOver(unittest.TestCase):
-    """Directories for temporary files."""
+class ScratchDirectories(unittest.TestCase):
+    """Temporary directories."""
 
     def setUp(self) -> None:
         directory = tempfile.TemporaryDirectory()
@@ -90,46 +89,46 @@ class LeftOver(unittest.TestCase):
         self.directory = Path(directory.name)
 
     def start(self, code: str) -> "subprocess.Popen[str]":
-        """A Python whose directory for temporary files is this test's."""
+        """Starts a Python process whose directory for temporary files is this test's."""
         path = os.pathsep.join([str(Path(brimful.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
         environment = {**os.environ, "TMPDIR": str(self.directory), "PYTHONPATH": path}
         return subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, text=True)
 
-    def test_a_driver_that_is_killed_leaves_nothing_once_another_fleet_has_run(self) -> None:
+    def test_the_next_fleet_removes_the_files_of_a_driver_that_was_killed(self) -> None:
         run = "from brimful import fleet; fleet.run({!r}, shards=2, rate=100, duration={!r}, on_second={})"
-        says = "lambda figures, there: print(figures.completed, flush=True)"
+        print_completed = "lambda figures, present: print(figures.completed, flush=True)"
         with target("--service", "page=50us") as url:
-            with self.start(run.format(url, "10m", says)) as driver:
+            with self.start(run.format(url, "10m", print_completed)) as driver:
                 assert driver.stdout is not None
                 driver.stdout.readline()
                 shards = Path(f"/proc/{driver.pid}/task/{driver.pid}/children").read_text().split()
                 self.assertEqual(len(shards), 2)
                 driver.send_signal(signal.SIGKILL)
-            # The shards stop by themselves. A zombie has stopped.
-            until(lambda: not any(is_running(pid) for pid in shards))
+            # The shards stop by themselves. A zombie counts as stopped.
+            wait_until(lambda: not any(is_running(pid) for pid in shards))
             self.assertEqual(len(list(self.directory.iterdir())), 3)
             with self.start(run.format(url, "300ms", None)) as driver:
                 self.assertEqual(driver.wait(), 0)
         self.assertEqual(list(self.directory.iterdir()), [])
 
-    def test_what_is_in_use_or_somebody_elses_stays(self) -> None:
+    def test_directories_in_use_and_other_files_stay(self) -> None:
         elsewhere = self.directory / "elsewhere"
         elsewhere.mkdir()
         (self.directory / "brimful-scratch-link").symlink_to(elsewhere)
-        makes = "from brimful._scratch import Scratch; scratch = Scratch(); print(scratch.path, flush=True); "
-        with self.start(makes + "import time; time.sleep(600)") as holder:
+        make_scratch = "from brimful._scratch import Scratch; scratch = Scratch(); print(scratch.path, flush=True); "
+        with self.start(make_scratch + "import time; time.sleep(600)") as holder:
             assert holder.stdout is not None
             held = Path(holder.stdout.readline().strip())
-            with self.start(makes + "scratch.close()") as another:
+            with self.start(make_scratch + "scratch.close()") as another:
                 self.assertEqual(another.wait(), 0)
             names = {"elsewhere", "brimful-scratch-link", held.name}
             self.assertEqual({path.name for path in self.directory.iterdir()}, names)
             holder.kill()
-        with self.start(makes + "scratch.close()") as another:
+        with self.start(make_scratch + "scratch.close()") as another:
             self.assertEqual(another.wait(), 0)
         self.assertEqual({path.name for path in self.directory.iterdir()}, names - {held.name})
 
-    def test_a_directory_that_is_removed_before_it_is_locked_is_made_anew(self) -> None:
+    def test_a_directory_that_is_removed_before_it_is_locked_is_replaced(self) -> None:
         made: list[Path] = []
 
         def make(prefix: str) -> str:
@@ -152,11 +151,3 @@ def is_running(pid: str) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
-
-
-def until(happened, limit_s: float = 60) -> None:
-    began = time.monotonic()
-    while not happened():
-        if time.monotonic() - began > limit_s:
-            raise AssertionError("what the test waits for does not happen")
-        time.sleep(0.05)

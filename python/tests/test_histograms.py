@@ -1,4 +1,4 @@
-"""Histograms that brimful writes, read by another implementation: the package `hdrhistogram`."""
+"""Reads histograms that brimful has written with another implementation, the package `hdrhistogram`."""
 
 import tempfile
 import unittest
@@ -25,7 +25,7 @@ class Histograms(unittest.TestCase):
         self.addCleanup(self.directory.cleanup)
 
     def load(self, name: str) -> tuple[brimful.Record, Path]:
-        """A load of 200 calls, and the file that `--hdr` wrote of it."""
+        """Runs a load of 200 calls. Returns its Record, and the path of the file that `--hdr` wrote."""
         path = Path(self.directory.name, name)
         with target("--service", "page=1ms", "--distribution", "exponential") as url:
             record = brimful.load(url, rate=200, requests=200, seed=3, hdr=str(path))
@@ -36,12 +36,12 @@ class Histograms(unittest.TestCase):
         for percent, expected in ((50, record.response_time_us.p50), (99, record.response_time_us.p99)):
             self.assertAlmostEqual(percentile_us(percent) / expected, 1, delta=within)
 
-    def test_every_histogram_of_a_record_is_read_by_another_library(self) -> None:
+    def test_another_library_reads_every_histogram_of_a_record(self) -> None:
         record, path = self.load("run.hgrm")
-        read = {name: HdrHistogram.decode(text) for name, text in record.source["hdr"].items()}
-        for name, histogram in read.items():
+        histograms = {name: HdrHistogram.decode(text) for name, text in record.source["hdr"].items()}
+        for name, histogram in histograms.items():
             self.assertEqual(histogram.get_total_count(), record.source[name]["count"], name)
-        times = read["response_time_us"]
+        times = histograms["response_time_us"]
         self.assert_percentiles(record, lambda percent: times.get_value_at_percentile(percent) / 1e3, 0.001)
         self.assertAlmostEqual(times.get_mean_value() / 1e3 / record.response_time_us.mean, 1, delta=0.001)
         # Each row has a value in milliseconds, and the number of values that do not exceed it.
@@ -55,17 +55,18 @@ class Histograms(unittest.TestCase):
             self.assertGreaterEqual(total, 200 * share - 1e-6)
             self.assertEqual(round(1e6 * value_ms), times.get_value_at_percentile(100 * total / 200), f"at {share}")
 
-    def test_an_interval_log_is_read_by_another_library(self) -> None:
+    def test_another_library_reads_an_interval_log(self) -> None:
         record, path = self.load("run.hlog")
         reader = HistogramLogReader(str(path), HdrHistogram(1, LONGEST_NS, 3))
         self.addCleanup(reader.close)
-        whole, counts = HdrHistogram(1, LONGEST_NS, 3), []
+        whole = HdrHistogram(1, LONGEST_NS, 3)
+        counts = []
         while (interval := reader.get_next_interval_histogram()) is not None:
             counts.append(interval.get_total_count())
             whole.add(interval)
         intervals = [row["completed"] for row in record.source["intervals"]]
         self.assertEqual(counts, intervals[: len(counts)])
         self.assertEqual((sum(counts), whole.get_total_count()), (200, 200))
-        # An interval's times have two digits.
+        # Times in intervals are kept with two significant digits.
         self.assert_percentiles(record, lambda percent: whole.get_value_at_percentile(percent) / 1e3, 0.02)
         self.assertGreater(reader.get_start_time_sec(), 1_700_000_000)

@@ -1,31 +1,29 @@
-"""`scripts/licences`, which checks the licences of the code that is linked into the program."""
+"""Tests of `scripts/licences`, which checks the licences of the code that is linked into the program."""
 
 import importlib.machinery
 import importlib.util
 import sys
 import unittest
 from pathlib import Path
+from unittest import mock
 
 from .test_documents import SOURCE
 
 SCRIPT = SOURCE / "scripts" / "licences"
 
 
-def script():
-    """The script as a module, without a bytecode file beside it."""
+def load_script():
+    """Imports the script as a module, without writing a bytecode file beside it."""
     loader = importlib.machinery.SourceFileLoader("licences", str(SCRIPT))
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader("licences", loader))
-    writes, sys.dont_write_bytecode = sys.dont_write_bytecode, True
-    try:
+    with mock.patch.object(sys, "dont_write_bytecode", True):
         loader.exec_module(module)
-    finally:
-        sys.dont_write_bytecode = writes
     return module
 
 
 class Licences(unittest.TestCase):
-    def test_a_licence_that_asks_for_more_than_a_notice_is_refused(self) -> None:
-        is_allowed = script().is_allowed
+    def test_only_licences_that_require_no_more_than_a_notice_are_allowed(self) -> None:
+        is_allowed = load_script().is_allowed
         for expression in (
             "MIT",
             "MIT/Apache-2.0",
@@ -48,9 +46,9 @@ class Licences(unittest.TestCase):
         ):
             self.assertFalse(is_allowed(expression), expression)
 
-    def test_a_crate_without_its_text_or_from_elsewhere_is_refused(self) -> None:
-        licences = script()
-        # A folder without a licence.
+    def test_a_crate_without_licence_text_or_from_another_source_is_refused(self) -> None:
+        licences = load_script()
+        # The folder of this file has no licence file.
         crate = {
             "name": "x",
             "version": "1.0.0",

@@ -1,4 +1,4 @@
-"""Shards as actors of a Ray cluster: two nodes on this machine, which know nothing of one another but through Ray."""
+"""Tests of shards as actors of a Ray cluster: nodes on this machine that communicate only through Ray."""
 
 import json
 import os
@@ -23,7 +23,7 @@ except ImportError:
     ray = None
 
 
-#: For a Python that is to find everything but this package.
+#: Source for a `sitecustomize.py` with which Python finds every package but this one.
 WITHOUT_PACKAGE = """
 import sys
 class Missing:
@@ -38,7 +38,7 @@ sys.meta_path.insert(0, Missing())
 class OnRay(unittest.TestCase):
     @classmethod
     def setUpClass(cls) -> None:
-        # As its own tests do it: each node has a raylet and workers of its own.
+        # As in Ray's own tests, each node has its own raylet and workers.
         cls.client_port = free_port()
         head = {"num_cpus": 2, "include_dashboard": False, "ray_client_server_port": cls.client_port}
         cls.cluster = Cluster(initialize_head=True, head_node_args=head)
@@ -50,7 +50,7 @@ class OnRay(unittest.TestCase):
         ray.shutdown()
         cls.cluster.shutdown()
 
-    def test_each_shard_has_a_node_and_the_whole_is_one_load(self) -> None:
+    def test_each_shard_runs_on_its_own_node_and_the_record_is_of_the_whole_load(self) -> None:
         with target("--service", "page=100us") as url:
             outcome = fleet.run(url, shards=2, address=self.cluster.address, rate=200, duration="1s", seed=3)
             alone = brimful.load(url, rate=200, duration="1s", seed=3)
@@ -58,8 +58,8 @@ class OnRay(unittest.TestCase):
         self.assertEqual(outcome.record.counts.completed, alone.counts.completed)
         self.assertEqual([part.lost_at_s for part in outcome.record.shards], [None, None])
 
-    def test_through_the_client_port_it_is_the_same(self) -> None:
-        # From a process that knows nothing of the cluster.
+    def test_a_fleet_can_use_the_client_port(self) -> None:
+        # In another process, which is not connected to the cluster.
         command = [sys.executable, "-m", "brimful.fleet", "run", "--shards", "2", "--rate", "200", "--duration", "1s"]
         address = f"--address=ray://127.0.0.1:{self.client_port}"
         with target("--service", "page=100us") as url:
@@ -84,18 +84,18 @@ class OnRay(unittest.TestCase):
             self.assertFalse(ran.exists(), done.stderr)
             self.assertEqual(json.loads(done.stdout)["counts"]["completed"], 200)
 
-    def test_a_node_that_dies_is_lost_from_then_on(self) -> None:
+    def test_a_shard_whose_node_dies_is_lost(self) -> None:
         third = self.cluster.add_node(num_cpus=4)
         self.cluster.wait_for_nodes()
         dead = []
 
-        def on_second(figures: fleet.Figures, there: int) -> None:
+        def on_second(figures: fleet.Figures, present: int) -> None:
             if figures.t_s > 1.0 and not dead:
                 dead.append(True)
                 self.cluster.remove_node(third, allow_graceful=False)
 
         with target("--service", "page=100us") as url:
-            # A shard takes all of the third node, so one of the two is there.
+            # Each of the three nodes runs one shard, also the one that dies.
             outcome = fleet.run(
                 url, shards=3, address=self.cluster.address, rate=120, duration="20s", on_second=on_second, cpus_per_shard=2
             )
@@ -104,10 +104,10 @@ class OnRay(unittest.TestCase):
         self.assertTrue(0 < lost[0].lost_at_s < 20)
         self.assertIn("shard_lost", [reason.code for reason in outcome.record.verdict.reasons])
 
-    def test_an_actor_that_is_killed_is_lost_and_its_process_with_it(self) -> None:
+    def test_a_shard_whose_actor_is_killed_is_lost(self) -> None:
         killed = []
 
-        def on_second(figures: fleet.Figures, there: int) -> None:
+        def on_second(figures: fleet.Figures, present: int) -> None:
             if figures.t_s > 1.0 and not killed:
                 killed.append(actor_pid())
                 os.kill(killed[0], signal.SIGKILL)
@@ -116,31 +116,31 @@ class OnRay(unittest.TestCase):
             outcome = fleet.run(url, shards=2, address=self.cluster.address, rate=100, duration="8s", on_second=on_second)
         self.assertEqual(sum(part.lost_at_s is not None for part in outcome.record.shards), 1)
 
-    def test_a_host_without_the_package_is_said(self) -> None:
-        # What Python runs first, wherever the package may be.
+    def test_a_host_without_the_package_is_reported(self) -> None:
+        # Python runs this file at its start.
         with tempfile.TemporaryDirectory() as directory:
             Path(directory, "sitecustomize.py").write_text(WITHOUT_PACKAGE)
             node = self.cluster.add_node(num_cpus=4, env_vars={"PYTHONPATH": directory})
             self.cluster.wait_for_nodes()
             try:
-                # A shard takes all that the others have.
-                with self.assertRaisesRegex(FleetError, "is not there: its host has no Python package `brimful`: `pip"):
+                # Each shard uses all CPUs of one of the other nodes, so the third runs on this one.
+                with self.assertRaisesRegex(FleetError, "does not answer: its host has no Python package `brimful`: `pip"):
                     fleet.run("http://127.0.0.1:1/", shards=3, address=self.cluster.address, rate=1, cpus_per_shard=2)
             finally:
                 self.cluster.remove_node(node)
 
-    def test_what_cannot_be_had_is_said(self) -> None:
-        with self.assertRaisesRegex(FleetError, r"9 shards on 9 nodes of their own .* and Ray has \d such of \d"):
+    def test_missing_nodes_and_servers_are_reported(self) -> None:
+        with self.assertRaisesRegex(FleetError, r"9 shards need 9 nodes .* but \d of \d are large enough"):
             fleet.run("http://127.0.0.1:1/", shards=9, address=self.cluster.address, rate=1)
-        with self.assertRaisesRegex(FleetError, "could not begin: nothing listens"):
+        with self.assertRaisesRegex(FleetError, "could not start: nothing listens"):
             fleet.run("http://127.0.0.1:1/", shards=2, address=self.cluster.address, rate=1)
 
 
 @unittest.skipIf(ray is None, "Ray is not installed: pip install 'brimful[fleet]'")
 class OnNoCluster(unittest.TestCase):
-    def test_a_cluster_that_cannot_be_reached_is_said(self) -> None:
+    def test_a_cluster_that_cannot_be_reached_is_reported(self) -> None:
         code = "from brimful import fleet; fleet.run('http://127.0.0.1:1/', shards=2, address={!r}, rate=1)"
-        # In a process of its own, which is in no cluster. Port 1 is nobody's.
+        # In another process, which is not connected to a cluster. No program listens at port 1.
         for address in ("127.0.0.1:1", "ray://127.0.0.1:1"):
             done = subprocess.run([sys.executable, "-c", code.format(address)], capture_output=True, text=True)
             self.assertIn(f"no Ray cluster can be reached at {address} (", done.stderr)
@@ -149,13 +149,13 @@ class OnNoCluster(unittest.TestCase):
 
 class WithoutRay(unittest.TestCase):
     @unittest.skipUnless(ray is None, "Ray is installed")
-    def test_what_to_install_is_said(self) -> None:
+    def test_the_error_says_what_to_install(self) -> None:
         with self.assertRaisesRegex(brimful.HostError, r"pip install 'brimful\[fleet\]'"):
             fleet.run("http://127.0.0.1:1/", shards=2, address="auto", rate=1)
 
 
 def actor_pid() -> int:
-    """Of one that holds a shard."""
+    """Returns the process id of an actor that runs a shard."""
     for name in os.listdir("/proc"):
         if name.isdigit():
             try:
@@ -164,7 +164,7 @@ def actor_pid() -> int:
                         return int(name)
             except OSError:
                 continue
-    raise AssertionError("no actor holds a shard")
+    raise AssertionError("no actor runs a shard")
 
 
 def free_port() -> int:

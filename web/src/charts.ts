@@ -1,56 +1,57 @@
-// The charts of a survey. Their lines are of the whole mix; what else was held out stands beside them, and levels of a
-// single class are in the tables.
+// The charts of a survey. Their lines show the whole mix. Other held-out loads are drawn beside them; levels of a
+// single class are only in the tables.
 import type uPlot from "uplot";
-import { count, error, level as share, number, percent, range, rate, seconds, timeUnit, type Format } from "./format.ts";
-import { axis, colour, decades, doubtful, edge, entry, expectations, figure, knee, line, marks, paint, silent, stroke, thin } from "./plot.ts";
-import { tick, type Chart, type Expectation, type Mark } from "./plot.ts";
+import { count, signedPercent, wholePercent, number, percent, range, rate, seconds, timeUnit, type Format } from "./format.ts";
+import { axis, colour, logTicks, drawSaturationInterval, bandEdge, legendEntry, drawPredictions, figure, drawSaturation, predictionSeries, drawMarks, paintPlot, invisibleSeries, drawHorizontalLine, thinPredictionSeries } from "./plot.ts";
+import { tickLabel, type Chart, type Prediction, type Mark } from "./plot.ts";
 import type { ByClients, Comparison, Level, Role } from "./documents/survey.ts";
-import { between, holds, mixLevels, otherLoads, ROLES, type Survey } from "./survey.ts";
-import { figures, interval, table, words } from "./table.ts";
+import { predictionInterval, isWithinInterval, mixLevels, otherLoads, ROLES, type Survey } from "./survey.ts";
+import { numberColumn, intervalColumn, table, textColumn } from "./table.ts";
 
 const ROLE_NAMES = Object.keys(ROLES) as Role[];
 const OFFERED = "offered load (requests per second)";
 
 export function charts(survey: Survey): { element: HTMLElement; start: () => void }[] {
-  const clients = (survey.throughput_by_clients ?? []).length > 0 ? [byClients(survey)] : [];
+  const clients = (survey.throughput_by_clients ?? []).length > 0 ? [throughputByClients(survey)] : [];
   return [responseTime(survey), utilization(survey), ...clients, throughput(survey), cpu(survey)].map(figure);
 }
 
 function throughput(survey: Survey): Chart {
   const levels = mixLevels(survey);
-  const of = (level: Level) => level.throughput;
+  const comparisonOf = (level: Level) => level.throughput;
   const saturation = survey.saturation_rate.predicted;
-  const ends = between(survey.saturation_rate);
-  // What is offered is answered up to the saturation rate: that is known of any load, and turns where no level need lie.
-  const answered = (x: number) => ({
+  const ends = predictionInterval(survey.saturation_rate);
+  // Predicted throughput is the offered load up to the saturation rate, then constant. The line has a point at the
+  // bend, where there may be no level.
+  const predictionAt = (x: number) => ({
     x,
     predicted: saturation == null ? null : Math.min(x, saturation),
     interval: ends && (ends.map((end) => Math.min(x, end)) as [number, number]),
   });
-  const turns = saturation == null ? [] : [0, saturation, ...(ends ?? [])].map(answered);
-  const { data, points, readout } = compared({ levels, others: [], of, format: rate, line: (level) => answered(level.offered), turns });
+  const bends = saturation == null ? [] : [0, saturation, ...(ends ?? [])].map(predictionAt);
+  const { data, points, readout } = compared({ levels, others: [], comparisonOf, format: rate, line: (level) => predictionAt(level.offered), bends });
   return {
     id: "throughput",
     title: "Throughput against offered load",
     reading:
-      "A server that keeps up answers all it is offered and stays on the diagonal. Where the points leave it, the server is full. The band is the 90\u202f% interval of the predicted saturation.",
+      "While the server keeps up, the points are on the diagonal. Where they leave it, the server is saturated. The band is the 90\u202f% interval of the predicted saturation rate.",
     summary: `Chart: throughput at ${levels.length} levels of offered load; predicted saturation ${rate(saturation)}.`,
-    legend: [...legend(levels, of, undefined, ends !== null), entry("diagonal", "offered = answered")],
+    legend: [...legend(levels, comparisonOf, undefined, ends !== null), legendEntry("diagonal", "throughput = offered load")],
     points: levels.length,
     readout,
-    table: comparisonTable("throughput", levels, of, rate),
+    table: comparisonTable("throughput", levels, comparisonOf, rate),
     log: false,
     data,
     options: () => ({
-      scales: { x: { time: false, range: [0, right(survey)] }, y: { range: [0, Math.max(highest(levels, of), saturation ?? 0) * 1.12] } },
-      axes: [axis(OFFERED, tick), axis("throughput (responses per second)", tick, 58)],
-      series: SERIES(),
+      scales: { x: { time: false, range: [0, loadAxisEnd(survey)] }, y: { range: [0, Math.max(highestThroughput(levels, comparisonOf), saturation ?? 0) * 1.12] } },
+      axes: [axis(OFFERED, tickLabel), axis("throughput (responses per second)", tickLabel, 58)],
+      series: comparisonSeries(),
       bands: BANDS,
       hooks: {
-        drawAxes: [diagonal],
+        drawAxes: [drawDiagonal],
         draw: [
-          (u) => knee(u, survey.saturation_rate, "bottom"),
-          (u) => marks(u, points),
+          (u) => drawSaturation(u, survey.saturation_rate, "bottom"),
+          (u) => drawMarks(u, points),
         ],
       },
     }),
@@ -58,41 +59,41 @@ function throughput(survey: Survey): Chart {
 }
 
 function responseTime(survey: Survey): Chart {
-  // Past saturation a mean response time says how long the load lasted, and would leave no room for the others.
+  // Past saturation the mean response time depends on how long the load lasted. Such values would squeeze all others.
   const levels = mixLevels(survey).filter((level) => level.role !== "past_saturation");
   const others = otherLoads(survey);
-  const of = (level: Level) => level.response_time_s;
-  const { data, points, expected, readout } = compared({ levels, others, of, format: seconds, steady });
+  const comparisonOf = (level: Level) => level.response_time_s;
+  const { data, points, expected, readout } = compared({ levels, others, comparisonOf, format: seconds, steady });
   const all = [...levels, ...others];
-  const values = all.flatMap((l) => [of(l).predicted, of(l).measured, ...(between(of(l)) ?? [])]).filter((x) => x != null && x > 0) as number[];
+  const values = all.flatMap((l) => [comparisonOf(l).predicted, comparisonOf(l).measured, ...(predictionInterval(comparisonOf(l)) ?? [])]).filter((x) => x != null && x > 0) as number[];
   const [low, high] = [Math.min(...values), Math.max(...values)];
   const steep = high > 50 * low;
   return {
     id: "response_time",
     title: "Mean response time against offered load",
     reading:
-      "Waiting grows slowly at first and without bound near saturation. The band holds nine in ten measurements on a host as variable as calibration saw it; the thin line is a host that keeps its speed. Bars are 95\u202f% intervals of the measured mean. Past saturation it depends on how long the load lasts, so those levels are in the table only.",
+      "Response time grows slowly at first and without bound near saturation. The band should contain nine of ten measurements if the speed of the host varies as it did during calibration; the thin line is the prediction for a host of constant speed. Bars are 95\u202f% intervals of the measured mean. Levels past saturation are only in their table: their response time depends on how long the load lasts.",
     summary: `Chart: mean response time at ${all.length} levels of offered load, from ${seconds(low)} to ${seconds(high)}.`,
-    legend: legend(levels, of, steady),
+    legend: legend(levels, comparisonOf, steady),
     points: all.length,
     readout,
-    table: comparisonTable("response_time", all, of, seconds),
+    table: comparisonTable("response_time", all, comparisonOf, seconds),
     log: steep,
     data,
     options: (log) => {
       const unit = timeUnit(log ? Math.sqrt(low * high) : high);
       const span: [number, number] = log ? [low / 2, high * 2] : [0, high * 1.12];
-      const times = axis(`mean response time (${unit.name})`, (x) => tick(Number((x * unit.per_s).toPrecision(6))), 58);
+      const times = axis(`mean response time (${unit.name})`, (x) => tickLabel(Number((x * unit.per_s).toPrecision(6))), 58);
       return {
-        scales: { x: { time: false, range: [0, right(survey, [...levels, ...others])] }, y: { distr: log ? 3 : 1, range: span } },
-        axes: [axis(OFFERED, tick), log ? { ...times, splits: (u) => decades(...span, u.height / 22) } : times],
-        series: SERIES(),
+        scales: { x: { time: false, range: [0, loadAxisEnd(survey, [...levels, ...others])] }, y: { distr: log ? 3 : 1, range: span } },
+        axes: [axis(OFFERED, tickLabel), log ? { ...times, splits: (u) => logTicks(...span, u.height / 22) } : times],
+        series: comparisonSeries(),
         bands: BANDS,
         hooks: {
-          drawAxes: [(u) => doubtful(u, between(survey.saturation_rate)), (u) => expectations(u, expected)],
+          drawAxes: [(u) => drawSaturationInterval(u, predictionInterval(survey.saturation_rate)), (u) => drawPredictions(u, expected)],
           draw: [
-            (u) => knee(u, survey.saturation_rate, "top"),
-            (u) => marks(u, points),
+            (u) => drawSaturation(u, survey.saturation_rate, "top"),
+            (u) => drawMarks(u, points),
           ],
         },
       };
@@ -105,56 +106,56 @@ function steady(level: Level): number | null {
 }
 
 function utilization(survey: Survey): Chart {
-  // A closed run has no offered load: its prediction, that of saturation, is not on the line.
-  const closed = (level: Level) => level.role === "past_saturation" && level.clients != null;
-  const levels = mixLevels(survey).filter((level) => !closed(level));
-  const others = [...otherLoads(survey), ...mixLevels(survey).filter(closed)];
-  const of = (level: Level) => level.utilization;
+  // A closed run has no offered load: its utilization is predicted for saturation, which is not on the line.
+  const isClosed = (level: Level) => level.role === "past_saturation" && level.clients != null;
+  const levels = mixLevels(survey).filter((level) => !isClosed(level));
+  const others = [...otherLoads(survey), ...mixLevels(survey).filter(isClosed)];
+  const comparisonOf = (level: Level) => level.utilization;
   const saturation = survey.saturation_rate.predicted;
-  const full = others.filter(closed).slice(0, saturation == null ? 0 : 1);
-  const turns = full.map((level) => ({ x: saturation ?? 0, predicted: of(level).predicted ?? null, interval: between(of(level)) }));
-  const { data, points, expected, readout } = compared({ levels, others, of, format: percent, turns });
+  const saturated = others.filter(isClosed).slice(0, saturation == null ? 0 : 1);
+  const bends = saturated.map((level) => ({ x: saturation ?? 0, predicted: comparisonOf(level).predicted ?? null, interval: predictionInterval(comparisonOf(level)) }));
+  const { data, points, expected, readout } = compared({ levels, others, comparisonOf, format: percent, bends });
   const all = [...levels, ...others];
   return {
     id: "utilization",
     title: "Utilization of the server’s CPUs against offered load",
     reading:
-      "What the server’s processes use of its CPUs. It grows with the load until something is full; where that is not the CPUs, it ends below 100\u202f%.",
+      "The share of the server’s CPU time that its processes use. It grows with the load until some resource is saturated. If that is not the CPUs, it stays below 100\u202f%.",
     summary: `Chart: utilization at ${all.length} levels of offered load.`,
-    legend: legend(levels, of),
+    legend: legend(levels, comparisonOf),
     points: all.length,
     readout,
-    table: comparisonTable("utilization", all, of, percent),
+    table: comparisonTable("utilization", all, comparisonOf, percent),
     log: false,
     data,
     options: () => ({
-      scales: { x: { time: false, range: [0, right(survey)] }, y: { range: [0, 1.05] } },
-      axes: [axis(OFFERED, tick), { ...axis("utilization (%)", (y) => tick(Math.round(y * 100)), 58), splits: () => [0, 0.2, 0.4, 0.6, 0.8, 1] }],
-      series: SERIES(),
+      scales: { x: { time: false, range: [0, loadAxisEnd(survey)] }, y: { range: [0, 1.05] } },
+      axes: [axis(OFFERED, tickLabel), { ...axis("utilization (%)", (y) => tickLabel(Math.round(y * 100)), 58), splits: () => [0, 0.2, 0.4, 0.6, 0.8, 1] }],
+      series: comparisonSeries(),
       bands: BANDS,
       hooks: {
-        drawAxes: [(u) => doubtful(u, between(survey.saturation_rate)), (u) => expectations(u, expected)],
+        drawAxes: [(u) => drawSaturationInterval(u, predictionInterval(survey.saturation_rate)), (u) => drawPredictions(u, expected)],
         draw: [
-          (u) => knee(u, survey.saturation_rate, "bottom"),
-          (u) => marks(u, points),
+          (u) => drawSaturation(u, survey.saturation_rate, "bottom"),
+          (u) => drawMarks(u, points),
         ],
       },
     }),
   };
 }
 
-/** The server seen from outside: the throughput of this many clients, each calling again as soon as it is answered. */
-function byClients(survey: Survey): Chart {
+/** Throughput against the number of concurrent clients, which send a request as soon as they have a response. */
+function throughputByClients(survey: Survey): Chart {
   const calibrated = survey.throughput_by_clients ?? [];
   const later = survey.levels.filter((l) => l.role === "past_saturation" && l.clients != null && l.throughput.measured != null);
-  const seen = (found: ByClients) => found.throughput + (found.ci95_half_width ?? 0);
+  const upperEnd = (point: ByClients) => point.throughput + (point.ci95_half_width ?? 0);
   const saturation = survey.saturation_rate.predicted;
-  const most = Math.max(...calibrated.map(seen), ...later.map((l) => l.throughput.measured ?? 0), saturation ?? 0) || 1;
-  const clients = [...new Set([...calibrated, ...later].map((one) => one.clients ?? 0))].sort((a, b) => a - b);
-  const at = (n: number) => calibrated.find((found) => found.clients === n);
-  const measured = (n: number) => later.find((level) => level.clients === n);
+  const highestRate = Math.max(...calibrated.map(upperEnd), ...later.map((l) => l.throughput.measured ?? 0), saturation ?? 0) || 1;
+  const clients = [...new Set([...calibrated, ...later].map((point) => point.clients ?? 0))].sort((a, b) => a - b);
+  const calibratedAt = (n: number) => calibrated.find((point) => point.clients === n);
+  const laterAt = (n: number) => later.find((level) => level.clients === n);
   const points: Mark[] = [
-    ...calibrated.map((found) => ({ x: found.clients, y: found.throughput, role: "calibration" as const, half: found.ci95_half_width })),
+    ...calibrated.map((point) => ({ x: point.clients, y: point.throughput, role: "calibration" as const, half: point.ci95_half_width })),
     ...later.map((level) => ({
       x: level.clients ?? 0,
       y: level.throughput.measured ?? 0,
@@ -165,41 +166,42 @@ function byClients(survey: Survey): Chart {
   const ends: [number, number] = [(clients[0] ?? 1) / 1.3, (clients.at(-1) ?? 1) * 1.3];
   return {
     id: "clients",
-    title: "Throughput by clients at once",
+    title: "Throughput by number of clients",
     reading:
-      "Throughput of this many clients, each calling again as soon as it is answered. Where more of them get no more done, the server is full; that level is what the model predicts as saturation. Bars are 95\u202f% intervals by the blocks of calibration.",
-    summary: `Chart: throughput of ${clients.map((n) => count(n)).join(", ")} clients at once; predicted saturation ${rate(saturation)}.`,
-    legend: [entry("calibration", "measured, calibration"), later.length > 0 ? entry("past_saturation", "measured after the prediction") : null],
+      "Each client sends its next request as soon as it has a response. Where more clients do not raise the throughput, the server is saturated. The model predicts that rate. Bars are 95\u202f% intervals over the blocks of calibration.",
+    summary: `Chart: throughput of ${clients.map((n) => count(n)).join(", ")} concurrent clients; predicted saturation ${rate(saturation)}.`,
+    legend: [legendEntry("calibration", "measured, calibration"), later.length > 0 ? legendEntry("past_saturation", "measured after the prediction") : null],
     points: clients.length,
     readout: clients.map((n) => {
-      const [found, level] = [at(n), measured(n)];
-      const half = found?.ci95_half_width;
+      const point = calibratedAt(n);
+      const level = laterAt(n);
+      const half = point?.ci95_half_width;
       return [
         n === 1 ? "1 client" : `${count(n)} clients`,
-        ...(found ? [`calibration ${rate(found.throughput)}${half == null ? "" : ` ± ${rate(half)}`}`, `utilization ${percent(found.utilization)}`] : []),
+        ...(point ? [`calibration ${rate(point.throughput)}${half == null ? "" : ` ± ${rate(half)}`}`, `utilization ${percent(point.utilization)}`] : []),
         ...(level ? [`measured later ${rate(level.throughput.measured)}`] : []),
       ];
     }),
     table: table("chart-clients", "Throughput by clients as a table", [
-      figures("clients", "clients", (n: number) => n, count),
-      figures("throughput", "throughput", (n: number) => at(n)?.throughput, rate),
-      figures("ci95", "±", (n: number) => at(n)?.ci95_half_width, rate),
-      figures("utilization", "utilization", (n: number) => at(n)?.utilization, percent),
-      figures("later", "measured after the prediction", (n: number) => measured(n)?.throughput.measured, rate),
+      numberColumn("clients", "clients", (n: number) => n, count),
+      numberColumn("throughput", "throughput", (n: number) => calibratedAt(n)?.throughput, rate),
+      numberColumn("ci95", "±", (n: number) => calibratedAt(n)?.ci95_half_width, rate),
+      numberColumn("utilization", "utilization", (n: number) => calibratedAt(n)?.utilization, percent),
+      numberColumn("later", "measured after the prediction", (n: number) => laterAt(n)?.throughput.measured, rate),
     ], clients),
     log: false,
-    data: [clients, clients.map((n) => at(n)?.throughput ?? null)],
+    data: [clients, clients.map((n) => calibratedAt(n)?.throughput ?? null)],
     options: () => ({
-      scales: { x: { time: false, distr: 3, log: 2, range: ends }, y: { range: [0, most * 1.15] } },
+      scales: { x: { time: false, distr: 3, log: 2, range: ends }, y: { range: [0, highestRate * 1.15] } },
       axes: [
-        { ...axis("clients at once", tick), splits: () => clients, filter: (_, splits) => splits },
-        axis("throughput (responses per second)", tick, 58),
+        { ...axis("concurrent clients", tickLabel), splits: () => clients, filter: (_, splits) => splits },
+        axis("throughput (responses per second)", tickLabel, 58),
       ],
       series: [{}, { label: "throughput", stroke: () => colour("calibration"), width: 1, spanGaps: true, points: { show: false } }],
       hooks: {
         draw: [
-          (u) => saturation != null && stroke(u, saturation, `predicted saturation ${number(saturation)}/s`),
-          (u) => marks(u, points),
+          (u) => saturation != null && drawHorizontalLine(u, saturation, `predicted saturation ${number(saturation)}/s`),
+          (u) => drawMarks(u, points),
         ],
       },
     }),
@@ -220,23 +222,23 @@ function cpu(survey: Survey): Chart {
     id: "cpu",
     title: "Where the time of the server’s CPUs goes",
     reading:
-      "Shares of all CPU time at each level. When idle is used up, the CPUs are the limit; if much idle is left at saturation, look elsewhere.",
+      "Shares of all CPU time at each level. If no idle time is left at saturation, the CPUs are the limit; if much is left, something else is.",
     summary: `Chart: user, system, stolen and idle share of the server’s CPUs at ${levels.length} levels of offered load.`,
-    legend: PARTS.map((name) => entry("area", PART_NAMES[name], name)),
+    legend: PARTS.map((name) => legendEntry("area", PART_NAMES[name], name)),
     points: levels.length,
     readout: levels.map((level) => [
       `${rate(level.offered)} offered`,
       ...PARTS.map((name) => `${name} ${percent(part(level, name))}`),
     ]),
     table: table("chart-cpu", "Shares of CPU time as a table", [
-      figures("offered", "offered", (l: Level) => l.offered, rate),
-      ...PARTS.map((name) => figures(name, name, (l: Level) => l.cpu?.[name] ?? null, percent)),
+      numberColumn("offered", "offered", (l: Level) => l.offered, rate),
+      ...PARTS.map((name) => numberColumn(name, name, (l: Level) => l.cpu?.[name] ?? null, percent)),
     ], levels),
     log: false,
     data: [levels.map((level) => level.offered), ...stacks],
     options: () => ({
-      scales: { x: { time: false, range: [0, right(survey)] }, y: { range: [0, 1] } },
-      axes: [axis(OFFERED, tick), axis("share of CPU time (%)", (y) => tick(Math.round(y * 100)), 58)],
+      scales: { x: { time: false, range: [0, loadAxisEnd(survey)] }, y: { range: [0, 1] } },
+      axes: [axis(OFFERED, tickLabel), axis("share of CPU time (%)", (y) => tickLabel(Math.round(y * 100)), 58)],
       series: [
         {},
         ...[...PARTS].reverse().map((name) => ({
@@ -247,19 +249,19 @@ function cpu(survey: Survey): Chart {
           points: { show: single, size: 10, fill: () => colour(name) },
         })),
       ],
-      hooks: { draw: [(u) => nameAreas(u, levels, part, upTo)] },
+      hooks: { draw: [(u) => writeAreaNames(u, levels, part, upTo)] },
     }),
   };
 }
 
-/** Writes each part's name where its area is thickest, if there is room. */
-function nameAreas(
+/** Writes the name of each area where it is thickest, if there is room. */
+function writeAreaNames(
   u: uPlot,
   levels: Level[],
   part: (level: Level, name: (typeof PARTS)[number]) => number,
   upTo: (level: Level, i: number) => number,
 ): void {
-  paint(u, (ctx) => {
+  paintPlot(u, (ctx) => {
     ctx.fillStyle = colour("ink");
     ctx.textAlign = "center";
     ctx.textBaseline = "middle";
@@ -271,67 +273,67 @@ function nameAreas(
   });
 }
 
-/** Columns of a chart that compares, after that of x: what is behind comes first, and then one per role. */
-const SERIES = (): uPlot.Series[] => [
+/** Series of the data that `compared` returns, the rearmost first. */
+const comparisonSeries = (): uPlot.Series[] => [
   {},
-  edge("upper end of the 90\u202f% interval"),
-  edge("lower end of the 90\u202f% interval"),
-  thin("predicted of a host that keeps its speed"),
-  line("predicted"),
-  ...ROLE_NAMES.map((role) => silent(ROLES[role])),
+  bandEdge("upper end of the 90\u202f% interval"),
+  bandEdge("lower end of the 90\u202f% interval"),
+  thinPredictionSeries("predicted of a host that keeps its speed"),
+  predictionSeries("predicted"),
+  ...ROLE_NAMES.map((role) => invisibleSeries(ROLES[role])),
 ];
 const BANDS: uPlot.Band[] = [{ series: [1, 2], fill: () => colour("band80") }];
 
-interface Comparing {
-  /** Of the mix, on the lines. */
+interface ComparisonSpec {
+  /** Levels of the mix, which are on the lines. */
   levels: Level[];
-  /** Of other loads, beside them. */
+  /** Levels of other loads, drawn beside the lines. */
   others: Level[];
-  of: (level: Level) => Comparison;
+  comparisonOf: (level: Level) => Comparison;
   format: Format;
-  /** What the model says by itself. */
+  /** The prediction for a host of constant speed. */
   steady?: (level: Level) => number | null;
-  /** What the line says at a level, where that is not the level's own prediction. */
-  line?: (level: Level) => OnLine;
-  /** Where the line turns besides. */
-  turns?: (OnLine & { x: number })[];
+  /** The line's value at a level, if it is not the prediction for that level. */
+  line?: (level: Level) => LinePoint;
+  /** Further points of the line, at which it bends. */
+  bends?: (LinePoint & { x: number })[];
 }
 
-interface OnLine {
+interface LinePoint {
   predicted: number | null;
   interval: [number, number] | null;
 }
 
-/** Measured beside predicted: uPlot's columns as in `SERIES`, what is drawn by hand, and what hovering says. */
-function compared({ levels, others, of, format, steady, line: onLine, turns = [] }: Comparing): {
+/** Measurements and predictions: uPlot's data as in `comparisonSeries`, the marks beside it, and the readouts. */
+function compared({ levels, others, comparisonOf, format, steady, line, bends = [] }: ComparisonSpec): {
   data: uPlot.AlignedData;
   points: Mark[];
-  expected: Expectation[];
+  expected: Prediction[];
   readout: Chart["readout"];
 } {
-  const own = (level: Level): OnLine => ({ predicted: of(level).predicted ?? null, interval: between(of(level)) });
-  const rows: { x: number; line: OnLine; level: Level | null; apart: boolean }[] = [
-    ...levels.map((level) => ({ x: level.offered, line: (onLine ?? own)(level), level, apart: false })),
-    ...others.map((level) => ({ x: level.offered, line: { predicted: null, interval: null }, level, apart: true })),
-    ...turns.map((turn) => ({ x: turn.x, line: turn, level: null, apart: false })),
+  const ownPrediction = (level: Level): LinePoint => ({ predicted: comparisonOf(level).predicted ?? null, interval: predictionInterval(comparisonOf(level)) });
+  const rows: { x: number; line: LinePoint; level: Level | null; isBesideLine: boolean }[] = [
+    ...levels.map((level) => ({ x: level.offered, line: (line ?? ownPrediction)(level), level, isBesideLine: false })),
+    ...others.map((level) => ({ x: level.offered, line: { predicted: null, interval: null }, level, isBesideLine: true })),
+    ...bends.map((bend) => ({ x: bend.x, line: bend, level: null, isBesideLine: false })),
   ].sort((a, b) => a.x - b.x);
-  const measured = (role: Role) => rows.map(({ level }) => (level?.role === role ? of(level).measured : null));
-  const end = (i: 0 | 1) => rows.map(({ line }) => line.interval?.[i] ?? null);
+  const measuredOfRole = (role: Role) => rows.map(({ level }) => (level?.role === role ? comparisonOf(level).measured : null));
+  const intervalEnd = (i: 0 | 1) => rows.map(({ line }) => line.interval?.[i] ?? null);
   const points = [...levels, ...others].flatMap((level) => {
-    const { measured: y, measured_ci95_half_width: half } = of(level);
-    const name = others.includes(level) ? { name: level.clients == null ? level.workload : `${count(level.clients)} clients` } : {};
-    return y == null ? [] : [{ x: level.offered, y, role: level.role, half, ...name }];
+    const { measured: y, measured_ci95_half_width: half } = comparisonOf(level);
+    const label = others.includes(level) ? { name: level.clients == null ? level.workload : `${count(level.clients)} clients` } : {};
+    return y == null ? [] : [{ x: level.offered, y, role: level.role, half, ...label }];
   });
-  const expected = others.map((level) => ({ x: level.offered, predicted: of(level).predicted ?? null, between: between(of(level)) }));
-  const readout = rows.map(({ level }) => (level == null ? null : said(level, of(level), format)));
+  const expected = others.map((level) => ({ x: level.offered, predicted: comparisonOf(level).predicted ?? null, between: predictionInterval(comparisonOf(level)) }));
+  const readout = rows.map(({ level }) => (level == null ? null : readoutOf(level, comparisonOf(level), format)));
   return {
     data: [
       rows.map((row) => row.x),
-      end(1),
-      end(0),
-      rows.map(({ level, apart }) => (level == null || apart ? null : (steady?.(level) ?? null))),
+      intervalEnd(1),
+      intervalEnd(0),
+      rows.map(({ level, isBesideLine }) => (level == null || isBesideLine ? null : (steady?.(level) ?? null))),
       rows.map(({ line }) => line.predicted),
-      ...ROLE_NAMES.map(measured),
+      ...ROLE_NAMES.map(measuredOfRole),
     ],
     points,
     expected,
@@ -339,53 +341,53 @@ function compared({ levels, others, of, format, steady, line: onLine, turns = []
   };
 }
 
-function said(level: Level, comparison: Comparison, format: Format): [string, ...string[]] {
+function readoutOf(level: Level, comparison: Comparison, format: Format): [string, ...string[]] {
   const { predicted, measured, error: e, error_drift: drift, measured_ci95_half_width: half } = comparison;
-  const interval = between(comparison);
-  const held = holds(comparison);
+  const interval = predictionInterval(comparison);
+  const isWithin = isWithinInterval(comparison);
   const name = level.workload === "mix" ? ROLES[level.role] : `${ROLES[level.role]}: ${level.workload}`;
   return [
     `${rate(level.offered)} offered, ${name}`,
     `measured ${format(measured)}${half == null ? "" : ` ± ${format(half)}`}`,
     ...(predicted == null ? [] : [`predicted ${format(predicted)}${interval === null ? "" : ` (${range(interval, format)})`}`]),
-    ...(held === null ? [] : [held ? "✓ within the 90\u202f% interval" : "✗ outside the 90\u202f% interval"]),
-    ...(e == null ? [] : [`error ${error(e)}${drift == null ? "" : `, of it host ${error(drift)}`}`]),
+    ...(isWithin === null ? [] : [isWithin ? "✓ within the 90\u202f% interval" : "✗ outside the 90\u202f% interval"]),
+    ...(e == null ? [] : [`error ${signedPercent(e)}${drift == null ? "" : `, host’s share ${signedPercent(drift)}`}`]),
     ...(level.host_speed == null ? [] : [`host speed ${level.host_speed.toFixed(2)}`]),
   ];
 }
 
-function comparisonTable(id: string, levels: Level[], of: (level: Level) => Comparison, format: Format): HTMLElement {
+function comparisonTable(id: string, levels: Level[], comparisonOf: (level: Level) => Comparison, format: Format): HTMLElement {
   return table(`chart-${id}`, "The chart’s values as a table", [
-    figures("offered", "offered", (l: Level) => l.offered, rate),
-    figures("fraction", "of capacity", (l: Level) => l.fraction, share),
-    words("role", "role", (l: Level) => ROLES[l.role]),
-    words("workload", "workload", (l: Level) => l.workload),
-    figures("predicted", "predicted", (l: Level) => of(l).predicted, format),
-    interval("interval90", "90\u202f% interval", (l: Level) => between(of(l)), format),
-    figures("measured", "measured", (l: Level) => of(l).measured, format),
-    figures("ci95", "±", (l: Level) => of(l).measured_ci95_half_width, format),
-    figures("error", "error", (l: Level) => of(l).error, error),
-    figures("drift", "of it host", (l: Level) => of(l).error_drift, error),
+    numberColumn("offered", "offered", (l: Level) => l.offered, rate),
+    numberColumn("fraction", "of capacity", (l: Level) => l.fraction, wholePercent),
+    textColumn("role", "role", (l: Level) => ROLES[l.role]),
+    textColumn("workload", "workload", (l: Level) => l.workload),
+    numberColumn("predicted", "predicted", (l: Level) => comparisonOf(l).predicted, format),
+    intervalColumn("interval90", "90\u202f% interval", (l: Level) => predictionInterval(comparisonOf(l)), format),
+    numberColumn("measured", "measured", (l: Level) => comparisonOf(l).measured, format),
+    numberColumn("ci95", "±", (l: Level) => comparisonOf(l).measured_ci95_half_width, format),
+    numberColumn("error", "error", (l: Level) => comparisonOf(l).error, signedPercent),
+    numberColumn("drift", "host’s share", (l: Level) => comparisonOf(l).error_drift, signedPercent),
   ], levels);
 }
 
 function legend(
   levels: Level[],
-  of: (level: Level) => Comparison,
+  comparisonOf: (level: Level) => Comparison,
   steady?: (level: Level) => number | null,
-  band = levels.some((level) => between(of(level)) !== null),
+  hasBand = levels.some((level) => predictionInterval(comparisonOf(level)) !== null),
 ): (HTMLElement | null)[] {
   const roles = ROLE_NAMES.filter((role) => levels.some((level) => level.role === role));
   return [
-    entry("predicted", "predicted"),
-    band ? entry("area", "90\u202f% of measurements", "band80") : null,
-    levels.some((level) => steady?.(level) != null) ? entry("steady", "predicted, steady host") : null,
-    ...roles.map((role) => entry(role, `measured, ${ROLES[role]}`)),
+    legendEntry("predicted", "predicted"),
+    hasBand ? legendEntry("area", "90\u202f% of measurements", "band80") : null,
+    levels.some((level) => steady?.(level) != null) ? legendEntry("steady", "predicted, steady host") : null,
+    ...roles.map((role) => legendEntry(role, `measured, ${ROLES[role]}`)),
   ];
 }
 
-function diagonal(u: uPlot): void {
-  paint(u, (ctx) => {
+function drawDiagonal(u: uPlot): void {
+  paintPlot(u, (ctx) => {
     const end = u.scales["x"]?.max ?? 0;
     ctx.strokeStyle = colour("muted");
     ctx.lineWidth = 1;
@@ -397,11 +399,11 @@ function diagonal(u: uPlot): void {
   });
 }
 
-/** The right end of the load axis. */
-function right(survey: Survey, levels = [...mixLevels(survey), ...otherLoads(survey)]): number {
+/** The right end of the axis of offered load. */
+function loadAxisEnd(survey: Survey, levels = [...mixLevels(survey), ...otherLoads(survey)]): number {
   return Math.max(...levels.map((l) => l.offered), survey.saturation_rate.predicted ?? 0) * 1.06;
 }
 
-function highest(levels: Level[], of: (level: Level) => Comparison): number {
-  return Math.max(...levels.flatMap((level) => [of(level).predicted ?? 0, of(level).measured ?? 0])) || 1;
+function highestThroughput(levels: Level[], comparisonOf: (level: Level) => Comparison): number {
+  return Math.max(...levels.flatMap((level) => [comparisonOf(level).predicted ?? 0, comparisonOf(level).measured ?? 0])) || 1;
 }

@@ -1,17 +1,17 @@
-// Elements. Text always goes in as text: nothing on this page is ever parsed as HTML.
+// Creates elements. Text is always inserted as text: this page never parses a string as HTML.
 
 export type Child = Node | string | null | undefined;
 
-// Control characters, and what changes the direction of writing: names in a document may be others' choice, and are not to look
-// like something else.
-const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+// Control characters, and characters that change the direction of writing. An attacker may have chosen the names in a
+// document, and must not be able to disguise one as another.
+const INVISIBLE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
-/** Text in which those are shown as escapes. */
+/** The text with its invisible characters shown as escapes. */
 export function visible(text: string): string {
-  return text.replace(UNSEEN, (unseen) => `\\u${unseen.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  return text.replace(INVISIBLE, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
-/** An element with attributes and children; attributes that are undefined are left out. */
+/** An HTML element with attributes and children. Attributes that are undefined are left out. */
 export function h<K extends keyof HTMLElementTagNameMap>(
   name: K,
   attributes: Record<string, string | number | undefined> = {},
@@ -25,7 +25,7 @@ export function h<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** A shape of the SVG namespace, for markers in legends. */
+/** An SVG element, for markers in legends. */
 export function svg(name: string, attributes: Record<string, string | number>, ...children: Node[]): SVGElement {
   const element = document.createElementNS("http://www.w3.org/2000/svg", name);
   for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, String(value));

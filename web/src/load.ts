@@ -1,25 +1,25 @@
-// The page of a load: its course, its times, what became of its calls, its classes and its sessions.
+// The page of a load: rates and times over the run, the outcomes of its calls, its classes and its sessions.
 import type { ClassRecord, Interval, Record, SessionFigures, SessionSummary, StatusTimes, Summary } from "./documents/record.ts";
 import { count, date, number, percent, rate, seconds, type Format } from "./format.ts";
 import { section, type Page } from "./page.ts";
 import { lines } from "./plan/lines.ts";
 import { facts, planPage } from "./plan/parts.ts";
 import type { Chart } from "./plot.ts";
-import { figures, table, words } from "./table.ts";
+import { numberColumn, table, textColumn } from "./table.ts";
 
 /** A percentile is shown if at least this many values are above it. */
-const BEYOND = 10;
+const MIN_VALUES_ABOVE = 10;
 
-/** Percentiles by the names of their fields. */
-const SHARES = { p50: 0.5, p90: 0.9, p99: 0.99, p999: 0.999 } as const;
+/** The percentiles by their field names, as shares of the values below them. */
+const PERCENTILES = { p50: 0.5, p90: 0.9, p99: 0.99, p999: 0.999 } as const;
 
-/** The figure `key` of a summary of `count` values, or nothing if it is a percentile of too few. */
-function known(key: string, value: number, of: number): number | null {
-  const share = SHARES[key as keyof typeof SHARES];
-  return share === undefined || Math.round(of * (1 - share)) >= BEYOND ? value : null;
+/** The value of the field `key` in a summary of `count` values; null for a percentile of too few values. */
+function reliable(key: string, value: number, count: number): number | null {
+  const share = PERCENTILES[key as keyof typeof PERCENTILES];
+  return share === undefined || Math.round(count * (1 - share)) >= MIN_VALUES_ABOVE ? value : null;
 }
 
-/** Microseconds. */
+/** Formats a time that is given in microseconds. */
 const micros: Format = (value) => seconds(value == null ? value : value / 1e6);
 
 export function loadPage(run: Record): Page {
@@ -37,8 +37,8 @@ export function loadPage(run: Record): Page {
       ["server", run.target],
       ["verdict", verdict(run)],
       ["started", `${date(run.started_at)}; load was offered for ${seconds(run.window_s)}`],
-      ["spoken", [`HTTP/${run.http ?? "1.1"}`, run.tls?.version, run.tls?.cipher_suite].filter((part) => part != null).join(", ")],
-      ["generator", `${run.generator.engine}; its busiest thread had work for ${percent(run.generator.busy)} of the time`],
+      ["protocol", [`HTTP/${run.http ?? "1.1"}`, run.tls?.version, run.tls?.cipher_suite].filter((part) => part != null).join(", ")],
+      ["generator", `${run.generator.engine}; its busiest thread was busy ${percent(run.generator.busy)} of the time`],
       ["command", run.command.join(" ")],
       ["seed", String(run.seed)],
     ]),
@@ -50,8 +50,8 @@ function headline({ rates, counts, window_s }: Record): string {
 }
 
 function verdict({ verdict: { valid, failing } }: Record): string {
-  if (!valid) return "INVALID: these figures are not the server\u2019s";
-  return failing ? "valid, of a server that fails many calls" : "valid";
+  if (!valid) return "INVALID: these figures do not describe the server";
+  return failing ? "valid, but many calls failed" : "valid";
 }
 
 /** The middle of an interval, in seconds after the start. */
@@ -61,57 +61,57 @@ function middles(intervals: Interval[]): number[] {
 
 function throughput(intervals: Interval[]): Chart | null {
   if (intervals.length < 2) return null;
-  const of = (pick: (interval: Interval) => number) => intervals.map((interval) => pick(interval) / interval.length_s);
-  const errors = of((interval) => interval.errors);
+  const ratesOf = (count: (interval: Interval) => number) => intervals.map((interval) => count(interval) / interval.length_s);
+  const errors = ratesOf((interval) => interval.errors);
   return lines({
     id: "throughput",
     title: "Calls",
-    reading: "What was due, and what was completed. Where completed stays below offered, the server falls behind.",
+    reading: "Calls that were due, and calls that were completed. Where fewer are completed than offered, the server falls behind.",
     summary: `Chart: rates of calls in ${intervals.length} intervals.`,
     x: { title: "seconds after the start", values: middles(intervals), format: seconds },
     y: { title: "calls per second", format: rate },
     lines: [
-      { name: "offered", values: of((interval) => interval.offered), colour: "s1", dash: [6, 4] },
-      { name: "completed", values: of((interval) => interval.completed), colour: "s2" },
+      { name: "offered", values: ratesOf((interval) => interval.offered), colour: "s1", dash: [6, 4] },
+      { name: "completed", values: ratesOf((interval) => interval.completed), colour: "s2" },
       ...(errors.some((value) => value > 0) ? [{ name: "failed", values: errors, colour: "s3" }] : []),
     ],
   });
 }
 
 function times(intervals: Interval[]): Chart | null {
-  const of = (pick: (interval: Interval) => number | null | undefined) => intervals.map((interval) => scaled(pick(interval)));
-  const [median, slow] = [of((interval) => interval.p50_us), of((interval) => interval.p99_us)];
-  if (median.filter((value) => value !== null).length < 2) return null;
+  const medians = intervals.map((interval) => toSeconds(interval.p50_us));
+  const slowest = intervals.map((interval) => toSeconds(interval.p99_us));
+  if (medians.filter((value) => value !== null).length < 2) return null;
   return lines({
     id: "times",
     title: "Response time",
-    reading: "From when a call was due to its last byte, of the calls completed in each interval.",
+    reading: "From the time a call was due until its last byte was received, for the calls completed in each interval.",
     summary: `Chart: response times in ${intervals.length} intervals.`,
     x: { title: "seconds after the start", values: middles(intervals), format: seconds },
     y: { title: "response time", format: seconds },
     lines: [
-      { name: "median", values: median, colour: "s1" },
-      { name: "99 %", values: slow, colour: "s2" },
+      { name: "median", values: medians, colour: "s1" },
+      { name: "99 %", values: slowest, colour: "s2" },
     ],
     log: true,
   });
 }
 
-function scaled(us: number | null | undefined): number | null {
+function toSeconds(us: number | null | undefined): number | null {
   return us == null ? null : us / 1e6;
 }
 
-/** What the table of calls leaves out: calls that were sent again, and the errors that a server of HTTP/2 sent. */
+/** Sentences on what the table of calls does not show: retries, and errors that an HTTP/2 server sent. */
 function remarks({ counts, http2_errors }: Record): string[] {
-  const { closed_on_reuse: closed = 0, retried_closed: again = 0, refused_streams: refused = 0 } = counts;
+  const { closed_on_reuse: closed = 0, retried_closed: retried = 0, refused_streams: refused = 0 } = counts;
   const errors = (http2_errors ?? []).filter((error) => error.frame === "RST_STREAM" || error.code !== 0 || error.text);
   return [
-    closed > 0 && again === 0 && "--retry-closed sends calls again whose reused connection the server closed.",
-    again > 0 &&
-      `Calls were sent again ${count(again)} times as the server had closed a reused connection (--retry-closed).`,
-    refused > 0 && `Calls were sent again ${count(refused)} times as the server had refused their HTTP/2 streams.`,
+    closed > 0 && retried === 0 && "With --retry-closed, a call is sent again if the server closes its reused connection.",
+    retried > 0 &&
+      `Calls were sent again ${count(retried)} times because the server had closed a reused connection (--retry-closed).`,
+    refused > 0 && `Calls were sent again ${count(refused)} times because the server had refused their HTTP/2 streams.`,
     ...errors.map(({ frame, name, frames, text }) =>
-      `The server sent ${frame} ${name} ${count(frames)} times${text ? `, and said \u201c${text}\u201d` : ""}.`),
+      `The server sent ${frame} ${name} ${count(frames)} times${text ? `, with the text \u201c${text}\u201d` : ""}.`),
   ].filter((remark) => typeof remark === "string");
 }
 
@@ -119,27 +119,27 @@ function calls(run: Record): HTMLElement {
   const { counts } = run;
   const named: [string, number | undefined][] = [
     ["completed", counts.completed],
-    ["unexpected answer", counts.unexpected],
+    ["unexpected response", counts.unexpected],
     ["not established in time", counts.abandoned],
     ["refused", counts.refused],
     ["reset", counts.reset - (counts.closed_on_reuse ?? 0)],
     ["closed on a reused connection before any byte", counts.closed_on_reuse],
     ["timed out", counts.timed_out],
-    ["malformed answer", counts.malformed],
+    ["malformed response", counts.malformed],
     ["TLS failed", counts.tls_failed],
     ["stream reset", counts.stream_reset],
     ["server gone away", counts.gone_away],
-    ["not begun, as this host lacked something", counts.client_limited],
-    ["under way at the end", counts.in_flight_at_end + counts.unsent_at_end],
+    ["not sent: this host lacked a resource", counts.client_limited],
+    ["unfinished at the end", counts.in_flight_at_end + counts.unsent_at_end],
   ];
   const rows = named.filter((row): row is [string, number] => (row[1] ?? 0) > 0 || row[0] === "completed");
   return section(
     "Calls",
-    ["What became of every call that was due.", ...remarks(run)].join(" "),
+    ["The outcome of every call that was due.", ...remarks(run)].join(" "),
     table("calls", "Calls", [
-      words("outcome", "outcome", ([name]: [string, number]) => name),
-      figures("calls", "calls", ([, n]: [string, number]) => n, count),
-      figures("share", "share", ([, n]: [string, number]) => n / Math.max(1, counts.scheduled), percent),
+      textColumn("outcome", "outcome", ([name]: [string, number]) => name),
+      numberColumn("calls", "calls", ([, n]: [string, number]) => n, count),
+      numberColumn("share", "share", ([, n]: [string, number]) => n / Math.max(1, counts.scheduled), percent),
     ], rows),
   );
 }
@@ -156,43 +156,43 @@ function distributions(run: Record): HTMLElement | null {
   const rows = named.filter((row): row is [string, Summary] => row[1] != null);
   if (rows.length === 0) return null;
   const column = (key: "mean" | "p50" | "p90" | "p99" | "p999" | "max", title: string) =>
-    figures(key, title, ([, summary]: [string, Summary]) => known(key, summary[key], summary.count), micros);
+    numberColumn(key, title, ([, summary]: [string, Summary]) => reliable(key, summary[key], summary.count), micros);
   return section(
     "Times",
-    "Response: from when a call was due to its last byte. Service: from its first byte sent to its last byte. Lateness: from due to when the generator acted.",
+    "Response: from the time a call was due until its last byte was received. Service: from the first byte sent to the last byte received. Lateness: from the time a call was due until the generator acted.",
     table("times", "Times", [
-      words("time", "", ([name]: [string, Summary]) => name),
+      textColumn("time", "", ([name]: [string, Summary]) => name),
       column("mean", "mean"),
       column("p50", "median"),
       column("p90", "90 %"),
       column("p99", "99 %"),
       column("p999", "99.9 %"),
-      column("max", "most"),
+      column("max", "max"),
     ], rows),
   );
 }
 
-/** Times by status class: errors that are fast must not pass for a fast server. */
+/** Response times by status class, so that fast errors do not make the server look fast. */
 function statuses({ status_classes }: Record): HTMLElement | null {
   const order = ["1xx", "2xx", "3xx", "4xx", "429", "5xx"];
   const rows = order.flatMap((name): [string, StatusTimes][] => {
-    const found = status_classes?.[name];
-    return found === undefined ? [] : [[name, found]];
+    const times = status_classes?.[name];
+    return times === undefined ? [] : [[name, times]];
   });
   if (rows.every(([name]) => name === "2xx")) return null;
   const column = (key: "mean" | "p50" | "p90" | "p99" | "max", title: string) =>
-    figures(key, title, ([, { response_time_us: found }]: [string, StatusTimes]) => found && known(key, found[key], found.count), micros);
+    numberColumn(key, title, ([, { response_time_us: summary }]: [string, StatusTimes]) => summary && reliable(key, summary[key], summary.count), micros);
   return section(
     "Statuses",
-    "Response times of whole answers by status class. 429 is part of 4xx.",
+    "Response times of complete responses by status class. 429 is also counted in 4xx.",
     table("statuses", "Statuses", [
-      words("status", "status", ([name]: [string, StatusTimes]) => name),
-      figures("answers", "answers", ([, found]: [string, StatusTimes]) => found.count, count),
+      textColumn("status", "status", ([name]: [string, StatusTimes]) => name),
+      numberColumn("answers", "responses", ([, times]: [string, StatusTimes]) => times.count, count),
       column("mean", "mean"),
       column("p50", "median"),
       column("p90", "90 %"),
       column("p99", "99 %"),
-      column("max", "most"),
+      column("max", "max"),
     ], rows),
   );
 }
@@ -201,60 +201,60 @@ function classes(all: [string, ClassRecord][]): HTMLElement | null {
   if (all.length < 2) return null;
   return section(
     "Classes",
-    "Response times are of the calls that completed.",
+    "Response times of completed calls.",
     table("classes", "Classes", [
-      words("name", "class", ([name]: [string, ClassRecord]) => name),
-      figures("calls", "calls", ([, found]: [string, ClassRecord]) => found.counts.scheduled, count),
-      figures("completed", "completed", ([, found]: [string, ClassRecord]) => found.counts.completed, count),
-      figures("mean", "mean response", ([, found]: [string, ClassRecord]) => found.response_time_us?.mean, micros),
-      figures("p99", "99 %", ([, { response_time_us: found }]: [string, ClassRecord]) => found && known("p99", found.p99, found.count), micros),
+      textColumn("name", "class", ([name]: [string, ClassRecord]) => name),
+      numberColumn("calls", "calls", ([, record]: [string, ClassRecord]) => record.counts.scheduled, count),
+      numberColumn("completed", "completed", ([, record]: [string, ClassRecord]) => record.counts.completed, count),
+      numberColumn("mean", "mean response", ([, record]: [string, ClassRecord]) => record.response_time_us?.mean, micros),
+      numberColumn("p99", "99 %", ([, { response_time_us: summary }]: [string, ClassRecord]) => summary && reliable("p99", summary.p99, summary.count), micros),
     ], all),
   );
 }
 
-/** A figure of the sessions of one outcome. */
-interface OfSessions {
+/** A row of the table of sessions: one quantity of the sessions that had one outcome. */
+interface SessionRow {
   outcome: string;
-  what: string;
+  quantity: string;
   summary: SessionSummary;
-  /** A share of this total. */
+  /** The number of sessions that had the outcome. */
   sessions: number;
   format: Format;
 }
 
-function sessions(found: SessionFigures): HTMLElement {
-  const all = (outcome: string, sessions: number, calls: Figure, bursts: Figure, lifetime: Figure, connections: Figure) =>
+function sessions(all: SessionFigures): HTMLElement {
+  const rowsOf = (outcome: string, sessions: number, calls: Quantity, bursts: Quantity, lifetime: Quantity, connections: Quantity) =>
     ([["calls", calls, number], ["bursts", bursts, number], ["lifetime", lifetime, seconds], ["connections", connections, number]] as const)
-      .flatMap(([what, summary, format]) => (summary == null ? [] : [{ outcome, what, summary, sessions, format }]));
-  const rows: OfSessions[] = [
-    ...all("completed", found.completed, found.calls, found.bursts, found.lifetime_s, found.connections),
-    ...all("failed", found.failed, found.failed_calls, found.failed_bursts, found.failed_lifetime_s, found.failed_connections),
+      .flatMap(([quantity, summary, format]) => (summary == null ? [] : [{ outcome, quantity, summary, sessions, format }]));
+  const rows: SessionRow[] = [
+    ...rowsOf("completed", all.completed, all.calls, all.bursts, all.lifetime_s, all.connections),
+    ...rowsOf("failed", all.failed, all.failed_calls, all.failed_bursts, all.failed_lifetime_s, all.failed_connections),
   ];
   const column = (key: "mean" | "p50" | "p90" | "p99" | "max", title: string) => ({
-    ...figures(key, title, (row: OfSessions) => known(key, row.summary[key], row.sessions), number),
-    text: (row: OfSessions) => row.format(known(key, row.summary[key], row.sessions)),
+    ...numberColumn(key, title, (row: SessionRow) => reliable(key, row.summary[key], row.sessions), number),
+    text: (row: SessionRow) => row.format(reliable(key, row.summary[key], row.sessions)),
   });
-  const outcomes: [string, number][] = [["completed", found.completed], ["failed", found.failed], ["under way at the end", found.in_progress]];
+  const outcomes: [string, number][] = [["completed", all.completed], ["failed", all.failed], ["unfinished at the end", all.in_progress]];
   return section(
     "Sessions",
-    `${count(found.started)} sessions began, ${rate(found.rate)}. How large they were is known of those that began and ended within the run: where sessions last long against the run, these are the shorter ones.`,
+    `${count(all.started)} sessions started, ${rate(all.rate)}. The second table covers only sessions that started and ended during the run: if sessions are long compared with the run, it lacks the longer ones.`,
     table("session-outcomes", "Outcomes of sessions", [
-      words("outcome", "outcome", ([name]: [string, number]) => name),
-      figures("sessions", "sessions", ([, n]: [string, number]) => n, count),
-      figures("share", "share", ([, n]: [string, number]) => n / Math.max(1, found.started), percent),
+      textColumn("outcome", "outcome", ([name]: [string, number]) => name),
+      numberColumn("sessions", "sessions", ([, n]: [string, number]) => n, count),
+      numberColumn("share", "share", ([, n]: [string, number]) => n / Math.max(1, all.started), percent),
     ], outcomes),
     rows.length > 0
       ? table("sessions", "Sessions", [
-          words("outcome", "sessions", (row: OfSessions) => row.outcome),
-          words("what", "of each", (row: OfSessions) => row.what),
+          textColumn("outcome", "sessions", (row: SessionRow) => row.outcome),
+          textColumn("what", "per session", (row: SessionRow) => row.quantity),
           column("mean", "mean"),
           column("p50", "median"),
           column("p90", "90 %"),
           column("p99", "99 %"),
-          column("max", "most"),
+          column("max", "max"),
         ], rows)
       : null,
   );
 }
 
-type Figure = SessionSummary | null | undefined;
+type Quantity = SessionSummary | null | undefined;

@@ -1,15 +1,15 @@
-// What the pages share: their shape, sections, and reading the document.
+// What all pages share: their structure, their sections and the parser of the document.
 import { h, type Child } from "./dom.ts";
 
 export interface Page {
   title: string;
   content: HTMLElement[];
-  /** Draws the charts, once the content is in the document. */
+  /** Draws the charts. Call it once the content is in the page. */
   start: () => void;
 }
 
-/** The document inside this file; what it throws is a sentence for the reader. */
-export function documentOf<T>(json: string): T {
+/** Parses the document inside this file. The message of an error is meant for the reader of the page. */
+export function parseDocument<T>(json: string): T {
   try {
     return (JSON.parse(json) ?? {}) as T;
   } catch {
@@ -17,10 +17,12 @@ export function documentOf<T>(json: string): T {
   }
 }
 
+/** A section of the page; `reading` explains how to read it. */
 export function section(title: string, reading: string, ...children: Child[]): HTMLElement {
   return h("section", {}, h("h2", {}, title), h("p", { class: "reading" }, reading), ...children);
 }
 
+/** A paragraph in place of a table that has no rows. */
 export function empty(text: string): HTMLElement {
   return h("p", { class: "empty" }, text);
 }

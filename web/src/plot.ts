@@ -1,28 +1,28 @@
-// What the charts share: a figure with title, legend, plot and table, and the drawing that uPlot leaves to its user.
+// What all charts share: a figure with title, legend, plot and table, and what is drawn on top of uPlot's lines.
 //
-// Colours come from the style sheet when something is drawn, so that a change of scheme (or printing) needs a redraw only.
+// Colours are read from the style sheet at each drawing, so a change of the colour scheme only needs a redraw.
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { h, svg, type Child } from "./dom.ts";
 import { number } from "./format.ts";
-import { clear, occupy, write } from "./words.ts";
+import { clearOccupied, occupy, writeLabel } from "./labels.ts";
 import type { Comparison, Role } from "./documents/survey.ts";
 
 export interface Chart {
-  /** The figure's `data-chart`. */
+  /** The `data-chart` attribute of the figure. */
   id: string;
   title: string;
-  /** How to read it. */
+  /** Explains how to read the chart. */
   reading: string;
-  /** What it shows, for those who do not see it. */
+  /** The content in one sentence, for screen readers. */
   summary: string;
   legend: Child[];
-  /** How many levels it shows. */
+  /** The number of points; with 0 there is nothing to draw. */
   points: number;
-  /** Per x value, what hovering shows; null where there is nothing to say. */
+  /** The text shown for each x value when the pointer is there; null for none. */
   readout: (readonly [title: string, ...lines: string[]] | null)[];
   table: HTMLElement;
-  /** Whether a logarithmic axis is offered (and shown first). */
+  /** Whether the y axis can be logarithmic. It then is at first. */
   log: boolean;
   options: (log: boolean) => Pick<uPlot.Options, "scales" | "axes" | "series" | "hooks" | "bands">;
   data: uPlot.AlignedData;
@@ -34,12 +34,12 @@ export interface Mark {
   role: Role;
   /** Half the length of the interval bar. */
   half: number | null | undefined;
-  /** What is written beside it. */
+  /** The label beside the mark. */
   name?: string;
 }
 
-/** A prediction that is on no line of its chart. */
-export interface Expectation {
+/** A prediction that is not on the chart's line. */
+export interface Prediction {
   x: number;
   predicted: number | null;
   between: [number, number] | null;
@@ -59,7 +59,7 @@ export function colour(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 }
 
-/** The whole figure; `start` draws it once it is in the page. */
+/** The figure of a chart. `start` draws its plot; call it once the element is in the page. */
 export function figure(chart: Chart): { element: HTMLElement; start: () => void } {
   const host = h("div", { class: "plot", role: "img", tabindex: 0, "aria-label": chart.summary });
   const toggle = h("input", { type: "checkbox", "data-key": "log" });
@@ -70,7 +70,7 @@ export function figure(chart: Chart): { element: HTMLElement; start: () => void 
     h("figcaption", {}, h("h3", {}, chart.title), h("p", { class: "reading" }, chart.reading)),
     h("div", { class: "legend" }, ...chart.legend, chart.log ? h("label", { class: "toggle" }, toggle, "log scale") : null),
     chart.points > 0 ? host : h("p", { class: "empty" }, "No level was measured, so there is nothing to draw."),
-    h("details", {}, h("summary", {}, "The same as a table"), chart.table),
+    h("details", {}, h("summary", {}, "Show as a table"), chart.table),
   );
   const start = () => {
     if (chart.points === 0) return;
@@ -83,19 +83,19 @@ export function figure(chart: Chart): { element: HTMLElement; start: () => void 
   return { element, start };
 }
 
-/** Redraws every chart when the colours or the width change. */
-export function follow(): void {
+/** Redraws all charts whenever the colour scheme or the width changes. */
+export function redrawOnChange(): void {
   const paper = matchMedia("print");
-  const all = () => {
+  const redrawAll = () => {
     for (const { plot, host } of charts) {
       const width = paper.matches ? Math.min(host.clientWidth, 640) : host.clientWidth;
       if (width !== plot.width && width > 0) plot.setSize({ width, height: plot.height });
       plot.redraw();
     }
   };
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", all);
-  paper.addEventListener("change", all);
-  new ResizeObserver(all).observe(document.documentElement);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawAll);
+  paper.addEventListener("change", redrawAll);
+  new ResizeObserver(redrawAll).observe(document.documentElement);
 }
 
 function draw(chart: Chart, host: HTMLElement, log: boolean): uPlot {
@@ -105,35 +105,35 @@ function draw(chart: Chart, host: HTMLElement, log: boolean): uPlot {
     {
       width: host.clientWidth,
       height: host.clientWidth < 480 ? 280 : 340,
-      padding: [14, RIGHT, 0, 0],
+      padding: [14, RIGHT_PADDING, 0, 0],
       legend: { show: false },
       cursor: { y: false, points: { show: false }, drag: { x: false, y: false } },
       ...options,
-      hooks: { ...options.hooks, drawClear: [clear, ...(options.hooks?.drawClear ?? [])], setCursor: [(u) => readout(u, chart, box)] },
+      hooks: { ...options.hooks, drawClear: [clearOccupied, ...(options.hooks?.drawClear ?? [])], setCursor: [(u) => showReadout(u, chart, box)] },
     },
     chart.data,
     host,
   );
   plot.over.append(box);
-  host.onkeydown = (event) => step(plot, chart, event);
+  host.onkeydown = (event) => moveCursor(plot, chart, event);
   charts.splice(0, charts.length, ...charts.filter((other) => other.host !== host), { plot, host });
   Object.assign(host, { plot });
   return plot;
 }
 
-/** The left and right arrows move from level to level. */
-function step(u: uPlot, chart: Chart, event: KeyboardEvent): void {
-  const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-  if (by === undefined) return;
+/** Moves the cursor to the next or the previous x value when an arrow key is pressed. */
+function moveCursor(u: uPlot, chart: Chart, event: KeyboardEvent): void {
+  const direction = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+  if (direction === undefined) return;
   event.preventDefault();
-  let i = u.cursor.idx ?? (by > 0 ? -1 : chart.readout.length);
-  do i += by;
+  let i = u.cursor.idx ?? (direction > 0 ? -1 : chart.readout.length);
+  do i += direction;
   while (chart.readout[i] === null);
   const x = u.data[0]?.[i];
   if (x !== undefined) u.setCursor({ left: u.valToPos(x, "x"), top: u.over.clientHeight / 2 });
 }
 
-function readout(u: uPlot, chart: Chart, box: HTMLElement): void {
+function showReadout(u: uPlot, chart: Chart, box: HTMLElement): void {
   const i = u.cursor.idx;
   const lines = typeof i === "number" && (u.cursor.left ?? -1) >= 0 ? chart.readout[i] : null;
   box.hidden = !lines;
@@ -146,7 +146,7 @@ function readout(u: uPlot, chart: Chart, box: HTMLElement): void {
   box.style.left = `${Math.max(0, Math.min(beside, room))}px`;
 }
 
-/** An axis with title, in the page's colours. An upright one has a `size`, and more where its labels are wider. */
+/** An axis with a title, in the page's colours. A vertical axis has a `size`: its least width, in pixels. */
 export function axis(label: string, format: (x: number) => string, size?: number): uPlot.Axis {
   return {
     label,
@@ -154,23 +154,23 @@ export function axis(label: string, format: (x: number) => string, size?: number
     labelSize: 26,
     labelGap: 4,
     font: FONT,
-    size: size === undefined ? 30 : (_, values) => Math.max(size, BESIDE_LABEL + Math.ceil(Math.max(...(values ?? []).map(textWidth)))),
+    size: size === undefined ? 30 : (_, values) => Math.max(size, LABEL_MARGIN + Math.ceil(Math.max(...(values ?? []).map(textWidth)))),
     stroke: () => colour("muted"),
     grid: { stroke: () => colour("grid"), width: 1 },
     ticks: { stroke: () => colour("grid"), width: 1, size: 5 },
     values: (u, splits, index) => {
       const texts = splits.map((x) => (x === null ? "" : format(x)));
-      return size === undefined ? withRoom(u, splits, texts, u.axes[index]?.scale ?? "x") : texts;
+      return size === undefined ? fittingLabels(u, splits, texts, u.axes[index]?.scale ?? "x") : texts;
     },
   };
 }
 
-/** Between the end of a label of an upright axis and the plot: the tick and the gap beside it. */
-const BESIDE_LABEL = 14;
-/** Between two labels that stand side by side. */
-const BETWEEN_LABELS = 8;
-/** Beside the plot, on its right, there is room for the end of a label. */
-const RIGHT = 30;
+/** Pixels between the labels of a vertical axis and the plot: the tick and the gap. */
+const LABEL_MARGIN = 14;
+/** Least distance between two labels of a horizontal axis, in pixels. */
+const LABEL_SPACING = 8;
+/** Pixels to the right of the plot, into which the last label of the axis may reach. */
+const RIGHT_PADDING = 30;
 
 const measuring = document.createElement("canvas").getContext("2d");
 
@@ -180,62 +180,64 @@ function textWidth(text: string): number {
   return measuring.measureText(text).width;
 }
 
-/** The labels of an axis along the bottom for which there is room: all, every second, every third, and so on. */
-function withRoom(u: uPlot, splits: number[], texts: string[], scale: string): string[] {
+/** The labels of a horizontal axis, of which only every second, third and so on is kept if not all fit. */
+function fittingLabels(u: uPlot, splits: number[], texts: string[], scale: string): string[] {
   const ends = splits.map((x, i) => {
-    const [middle, half] = [u.valToPos(x, scale), textWidth(texts[i] ?? "") / 2];
+    const middle = u.valToPos(x, scale);
+    const half = textWidth(texts[i] ?? "") / 2;
     return { left: middle - half, right: middle + half, middle };
   });
-  // The plot has no size in the page yet when its axes are laid out.
+  // Not `u.over.clientWidth`: the plot has no size yet when its axes are laid out.
   const width = u.valToPos(u.scales[scale]?.max ?? 0, scale);
   const shown = texts.map((text, i) => {
     const { middle, right } = ends[i]!;
-    return text !== "" && middle >= -1 && middle <= width + 1 && right <= width + RIGHT;
+    return text !== "" && middle >= -1 && middle <= width + 1 && right <= width + RIGHT_PADDING;
   });
-  const fits = (every: number) => {
+  const doFit = (every: number) => {
     const kept = ends.filter((_, i) => shown[i] && i % every === 0);
-    return kept.every(({ left }, k) => k === 0 || left >= (kept[k - 1]?.right ?? 0) + BETWEEN_LABELS);
+    return kept.every(({ left }, k) => k === 0 || left >= (kept[k - 1]?.right ?? 0) + LABEL_SPACING);
   };
   let every = 1;
-  while (every < texts.length && !fits(every)) every += 1;
+  while (every < texts.length && !doFit(every)) every += 1;
   return texts.map((text, i) => (shown[i] && i % every === 0 ? text : ""));
 }
 
-/** The labels of a logarithmic axis with room for this many: at the powers of ten, and at 2 and 5 where those are few. */
-export function decades(low: number, high: number, room: number): number[] {
-  const [first, last] = [Math.floor(Math.log10(low)), Math.ceil(Math.log10(high))];
+/** The ticks of a logarithmic axis that has room for `room` labels: 1, 2 and 5 times powers of ten, or only these. */
+export function logTicks(low: number, high: number, room: number): number[] {
+  const first = Math.floor(Math.log10(low));
+  const last = Math.ceil(Math.log10(high));
   const steps = last - first > 4 || 3 * Math.log10(high / low) > room ? [1] : [1, 2, 5];
   const all = Array.from({ length: last - first + 1 }, (_, i) => steps.map((step) => Number(`${step}e${first + i}`))).flat();
   return all.filter((x) => x >= low && x <= high);
 }
 
-export function tick(x: number): string {
+export function tickLabel(x: number): string {
   return x === 0 ? "0" : x.toLocaleString("en-US", { maximumSignificantDigits: 6 });
 }
 
-/** A series that is drawn by `marks`: uPlot needs it for nothing but its values. */
-export function silent(label: string): uPlot.Series {
+/** A series that uPlot does not draw, since `drawMarks` does. */
+export function invisibleSeries(label: string): uPlot.Series {
   return { label, paths: () => null, points: { show: false } };
 }
 
-export function line(label: string): uPlot.Series {
+export function predictionSeries(label: string): uPlot.Series {
   return { label, stroke: () => colour("predicted"), width: 2, spanGaps: true, points: { show: false } };
 }
 
-/** A prediction that is not the one to compare with: thin and dashed. */
-export function thin(label: string): uPlot.Series {
-  return { ...line(label), width: 1, dash: THIN };
+/** A second prediction, thin and dashed, that measurements are not compared with. */
+export function thinPredictionSeries(label: string): uPlot.Series {
+  return { ...predictionSeries(label), width: 1, dash: THIN_DASH };
 }
 
-const THIN = [4, 3];
+const THIN_DASH = [4, 3];
 
-/** The upper or the lower edge of a band. */
-export function edge(label: string): uPlot.Series {
+/** The upper or the lower edge of a band, which is itself invisible. */
+export function bandEdge(label: string): uPlot.Series {
   return { label, stroke: "transparent", width: 1, spanGaps: true, points: { show: false } };
 }
 
-/** Draws in CSS pixels inside the plot's area. */
-export function paint(u: uPlot, job: (context: CanvasRenderingContext2D) => void): void {
+/** Calls `job` to draw inside the plot's area, in CSS pixels. */
+export function paintPlot(u: uPlot, job: (context: CanvasRenderingContext2D) => void): void {
   const { ctx, bbox } = u;
   ctx.save();
   ctx.beginPath();
@@ -248,9 +250,9 @@ export function paint(u: uPlot, job: (context: CanvasRenderingContext2D) => void
   ctx.restore();
 }
 
-/** The measured levels: an interval bar and the role's shape. */
-export function marks(u: uPlot, list: Mark[]): void {
-  paint(u, (ctx) => {
+/** Draws measured levels: for each the bar of its interval and the shape of its role. */
+export function drawMarks(u: uPlot, list: Mark[]): void {
+  paintPlot(u, (ctx) => {
     for (const { x, y, role, half } of list) {
       const left = u.valToPos(x, "x");
       ctx.strokeStyle = colour(role);
@@ -277,8 +279,9 @@ export function marks(u: uPlot, list: Mark[]): void {
     ctx.fillStyle = colour("ink");
     for (const { x, y, name } of list) {
       if (name === undefined) continue;
-      const [left, top] = [u.valToPos(x, "x"), u.valToPos(y, "y")];
-      write(u, ctx, [name], [
+      const left = u.valToPos(x, "x");
+      const top = u.valToPos(y, "y");
+      writeLabel(u, ctx, [name], [
         { x: left + 10, y: top, align: "left" },
         { x: left - 10, y: top, align: "right" },
         { x: left, y: top - 16, align: "center" },
@@ -288,9 +291,9 @@ export function marks(u: uPlot, list: Mark[]): void {
   });
 }
 
-/** Predictions by themselves: a bar from one end of the interval to the other, and the figure across it. */
-export function expectations(u: uPlot, list: Expectation[]): void {
-  paint(u, (ctx) => {
+/** Draws predictions that are not on the line: for each a bar over its interval, and a line at its value. */
+export function drawPredictions(u: uPlot, list: Prediction[]): void {
+  paintPlot(u, (ctx) => {
     for (const { x, predicted, between } of list) {
       const left = u.valToPos(x, "x");
       if (between !== null) {
@@ -309,30 +312,31 @@ export function expectations(u: uPlot, list: Expectation[]): void {
   });
 }
 
-/** The predicted saturation rate: a dashed upright line with its name beside it, at the top or the bottom of the plot. */
-export function knee(u: uPlot, { predicted }: Comparison, at: "top" | "bottom"): void {
-  if (predicted != null) upright(u, predicted, ["predicted saturation", `${number(predicted)}/s`], at);
+/** Draws the predicted saturation rate: a dashed vertical line with a label at the top or the bottom of the plot. */
+export function drawSaturation(u: uPlot, { predicted }: Comparison, at: "top" | "bottom"): void {
+  if (predicted != null) drawVerticalLine(u, predicted, ["predicted saturation", `${number(predicted)}/s`], at);
 }
 
-/** Between which loads the server is predicted to saturate: an area from top to bottom, behind everything else. */
-export function doubtful(u: uPlot, ends: [number, number] | null): void {
+/** Draws the interval of the predicted saturation rate: an area of full height, behind everything else. */
+export function drawSaturationInterval(u: uPlot, ends: [number, number] | null): void {
   if (ends === null) return;
-  paint(u, (ctx) => {
+  paintPlot(u, (ctx) => {
     const [low, high] = ends.map((x) => u.valToPos(x, "x")) as [number, number];
     ctx.fillStyle = colour("band95");
     ctx.fillRect(low, 0, high - low, u.over.clientHeight);
   });
 }
 
-/** A dashed upright line with words beside one of its ends. */
-export function upright(u: uPlot, at: number, words: string[], place: "top" | "bottom"): void {
-  paint(u, (ctx) => {
-    const x = Math.round(u.valToPos(at, "x")) + 0.5;
+/** Draws a dashed vertical line at `value` with a label beside one of its ends. */
+export function drawVerticalLine(u: uPlot, value: number, label: string[], place: "top" | "bottom"): void {
+  paintPlot(u, (ctx) => {
+    const x = Math.round(u.valToPos(value, "x")) + 0.5;
     const height = u.over.clientHeight;
-    dashes(ctx, [x, 0], [x, height]);
-    const [high, low] = [6 + 8 * words.length, height - 6 - 8 * words.length];
+    drawDashedLine(ctx, [x, 0], [x, height]);
+    const high = 6 + 8 * label.length;
+    const low = height - high;
     const [first, second] = place === "top" ? [high, low] : [low, high];
-    write(u, ctx, words, [
+    writeLabel(u, ctx, label, [
       { x: x - 8, y: first, align: "right" },
       { x: x + 8, y: first, align: "left" },
       { x: x - 8, y: second, align: "right" },
@@ -341,13 +345,13 @@ export function upright(u: uPlot, at: number, words: string[], place: "top" | "b
   });
 }
 
-/** A dashed line across, with words above or below one of its ends. */
-export function stroke(u: uPlot, at: number, words: string): void {
-  paint(u, (ctx) => {
-    const y = Math.round(u.valToPos(at, "y")) + 0.5;
-    dashes(ctx, [0, y], [u.over.clientWidth, y]);
+/** Draws a dashed horizontal line at `value` with a label above or below one of its ends. */
+export function drawHorizontalLine(u: uPlot, value: number, label: string): void {
+  paintPlot(u, (ctx) => {
+    const y = Math.round(u.valToPos(value, "y")) + 0.5;
+    drawDashedLine(ctx, [0, y], [u.over.clientWidth, y]);
     const right = u.over.clientWidth - 8;
-    write(u, ctx, [words], [
+    writeLabel(u, ctx, [label], [
       { x: 8, y: y - 10, align: "left" },
       { x: 8, y: y + 10, align: "left" },
       { x: right, y: y - 10, align: "right" },
@@ -356,7 +360,7 @@ export function stroke(u: uPlot, at: number, words: string): void {
   });
 }
 
-function dashes(ctx: CanvasRenderingContext2D, from: [number, number], to: [number, number]): void {
+function drawDashedLine(ctx: CanvasRenderingContext2D, from: [number, number], to: [number, number]): void {
   ctx.strokeStyle = colour("ink");
   ctx.fillStyle = colour("ink");
   ctx.lineWidth = 1;
@@ -367,14 +371,14 @@ function dashes(ctx: CanvasRenderingContext2D, from: [number, number], to: [numb
   ctx.stroke();
 }
 
-/** An entry of a legend: the shape or the line that the chart uses, and its name. */
-export function entry(
+/** An entry of a legend: the chart's shape or line, and its name. */
+export function legendEntry(
   kind: Role | "predicted" | "steady" | "diagonal" | "area" | "line" | "dot" | "ring",
   text: string,
   fill?: string,
   dash?: number[],
 ): HTMLElement {
-  const look =
+  const shape =
     kind === "line"
       ? svg("path", { d: "M-9,0L9,0", class: "mark", style: `stroke:var(--${fill});stroke-width:2`, "stroke-dasharray": dash?.join(" ") ?? "" })
       : kind === "dot"
@@ -386,6 +390,6 @@ export function entry(
         : kind === "area"
           ? svg("rect", { x: -6, y: -6, width: 12, height: 12, rx: 2, class: "mark", style: `fill:var(--${fill})` })
           : svg("path", { d: SHAPES[kind], class: `mark ${kind}` });
-  const icon = svg("svg", { viewBox: "-10 -7 20 14", width: 20, height: 14, "aria-hidden": "true" }, look);
+  const icon = svg("svg", { viewBox: "-10 -7 20 14", width: 20, height: 14, "aria-hidden": "true" }, shape);
   return h("span", { class: "entry" }, icon, text);
 }

@@ -1,14 +1,14 @@
-// The page of a survey, top to bottom: what the server can take, whether to believe it, the charts, the tables, where it came from.
+// The page of a survey, from top to bottom: the capacity, the verdict, the charts, the tables, and how it was measured.
 import { charts } from "./charts.ts";
 import { h, type Child } from "./dom.ts";
-import { count, date, error, level as share, NONE, number, percent, range, rate, seconds, type Format } from "./format.ts";
+import { count, date, signedPercent, wholePercent, NONE, number, percent, range, rate, seconds, type Format } from "./format.ts";
 import { empty, section, type Page } from "./page.ts";
 import type { Comparison, Demand, Law, Level, ProgramDemand, Station } from "./documents/survey.ts";
-import { between, bottleneck, busyLevels, holds, intervals, isMeasuredWell, missing, ofRole, read, ROLES, type Survey } from "./survey.ts";
-import { figures, interval, table, words, type Column } from "./table.ts";
+import { predictionInterval, bottleneck, busyLevels, isWithinInterval, intervalCoverage, isMeasuredWell, missingParts, levelsOfRole, readSurvey, ROLES, type Survey } from "./survey.ts";
+import { numberColumn, intervalColumn, table, textColumn, type Column } from "./table.ts";
 
 export function surveyPage(json: string): Page {
-  const survey = read(json);
+  const survey = readSurvey(json);
   const drawn = charts(survey);
   return {
     title: `brimful survey of ${survey.url}`,
@@ -43,7 +43,7 @@ function facts(survey: Survey): HTMLElement {
   );
 }
 
-/** What the reader must know before any number. */
+/** Boxes above all numbers: why these cannot be trusted, and what is missing. */
 function notices(survey: Survey): HTMLElement[] {
   const boxes: HTMLElement[] = [];
   if (survey.verdict.reasons.length > 0) {
@@ -52,12 +52,12 @@ function notices(survey: Survey): HTMLElement[] {
   }
   if (survey.stopped != null) {
     const { level, reason } = survey.stopped;
-    // Why it stopped is among the verdict's reasons, as a rule.
-    const isTold = survey.verdict.reasons.some(({ message }) => message.includes(reason));
-    const lacking = missing(survey);
+    // As a rule, the verdict has the reason for the stop.
+    const isInVerdict = survey.verdict.reasons.some(({ message }) => message.includes(reason));
+    const absent = missingParts(survey);
     const notices = [
-      isTold ? null : h("p", {}, h("strong", {}, `The survey stopped at ${level}: `), reason),
-      lacking.length > 0 ? h("p", { "data-key": "missing" }, `Missing: ${lacking.join(", ")}.`) : null,
+      isInVerdict ? null : h("p", {}, h("strong", {}, `The survey stopped at ${level}: `), reason),
+      absent.length > 0 ? h("p", { "data-key": "missing" }, `Missing: ${absent.join(", ")}.`) : null,
     ].filter((part) => part !== null);
     if (notices.length > 0) boxes.push(h("div", { class: "notice", "data-key": "stopped" }, ...notices));
   }
@@ -67,12 +67,12 @@ function notices(survey: Survey): HTMLElement[] {
 function keyFigures(survey: Survey): HTMLElement {
   const saturation = survey.saturation_rate;
   const half = saturation.measured_ci95_half_width;
-  const predicted = between(saturation);
+  const predicted = predictionInterval(saturation);
   const busy = busyLevels(survey);
   const errors = busy.map((l) => l.response_time_s.error ?? 0);
-  const off = errors.length > 0 ? errors.reduce((sum, e) => sum + Math.abs(e), 0) / errors.length : null;
-  const slowest = bottleneck(survey);
-  const times = survey.client_max_rate != null && saturation.predicted ? survey.client_max_rate / saturation.predicted : null;
+  const meanError = errors.length > 0 ? errors.reduce((sum, e) => sum + Math.abs(e), 0) / errors.length : null;
+  const first = bottleneck(survey);
+  const ratio = survey.client_max_rate != null && saturation.predicted ? survey.client_max_rate / saturation.predicted : null;
   return h(
     "dl",
     { class: "figures" },
@@ -82,84 +82,89 @@ function keyFigures(survey: Survey): HTMLElement {
       value("saturation.measured", saturation.measured, rate(saturation.measured)),
       half == null ? null : ` ± ${rate(half)}`,
       ", error ",
-      value("saturation.error", saturation.error, error(saturation.error)),
-      ...(saturation.error_drift == null ? [] : [", of it host ", value("saturation.error_drift", saturation.error_drift, error(saturation.error_drift))]),
+      value("saturation.error", saturation.error, signedPercent(saturation.error)),
+      ...(saturation.error_drift == null ? [] : [", host’s share ", value("saturation.error_drift", saturation.error_drift, signedPercent(saturation.error_drift))]),
     ]),
-    held(survey),
-    card("Response-time error at 70–80\u202f% load", "response_time.error_70_80", off, percent(off), [
+    coverage(survey),
+    card("Response-time error at 70–80\u202f% load", "response_time.error_70_80", meanError, percent(meanError), [
       busy.length === 0
         ? "no held-out level there was both predicted and measured"
-        : busy.map((l) => `${error(l.response_time_s.error)} at ${share(l.fraction)}`).join(", "),
+        : busy.map((l) => `${signedPercent(l.response_time_s.error)} at ${wholePercent(l.fraction)}`).join(", "),
     ]),
-    card("Bottleneck demand", "bottleneck.demand", slowest?.seconds ?? null, seconds(slowest?.seconds), [
-      slowest == null ? "no demand was fitted" : `per request of the mix at ${slowest.station.name}`,
+    card("Bottleneck demand", "bottleneck.demand", first?.seconds ?? null, seconds(first?.seconds), [
+      first == null ? "no demand was fitted" : `per request of the mix at ${first.station.name}`,
     ]),
-    full(survey),
+    saturatedResource(survey),
     card("Client maximum", "client_max_rate", survey.client_max_rate, rate(survey.client_max_rate), [
-      times == null ? (survey.url.startsWith("https:") ? "not known by TLS; each level was judged by itself" : "what this client can offer") : `${times < 10 ? number(times) : count(times)} times the predicted saturation`,
+      ratio != null
+        ? `${ratio < 10 ? number(ratio) : count(ratio)} times the predicted saturation`
+        : survey.url.startsWith("https:")
+          ? "not measured over TLS; the client was checked at each level"
+          : "the most that this client can offer",
     ]),
     law(survey),
-    host(survey),
-    calibration(survey),
+    hostSpeed(survey),
+    calibrationImpact(survey),
     whatIf(survey),
   );
 }
 
-/** What a change did that was predicted, made and undone. */
+/** The effect of a change to the server, predicted and measured. */
 function whatIf(survey: Survey): HTMLElement | null {
-  const tried = survey.what_if;
-  if (tried == null) return null;
-  const { saturation_rate: capacity, response_time_s: response } = tried;
-  return card(`What if ${tried.change}: saturation`, "what_if.saturation.predicted", capacity.predicted, rate(capacity.predicted), [
-    `measured ${rate(capacity.measured)}, error ${error(capacity.error)}; a call at ${rate(tried.offered)} takes ${seconds(response.predicted)}, measured ${seconds(response.measured)}`,
-    tried.verdict.valid ? "" : "; in doubt",
+  const whatIf = survey.what_if;
+  if (whatIf == null) return null;
+  const { saturation_rate: capacity, response_time_s: response } = whatIf;
+  return card(`What if ${whatIf.change}: saturation`, "what_if.saturation.predicted", capacity.predicted, rate(capacity.predicted), [
+    `measured ${rate(capacity.measured)}, error ${signedPercent(capacity.error)}; mean response time at ${rate(whatIf.offered)}: predicted ${seconds(response.predicted)}, measured ${seconds(response.measured)}`,
+    whatIf.verdict.valid ? "" : "; not valid",
   ]);
 }
 
-function held(survey: Survey): HTMLElement | null {
-  const kinds = intervals(survey);
+function coverage(survey: Survey): HTMLElement | null {
+  const kinds = intervalCoverage(survey);
   if (kinds.length === 0) return null;
-  const [hold, all] = [kinds.reduce((sum, kind) => sum + kind.hold, 0), kinds.reduce((sum, kind) => sum + kind.all, 0)];
-  const note = kinds.map((kind) => `${kind.name} ${kind.hold} of ${kind.all}`).join(", ");
-  const without = ofRole(survey, "held_out").every((level) => level.verdict.valid) ? "" : "; levels in doubt are not counted";
-  return card("90\u202f% intervals that hold", "intervals.hold", hold, `${hold} of ${all}`, [note + without]);
+  const within = kinds.reduce((sum, kind) => sum + kind.within, 0);
+  const all = kinds.reduce((sum, kind) => sum + kind.all, 0);
+  const note = kinds.map((kind) => `${kind.name} ${kind.within} of ${kind.all}`).join(", ");
+  const exception = levelsOfRole(survey, "held_out").every((level) => level.verdict.valid) ? "" : "; levels that are not valid are not counted";
+  return card("Measured within 90\u202f% intervals", "intervals.hold", within, `${within} of ${all}`, [note + exception]);
 }
 
-/** What is full, and why that is believed. */
-function full(survey: Survey): HTMLElement | null {
+/** The resource that is saturated first, with the evidence. */
+function saturatedResource(survey: Survey): HTMLElement | null {
   if (survey.bottleneck == null) return null;
-  return card("Full at saturation", "bottleneck", null, survey.bottleneck, [survey.bottleneck_evidence ?? "as the model says"]);
+  return card("Saturated resource", "bottleneck", null, survey.bottleneck, [survey.bottleneck_evidence ?? "according to the model"]);
 }
 
 function law(survey: Survey): HTMLElement | null {
   const [best, next] = survey.laws ?? [];
   if (best === undefined) return null;
-  const others = next === undefined ? "" : `; next ${next.name}, ${percent(next.left_out_error)}`;
-  return card("Law of a call’s cost", "law", best.left_out_error, best.name, [`off by ${percent(best.left_out_error)} where left out${others}`]);
+  const others = next === undefined ? "" : `; next best: ${next.name}, ${percent(next.left_out_error)}`;
+  return card("Law of the cost per request", "law", best.left_out_error, best.name, [`cross-validation error ${percent(best.left_out_error)}${others}`]);
 }
 
-function host(survey: Survey): HTMLElement | null {
+function hostSpeed(survey: Survey): HTMLElement | null {
   const speeds = survey.speed_by_block ?? [];
   if (speeds.length === 0) return null;
   const [low, high] = [Math.min(...speeds), Math.max(...speeds)];
   const text = `${low.toFixed(2)} … ${high.toFixed(2)}`;
-  return card("Host speed between blocks", "host.spread", high - low, text, [`of its mean, over ${count(speeds.length)} blocks of calibration`]);
+  return card("Host speed between blocks", "host.spread", high - low, text, [`relative to its mean, in ${count(speeds.length)} blocks of calibration`]);
 }
 
-function calibration(survey: Survey): HTMLElement | null {
-  const asked = survey.inflicted;
-  if (asked == null) return null;
-  const clients = asked.most_clients === 1 ? "1 client" : `${count(asked.most_clients)} clients`;
-  const of = (allowed: number | null | undefined, written: (value: number) => string): string =>
-    allowed == null ? "" : ` (${written(allowed)} allowed)`;
-  return card("Mean load of calibration", "inflicted.mean_load", asked.mean_load, share(asked.mean_load) + of(asked.max_load, share), [
-    `up to ${clients} at once, waits of up to ${seconds(asked.longest_wait_s)}${of(asked.max_delay_s, seconds)}`,
+function calibrationImpact(survey: Survey): HTMLElement | null {
+  const impact = survey.inflicted;
+  if (impact == null) return null;
+  const clients = impact.most_clients === 1 ? "1 client" : `${count(impact.most_clients)} clients`;
+  const allowance = (limit: number | null | undefined, format: Format): string =>
+    limit == null ? "" : ` (${format(limit)} allowed)`;
+  return card("Mean load of calibration", "inflicted.mean_load", impact.mean_load, wholePercent(impact.mean_load) + allowance(impact.max_load, wholePercent), [
+    `up to ${clients} at the same time, longest wait ${seconds(impact.longest_wait_s)}${allowance(impact.max_delay_s, seconds)}`,
   ]);
 }
 
-/** What is not to be relied on is not shown large. */
-function saturationCard(determined: boolean, predicted: HTMLElement, measured: Child[]): HTMLElement {
-  return determined
+/** The saturation rate. If it cannot be trusted, it is not shown in large type. */
+function saturationCard(isDetermined: boolean, predicted: HTMLElement, measured: Child[]): HTMLElement {
+  return isDetermined
     ? h("div", {}, h("dt", {}, "Saturation, predicted"), h("dd", { class: "big" }, predicted), h("dd", {}, ...measured))
     : h("div", {}, h("dt", {}, "Saturation"), h("dd", { class: "big" }, "not determined"), h("dd", {}, "predicted ", predicted, ", ", ...measured));
 }
@@ -173,15 +178,15 @@ function value(key: string, raw: number | null | undefined, text: string): HTMLE
 }
 
 function levels(survey: Survey): HTMLElement {
-  const [calibrated, tested, beyond] = [ofRole(survey, "calibration"), ofRole(survey, "held_out"), ofRole(survey, "past_saturation")];
-  const doubts = [...new Set(survey.levels.flatMap(messages))];
+  const [calibrated, tested, beyond] = [levelsOfRole(survey, "calibration"), levelsOfRole(survey, "held_out"), levelsOfRole(survey, "past_saturation")];
+  const doubts = [...new Set(survey.levels.flatMap(doubtsOf))];
   const whole = section(
     "Levels",
-    "The model was fitted to the calibration levels alone; held-out levels were predicted before any of them was measured. Error is predicted over measured, less one; the host’s part of it comes of its being faster or slower then than during calibration. Lateness is the load generator’s own: it must be small beside the response times.",
+    "The model was fitted to the calibration levels alone. Held-out levels were predicted before any of them was measured. Error is predicted / measured − 1. The host’s share of it arises because the host was faster or slower than during calibration. Lateness is the delay of the load generator itself: it must be small compared with the response times.",
     ...(survey.levels.length > 0 ? [] : [empty("No level was measured.")]),
     ...titled("Held out: mean response time", "held_out", heldOut(doubts), tested),
     ...titled("Held out: percentiles", "held_out_percentiles", heldOutPercentiles(), tested),
-    ...titled("Held out: utilization, and how the generator kept up", "held_out_utilization", heldOutUtilization(), tested),
+    ...titled("Held out: utilization, errors and lateness", "held_out_utilization", heldOutUtilization(), tested),
     ...titled("Calibration", "calibration", calibrationColumns(doubts), calibrated),
     ...titled("Past saturation", "past_saturation", pastSaturation(doubts), beyond),
     reasons(doubts),
@@ -191,7 +196,7 @@ function levels(survey: Survey): HTMLElement {
   return whole;
 }
 
-/** A table under a title of its own; nothing where it has no row. */
+/** A table under its own title; nothing if it has no rows. */
 function titled(title: string, name: string, columns: Column<Level>[], rows: Level[]): HTMLElement[] {
   return rows.length === 0 ? [] : [h("h3", { class: "over" }, title), table(name, title, columns, rows)];
 }
@@ -201,23 +206,23 @@ const U = "utilization";
 
 function heldOut(doubts: string[]): Column<Level>[] {
   return [
-    words("workload", "workload", (l) => l.workload),
-    figures("fraction", "of capacity", (l) => l.fraction, share),
-    figures("offered", "offered", (l) => l.offered, rate),
-    figures("response_time.steady", "steady host", (l) => l.steady_response_s, seconds, R),
+    textColumn("workload", "workload", (l) => l.workload),
+    numberColumn("fraction", "of capacity", (l) => l.fraction, wholePercent),
+    numberColumn("offered", "offered", (l) => l.offered, rate),
+    numberColumn("response_time.steady", "steady host", (l) => l.steady_response_s, seconds, R),
     ...compared("response_time", (l) => l.response_time_s, seconds, R),
-    figures("response_time.ci95", "±", (l) => l.response_time_s.measured_ci95_half_width, seconds, R),
-    figures("response_time.error", "error", (l) => l.response_time_s.error, error, R),
-    figures("response_time.drift", "of it host", (l) => l.response_time_s.error_drift, error, R),
-    figures("host_speed", "host speed", (l) => l.host_speed, (x) => (x == null ? NONE : x.toFixed(3))),
-    words("verdict", "valid", (l) => verdict(l, doubts)),
+    numberColumn("response_time.ci95", "±", (l) => l.response_time_s.measured_ci95_half_width, seconds, R),
+    numberColumn("response_time.error", "error", (l) => l.response_time_s.error, signedPercent, R),
+    numberColumn("response_time.drift", "host’s share", (l) => l.response_time_s.error_drift, signedPercent, R),
+    numberColumn("host_speed", "host speed", (l) => l.host_speed, (x) => (x == null ? NONE : x.toFixed(3))),
+    textColumn("verdict", "valid", (l) => verdict(l, doubts)),
   ];
 }
 
 function heldOutPercentiles(): Column<Level>[] {
   return [
-    words("workload", "workload", (l) => l.workload),
-    figures("fraction", "of capacity", (l) => l.fraction, share),
+    textColumn("workload", "workload", (l) => l.workload),
+    numberColumn("fraction", "of capacity", (l) => l.fraction, wholePercent),
     ...compared("p95", (l) => l.response_percentiles_s.p95, seconds, "95th percentile"),
     ...compared("p99", (l) => l.response_percentiles_s.p99, seconds, "99th percentile"),
   ];
@@ -225,8 +230,8 @@ function heldOutPercentiles(): Column<Level>[] {
 
 function heldOutUtilization(): Column<Level>[] {
   return [
-    words("workload", "workload", (l) => l.workload),
-    figures("fraction", "of capacity", (l) => l.fraction, share),
+    textColumn("workload", "workload", (l) => l.workload),
+    numberColumn("fraction", "of capacity", (l) => l.fraction, wholePercent),
     ...compared("utilization", (l) => l.utilization, percent, U),
     ...health(),
   ];
@@ -234,67 +239,67 @@ function heldOutUtilization(): Column<Level>[] {
 
 function calibrationColumns(doubts: string[]): Column<Level>[] {
   return [
-    words("workload", "workload", (l) => l.workload),
-    figures("offered", "offered", (l) => (l.clients == null ? l.offered : null), rate),
-    figures("clients", "clients", (l) => l.clients, count),
-    figures("throughput", "throughput", (l) => l.throughput.measured, rate),
-    figures("throughput.ci95", "±", (l) => l.throughput.measured_ci95_half_width, rate),
-    figures("response_time", "mean response time", (l) => l.response_time_s.measured, seconds),
-    figures("response_time.ci95", "±", (l) => l.response_time_s.measured_ci95_half_width, seconds),
-    figures("p95", "p95", (l) => l.response_percentiles_s.p95.measured, seconds),
-    figures("utilization", "utilization", (l) => l.utilization.measured, percent),
+    textColumn("workload", "workload", (l) => l.workload),
+    numberColumn("offered", "offered", (l) => (l.clients == null ? l.offered : null), rate),
+    numberColumn("clients", "clients", (l) => l.clients, count),
+    numberColumn("throughput", "throughput", (l) => l.throughput.measured, rate),
+    numberColumn("throughput.ci95", "±", (l) => l.throughput.measured_ci95_half_width, rate),
+    numberColumn("response_time", "mean response time", (l) => l.response_time_s.measured, seconds),
+    numberColumn("response_time.ci95", "±", (l) => l.response_time_s.measured_ci95_half_width, seconds),
+    numberColumn("p95", "p95", (l) => l.response_percentiles_s.p95.measured, seconds),
+    numberColumn("utilization", "utilization", (l) => l.utilization.measured, percent),
     ...health(),
-    words("verdict", "valid", (l) => verdict(l, doubts)),
+    textColumn("verdict", "valid", (l) => verdict(l, doubts)),
   ];
 }
 
 function pastSaturation(doubts: string[]): Column<Level>[] {
   const X = "throughput";
   return [
-    words("workload", "workload", (l) => l.workload),
-    figures("offered", "offered", (l) => (l.clients == null ? l.offered : null), rate),
-    figures("clients", "clients", (l) => l.clients, count),
-    figures("throughput.predicted", "predicted", (l) => l.throughput.predicted, rate, X),
-    figures("throughput.measured", "measured", (l) => l.throughput.measured, rate, X),
-    figures("throughput.ci95", "±", (l) => l.throughput.measured_ci95_half_width, rate, X),
-    figures("throughput.error", "error", (l) => l.throughput.error, error, X),
-    figures("throughput.drift", "of it host", (l) => l.throughput.error_drift, error, X),
-    figures("response_time", R, (l) => l.response_time_s.measured, seconds),
-    figures("utilization.predicted", "predicted", (l) => l.utilization.predicted, percent, U),
-    figures("utilization.measured", "measured", (l) => l.utilization.measured, percent, U),
-    figures("host_speed", "host speed", (l) => l.host_speed, (x) => (x == null ? NONE : x.toFixed(3))),
+    textColumn("workload", "workload", (l) => l.workload),
+    numberColumn("offered", "offered", (l) => (l.clients == null ? l.offered : null), rate),
+    numberColumn("clients", "clients", (l) => l.clients, count),
+    numberColumn("throughput.predicted", "predicted", (l) => l.throughput.predicted, rate, X),
+    numberColumn("throughput.measured", "measured", (l) => l.throughput.measured, rate, X),
+    numberColumn("throughput.ci95", "±", (l) => l.throughput.measured_ci95_half_width, rate, X),
+    numberColumn("throughput.error", "error", (l) => l.throughput.error, signedPercent, X),
+    numberColumn("throughput.drift", "host’s share", (l) => l.throughput.error_drift, signedPercent, X),
+    numberColumn("response_time", R, (l) => l.response_time_s.measured, seconds),
+    numberColumn("utilization.predicted", "predicted", (l) => l.utilization.predicted, percent, U),
+    numberColumn("utilization.measured", "measured", (l) => l.utilization.measured, percent, U),
+    numberColumn("host_speed", "host speed", (l) => l.host_speed, (x) => (x == null ? NONE : x.toFixed(3))),
     ...health(),
-    words("verdict", "valid", (l) => verdict(l, doubts)),
+    textColumn("verdict", "valid", (l) => verdict(l, doubts)),
   ];
 }
 
-/** Predicted, between which figures, measured, and whether that lies between them. */
-function compared(key: string, of: (level: Level) => Comparison, format: Format, group: string): Column<Level>[] {
+/** Columns of one quantity: predicted, its interval, measured, and whether the measurement is within the interval. */
+function compared(key: string, comparisonOf: (level: Level) => Comparison, format: Format, group: string): Column<Level>[] {
   return [
-    figures(`${key}.predicted`, "predicted", (l) => of(l).predicted, format, group),
-    interval(`${key}.interval90`, "90\u202f% interval", (l) => between(of(l)), format, group),
-    figures(`${key}.measured`, "measured", (l) => of(l).measured, format, group),
-    words(`${key}.holds`, "holds", (l) => ({ true: "✓ yes", false: "✗ no", null: "" })[`${holds(of(l))}`], group),
+    numberColumn(`${key}.predicted`, "predicted", (l) => comparisonOf(l).predicted, format, group),
+    intervalColumn(`${key}.interval90`, "90\u202f% interval", (l) => predictionInterval(comparisonOf(l)), format, group),
+    numberColumn(`${key}.measured`, "measured", (l) => comparisonOf(l).measured, format, group),
+    textColumn(`${key}.holds`, "within", (l) => ({ true: "✓ yes", false: "✗ no", null: "" })[`${isWithinInterval(comparisonOf(l))}`], group),
   ];
 }
 
-/** Of the calls and of the generator. */
+/** Columns that show whether a measurement can be trusted: failed calls, and lateness of the generator. */
 function health(): Column<Level>[] {
   return [
-    figures("error_share", "errors", (l) => l.error_share, percent),
-    figures("lateness.p50", "p50", (l) => l.lateness_p50_s, seconds, "lateness"),
-    figures("lateness.p99", "p99", (l) => l.lateness_p99_s, seconds, "lateness"),
+    numberColumn("error_share", "errors", (l) => l.error_share, percent),
+    numberColumn("lateness.p50", "p50", (l) => l.lateness_p50_s, seconds, "lateness"),
+    numberColumn("lateness.p99", "p99", (l) => l.lateness_p99_s, seconds, "lateness"),
   ];
 }
 
-/** Why a level is in doubt. */
-function messages(level: Level): string[] {
+/** The reasons why a level is not valid. */
+function doubtsOf(level: Level): string[] {
   return level.verdict.valid ? [] : level.verdict.reasons.map((reason) => reason.message);
 }
 
-/** The reasons are sentences, too long for a column: it has their numbers in the list below the tables. */
+/** The reasons are too long for a column: this has their numbers in the list below the tables. */
 function verdict(level: Level, doubts: string[]): string {
-  return level.verdict.valid ? "yes" : `no (${messages(level).map((message) => doubts.indexOf(message) + 1).join(", ")})`;
+  return level.verdict.valid ? "yes" : `no (${doubtsOf(level).map((message) => doubts.indexOf(message) + 1).join(", ")})`;
 }
 
 function reasons(doubts: string[]): HTMLElement | null {
@@ -303,77 +308,77 @@ function reasons(doubts: string[]): HTMLElement | null {
   return h("div", {}, h("h3", { class: "over" }, "Why levels are not valid"), list);
 }
 
-/** The classes of levels that have several, folded away. */
+/** The levels that have several classes, class by class, in an element that the reader can open. */
 function perClass(survey: Survey): HTMLElement | null {
   const rows = survey.levels.filter((l) => l.classes.length > 1).flatMap((l) => l.classes.map((c) => ({ l, c })));
   if (rows.length === 0) return null;
   const columns: Column<(typeof rows)[number]>[] = [
-    figures("offered", "offered (/s)", ({ l }) => l.offered, number),
-    words("role", "role", ({ l }) => ROLES[l.role]),
-    words("class", "class", ({ c }) => c.name),
-    figures("throughput", "throughput (/s)", ({ c }) => c.throughput, number),
-    figures("response_time.predicted", "predicted", ({ c }) => c.response_time_s.predicted, seconds, R),
-    figures("response_time.measured", "measured", ({ c }) => c.response_time_s.measured, seconds, R),
-    figures("response_time.error", "error", ({ c }) => c.response_time_s.error, error, R),
+    numberColumn("offered", "offered (/s)", ({ l }) => l.offered, number),
+    textColumn("role", "role", ({ l }) => ROLES[l.role]),
+    textColumn("class", "class", ({ c }) => c.name),
+    numberColumn("throughput", "throughput (/s)", ({ c }) => c.throughput, number),
+    numberColumn("response_time.predicted", "predicted", ({ c }) => c.response_time_s.predicted, seconds, R),
+    numberColumn("response_time.measured", "measured", ({ c }) => c.response_time_s.measured, seconds, R),
+    numberColumn("response_time.error", "error", ({ c }) => c.response_time_s.error, signedPercent, R),
   ];
   return h("details", {}, h("summary", {}, "Class by class"), table("classes", "Levels class by class", columns, rows));
 }
 
 function demands(survey: Survey): HTMLElement {
   const columns: Column<Demand>[] = [
-    words("station", "station", (d) => d.station),
-    words("class", "class", (d) => d.class),
-    figures("seconds", "demand", (d) => d.seconds, seconds),
-    figures("ci95", "±", (d) => d.ci95_half_width, seconds),
-    figures("truth", "truth", (d) => d.truth, seconds),
-    figures("error", "error", (d) => (d.truth ? d.seconds / d.truth - 1 : null), error),
+    textColumn("station", "station", (d) => d.station),
+    textColumn("class", "class", (d) => d.class),
+    numberColumn("seconds", "demand", (d) => d.seconds, seconds),
+    numberColumn("ci95", "±", (d) => d.ci95_half_width, seconds),
+    numberColumn("truth", "true demand", (d) => d.truth, seconds),
+    numberColumn("error", "error", (d) => (d.truth ? d.seconds / d.truth - 1 : null), signedPercent),
   ];
   return section(
     "Demands",
-    "The time that one request of a class needs at a station, waiting excluded, with its 95\u202f% interval. The truth is known only for servers that tell it.",
+    "The time that one request of a class needs at a station, waiting excluded, with its 95\u202f% interval. The true demand is known only if the server reports it.",
     survey.demands.length > 0 ? table("demands", "Fitted demands", columns, survey.demands) : empty("No demand was fitted."),
   );
 }
 
-/** Of one program there is nothing to tell apart. */
+/** CPU time by program, if the server has several. */
 function programs(survey: Survey): HTMLElement[] {
   const all = survey.programs ?? [];
   const columns: Column<ProgramDemand>[] = [
-    words("name", "program", (p) => p.name),
-    figures("demand", "CPU time", (p) => p.demand_s, seconds),
-    figures("ci95", "±", (p) => p.ci95_half_width, seconds),
-    figures("share", "share", (p) => p.share, percent),
-    figures("processes", "processes", (p) => p.processes, count),
+    textColumn("name", "program", (p) => p.name),
+    numberColumn("demand", "CPU time", (p) => p.demand_s, seconds),
+    numberColumn("ci95", "±", (p) => p.ci95_half_width, seconds),
+    numberColumn("share", "share", (p) => p.share, percent),
+    numberColumn("processes", "processes", (p) => p.processes, count),
   ];
   if (all.length < 2) return [];
   return [
     section(
       "Programs",
-      "In which of the server’s programs a request of the mix spends its CPU time while clients leave the server no rest, with its 95\u202f% interval. Programs that share CPUs are one station of the model.",
+      "CPU time per request of the mix in each of the server’s programs under full load, with its 95\u202f% interval. Programs that share CPUs form one station of the model.",
       table("programs", "CPU time of a request by program", columns, all),
     ),
   ];
 }
 
 function model(survey: Survey): HTMLElement {
-  const queue = (s: Station) => s.type === "queue";
+  const isQueue = (s: Station) => s.type === "queue";
   const columns: Column<Station>[] = [
-    words("name", "station", (s) => s.name),
-    words("type", "type", (s) => s.type),
-    figures("servers", "servers", (s) => (queue(s) ? s.servers : null), count),
-    words("scheduling", "scheduling", (s) => (queue(s) ? (s.scheduling ?? "ps").toUpperCase() : "")),
-    figures("scv", "variability (SCV)", (s) => (queue(s) ? s.scv : null), number),
-    figures("background", "background", (s) => (queue(s) ? s.background : null), percent),
-    figures("idle_cost", "cost when idle", (s) => s.idle_cost?.seconds, seconds),
-    figures("idle_power", "fades with idleness to the", (s) => s.idle_cost?.power, count),
+    textColumn("name", "station", (s) => s.name),
+    textColumn("type", "type", (s) => s.type),
+    numberColumn("servers", "servers", (s) => (isQueue(s) ? s.servers : null), count),
+    textColumn("scheduling", "scheduling", (s) => (isQueue(s) ? (s.scheduling ?? "ps").toUpperCase() : "")),
+    numberColumn("scv", "variability (SCV)", (s) => (isQueue(s) ? s.scv : null), number),
+    numberColumn("background", "background", (s) => (isQueue(s) ? s.background : null), percent),
+    numberColumn("idle_cost", "extra cost when idle", (s) => s.idle_cost?.seconds, seconds),
+    numberColumn("idle_power", "exponent of the idle share", (s) => s.idle_cost?.power, count),
   ];
   const laws: Column<Law>[] = [
-    words("name", "law", (l) => l.name),
-    figures("left_out_error", "error where left out", (l) => l.left_out_error, percent),
+    textColumn("name", "law", (l) => l.name),
+    numberColumn("left_out_error", "cross-validation error", (l) => l.left_out_error, percent),
   ];
   return section(
     "Model",
-    "Requests queue at a queue station and are only delayed at a delay station. PS shares a station among all present, FCFS serves them in turn. Background is the share of the station that other work takes.",
+    "Requests queue at a queue station and are only delayed at a delay station. PS shares a station among all requests present, FCFS serves them one after another. Background is the share of the station that other work uses.",
     survey.model.stations.length > 0
       ? table("stations", "The model’s stations", columns, survey.model.stations)
       : empty("The model has no station."),
@@ -381,7 +386,7 @@ function model(survey: Survey): HTMLElement {
       ? []
       : [
           h("h3", { class: "over" }, "Laws that were tried"),
-          h("p", { class: "reading" }, "How the cost of a call might depend on the load, and how far off each law is at calibration levels that it was not fitted to. The first is the model’s."),
+          h("p", { class: "reading" }, "Each law describes how the cost per request depends on the load. The error is that at calibration levels to which the law was not fitted. The model uses the first law."),
           table("laws", "Laws that were tried", laws, survey.laws ?? []),
         ]),
   );
@@ -395,8 +400,8 @@ function footer(survey: Survey): HTMLElement {
     ["seed", "seed", survey.seed],
     ["server_cpus", "server’s CPUs", cpus(survey.server_cpus)],
     ["client_cpus", "client’s CPUs", cpus(survey.client_cpus)],
-    ["background", "busy before any load", percent(survey.background)],
-    ["elapsed_s", "took", seconds(survey.elapsed_s)],
+    ["background", "CPU use before any load", percent(survey.background)],
+    ["elapsed_s", "duration", seconds(survey.elapsed_s)],
     ["wakeup_s", "cost of waking an idle server", seconds(survey.wakeup_s)],
   ];
   return h(

@@ -1,27 +1,27 @@
-// Tables: one description of the columns gives head, cells and the hooks that scripts read.
+// Tables. A list of columns describes the head, the cells and the attributes that scripts read.
 //
-// A cell carries `data-key` and, where it holds a number, the number itself in `data-value`. Where the window is narrow, each
-// row of a table of many columns is a paragraph, in which `data-title` names what a cell holds.
+// A cell has the attribute `data-key` and, if it shows a number, the number itself in `data-value`. In a narrow window,
+// each row of a wide table becomes a paragraph, in which `data-title` labels each cell.
 import { h } from "./dom.ts";
 import { NONE, range, type Format } from "./format.ts";
 
 export interface Column<Row> {
   key: string;
   title: string;
-  /** Columns of one group stand side by side under its name. */
+  /** The title above this column and its neighbours of the same group. */
   group?: string | undefined;
-  /** Not known where it is null, or left out. */
+  /** The number in a row; null or undefined if it is not known. Columns of text have none. */
   number?: (row: Row) => number | null | undefined;
   text: (row: Row) => string;
-  /** Words that are figures stand to the right as those do. */
+  /** Aligns text to the right, as numbers are. */
   right?: boolean;
 }
 
-export function words<Row>(key: string, title: string, text: (row: Row) => string, group?: string): Column<Row> {
+export function textColumn<Row>(key: string, title: string, text: (row: Row) => string, group?: string): Column<Row> {
   return { key, title, group, text: (row) => text(row) || NONE };
 }
 
-export function figures<Row>(
+export function numberColumn<Row>(
   key: string,
   title: string,
   number: (row: Row) => number | null | undefined,
@@ -31,8 +31,8 @@ export function figures<Row>(
   return { key, title, group, number, text: (row) => format(number(row)) };
 }
 
-/** From one figure to another. */
-export function interval<Row>(
+/** A column of intervals. */
+export function intervalColumn<Row>(
   key: string,
   title: string,
   ends: (row: Row) => [number, number] | null,
@@ -40,16 +40,16 @@ export function interval<Row>(
   group?: string,
 ): Column<Row> {
   const text = (row: Row) => {
-    const known = ends(row);
-    return known === null ? NONE : range(known, format);
+    const pair = ends(row);
+    return pair === null ? NONE : range(pair, format);
   };
   return { key, title, group, right: true, text };
 }
 
-/** More columns than these do not fit beside each other on a phone. */
-const FEW = 4;
+/** The most columns that fit beside each other on a phone. */
+const MAX_NARROW_COLUMNS = 4;
 
-/** A table in a box of its own that scrolls sideways; `name` is its `data-table`. */
+/** A table in a box that scrolls sideways. `name` is its `data-table`. */
 export function table<Row>(name: string, label: string, columns: Column<Row>[], rows: Row[]): HTMLElement {
   const body = rows.map((row, i) => {
     const cells = columns.map((column, j) => {
@@ -58,7 +58,7 @@ export function table<Row>(name: string, label: string, columns: Column<Row>[], 
         "data-key": column.key,
         "data-title": isFirstOfGroup(columns, j) ? `${column.group}: ${column.title}` : column.title,
         "data-value": column.number ? (value ?? "") : undefined,
-        class: isFigure(column) ? "number" : undefined,
+        class: isRightAligned(column) ? "number" : undefined,
       };
       return j === 0 ? h("th", { scope: "row", ...attributes }, column.text(row)) : h("td", attributes, column.text(row));
     });
@@ -67,7 +67,7 @@ export function table<Row>(name: string, label: string, columns: Column<Row>[], 
   return h(
     "div",
     { class: "scroll", tabindex: 0, role: "region", "aria-label": label },
-    h("table", { "data-table": name, class: columns.length > FEW ? "wide" : undefined }, h("thead", {}, ...head(columns)), h("tbody", {}, ...body)),
+    h("table", { "data-table": name, class: columns.length > MAX_NARROW_COLUMNS ? "wide" : undefined }, h("thead", {}, ...head(columns)), h("tbody", {}, ...body)),
   );
 }
 
@@ -76,14 +76,14 @@ function isFirstOfGroup<Row>(columns: Column<Row>[], j: number): boolean {
   return group !== undefined && columns[j - 1]?.group !== group;
 }
 
-function isFigure<Row>(column: Column<Row>): boolean {
+function isRightAligned<Row>(column: Column<Row>): boolean {
   return column.number !== undefined || column.right === true;
 }
 
-/** One row of titles, under a row of groups if there are any. */
+/** A row of titles, below a row of group titles if there are groups. */
 function head<Row>(columns: Column<Row>[]): HTMLElement[] {
   const title = (column: Column<Row>, rows: number) =>
-    h("th", { scope: "col", rowspan: rows, class: isFigure(column) ? "number" : undefined }, column.title);
+    h("th", { scope: "col", rowspan: rows, class: isRightAligned(column) ? "number" : undefined }, column.title);
   const groups: HTMLElement[] = [];
   columns.forEach((column, i) => {
     const group = column.group;

@@ -1,4 +1,4 @@
-// The built page (dist/report.html) in a headless Chromium of its own, for the tests.
+// Opens the built page (dist/report.html) in a headless Chromium, for the tests.
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -21,9 +21,12 @@ after(async () => {
   rmSync(scratch, { recursive: true, force: true });
 });
 
-/** Opens a report from a file, with `before` run in it first, runs `check`, and checks that the page logged nothing and fetched nothing. */
-export async function withReport(survey, { viewport = { width: 1100, height: 900 }, colorScheme = "light", before }, check) {
-  const json = typeof survey === "string" ? survey : JSON.stringify(survey);
+/**
+ * Opens the report of a document from a file, with `before` as a script that runs first. Calls `check` with the page,
+ * and checks that the page logged and fetched nothing.
+ */
+export async function withReport(document, { viewport = { width: 1100, height: 900 }, colorScheme = "light", before }, check) {
+  const json = typeof document === "string" ? document : JSON.stringify(document);
   const file = join(scratch, `${reports++}.html`);
   writeFileSync(file, report(json));
   const url = pathToFileURL(file).href;
@@ -45,7 +48,7 @@ export async function withReport(survey, { viewport = { width: 1100, height: 900
   }
 }
 
-/** Opens a report on a phone, light and dark: it fits, and everything stands out from what is behind it. */
+/** Checks that a report fits on a phone, and that its text has enough contrast in the light and the dark scheme. */
 export async function assertReadable(document, name = "the page", check = async () => {}) {
   for (const colorScheme of ["light", "dark"]) {
     await withReport(document, { viewport: { width: 360, height: 740 }, colorScheme }, async (page) => {
@@ -58,7 +61,7 @@ export async function assertReadable(document, name = "the page", check = async 
   }
 }
 
-/** A table's rows: numbers as numbers, words as words. */
+/** The rows of a table: each an object of its cells by their keys, numbers as numbers and texts as texts. */
 export function rows(page, table) {
   return page.$$eval(`[data-table="${table}"] tbody tr`, (all) =>
     all.map((row) =>
@@ -72,10 +75,10 @@ export function rows(page, table) {
   );
 }
 
-/** Runs in the page: its background, and the text with the least contrast (WCAG 2.2) to what is behind it. */
+/** Runs in the page. Returns its background, and the text with the least contrast to its background (WCAG 2.2). */
 export function contrast() {
   const parse = (colour) => (colour.match(/[\d.]+/g) ?? []).map(Number);
-  const behind = (element) => {
+  const backgroundOf = (element) => {
     for (let e = element; e; e = e.parentElement) {
       const [r, g, b, a = 1] = parse(getComputedStyle(e).backgroundColor);
       if (a === 1) return [r, g, b];
@@ -90,7 +93,7 @@ export function contrast() {
   for (const element of document.querySelectorAll("main *")) {
     const text = [...element.childNodes].filter((n) => n.nodeType === 3).map((n) => n.data.trim()).join("");
     if (text === "") continue;
-    const [a, b] = [parse(getComputedStyle(element).color).slice(0, 3), behind(element)].map(luminance);
+    const [a, b] = [parse(getComputedStyle(element).color).slice(0, 3), backgroundOf(element)].map(luminance);
     const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
     if (ratio < worst.ratio) worst = { ratio, text };
   }
@@ -101,38 +104,38 @@ export function near(actual, expected, tolerance = 1e-9) {
   assert.ok(Math.abs(actual - expected) <= tolerance * Math.max(1, Math.abs(expected)), `${actual} is not ${expected}`);
 }
 
-/** To be run before a page's own script: notes in `words` what is written into its plots, with a box around each. */
-export function noteWords() {
-  const all = new Map();
-  globalThis.words = all;
+/** Runs before the script of a page. Records in `labels` the labels inside its plots, each with its box. */
+export function recordLabels() {
+  const labels = new Map();
+  globalThis.labels = labels;
   const { clearRect, strokeText } = CanvasRenderingContext2D.prototype;
   CanvasRenderingContext2D.prototype.clearRect = function (...area) {
-    all.delete(this.canvas);
+    labels.delete(this.canvas);
     return clearRect.apply(this, area);
   };
-  // Only words inside a plot have an outline.
+  // Only labels inside a plot have an outline.
   CanvasRenderingContext2D.prototype.strokeText = function (text, x, y) {
     const width = this.measureText(text).width;
     const left = x - { left: 0, center: width / 2, right: width }[this.textAlign];
     const { a, e, f } = this.getTransform();
-    const at = { text, left: left + e / a, right: left + width + e / a, top: y - 6 + f / a, bottom: y + 6 + f / a };
-    all.set(this.canvas, [...(all.get(this.canvas) ?? []), at]);
+    const box = { text, left: left + e / a, right: left + width + e / a, top: y - 6 + f / a, bottom: y + 6 + f / a };
+    labels.set(this.canvas, [...(labels.get(this.canvas) ?? []), box]);
     return strokeText.call(this, text, x, y);
   };
 }
 
-/** Runs in the page: which words in its plots are cut off, or lie upon one another. */
-export function badWords() {
+/** Runs in the page. Returns which labels inside its plots are cut off or overlap, and the number of all labels. */
+export function badLabels() {
   const bad = [];
-  for (const [canvas, list] of globalThis.words) {
+  for (const [canvas, list] of globalThis.labels) {
     const { offsetLeft, offsetWidth } = canvas.parentElement.querySelector(".u-over");
     list.forEach((one, i) => {
       if (one.left < offsetLeft || one.right > offsetLeft + offsetWidth) bad.push(`${one.text} is cut off`);
       for (const other of list.slice(i + 1)) {
         const apart = one.right < other.left || other.right < one.left || one.bottom < other.top || other.bottom < one.top;
-        if (!apart) bad.push(`${one.text} lies upon ${other.text}`);
+        if (!apart) bad.push(`${one.text} overlaps ${other.text}`);
       }
     });
   }
-  return { bad, written: [...globalThis.words.values()].flat().length };
+  return { bad, written: [...globalThis.labels.values()].flat().length };
 }

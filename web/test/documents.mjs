@@ -1,4 +1,4 @@
-// The documents that tests read, and the schemas that are published in schema/ at the repository's root.
+// Reads documents for the tests, and validates them against the schemas in schema/ at the root of the repository.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import Ajv2020 from "ajv/dist/2020.js";
@@ -6,22 +6,23 @@ import Ajv2020 from "ajv/dist/2020.js";
 const ajv = new Ajv2020({ allErrors: true, strict: false, validateFormats: false });
 ajv.addSchema(schemaOf("common"), "common.schema.json");
 
-/** A JSON file, by its path from this directory. */
+/** Reads a JSON file. The path is relative to this directory. */
 export function read(path) {
   return JSON.parse(readFileSync(new URL(path, import.meta.url), "utf8"));
 }
 
-/** What is wrong with a schema; null if it is one. */
-export const wrongSchema = (kind) => (ajv.validateSchema(schemaOf(kind)) ? null : ajv.errors);
+/** The errors of a schema; null if it is valid. */
+export const schemaErrors = (kind) => (ajv.validateSchema(schemaOf(kind)) ? null : ajv.errors);
 
-/** What of a document is not as its schema has it; null if all is. */
-export function wrong(document, kind) {
-  const valid = ajv.getSchema(kind) ?? ajv.addSchema(schemaOf(kind), kind).getSchema(kind);
-  return valid(document) ? null : valid.errors;
+/** The errors of a document by its schema; null if it is valid. */
+export function documentErrors(document, kind) {
+  const validate = ajv.getSchema(kind) ?? ajv.addSchema(schemaOf(kind), kind).getSchema(kind);
+  return validate(document) ? null : validate.errors;
 }
 
+/** Fails unless the document is valid by its schema. */
 export function assertFollows(document, kind, name = "the example") {
-  const errors = wrong(document, kind);
+  const errors = documentErrors(document, kind);
   assert.equal(errors, null, `${name}: ${JSON.stringify(errors, null, 1)}`);
 }
 

@@ -1,7 +1,7 @@
-// What charts write on their canvases, and which of it runs into other words or out of the canvas.
+// Finds texts of charts that overlap others or leave the canvas.
 
-/** To run before the page does: keeps each text that is drawn, with its box in pixels of its canvas. */
-export function noteTexts() {
+/** Runs before the script of a page. Records in `texts` each text drawn, with its box in pixels of its canvas. */
+export function recordTexts() {
   const texts = (window.texts = new Map());
   const { clearRect, fillText } = CanvasRenderingContext2D.prototype;
   CanvasRenderingContext2D.prototype.clearRect = function (x, y, width, height) {
@@ -14,7 +14,8 @@ export function noteTexts() {
       new DOMPoint(x - size.actualBoundingBoxLeft, y - size.actualBoundingBoxAscent),
       new DOMPoint(x + size.actualBoundingBoxRight, y + size.actualBoundingBoxDescent),
     ].map((corner) => this.getTransform().transformPoint(corner));
-    const [xs, ys] = [corners.map((corner) => corner.x), corners.map((corner) => corner.y)];
+    const xs = corners.map((corner) => corner.x);
+    const ys = corners.map((corner) => corner.y);
     const box = { text, left: Math.min(...xs), right: Math.max(...xs), top: Math.min(...ys), bottom: Math.max(...ys) };
     if (!texts.has(this.canvas)) texts.set(this.canvas, []);
     if (text !== "") texts.get(this.canvas).push(box);
@@ -22,26 +23,26 @@ export function noteTexts() {
   };
 }
 
-/** To run in the page: what is wrong with the labels of its axes, and how many there are along the bottom of each chart. */
+/** Runs in the page. Returns what is wrong with the axis labels, and their number at the bottom of each chart. */
 export function axisLabels() {
   const GAP = 3;
   const bad = [];
-  const along = {};
+  const atBottom = {};
   for (const figure of document.querySelectorAll("figure[data-chart]")) {
     const canvas = figure.querySelector("canvas");
     if (canvas === null) continue;
     const id = figure.dataset.chart;
     const { bbox } = figure.querySelector(".plot").plot;
-    const outside = ({ right, top }) => right <= bbox.left || top >= bbox.top + bbox.height;
-    const labels = window.texts.get(canvas).filter(outside);
-    along[id] = labels.filter(({ top }) => top >= bbox.top + bbox.height).length;
+    const isOutsidePlot = ({ right, top }) => right <= bbox.left || top >= bbox.top + bbox.height;
+    const labels = window.texts.get(canvas).filter(isOutsidePlot);
+    atBottom[id] = labels.filter(({ top }) => top >= bbox.top + bbox.height).length;
     labels.forEach((one, i) => {
       if (one.left < 0 || one.right > canvas.width || one.bottom > canvas.height) bad.push(`${id}: ${one.text} is cut off`);
       for (const other of labels.slice(0, i)) {
         const apart = one.left >= other.right + GAP || other.left >= one.right + GAP || one.top >= other.bottom || other.top >= one.bottom;
-        if (!apart) bad.push(`${id}: ${other.text} and ${one.text}`);
+        if (!apart) bad.push(`${id}: ${other.text} overlaps ${one.text}`);
       }
     });
   }
-  return { bad, along };
+  return { bad, atBottom };
 }

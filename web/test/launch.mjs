@@ -1,11 +1,11 @@
-// A headless Chromium of its own, and the report's page with a document in it: for the tests and for scripts/screenshots.
+// Launches a headless Chromium and makes pages of documents, for the tests and for scripts/screenshots.
 import { readFileSync } from "node:fs";
 import { chromium } from "playwright-core";
 
 export const MARKER = "<!--__BRIMFUL_DOCUMENT__-->";
 export const template = readFileSync(new URL("../dist/report.html", import.meta.url), "utf8");
 
-/** A browser with a profile in this directory, and flags that keep the browser itself off the network. */
+/** Launches a browser with its profile in this directory, and flags that keep the browser itself off the network. */
 export function launch(profile) {
   return chromium.launchPersistentContext(profile, {
     executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
@@ -22,7 +22,7 @@ export function launch(profile) {
   });
 }
 
-/** The page of a document, which is given as JSON. */
+/** The page of a document that is given as JSON text. */
 export function report(json) {
   return template.replace(MARKER, () => `<script type="application/json" id="survey">${json.replaceAll("<", "\\u003c")}</script>`);
 }

@@ -1,4 +1,4 @@
-// The page of a load: what it shows is what the Record says.
+// The page of a load shows the figures of its Record.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { assertReadable, rows, withReport } from "./browser.mjs";
@@ -8,7 +8,7 @@ const example = read("./load-example.json");
 
 test("the example follows its schema", () => assertFollows(example, "record"));
 
-test("its charts and tables are its own figures", async () => {
+test("its charts and tables show the figures of the Record", async () => {
   await withReport(example, {}, async (page) => {
     assert.ok((await page.textContent("h1")).includes(`${example.counts.scheduled.toLocaleString("en-US")} calls`));
     assert.equal(await page.locator("canvas").count(), 2);
@@ -19,7 +19,7 @@ test("its charts and tables are its own figures", async () => {
     assert.equal(calls.reduce((sum, row) => sum + row.calls, 0), example.counts.scheduled, "every call is in one row");
     const times = await rows(page, "times");
     assert.deepEqual(times.slice(0, 2).map((row) => row.p90), [example.response_time_us.p90, example.service_time_us.p90]);
-    assert.equal(await page.textContent('[data-table="times"] [data-key="p999"]'), "–", "too few calls for that");
+    assert.equal(await page.textContent('[data-table="times"] [data-key="p999"]'), "–", "too few calls for this percentile");
     assert.equal(await page.textContent('[data-key="server"]'), example.target);
     assert.equal(await page.textContent('[data-key="command"]'), example.command.join(" "));
   });
@@ -40,7 +40,7 @@ test("sessions are listed by outcome", async () => {
   });
 });
 
-test("fast errors are listed apart from pages", async () => {
+test("response times of fast errors are listed apart", async () => {
   const times = (p50) => ({ ...example.response_time_us, count: 1000, p50 });
   const status_classes = {
     "5xx": { count: 1000, response_time_us: times(400), service_time_us: times(390) },
@@ -51,13 +51,13 @@ test("fast errors are listed apart from pages", async () => {
     assert.deepEqual(statuses.map((row) => [row.status, row.answers, row.p50]), [["2xx", 2000, 40000], ["5xx", 1000, 400]]);
   });
   await withReport({ ...example, status_classes: { "2xx": status_classes["2xx"] } }, {}, async (page) => {
-    assert.equal(await page.locator('[data-table="statuses"]').count(), 0, "they are all the same");
+    assert.equal(await page.locator('[data-table="statuses"]').count(), 0, "all responses are of one class");
   });
 });
 
 test("it can be read on a phone and in the dark", () => assertReadable(example));
 
-test("a load of which nothing came has a page as well", async () => {
+test("a load without any completed call has a page as well", async () => {
   const nothing = { response_time_us: null, service_time_us: null, connect_time_us: null, first_byte_us: null, lateness_us: null };
   const verdict = { valid: false, failing: true, reasons: [{ code: "ports", message: "this host had no local port left" }] };
   const counts = { ...example.counts, completed: 0, refused: example.counts.completed };

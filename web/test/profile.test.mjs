@@ -1,15 +1,15 @@
-// The page of a profile: what it shows is what the document says.
+// The page of a profile shows the figures of its document.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { assertReadable, rows, withReport } from "./browser.mjs";
 import { assertFollows, read } from "./documents.mjs";
-import { axisLabels, noteTexts } from "./labels.mjs";
+import { axisLabels, recordTexts } from "./labels.mjs";
 
 const example = read("./profile-example.json");
 
 test("the example follows its schema", () => assertFollows(example, "profile"));
 
-test("its charts and tables are its own figures", async () => {
+test("its charts and tables show the figures of the document", async () => {
   await withReport(example, {}, async (page) => {
     assert.ok((await page.textContent("h1")).startsWith(`${example.requests.toLocaleString("en-US")} requests from 2 March 2026`));
     assert.equal(await page.locator("canvas").count(), 4);
@@ -31,22 +31,22 @@ test("its charts and tables are its own figures", async () => {
 
 test("it can be read on a phone and in the dark", () => assertReadable(example));
 
-test("on a phone no label of an axis runs into another, however long the log and large the answers", async () => {
+test("axis labels do not overlap on a phone, for long and short logs, and large and small responses", async () => {
   for (const [step_s, steps, largest] of [[1, 120, 1e5], [60, 180, 1e7], [600, 60, 1e8], [600, 288, 1e10], [1800, 200, 1e12], [21600, 160, 5e7], [86400, 1800, 20]]) {
     const document = structuredClone(example);
     document.arrivals = { ...document.arrivals, step_s, rates: Array.from({ length: steps }, (_, i) => 1 + (i % 50) * 1e3) };
     document.sizes.complementary = Array.from({ length: 40 }, (_, i) => [largest ** (i / 39), 0.7 ** i]);
     document.popularity.urls = document.popularity.urls.map((url, i) => ({ ...url, requests: Math.ceil(largest / (i + 1)) }));
-    await withReport(document, { viewport: { width: 380, height: 800 }, before: noteTexts }, async (page) => {
-      const { bad, along } = await page.evaluate(axisLabels);
+    await withReport(document, { viewport: { width: 380, height: 800 }, before: recordTexts }, async (page) => {
+      const { bad, atBottom } = await page.evaluate(axisLabels);
       assert.deepEqual(bad, [], `${steps} steps of ${step_s} s, up to ${largest} bytes`);
-      // A title, and a label or more.
-      for (const chart of ["sizes", "popularity", "dispersion"]) assert.ok(along[chart] >= 2, `${chart}: ${along[chart]}`);
+      // The title of the axis and at least one label.
+      for (const chart of ["sizes", "popularity", "dispersion"]) assert.ok(atBottom[chart] >= 2, `${chart}: ${atBottom[chart]}`);
     });
   }
 });
 
-test("a log of nothing much has a page as well", async () => {
+test("the profile of a nearly empty log has a page as well", async () => {
   const bare = { ...example, classes: [], dispersion: [], sessions: null, burstiness: null, popularity: { ...example.popularity, urls: [], concentration: [] } };
   bare.arrivals = { ...example.arrivals, by_weekday_and_hour: example.arrivals.by_weekday_and_hour.map((day) => day.map(() => 0)) };
   await withReport(bare, {}, async (page) => {

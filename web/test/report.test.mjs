@@ -1,4 +1,4 @@
-// The built page (dist/report.html) in a headless Chromium: what it shows is what the survey says, and it fetches nothing.
+// The built page (dist/report.html) in a headless Chromium shows the figures of a survey, and fetches nothing.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
@@ -6,7 +6,7 @@ import { contrast, MARKER, near, rows, template, withReport } from "./browser.mj
 
 const example = JSON.parse(readFileSync(new URL("../example.survey.json", import.meta.url), "utf8"));
 
-test("the template takes its document in exactly one place and is one file", () => {
+test("the template is one file, with exactly one place for the document", () => {
   assert.equal(template.split(MARKER).length, 2);
   assert.doesNotMatch(template, /<(script|link|img)[^>]*\s(src|href)=/);
   assert.match(template, /Content-Security-Policy" content="default-src 'none'/);
@@ -18,7 +18,7 @@ test("the page carries the licence of the library that draws its charts", () => 
   assert.ok(template.includes(licence.trim()));
 });
 
-test("the head of the page says what the survey says", async () => {
+test("the head of the page shows the main figures of the survey", async () => {
   await withReport(example, {}, async (page) => {
     assert.equal(await page.textContent("h1"), example.headline);
     assert.equal(await page.textContent('[data-key="url"]'), example.url);
@@ -59,7 +59,7 @@ test("the head of the page says what the survey says", async () => {
   });
 });
 
-test("what would be unseen or reorder text is shown as an escape", async () => {
+test("characters that are invisible or reorder text are shown as escapes", async () => {
   const survey = { ...example, command: ["brimful", "\u001b[2J\u202egnp.\u2066\u009b"], headline: "1\u202e2" };
   await withReport(survey, {}, async (page) => {
     assert.equal(await page.textContent('[data-key="command"]'), "brimful \\u001b[2J\\u202egnp.\\u2066\\u009b");
@@ -72,7 +72,7 @@ test("a seed of 64 bits keeps all its digits", async () => {
   await withReport(json, {}, async (page) => assert.equal(await page.textContent('[data-key="seed"]'), "18446744073709551615"));
 });
 
-test("every level, demand and station has its row, number for number", async () => {
+test("every level, demand and station has a row with its numbers", async () => {
   await withReport(example, {}, async (page) => {
     const of = (role) => example.levels.filter((l) => l.role === role);
     const holds = ({ interval90: [low, high], measured }) => (low <= measured && measured <= high ? "✓ yes" : "✗ no");
@@ -165,10 +165,10 @@ test("every level, demand and station has its row, number for number", async () 
   });
 });
 
-// The columns of charts that compare, after that of x.
+// The columns of charts that compare predictions with measurements. Column 0 is x.
 const [HIGH, LOW, STEADY, PREDICTED, ROLES] = [1, 2, 3, 4, 5];
 
-test("each chart holds one point per level of the mix, and draws it", async () => {
+test("each chart has and draws one point per level of the mix", async () => {
   const mix = example.levels.filter((l) => l.workload === "mix");
   const others = example.levels.filter((l) => l.role === "held_out" && l.workload !== "mix");
   assert.equal(others.length, 2);
@@ -211,7 +211,7 @@ test("each chart holds one point per level of the mix, and draws it", async () =
   });
 });
 
-test("a prediction is a line, a band about it, and a thin line of a steady host", async () => {
+test("a prediction is a line, a band around it, and a thin line for a steady host", async () => {
   const tested = example.levels.filter((l) => l.role === "held_out" && l.workload === "mix");
   await withReport(example, {}, async (page) => {
     const columns = await data(page, "response_time");
@@ -219,7 +219,7 @@ test("a prediction is a line, a band about it, and a thin line of a steady host"
       const i = columns[0].findIndex((x, at) => x === offered && columns[PREDICTED][at] === r.predicted);
       assert.deepEqual([HIGH, LOW, STEADY].map((column) => columns[column][i]), [r.interval90[1], r.interval90[0], steady]);
     }
-    // Near the upper end of the interval at 90 %, and of that of the bursts, which are on no line.
+    // A point inside the interval of the busiest level, and one inside that of the bursts, which are on no line.
     const near = ([low, high], share) => low + share * (high - low);
     const busiest = tested.at(-1);
     const bursts = example.levels.find((l) => l.workload === "bursts");
@@ -234,13 +234,13 @@ test("a prediction is a line, a band about it, and a thin line of a steady host"
   });
 });
 
-test("throughput is drawn by clients, and beside it what was measured later", async () => {
+test("throughput by number of clients is drawn, with later measurements beside it", async () => {
   await withReport(example, {}, async (page) => {
     const [clients, throughput] = await data(page, "clients");
-    assert.deepEqual(clients, example.throughput_by_clients.map((found) => found.clients));
-    assert.deepEqual(throughput, example.throughput_by_clients.map((found) => found.throughput));
+    assert.deepEqual(clients, example.throughput_by_clients.map((point) => point.clients));
+    assert.deepEqual(throughput, example.throughput_by_clients.map((point) => point.throughput));
     const shown = await rows(page, "chart-clients");
-    assert.deepEqual(shown.map((row) => row.utilization), example.throughput_by_clients.map((found) => found.utilization));
+    assert.deepEqual(shown.map((row) => row.utilization), example.throughput_by_clients.map((point) => point.utilization));
     assert.equal(shown.at(-1).later, example.saturation_rate.measured);
     await page.focus('[data-chart="clients"] .plot');
     await page.keyboard.press("ArrowLeft");
@@ -248,7 +248,7 @@ test("throughput is drawn by clients, and beside it what was measured later", as
   });
 });
 
-test("what is full is named with the reason, and each program has its share", async () => {
+test("the saturated resource is named with the evidence, and each program has its share", async () => {
   await withReport(example, {}, async (page) => {
     const full = page.locator("dl.figures > div", { has: page.locator('[data-key="bottleneck"]') });
     assert.match(await full.textContent(), /server cpu98\.8 % busy with 32 clients at once$/);
@@ -256,15 +256,15 @@ test("what is full is named with the reason, and each program has its share", as
   });
 });
 
-test("a survey of an earlier version is shown without what it does not say", async () => {
+test("a survey of an earlier version is shown without the figures that it lacks", async () => {
   const old = structuredClone(example);
   for (const name of ["laws", "throughput_by_clients", "bottleneck", "bottleneck_evidence", "programs", "speed_by_block", "inflicted", "elapsed_s"]) delete old[name];
-  const without = (part) => {
+  const removeNewFields = (part) => {
     if (part === null || typeof part !== "object") return;
     for (const name of ["interval90", "error_drift", "steady_response_s", "host_speed"]) delete part[name];
-    Object.values(part).forEach(without);
+    Object.values(part).forEach(removeNewFields);
   };
-  without(old);
+  removeNewFields(old);
   await withReport(old, {}, async (page) => {
     assert.equal(await page.locator('[data-chart="clients"]').count(), 0);
     assert.equal(await page.locator('[data-key="intervals.hold"]').count(), 0);
@@ -275,7 +275,7 @@ test("a survey of an earlier version is shown without what it does not say", asy
   });
 });
 
-test("hovering and the arrow keys read a level off the chart", async () => {
+test("hovering and the arrow keys show the readout of a level", async () => {
   await withReport(example, {}, async (page) => {
     const chart = '[data-chart="throughput"]';
     await page.focus(`${chart} .plot`);
@@ -288,15 +288,15 @@ test("hovering and the arrow keys read a level off the chart", async () => {
   });
 });
 
-test("what hovering says of a held-out level has its interval and the host's part", async () => {
+test("the readout of a held-out level has its interval and the host's share of the error", async () => {
   const level = example.levels.find((l) => l.role === "held_out");
   await withReport(example, {}, async (page) => {
     const chart = '[data-chart="response_time"]';
     await page.focus(`${chart} .plot`);
     for (let i = 0; i < 3; i++) await page.keyboard.press("ArrowRight");
-    const said = await page.textContent(`${chart} .readout`);
-    assert.match(said, /^111\/s offered, held out.*predicted 4\.07.ms \(3\.92 … 4\.22.ms\).*✓ within.*error −1\.9.%, of it host −0\.6.%/);
-    assert.match(said, new RegExp(`host speed ${level.host_speed.toFixed(2)}$`));
+    const readout = await page.textContent(`${chart} .readout`);
+    assert.match(readout, /^111\/s offered, held out.*predicted 4\.07.ms \(3\.92 … 4\.22.ms\).*✓ within.*error −1\.9.%, host’s share −0\.6.%/);
+    assert.match(readout, new RegExp(`host speed ${level.host_speed.toFixed(2)}$`));
   });
 });
 
@@ -349,7 +349,7 @@ test("on a phone no table is cut off at the side", async () => {
   });
 });
 
-test("a phone scrolls the page down only", async () => {
+test("a phone scrolls the page only vertically", async () => {
   for (const survey of [example, hostile()]) {
     await withReport(survey, { viewport: { width: 360, height: 740 } }, async (page) => {
       const [content, width] = await page.evaluate(() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]);
@@ -378,7 +378,7 @@ function hostile() {
   return survey;
 }
 
-test("what the survey says stays text", async () => {
+test("text of the survey is never parsed as HTML", async () => {
   await withReport(hostile(), {}, async (page) => {
     assert.equal(await page.textContent("h1"), ATTACK);
     assert.equal(await page.textContent('[data-reason="ports"]'), ATTACK);
@@ -389,7 +389,7 @@ test("what the survey says stays text", async () => {
   });
 });
 
-test("a survey that cannot be trusted says why, survey and level", async () => {
+test("a survey that cannot be trusted says why, for the survey and for each level", async () => {
   const survey = structuredClone(example);
   survey.verdict = { valid: false, reasons: [{ code: "generator_late", message: "Calls began late: use fewer." }] };
   survey.levels[3].verdict = survey.verdict;
@@ -400,12 +400,12 @@ test("a survey that cannot be trusted says why, survey and level", async () => {
     assert.equal(await page.textContent('[data-key="saturation.predicted"]'), "370/s");
     assert.ok(await page.isVisible('[data-reason="generator_late"]'));
     const doubted = await rows(page, survey.levels[3].role);
-    assert.deepEqual(doubted.map((row) => row.verdict).filter((said) => said !== "yes"), ["no (1)"]);
+    assert.deepEqual(doubted.map((row) => row.verdict).filter((verdict) => verdict !== "yes"), ["no (1)"]);
     assert.deepEqual(await page.locator('[data-key="doubts"] li').allTextContents(), ["Calls began late: use fewer."]);
   });
 });
 
-test("reasons of many levels are said once, and do not make the tables long", async () => {
+test("a reason that many levels share is listed once, and does not make the tables long", async () => {
   const reason = (message) => ({ code: "generator_late", message });
   const long = "The generator began calls late, as something else had its CPU. ".repeat(4);
   const survey = structuredClone(example);
@@ -415,8 +415,8 @@ test("reasons of many levels are said once, and do not make the tables long", as
     assert.deepEqual([...listed].sort(), [long, ...survey.levels.map((_, i) => `Level ${i}.`)].sort());
     for (const role of ["held_out", "calibration", "past_saturation"]) {
       const levels = survey.levels.flatMap((level, i) => (level.role === role ? [i] : []));
-      const said = (await rows(page, role)).map((row) => row.verdict);
-      assert.deepEqual(said, levels.map((i) => `no (${listed.indexOf(long) + 1}, ${listed.indexOf(`Level ${i}.`) + 1})`));
+      const verdicts = (await rows(page, role)).map((row) => row.verdict);
+      assert.deepEqual(verdicts, levels.map((i) => `no (${listed.indexOf(long) + 1}, ${listed.indexOf(`Level ${i}.`) + 1})`));
       const heights = await page.$$eval(`[data-table="${role}"] tbody tr`, (all) => all.map((row) => row.getBoundingClientRect().height));
       assert.ok(Math.max(...heights) < 60, `${role}: rows of ${heights} pixels`);
     }
@@ -426,7 +426,7 @@ test("reasons of many levels are said once, and do not make the tables long", as
 test("predicted throughput is at most what is offered, and at most the capacity", async () => {
   const survey = structuredClone(example);
   const [low, high] = survey.saturation_rate.interval90;
-  // A closed run that got less done than was predicted, and a level at which fewer calls came than were planned.
+  // A closed run with less throughput than predicted, and a level at which less was offered than planned.
   const closed = survey.levels.find((l) => l.role === "past_saturation" && l.clients !== null);
   closed.offered = closed.throughput.measured = 0.9 * survey.saturation_rate.predicted;
   const short = survey.levels.find((l) => l.role === "held_out" && l.workload === "mix");
@@ -437,7 +437,7 @@ test("predicted throughput is at most what is offered, and at most the capacity"
     columns[0].forEach((x, i) => {
       assert.deepEqual([HIGH, LOW, PREDICTED].map((c) => columns[c][i]), [high, low, capacity].map((end) => Math.min(x, end)));
     });
-    for (const turn of [0, low, capacity, high]) assert.ok(columns[0].includes(turn), `${turn}`);
+    for (const bend of [0, low, capacity, high]) assert.ok(columns[0].includes(bend), `${bend}`);
     const busy = await data(page, "utilization");
     const at = busy[0].indexOf(closed.offered);
     assert.equal(busy[ROLES + 2][at], closed.utilization.measured);
@@ -445,7 +445,7 @@ test("predicted throughput is at most what is offered, and at most the capacity"
   });
 });
 
-test("a refuted model leaves what was measured", async () => {
+test("a survey that refutes its model still shows the measured saturation", async () => {
   const survey = structuredClone(example);
   survey.verdict = { valid: false, reasons: [{ code: "model_refuted", message: "The model predicted too little." }] };
   await withReport(survey, {}, async (page) => {
@@ -455,7 +455,7 @@ test("a refuted model leaves what was measured", async () => {
   });
 });
 
-test("a stopped survey shows what there is and names what is missing", async () => {
+test("a stopped survey shows the parts it has and names those it lacks", async () => {
   const none = { predicted: null, measured: null, error: null, measured_ci95_half_width: null };
   const survey = structuredClone(example);
   survey.stopped = { level: "calibration at 30 %", reason: "The user ended it." };
@@ -488,7 +488,7 @@ test("a stopped survey shows what there is and names what is missing", async () 
     assert.match(await page.textContent('[data-chart="cpu"] .empty'), /nothing to draw/);
     assert.doesNotMatch(await page.textContent("main"), /NaN|Infinity|undefined|null/);
   });
-  // What the verdict says is not said once more.
+  // The reason for the stop is not repeated if the verdict has it.
   survey.verdict = { valid: false, reasons: [{ code: "incomplete", message: "At the level X: The user ended it." }] };
   await withReport(survey, {}, async (page) => {
     assert.equal((await page.textContent("main")).split("The user ended it.").length, 2);
@@ -502,13 +502,13 @@ test("a stopped survey shows what there is and names what is missing", async () 
   });
 });
 
-test("a file without a survey says so in a sentence", async () => {
+test("a file without a survey shows a message", async () => {
   const cases = [
     [MARKER, /missing or damaged/],
     ["", /missing or damaged/],
     ['{"schema": "brimful.sur', /missing or damaged/],
-    ["null", /no schema at all/],
-    ['{"schema": "brimful.other\\/1"}', /holds brimful\.other\/1/],
+    ["null", /has no schema/],
+    ['{"schema": "brimful.other\\/1"}', /has the schema brimful\.other\/1/],
     ['{"schema": "brimful.survey\\/1"}', /incomplete/],
   ];
   for (const [json, expected] of cases) {
@@ -527,7 +527,7 @@ function data(page, chart) {
   return page.$eval(`[data-chart="${chart}"] .plot`, (host) => JSON.parse(JSON.stringify(host.plot.data)));
 }
 
-/** Colours of the canvas at points given in the chart's own units, and those of the style sheet by name. */
+/** The colours of the canvas at points in the chart's units, and the colours of the style sheet with these names. */
 function pixels(page, chart, points, names) {
   return page.$eval(
     `[data-chart="${chart}"] .plot`,

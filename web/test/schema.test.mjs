@@ -1,19 +1,19 @@
-// The documents follow the schemas that are published in schema/ at the repository's root.
+// The example follows the schemas in schema/ at the root of the repository.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { assertFollows, read, wrong, wrongSchema } from "./documents.mjs";
+import { assertFollows, documentErrors, read, schemaErrors } from "./documents.mjs";
 
 const example = read("../example.survey.json");
 
 test("the example survey follows its schema", () => assertFollows(example, "survey"));
 
-test("a survey without its verdict does not", () => {
+test("a survey without its verdict is refused", () => {
   const { verdict: _, ...without } = example;
-  assert.notEqual(wrong(without, "survey"), null);
+  assert.notEqual(documentErrors(without, "survey"), null);
 });
 
-test("every schema is one", () => {
+test("every schema is valid", () => {
   for (const name of ["common", "record", "survey", "workload", "model", "solution", "what-if", "calibration", "forecast"]) {
-    assert.equal(wrongSchema(name), null, name);
+    assert.equal(schemaErrors(name), null, name);
   }
 });

@@ -1,8 +1,8 @@
-"""One load from many processes or machines, as one Record that is as exact as one process's.
+"""One load from many processes or machines, with one Record that is as exact as that of a single process.
 
-Each shard makes part I of N of the same schedule by the same seed (`brimful load --shard I/N`), they begin at one
-instant, and what they saw is merged bin for bin. Without an address they are processes of this machine; with one they
-are actors of the Ray cluster there.
+Each shard generates part I of N of one schedule, which all derive from the same seed (`brimful load --shard I/N`). All
+shards start at the same instant, and their histograms are merged bin for bin. Without an address, shards are processes
+of this machine; with an address, they are actors of the Ray cluster there.
 
     >>> from brimful import fleet
     >>> outcome = fleet.run("http://10.0.0.5/", shards=8, address="auto", rate=400_000)  # doctest: +SKIP
@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from .._binary import UsageError
-from .._command import words
-from .driver import Driver, FleetError, Load, Outcome, Room
-from .local import LocalRoom
+from .._command import to_flags
+from .driver import Driver, FleetError, Load, Outcome, PlaceHandle
+from .local import LocalPlace
 from .place import Figures
 
 __all__ = ["Figures", "FleetError", "Outcome", "run"]
@@ -50,17 +50,18 @@ def run(
 ) -> Outcome:
     """Runs one load that is split into `shards` shards.
 
-    `rate`, `clients` and the other `flags` are those of `brimful load`; they describe the whole load. With `address` (a
+    `flags` are those of `brimful load`, such as `rate` and `clients`. They describe the whole load. With `address` (a
     Ray cluster, such as `auto`, `10.0.0.1:6379` or `ray://10.0.0.1:10001`) each node runs `shards_per_node` shards, and
     a cluster that `scales` starts nodes. Without `address` the shards are processes of this host, on `cpus` in turn.
-    `source_ips` go to the shards in turn. `slo` are objectives of the whole load. The load starts `lead_s` seconds
-    after the shards were asked to. Each shard's own Record is kept in `directory`, during the load and after it.
-    `on_second` receives the figures of all shards and the number of shards that are there, once a second.
+    `source_ips` are assigned to the shards in turn. `slo` are objectives of the whole load. The load starts `lead_s`
+    seconds after the shards were asked to start. Each shard's own Record is kept in `directory`, during and after the
+    load.
+    Once a second, `on_second` receives the figures of all shards together and the number of shards that are not lost.
     `calibrate=True` first measures the largest load that the shards can generate, and reports it to `on_note`; a larger
     load is invalid. When `stop` is set, all shards stop, and the result is what they have measured.
     """
-    return run_words(
-        [*words(flags), "--", url],
+    return run_command_line(
+        [*to_flags(flags), "--", url],
         shards=shards,
         address=address,
         shards_per_node=shards_per_node,
@@ -79,7 +80,7 @@ def run(
     )
 
 
-def run_words(
+def run_command_line(
     line: Sequence[str],
     *,
     shards: int,
@@ -98,38 +99,39 @@ def run_words(
     on_note: Callable[[str], None] | None,
     stop: threading.Event | None = None,
 ) -> Outcome:
-    """Runs the load of a command line: `words` are the URL and flags of `brimful load`."""
-    line, files = list(line), {}
+    """Runs the load of a command line: `line` has the URL and the flags of `brimful load`."""
+    arguments = list(line)
+    files = {}
     if workload is not None:
         files["workload.toml"] = _text(Path(workload))
-        line.insert(0, "--workload={workload.toml}")
+        arguments.insert(0, "--workload={workload.toml}")
     load = Load(
-        words=line,
+        arguments=arguments,
         seed=secrets.randbits(32) if seed is None else seed,
         files=files,
         source_ips=source_ips,
         cpus=cpus,
         slo=slo,
     )
-    with rooms(address, shards, shards_per_node, cpus_per_shard, scales) as places:
+    with open_places(address, shards, shards_per_node, cpus_per_shard, scales) as places:
         return Driver(
             places, load, lead_s=lead_s, directory=directory, on_second=on_second, on_note=on_note, stop=stop
         ).run()
 
 
 @contextlib.contextmanager
-def rooms(
+def open_places(
     address: str | None, shards: int, shards_per_node: int, cpus_per_shard: float, scales: bool
-) -> Iterator[Sequence[Room]]:
-    """Returns places for this number of shards."""
+) -> Iterator[Sequence[PlaceHandle]]:
+    """Yields a place for each shard."""
     if shards < 1 or shards_per_node < 1:
         raise UsageError("a fleet has one shard or more: give --shards and --shards-per-node at least 1", 2)
     if address is None:
-        yield [LocalRoom() for _ in range(shards)]
+        yield [LocalPlace() for _ in range(shards)]
     else:
         from . import on_ray
 
-        with on_ray.rooms(address, shards, shards_per_node, cpus_per_shard, scales) as places:
+        with on_ray.open_places(address, shards, shards_per_node, cpus_per_shard, scales) as places:
             yield places
 
 

@@ -8,12 +8,20 @@ import sys
 from pathlib import Path
 
 from .. import _binary
-from . import Figures, Outcome, rooms, run_words
+from . import Figures, Outcome, open_places, run_command_line
 from .crew import Crew, own_stdout, send
-from .driver import figures_line
+from .driver import progress_line
 
-#: Flags that the driver sets for each shard.
-OWN = ("--shard", "--start-at", "--clock-ahead", "--keep", "--until-stdin-ends", "--client-limit-only", "--client-max")
+#: Flags that the driver sets for each shard, and users must not.
+DRIVER_FLAGS = (
+    "--shard",
+    "--start-at",
+    "--clock-ahead",
+    "--keep",
+    "--until-stdin-ends",
+    "--client-limit-only",
+    "--client-max",
+)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -39,60 +47,71 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND", dest="command")
     run = commands.add_parser(
         "run",
-        help="make one load from several shards, as one Record",
+        help="generate one load with several shards, and write one Record",
         usage="brimful fleet run --shards N [--address ADDRESS] [--workload FILE] [OPTIONS] URL",
-        description="Makes one load from several shards: processes of this machine, or actors of a Ray cluster.",
-        epilog="All other flags are those of `brimful load`, and say the whole load: --rate, --duration, --header …",
+        description="Generates one load with several shards: processes of this machine, or actors of a Ray cluster.",
+        epilog="All other flags are those of `brimful load`. They describe the whole load: --rate, --duration …",
         allow_abbrev=False,
     )
     # The URL is passed on with the flags: only `load` knows which of its flags have a value.
     _add_shards(run)
     add = run.add_argument
-    add("--workload", type=Path, metavar="FILE", help="request classes and their mix, from a TOML file here")
-    add("--seed", type=int, metavar="N", help="seed of all randomness [default: a random one, and recorded]")
+    add("--workload", type=Path, metavar="FILE", help="local TOML file with the request classes and their mix")
+    add("--seed", type=int, metavar="N", help="seed of all randomness [default: random; the Record has it]")
     add(
         "--slo",
         action="append",
         default=[],
         metavar="OBJECTIVE",
-        help="an objective for the whole, like 'p99<50ms' (repeatable)",
+        help="objective of the whole load, like 'p99<50ms' (repeatable)",
     )
     add(
         "--keep",
         type=Path,
         metavar="DIR",
-        help="keep each shard's own Record in this directory, while it runs and then",
+        help="keep each shard's own Record in this directory, during and after the load",
     )
-    add("--json", action="store_true", help="print the whole Record as JSON, and nothing else")
-    add("-o", "--out", type=Path, metavar="FILE", help="write the Record to a file as well")
+    add("--json", action="store_true", help="print only the merged Record, as JSON")
+    add("-o", "--out", type=Path, metavar="FILE", help="also write the merged Record to a file")
     add("-q", "--quiet", action="store_true", help="no progress on stderr")
-    # `brimful survey --shards N` starts this.
+    # `brimful survey --shards N` runs this command.
     _add_shards(commands.add_parser("crew", allow_abbrev=False))
     return parser
 
 
 def _add_shards(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--shards", type=int, required=True, metavar="N", help="how many shards make the load together")
-    add("--address", help="Ray cluster to run them on: auto, HOST:6379 or ray://HOST:10001 [default: this machine]")
-    add("--shards-per-node", type=int, default=1, metavar="N", help="with --address: on each node [default: 1]")
-    add("--cpus-per-shard", type=float, default=1, metavar="N", help="with --address: CPUs of a shard [default: 1]")
-    add("--scales", action="store_true", help="with --address: the cluster starts nodes when they are asked for")
-    add("--source-ip", action="append", default=[], metavar="CIDR", help="for the shards in turn (repeatable)")
-    add("--cpus", type=cpu_list, default=[], metavar="LIST", help="CPUs for the shards in turn, like 1,3,5")
-    add("--lead", type=float, metavar="SECONDS", help="time to get ready [default: 1, and a tenth for each shard]")
+    add("--shards", type=int, required=True, metavar="N", help="number of shards that generate the load together")
+    add("--address", help="Ray cluster on which they run: auto, HOST:6379 or ray://HOST:10001 [default: this machine]")
+    add("--shards-per-node", type=int, default=1, metavar="N", help="with --address: shards on each node [default: 1]")
+    add("--cpus-per-shard", type=float, default=1, metavar="N", help="with --address: CPUs of each shard [default: 1]")
+    add("--scales", action="store_true", help="with --address: the cluster starts nodes on demand")
+    add(
+        "--source-ip",
+        action="append",
+        default=[],
+        metavar="CIDR",
+        help="source addresses, assigned to the shards in turn (repeatable)",
+    )
+    add("--cpus", type=cpu_list, default=[], metavar="LIST", help="CPUs, assigned to the shards in turn, like 1,3,5")
+    add(
+        "--lead",
+        type=float,
+        metavar="SECONDS",
+        help="time between starting the shards and the start of the load [default: 1 + 0.1 per shard]",
+    )
 
 
 def _run(options: argparse.Namespace, flags: list[str]) -> Outcome:
-    def on_second(figures: Figures, there: int) -> None:
+    def on_second(figures: Figures, present: int) -> None:
         if not options.quiet:
-            print(figures_line(figures, there, options.shards), file=sys.stderr)
+            print(progress_line(figures, present, options.shards), file=sys.stderr)
 
     def note(text: str) -> None:
         if not options.quiet:
             print(text, file=sys.stderr)
 
-    return run_words(
+    return run_command_line(
         flags,
         shards=options.shards,
         address=options.address,
@@ -112,10 +131,10 @@ def _run(options: argparse.Namespace, flags: list[str]) -> Outcome:
 
 
 def _serve(options: argparse.Namespace, flags: list[str]) -> int:
-    """Serves a survey until stdin ends. An error at the start is an answer as well."""
+    """Runs loads for a survey until stdin ends. Errors, also those at the start, are answers on stdout."""
     answers = own_stdout()
     try:
-        with rooms(
+        with open_places(
             options.address, options.shards, options.shards_per_node, options.cpus_per_shard, options.scales
         ) as places:
             crew = Crew(places, flags, source_ips=options.source_ip, cpus=options.cpus, lead_s=options.lead)
@@ -130,9 +149,9 @@ def _serve(options: argparse.Namespace, flags: list[str]) -> int:
 def _refuse(flags: list[str]) -> None:
     for word in flags:
         flag = word.partition("=")[0]
-        if flag in OWN:
+        if flag in DRIVER_FLAGS:
             raise _binary.UsageError(
-                f"{flag} is for one process, and a fleet gives each shard its own: leave it out", 2
+                f"{flag} is for one process: leave it out, because a fleet sets it for each shard", 2
             )
 
 
@@ -150,6 +169,7 @@ def _show(outcome: Outcome, options: argparse.Namespace) -> int:
 
 
 def cpu_list(text: str) -> list[int]:
+    """Parses a list like `1,3-5`."""
     cpus: list[int] = []
     for part in text.split(","):
         first, _, last = part.partition("-")

@@ -1,8 +1,9 @@
-"""The largest load that shards can generate before they are the limit (`--calibrate`; Banga & Druschel 1997, §4.3).
+"""The largest load that the shards can generate before they are the bottleneck (`--calibrate`; Banga & Druschel 1997,
+§4.3).
 
-Before the load, one shard of each host measures it while no other runs: other shards would use the CPUs of the server
-that answers it. All shards of a host are assumed equal. Shards on one CPU share its limit, and the limit of the load is
-the sum.
+Before the load, one shard on each host measures its own limit against a server on the same host. No other shard runs
+there meanwhile, as it would take CPU time from that server. All shards of a host are assumed to have the same limit;
+shards on the same CPU share it. The limit of the whole load is the sum over all shards.
 """
 
 from __future__ import annotations
@@ -12,24 +13,26 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-#: The flag of `brimful load` that measures its limit, and the one that makes it end after that.
-CALIBRATE, ONLY = "--calibrate", "--client-limit-only"
+#: The flag with which `brimful load` first measures its limit.
+CALIBRATE = "--calibrate"
+#: The flag with which it ends after that.
+LIMIT_ONLY = "--client-limit-only"
 
 
 @dataclass(frozen=True)
 class ClientLimit:
-    """The limit of one shard or of several, as in a Record (`calibration`)."""
+    """The limit of one shard or of several, with the field names of `calibration` in a Record."""
 
-    #: Calls per second; None if a shard was its own limit at every load tried.
+    #: Calls per second; None if the shard was the bottleneck at every load that it tried.
     max_rate: float | None
-    #: Whether the limit may be higher: the server that answered was full before the shard was.
+    #: Whether the limit may be higher, because the server was saturated before the shard.
     lower_bound: bool = False
-    #: Whether the second generator had no CPU of its own.
+    #: Whether the second generator shared its CPU with others.
     second_shares_cpus: bool = False
 
     @staticmethod
     def from_record(record: bytes | None) -> "ClientLimit":
-        """Reads it from a Record of `brimful load --calibrate`. Without a Record it is unknown."""
+        """Reads the limit from a Record of `brimful load --calibrate`. Without a Record, the limit is unknown."""
         calibration = (json.loads(record).get("calibration") if record else None) or {}
         return ClientLimit(
             calibration.get("max_rate"),
@@ -37,30 +40,30 @@ class ClientLimit:
             calibration.get("second_shares_cpus", False),
         )
 
-    def of_each(self, shards: int, cpus: int) -> "ClientLimit":
-        """Returns the limit of each of `shards` that share `cpus`. `self` is the limit of a shard that runs alone.
+    def per_shard(self, shards: int, cpus: int) -> "ClientLimit":
+        """Returns the limit of each of `shards` shards that share `cpus` CPUs. `self` is the limit of a shard alone.
 
-        >>> ClientLimit(30_000.0).of_each(shards=3, cpus=2).max_rate
+        >>> ClientLimit(30_000.0).per_shard(shards=3, cpus=2).max_rate
         20000.0
         """
         share = min(1.0, cpus / shards)
         return self if self.max_rate is None else dataclasses.replace(self, max_rate=share * self.max_rate)
 
     def flags(self) -> list[str]:
-        """Returns the flags that give a shard its limit."""
+        """Returns the flags by which a shard learns its limit."""
         return [] if self.max_rate is None else [f"--client-max={self.max_rate:.3f}"]
 
     def __str__(self) -> str:
-        more = " and more" if self.lower_bound else ""
-        return "nothing that could be trusted" if self.max_rate is None else f"{self.max_rate:,.0f}/s{more}"
+        more = " or more" if self.lower_bound else ""
+        return "no limit could be measured" if self.max_rate is None else f"{self.max_rate:,.0f}/s{more}"
 
 
-def together(limits: Iterable[ClientLimit]) -> ClientLimit:
+def combined(limits: Iterable[ClientLimit]) -> ClientLimit:
     """Returns the limit of all shards of one load.
 
-    >>> print(together([ClientLimit(30_000.0), ClientLimit(12_000.0, lower_bound=True)]))
-    42,000/s and more
-    >>> together([ClientLimit(30_000.0), ClientLimit(None)]).max_rate is None
+    >>> print(combined([ClientLimit(30_000.0), ClientLimit(12_000.0, lower_bound=True)]))
+    42,000/s or more
+    >>> combined([ClientLimit(30_000.0), ClientLimit(None)]).max_rate is None
     True
     """
     limits = list(limits)

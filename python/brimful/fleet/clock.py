@@ -1,8 +1,8 @@
-"""Measures how far another host's clock is ahead of this one's.
+"""Measures how far the clock of another host is ahead of the clock of this host.
 
-The host is asked for its time a few times. The time it answers was read between the request and the answer, so the
-offset is known to half of the round trip. The shortest round trip gives the smallest error (Mills, RFC 5905, §8). Times
-are nanoseconds since 1970.
+The other host is asked for its time several times. It reads its clock between the request and the answer, so the error
+of the offset is at most half of the round trip. The shortest round trip gives the smallest error (Mills, RFC 5905, §8).
+Times are nanoseconds since 1970.
 """
 
 from __future__ import annotations
@@ -11,24 +11,27 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-#: How often a clock is asked.
+#: The number of times that a clock is read.
 PROBES = 16
-#: Clocks that differ by more must be set first: the hosts' logs would not fit together either.
+#: If clocks differ by more, they must be set first. The logs of such hosts would not match either.
 MAX_OFFSET_NS = 60 * 1_000_000_000
 
 
 @dataclass(frozen=True)
 class Probe:
-    """One request: when it was sent, the other clock's time, and when the answer came."""
+    """One reading of the other clock, between two readings of this one."""
 
+    #: This host's time when the request was sent.
     asked_ns: int
+    #: The time in the answer.
     shown_ns: int
+    #: This host's time when the answer arrived.
     answered_ns: int
 
 
 @dataclass(frozen=True)
 class Offset:
-    """How far a clock is ahead, and the error of that."""
+    """How far the other clock is ahead, and the largest error of that."""
 
     ahead_ns: int = 0
     error_ns: int = 0
@@ -43,7 +46,7 @@ class Offset:
 
     @property
     def is_too_large(self) -> bool:
-        """Whether the clock must be set first."""
+        """Whether the other clock must be set before a load can run."""
         return abs(self.ahead_ns) > MAX_OFFSET_NS
 
 
@@ -53,11 +56,13 @@ def estimate(probes: Iterable[Probe]) -> Offset:
     >>> estimate([Probe(0, 1_000_900, 1_000), Probe(5_000, 1_005_100, 5_200)])
     Offset(ahead_ns=1000000, error_ns=100)
     """
-    best = min(probes, key=lambda probe: probe.answered_ns - probe.asked_ns)
-    middle = (best.asked_ns + best.answered_ns) // 2
-    return Offset(best.shown_ns - middle, -(-(best.answered_ns - best.asked_ns) // 2))
+    shortest = min(probes, key=lambda probe: probe.answered_ns - probe.asked_ns)
+    middle = (shortest.asked_ns + shortest.answered_ns) // 2
+    # Rounded up.
+    half_trip = -(-(shortest.answered_ns - shortest.asked_ns) // 2)
+    return Offset(shortest.shown_ns - middle, half_trip)
 
 
 def measure(ask: Callable[[], int], now: Callable[[], int] = time.time_ns) -> Offset:
-    """Measures the offset of the clock that `ask` reads."""
+    """Measures the offset of the clock that `ask` reads. `now` reads this host's clock."""
     return estimate([Probe(now(), ask(), now()) for _ in range(PROBES)])

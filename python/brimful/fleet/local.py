@@ -1,38 +1,38 @@
-"""Shards as processes of this machine: the default, which needs nothing but this package."""
+"""Shards as processes of this machine: the default, for which this package is enough."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
 
-from .driver import Lost
+from .driver import PlaceLost
 from .place import Place
 
 
 @dataclass(frozen=True)
-class Here:
-    """An answer that has already come."""
+class ImmediateAnswer:
+    """An answer that is available at once: a value or a problem."""
 
     value: Any = None
     problem: str | None = None
 
     def get(self, timeout_s: float) -> Any:
         if self.problem is not None:
-            raise Lost(self.problem)
+            raise PlaceLost(self.problem)
         return self.value
 
 
 @dataclass
-class LocalRoom:
-    """A place in this process."""
+class LocalPlace:
+    """A handle of a place in this process."""
 
     place: Place = field(default_factory=Place)
 
-    def ask(self, method: str, *arguments: Any) -> Here:
+    def ask(self, method: str, *arguments: Any) -> ImmediateAnswer:
         try:
-            return Here(getattr(self.place, method)(*arguments))
+            return ImmediateAnswer(getattr(self.place, method)(*arguments))
         except OSError as error:
-            return Here(problem=str(error))
+            return ImmediateAnswer(problem=str(error))
 
-    def give_up(self) -> None:
+    def release(self) -> None:
         self.place.close()

@@ -1,7 +1,7 @@
-"""Shards as actors of a Ray cluster, on hosts of their own. Nothing listens beyond what Ray itself opens.
+"""Shards as actors of a Ray cluster. No ports are opened besides those of Ray.
 
-Ray decides where; a placement group ensures that the hosts differ (STRICT_SPREAD), with the same number of shards
-on each as were asked for.
+Ray chooses the hosts. A placement group (STRICT_SPREAD) puts each group of `shards_per_node` shards on a host of its
+own.
 """
 
 from __future__ import annotations
@@ -18,28 +18,30 @@ from pathlib import Path
 from typing import Any
 
 from .. import _binary
-from .driver import FleetError, Lost
+from .driver import FleetError, PlaceLost
 from .place import Place
 
-#: How the address of a client port begins.
-CLIENT = "ray://"
-#: The directory with one token file per cluster, named after the cluster's address; relative to the home directory.
-TOKENS = Path(".ray", "auth_tokens")
-#: How long Ray may take to find the hosts, some of which it may have to start.
-READY_S = 60.0
+#: The scheme of the address of a client port.
+CLIENT_SCHEME = "ray://"
+#: The directory of token files, relative to the home directory. Each is named after the address of its cluster.
+TOKEN_DIRECTORY = Path(".ray", "auth_tokens")
+#: How long Ray may take to reserve the hosts, some of which it may have to start.
+READY_TIMEOUT_S = 60.0
 #: How long a host may take to accept a connection.
-REACH_S = 10.0
+CONNECT_TIMEOUT_S = 10.0
 #: A cluster's client port forks a process for each connection while gRPC's threads run. A few of a hundred such
-#: processes crash (ray-project/ray issue 63202). Ray reports that in these words, and the connection is tried again.
-CRASHED = "Starting Ray client server failed", "Proxy failed to Connect to backend"
-TRIES = 3
-#: Python's error on a host without this package, which Ray's message contains, and our explanation of it.
-MISSING = "No module named 'brimful'"
-NO_PACKAGE = "no Python package `brimful`: `pip install brimful` there, for the Python that Ray runs with"
+#: processes crash (ray-project/ray issue 63202). Ray then reports one of these messages, and the connection is tried
+#: again.
+CRASH_MESSAGES = "Starting Ray client server failed", "Proxy failed to Connect to backend"
+MAX_TRIES = 3
+#: Python's error on a host without this package, which Ray's message contains.
+PACKAGE_ERROR = "No module named 'brimful'"
+#: The message to the user instead.
+PACKAGE_MISSING = "no Python package `brimful`: `pip install brimful` there, for the Python that runs Ray"
 
 
 @dataclass(frozen=True)
-class Answer:
+class RayAnswer:
     """The answer of an actor."""
 
     reference: Any
@@ -52,23 +54,23 @@ class Answer:
         except ray.exceptions.GetTimeoutError as error:
             raise TimeoutError from error
         except ray.exceptions.RayTaskError as error:
-            raise Lost(f"{error.cause}") from error
+            raise PlaceLost(f"{error.cause}") from error
         except ray.exceptions.RayError as error:
-            if MISSING in str(error):
-                raise Lost(f"its host has {NO_PACKAGE}") from error
-            raise Lost(f"its host or its process is gone ({_first_line(error)})") from error
+            if PACKAGE_ERROR in str(error):
+                raise PlaceLost(f"its host has {PACKAGE_MISSING}") from error
+            raise PlaceLost(f"its host or its process has ended ({_first_line(error)})") from error
 
 
 @dataclass(frozen=True)
-class RayRoom:
-    """A place in an actor."""
+class RayPlace:
+    """A handle of a place in an actor."""
 
     actor: Any
 
-    def ask(self, method: str, *arguments: Any) -> Answer:
-        return Answer(getattr(self.actor, method).remote(*arguments))
+    def ask(self, method: str, *arguments: Any) -> RayAnswer:
+        return RayAnswer(getattr(self.actor, method).remote(*arguments))
 
-    def give_up(self) -> None:
+    def release(self) -> None:
         import ray.exceptions
 
         with contextlib.suppress(ray.exceptions.RayError, ValueError):
@@ -76,28 +78,28 @@ class RayRoom:
 
 
 @contextlib.contextmanager
-def rooms(
+def open_places(
     address: str,
     shards: int,
     shards_per_node: int = 1,
     cpus_per_shard: float = 1,
     scales: bool = False,
-    ready_s: float = READY_S,
-) -> Iterator[list[RayRoom]]:
-    """Returns a place for each shard, on the hosts of the cluster at this address. A cluster that `scales` starts hosts
-    on request."""
-    ray = _connected(address)
+    ready_s: float = READY_TIMEOUT_S,
+) -> Iterator[list[RayPlace]]:
+    """Yields a place for each shard, on the hosts of the cluster at this address. A cluster that `scales` starts hosts
+    on demand."""
+    ray = _connected_ray(address)
     from ray.util.placement_group import placement_group, remove_placement_group
     from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
     sizes = [min(shards_per_node, shards - first) for first in range(0, shards, shards_per_node)]
-    _check(ray, sizes, shards, cpus_per_shard, scales)
+    _check_capacity(ray, sizes, shards, cpus_per_shard, scales)
     group = placement_group([{"CPU": size * cpus_per_shard} for size in sizes], strategy="STRICT_SPREAD")
     try:
         if not group.wait(timeout_seconds=ready_s):
             raise FleetError(
-                f"{_wanted(sizes, shards, cpus_per_shard)}, which were not free within {ready_s:.0f} s: stop what else runs "
-                "on them (`ray status` shows it), or make fewer shards"
+                f"{_requirement(sizes, shards, cpus_per_shard)}, which were not free within {ready_s:.0f} s: stop other "
+                "programs of the cluster (`ray status` shows them), or use fewer shards"
             )
         actors = []
         for index in range(shards):
@@ -105,17 +107,17 @@ def rooms(
             options = {"num_cpus": cpus_per_shard, "max_restarts": 0, "scheduling_strategy": strategy}
             try:
                 actors.append(ray.remote(Place).options(**options).remote())
-            except ModuleNotFoundError as error:  # By its client port, the head node looks at it.
-                if MISSING not in str(error):
+            except ModuleNotFoundError as error:  # With a client port, the head node imports this package.
+                if PACKAGE_ERROR not in str(error):
                     raise
-                raise FleetError(f"the cluster's head node has {NO_PACKAGE}") from error
-        yield [RayRoom(actor) for actor in actors]
+                raise FleetError(f"the cluster's head node has {PACKAGE_MISSING}") from error
+        yield [RayPlace(actor) for actor in actors]
     finally:
         with contextlib.suppress(ray.exceptions.RayError):
             remove_placement_group(group)
 
 
-def _connected(address: str) -> Any:
+def _connected_ray(address: str) -> Any:
     imported = sys.modules.get("ray")
     if imported is None or not imported.is_initialized():
         _use_token(address)
@@ -123,17 +125,17 @@ def _connected(address: str) -> Any:
         import ray.exceptions
     except ImportError as error:
         message = (
-            "a fleet of several machines runs on Ray, which is not installed: `pip install 'brimful[fleet]'`; or leave out "
-            "the address, and the shards are processes of this machine"
+            "a fleet of several machines runs on Ray, which is not installed: `pip install 'brimful[fleet]'`. Without an "
+            "address, the shards are processes of this machine"
         )
         raise _binary.HostError(message, 3) from error
     if not ray.is_initialized():
         try:
-            _reach(address)
+            _check_reachable(address)
             _connect(ray, address)
-        except Exception as error:  # It raises whatever its parts raise.
-            place = _token_file(address)
-            token = f"; if the cluster asks for a token, put the head's in {place}" if place else ""
+        except Exception as error:  # Ray documents no exception types.
+            token_file = _token_file(address)
+            token = f"; if the cluster requires a token, copy it from the head node to {token_file}" if token_file else ""
             raise FleetError(
                 f"no Ray cluster can be reached at {address} ({_first_line(error)}): start one with `ray start --head`, and "
                 f"give its address, like 10.0.0.1:6379, ray://10.0.0.1:10001 or auto{token}"
@@ -142,50 +144,50 @@ def _connected(address: str) -> Any:
 
 
 def _connect(ray: Any, address: str) -> None:
-    for further in reversed(range(TRIES)):
+    for tries_left in reversed(range(MAX_TRIES)):
         try:
-            with _in_root():
+            with _in_root_directory():
                 ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
             return
-        except Exception as error:  # It raises whatever its parts raise.
-            if not further or not any(words in str(error) for words in CRASHED):
+        except Exception as error:  # Ray documents no exception types.
+            if tries_left == 0 or not any(message in str(error) for message in CRASH_MESSAGES):
                 raise
 
 
 @contextlib.contextmanager
-def _in_root() -> Iterator[None]:
-    """Connects from the root directory. Ray's workers search for modules first in the working directory that this
-    process has when it connects. Other users may be able to write to that; only root can write to `/`."""
-    here = os.getcwd()
+def _in_root_directory() -> Iterator[None]:
+    """Makes `/` the working directory while connecting. Ray's workers search for modules first in the working directory
+    that this process has then. Other users may be able to write to the user's, but only root can write to `/`."""
+    previous = os.getcwd()
     os.chdir("/")
     try:
         yield
     finally:
-        os.chdir(here)
+        os.chdir(previous)
 
 
 def _use_token(address: str) -> None:
     """Makes Ray send the token for this client port, if there is one, and no other token.
 
-    Ray itself knows one token, and sends it to every address if RAY_AUTH_MODE is `token`. A program that listens at a
-    mistyped address would receive it, and could use the cluster."""
-    if not address.startswith(CLIENT):
+    Ray itself has only one token, which it sends to every address if RAY_AUTH_MODE is `token`. A program that listens
+    at a mistyped address would receive it, and could then use the cluster."""
+    if not address.startswith(CLIENT_SCHEME):
         return
     file = _token_file(address)
     if file is None or not file.is_file():
         if os.environ.get("RAY_AUTH_MODE", "").lower() == "token":
-            place = f"put this cluster's token in {file}, or " if file else ""
+            remedy = f"put this cluster's token in {file}, or " if file else ""
             raise FleetError(
-                f"no Ray token is for {address}, and with RAY_AUTH_MODE=token Ray would send one that may be another "
-                f"cluster's: {place}unset RAY_AUTH_MODE if it asks for none"
+                f"there is no Ray token for {address}, and with RAY_AUTH_MODE=token Ray would send a token that may be "
+                f"another cluster's: {remedy}unset RAY_AUTH_MODE if the cluster requires none"
             )
         return
     settings = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(file), "RAY_AUTH_TOKEN": None}
-    # Ray reads these when it is imported, and keeps the token.
+    # Ray reads these variables when it is imported, and keeps the token.
     if "ray" in sys.modules and any(os.environ.get(name) != value for name, value in settings.items()):
         raise FleetError(
-            f"Ray was imported before it could know the token for {address}: call the fleet before `import ray`, and "
-            "from a process of its own for each cluster"
+            f"Ray was imported before the token for {address} was set: run the fleet before `import ray`, and use a "
+            "separate process for each cluster"
         )
     for name, value in settings.items():
         if value is None:
@@ -195,21 +197,22 @@ def _use_token(address: str) -> None:
 
 
 def _token_file(address: str) -> Path | None:
-    """The path of the token file for a client port, which may not exist; None if the address cannot be a file name."""
-    name = address.removeprefix(CLIENT).lower()
+    """Returns the path of the token file for a client port, which may not exist. None if the address is not that of a
+    client port, or cannot be a file name."""
+    name = address.removeprefix(CLIENT_SCHEME).lower()
     is_plain = re.fullmatch(r"[0-9a-z.:_\[\]-]+", name) is not None and name.strip(".") != ""
-    return Path.home() / TOKENS / name if address.startswith(CLIENT) and is_plain else None
+    return Path.home() / TOKEN_DIRECTORY / name if address.startswith(CLIENT_SCHEME) and is_plain else None
 
 
-def _reach(address: str) -> None:
-    """Whether anything listens there. Ray itself tries for minutes, and then ends this process."""
-    host, colon, port = address.removeprefix(CLIENT).rpartition(":")
+def _check_reachable(address: str) -> None:
+    """Raises OSError if nothing listens at the address. Ray itself would try for minutes, then end this process."""
+    host, colon, port = address.removeprefix(CLIENT_SCHEME).rpartition(":")
     if colon and port.isdigit():
-        socket.create_connection((host.strip("[]"), int(port)), REACH_S).close()
+        socket.create_connection((host.strip("[]"), int(port)), CONNECT_TIMEOUT_S).close()
 
 
-def _check(ray: Any, sizes: list[int], shards: int, cpus: float, scales: bool) -> None:
-    """Raises if the cluster has too few hosts and does not scale by itself."""
+def _check_capacity(ray: Any, sizes: list[int], shards: int, cpus: float, scales: bool) -> None:
+    """Raises if the cluster has too few hosts, unless it `scales`."""
     nodes = [node for node in ray.nodes() if node["Alive"]]
     large = [node for node in nodes if node["Resources"].get("CPU", 0) >= max(sizes) * cpus]
     if len(large) >= len(sizes) or scales:
@@ -217,17 +220,18 @@ def _check(ray: Any, sizes: list[int], shards: int, cpus: float, scales: bool) -
     names = ", ".join(f"{node['NodeManagerHostname']}: {node['Resources'].get('CPU', 0):g}" for node in nodes[:8])
     per_node = -(-shards // max(len(nodes), 1))
     raise FleetError(
-        f"{_wanted(sizes, shards, cpus)}, and Ray has {len(large)} such of {len(nodes)} (CPUs by node: {names}): start more "
-        f"nodes, make fewer shards, or put {per_node} on a node (--shards-per-node {per_node})"
+        f"{_requirement(sizes, shards, cpus)}, but {len(large)} of {len(nodes)} are large enough (CPUs by node: {names}): "
+        f"start more nodes, use fewer shards, or run {per_node} on each node (--shards-per-node {per_node})"
     )
 
 
-def _wanted(sizes: list[int], shards: int, cpus: float) -> str:
+def _requirement(sizes: list[int], shards: int, cpus: float) -> str:
     each = f"{max(sizes) * cpus:g} CPU{'' if max(sizes) * cpus == 1 else 's'}"
-    return f"{shards} shards on {len(sizes)} nodes of their own (STRICT_SPREAD) take {len(sizes)} nodes with {each}"
+    nodes = f"{len(sizes)} node{'' if len(sizes) == 1 else 's'}"
+    return f"{shards} shards need {nodes} with {each} each"
 
 
 def _first_line(error: BaseException) -> str:
-    """Shortens an error message: its first line, and the last line if the first one announces more."""
+    """Returns the first line of an error message, followed by the last line if the first one ends with a colon."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
     return f"{lines[0]} {lines[-1]}" if lines[0].endswith(":") and len(lines) > 1 else lines[0]

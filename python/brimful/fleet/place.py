@@ -1,7 +1,7 @@
-"""Where one shard runs: this process, or an actor on another host. It starts `brimful load` and observes it.
+"""A place for one shard: an object in this process or an actor on another host. It starts and observes `brimful load`.
 
-The shard is a process of its own, which ends when its stdin is closed, so at the latest with this process. It writes
-its Record so far to a file, which is replaced as a whole each time; this process passes it on to the driver.
+The shard runs as a child process. It ends when its stdin is closed, so at the latest with the process of its place. It
+repeatedly writes its Record so far to a file, each time replacing the whole file. The place returns it to the driver.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from typing import Any
 from .. import _binary
 from .._scratch import Scratch
 
-#: How many bytes of a shard's stderr are reported, counted from the end.
-MOST_SAID = 4_000
+#: The largest part of a shard's stderr that is reported, from its end.
+MAX_STDERR_BYTES = 4_000
 
 
 @dataclass(frozen=True)
 class Description:
-    """Describes a place and its host."""
+    """A place and its host."""
 
     host: str
-    #: The boot id: the same for all places of one host, and different on all others.
+    #: The boot id of the host's kernel, which identifies the host.
     boot: str
     pid: int
     version: str
@@ -37,15 +37,15 @@ class Description:
 
 
 @dataclass(frozen=True)
-class Look:
+class ShardState:
     """The state of a shard at one instant."""
 
     #: Its exit code; None while it runs.
     code: int | None
-    #: Its Record so far, if it has changed since the last look.
-    kept: bytes | None = None
+    #: Its Record so far, if that has changed since the last call.
+    record: bytes | None = None
     #: The end of its stderr.
-    said: str = ""
+    stderr: str = ""
     #: Figures of that Record, for the progress line.
     figures: "Figures | None" = None
 
@@ -60,7 +60,7 @@ class Figures:
     failed: int = 0
     #: Calls completed per second in the last whole interval.
     completed_per_s: float = 0.0
-    #: 99th percentile in the last whole interval; of several shards the largest.
+    #: 99th percentile of the response time in the last whole interval; for several shards, the largest of theirs.
     p99_us: float | None = None
 
     def __add__(self, other: "Figures") -> "Figures":
@@ -75,17 +75,19 @@ class Figures:
         )
 
     @staticmethod
-    def of(record: Mapping[str, Any]) -> "Figures":
-        """Reads the figures of a Record."""
-        counts, whole = record["counts"], record["intervals"][:-1] or record["intervals"]
+    def from_record(record: Mapping[str, Any]) -> "Figures":
+        """Reads the figures from a Record."""
+        counts = record["counts"]
+        # The last interval may be unfinished.
+        whole = record["intervals"][:-1] or record["intervals"]
         last = whole[-1] if whole else {}
         length_s = last.get("length_s") or 1.0
-        open_ones = counts["in_flight_at_end"] + counts["unsent_at_end"]
+        unfinished = counts["in_flight_at_end"] + counts["unsent_at_end"]
         return Figures(
             t_s=record["duration_s"],
             scheduled=counts["scheduled"],
             completed=counts["completed"],
-            failed=counts["scheduled"] - counts["completed"] - open_ones,
+            failed=counts["scheduled"] - counts["completed"] - unfinished,
             completed_per_s=last.get("completed", 0) / length_s,
             p99_us=last.get("p99_us"),
         )
@@ -93,12 +95,12 @@ class Figures:
 
 @dataclass
 class Place:
-    """A place runs one shard."""
+    """Runs one shard."""
 
     scratch: Scratch | None = None
     process: "subprocess.Popen[bytes] | None" = None
-    #: Identifies the kept file that was handed on last.
-    seen: tuple[int, int] = (0, 0)
+    #: Inode and modification time of the Record's file when it was last read.
+    read_version: tuple[int, int] = (0, 0)
 
     def describe(self) -> Description:
         """Describes this place."""
@@ -112,47 +114,48 @@ class Place:
         )
 
     def clock(self) -> int:
-        """Returns the host's clock, in nanoseconds since 1970."""
+        """Reads the host's clock, in nanoseconds since 1970."""
         return time.time_ns()
 
-    def start(self, words: Sequence[str], files: Mapping[str, str]) -> int:
-        """Starts `brimful` with these arguments, in which `{NAME}` becomes the path of that file. Returns its pid."""
+    def start(self, arguments: Sequence[str], files: Mapping[str, str]) -> int:
+        """Starts `brimful` with these arguments. `{NAME}` in them is replaced by the path of a file with the content
+        `files[NAME]`, and `{record}` by the path for the Record. Returns the process id."""
         self.scratch = Scratch()
-        names = {"kept": str(self._kept())}
+        names = {"record": str(self._record_path())}
         for name, content in files.items():
             path = self.scratch.path / name
             path.write_text(content)
             names[name] = str(path)
-        command = [_binary.find(), *(_filled(word, names) for word in words)]
-        with open(self._said(), "wb") as said:
+        command = [_binary.find_program(), *(_with_paths(word, names) for word in arguments)]
+        with open(self._stderr_path(), "wb") as stderr:
             self.process = subprocess.Popen(
                 command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
-                stderr=said,
+                stderr=stderr,
                 # Ctrl-C goes to the driver, which then asks each shard to stop.
                 start_new_session=True,
             )
         return self.process.pid
 
-    def look(self) -> Look:
+    def state(self) -> ShardState:
         """Returns the state of the shard."""
         if self.process is None:
-            return Look(code=None)
-        # In this order, the last Record that it kept is not missed.
+            return ShardState(code=None)
+        # Check for the end first. Otherwise a last Record, written between the two steps, would be missed.
         code = self.process.poll()
-        kept = self._changed()
+        record = self._changed_record()
         figures = None
-        if kept is not None:
+        if record is not None:
             try:
-                figures = Figures.of(json.loads(kept))
+                figures = Figures.from_record(json.loads(record))
             except (ValueError, KeyError, TypeError):
-                # The merge reports what is wrong with it.
+                # The merge will report what is wrong with the Record.
                 figures = None
-        return Look(code=code, kept=kept, said=self._tail(), figures=figures)
+        return ShardState(code=code, record=record, stderr=self._stderr_tail(), figures=figures)
 
     def stop(self) -> None:
-        """Asks the shard to stop; it then writes its last Record."""
+        """Asks the shard to stop. Before it ends, it writes its last Record."""
         if self.process is not None and self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
 
@@ -166,35 +169,35 @@ class Place:
         if self.scratch is not None:
             self.scratch.close()
 
-    def _kept(self) -> Path:
-        return self._file("kept.json")
+    def _record_path(self) -> Path:
+        return self._path("record.json")
 
-    def _said(self) -> Path:
-        return self._file("stderr")
+    def _stderr_path(self) -> Path:
+        return self._path("stderr")
 
-    def _file(self, name: str) -> Path:
+    def _path(self, name: str) -> Path:
         assert self.scratch is not None
         return self.scratch.path / name
 
-    def _changed(self) -> bytes | None:
+    def _changed_record(self) -> bytes | None:
         try:
-            with open(self._kept(), "rb") as file:
+            with open(self._record_path(), "rb") as file:
                 status = os.fstat(file.fileno())
-                now = (status.st_ino, status.st_mtime_ns)
-                if now == self.seen:
+                version = (status.st_ino, status.st_mtime_ns)
+                if version == self.read_version:
                     return None
-                self.seen = now
+                self.read_version = version
                 return file.read()
         except FileNotFoundError:
             return None
 
-    def _tail(self) -> str:
-        with open(self._said(), "rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - MOST_SAID))
+    def _stderr_tail(self) -> str:
+        with open(self._stderr_path(), "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - MAX_STDERR_BYTES))
             return file.read().decode(errors="replace")
 
 
-def _filled(word: str, names: Mapping[str, str]) -> str:
+def _with_paths(word: str, names: Mapping[str, str]) -> str:
     for name, path in names.items():
         word = word.replace("{" + name + "}", path)
     return word

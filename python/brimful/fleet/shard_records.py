@@ -1,7 +1,7 @@
-"""The directory of `fleet run --keep`: each shard's Record so far. Each file is replaced as a whole.
+"""The directory of `fleet run --keep`, with the latest Record of each shard.
 
 Records of an earlier run are replaced. No other file is removed or overwritten: the user may name any directory, even
-one like /tmp that all users share.
+one that all users share, like /tmp.
 """
 
 from __future__ import annotations
@@ -14,57 +14,57 @@ from pathlib import Path
 
 from .. import _binary
 
-#: The pattern by which users merge the Records: `brimful merge DIR/shard-*.json`.
-RECORDS = "shard-*.json"
-#: A Record that is being written. An earlier run that was killed may have left it.
-UNFINISHED = ".brimful-shard-*.part"
+#: The names of the Records. Users merge them with `brimful merge DIR/shard-*.json`.
+RECORDS_PATTERN = "shard-*.json"
+#: The names of Records while they are written. If an earlier run was killed, its file may still exist.
+UNFINISHED_PATTERN = ".brimful-shard-*.part"
 SCHEMA = "brimful.record/"
 
 
 def prepare(directory: Path) -> None:
-    """Makes the directory, and removes what an earlier run left there. If another file has the name of a Record, it
-    removes nothing and raises: that file would be lost, or merged."""
+    """Makes the directory if it is missing, and removes the Records of an earlier run. Raises, and removes nothing, if
+    another file has the name of a Record: it would be overwritten, or merged."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        records = sorted(directory.glob(RECORDS))
-        others = [path for path in records if not _is_shards_record(path)]
-        if others:
+        records = sorted(directory.glob(RECORDS_PATTERN))
+        foreign = [path for path in records if not _is_shards_record(path)]
+        if foreign:
             raise _binary.UsageError(
-                f"{others[0]} is not the Record of a shard, and this run would replace the files {RECORDS} there: move "
-                "it away, or choose another directory for the shards' Records",
+                f"{foreign[0]} is not the Record of a shard, and this run replaces the files {RECORDS_PATTERN} there: "
+                "move it away, or choose another directory for the shards' Records",
                 2,
             )
-        for path in [*records, *directory.glob(UNFINISHED)]:
+        for path in [*records, *directory.glob(UNFINISHED_PATTERN)]:
             path.unlink()
     except OSError as error:
         message = f"cannot write in {directory}: {error.strerror}: choose another directory for the shards' Records"
         raise _binary.HostError(message, 3) from error
 
 
-def path(directory: Path, index: int) -> Path:
-    """The path of a shard's Record."""
-    return directory / RECORDS.replace("*", str(index))
+def record_path(directory: Path, index: int) -> Path:
+    """Returns the path of a shard's Record."""
+    return directory / RECORDS_PATTERN.replace("*", str(index))
 
 
 def write(directory: Path, index: int, record: bytes) -> None:
-    """Replaces the Record of a shard."""
-    unfinished = directory / UNFINISHED.replace("*", str(index))
-    # Do not write through a link that another user may have put there.
+    """Replaces the Record of a shard, as a whole."""
+    unfinished = directory / UNFINISHED_PATTERN.replace("*", str(index))
+    # The name may be a link that another user has made: never write through it.
     unfinished.unlink(missing_ok=True)
     with open(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666), "wb") as file:
         file.write(record)
-    unfinished.rename(path(directory, index))
+    unfinished.rename(record_path(directory, index))
 
 
 def _is_shards_record(path: Path) -> bool:
-    """Whether the file is the Record of the shard that its name says, so that an earlier run wrote it."""
+    """Whether the file is the Record of the shard in its name, and so was written by an earlier run."""
     index = re.fullmatch(r"shard-([0-9]+)\.json", path.name)
     if index is None or not stat.S_ISREG(path.lstat().st_mode):
         return False
     try:
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
             record = json.load(file)
-        of_shards = [shard["index"] for shard in record["shards"]]
-        return bool(record["schema"].startswith(SCHEMA)) and of_shards == [int(index[1])]
+        indices = [shard["index"] for shard in record["shards"]]
+        return bool(record["schema"].startswith(SCHEMA)) and indices == [int(index[1])]
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return False

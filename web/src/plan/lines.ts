@@ -1,20 +1,20 @@
-// A chart of lines over one axis: what the planner's curves have in common.
+// A chart of lines over one axis, of which the planner's, the load's and the profile's charts are made.
 import type uPlot from "uplot";
 import { NONE, type Format } from "../format.ts";
-import { axis, colour, decades, entry, stroke, tick, upright, type Chart } from "../plot.ts";
-import { figures, table } from "../table.ts";
+import { axis, colour, logTicks, legendEntry, drawHorizontalLine, tickLabel, drawVerticalLine, type Chart } from "../plot.ts";
+import { numberColumn, table } from "../table.ts";
 
 export interface Line {
   name: string;
   values: (number | null)[];
-  /** A colour of the style sheet, without its dashes. */
+  /** The name of a colour in the style sheet, without the leading dashes. */
   colour: string;
   dash?: number[];
-  /** Points instead of a line: filled, or rings to stand around others. */
+  /** Draws points instead of a line: filled ones, or rings around the points of another line. */
   points?: boolean | "rings";
-  /** Drawn over values that are missing. */
+  /** Draws the line across missing values. */
   bridged?: boolean;
-  /** Drawn only as the edge of a band. */
+  /** Whether the line is only the edge of a band, and itself invisible. */
   edge?: boolean;
 }
 
@@ -26,25 +26,25 @@ export interface Lines {
   x: { title: string; values: number[]; format: Format; tick?: (x: number) => string; time?: boolean; log?: boolean };
   y: { title: string; format: Format; tick?: (y: number) => string; range?: [number, number] };
   lines: Line[];
-  /** Areas between two lines, by their places in the list: upper, lower, colour. */
+  /** Areas between two lines: the index of the upper line, that of the lower line, and the colour. */
   bands?: [number, number, string][];
-  /** Dashed upright lines, each with words beside it. */
-  uprights?: { x: number; words: string[]; at: "top" | "bottom" }[];
-  /** Dashed lines across, with words above them. */
-  levels?: { y: number; words: string }[];
+  /** Dashed vertical lines, each with a label of one or more lines. */
+  verticalLines?: { x: number; labels: string[]; at: "top" | "bottom" }[];
+  /** Dashed horizontal lines, each with a label. */
+  horizontalLines?: { y: number; label: string }[];
   log?: boolean;
 }
 
-/** Colours of lines in their order; there are no more than these. */
+/** The colours of lines, in the order of use. */
 export const COLOURS = ["s1", "s2", "s3", "s4", "s5", "s6"];
 
 export function lines(spec: Lines): Chart {
   const { x, y } = spec;
-  const shown = spec.lines.filter((line) => !line.edge);
-  const seen = spec.lines.flatMap((line) => line.values).filter((v): v is number => v !== null && v > 0);
-  const marks = [...seen, ...(spec.levels ?? []).map((level) => level.y)];
-  const [low, high] = [Math.min(...marks), Math.max(...marks)];
-  const [left, right] = [Math.min(...x.values), Math.max(...x.values, ...(spec.uprights ?? []).map((u) => u.x))];
+  const visible = spec.lines.filter((line) => !line.edge);
+  const positive = spec.lines.flatMap((line) => line.values).filter((v): v is number => v !== null && v > 0);
+  const heights = [...positive, ...(spec.horizontalLines ?? []).map((line) => line.y)];
+  const [low, high] = [Math.min(...heights), Math.max(...heights)];
+  const [left, right] = [Math.min(...x.values), Math.max(...x.values, ...(spec.verticalLines ?? []).map((u) => u.x))];
   const margin = (right - left) * 0.03;
   const range: [number, number] = y.range ?? [0, high * 1.08];
   const rows = sample(x.values.length);
@@ -54,24 +54,24 @@ export function lines(spec: Lines): Chart {
     reading: spec.reading,
     summary: spec.summary,
     legend: [
-      ...shown.map((line) => entry(line.points === "rings" ? "ring" : line.points ? "dot" : "line", line.name, line.colour, line.dash)),
-      ...(spec.bands ?? []).map(([upper, , fill]) => entry("area", spec.lines[upper]?.name ?? "", fill)),
+      ...visible.map((line) => legendEntry(line.points === "rings" ? "ring" : line.points ? "dot" : "line", line.name, line.colour, line.dash)),
+      ...(spec.bands ?? []).map(([upper, , fill]) => legendEntry("area", spec.lines[upper]?.name ?? "", fill)),
     ],
-    points: seen.length > 0 ? x.values.length : 0,
+    points: positive.length > 0 ? x.values.length : 0,
     readout: x.values.map((_, i) => [
       x.format(x.values[i]),
       ...spec.lines.filter((line) => line.values[i] !== null).map((line) => `${line.name} ${y.format(line.values[i])}`),
     ]),
     table: table(`chart-${spec.id}`, "The chart’s values as a table", [
-      figures("x", x.title, (i: number) => x.values[i] ?? null, x.format),
-      ...spec.lines.map((line, k) => figures(`y${k}`, line.name, (i: number) => line.values[i] ?? null, y.format)),
+      numberColumn("x", x.title, (i: number) => x.values[i] ?? null, x.format),
+      ...spec.lines.map((line, k) => numberColumn(`y${k}`, line.name, (i: number) => line.values[i] ?? null, y.format)),
     ], rows),
     log: spec.log === true && high > 20 * low,
     data: [x.values, ...spec.lines.map((line) => line.values)] as uPlot.AlignedData,
     options: (log) => {
       const span: [number, number] = log ? [low / 1.5, high * 1.5] : range;
-      const up = axis(y.title, (v) => (y.tick ?? y.format)(v), 66);
-      const along = axis(x.title, (v) => (x.time ? x.format(v) : (x.tick ?? tick)(Number(v.toPrecision(6)))));
+      const yAxis = axis(y.title, (v) => (y.tick ?? y.format)(v), 66);
+      const xAxis = axis(x.title, (v) => (x.time ? x.format(v) : (x.tick ?? tickLabel)(Number(v.toPrecision(6)))));
       return {
         scales: {
           x: x.log
@@ -79,7 +79,10 @@ export function lines(spec: Lines): Chart {
             : { time: x.time ?? false, range: [left > 0 && left < 0.2 * right && !x.time ? 0 : left, right + margin] },
           y: { distr: log ? 3 : 1, range: span },
         },
-        axes: [x.log ? { ...along, splits: (u: uPlot) => decades(left, right, u.width / 70) } : x.time ? { ...along, space: 90 } : along, log ? { ...up, splits: (u: uPlot) => decades(...span, u.height / 22) } : up],
+        axes: [
+          x.log ? { ...xAxis, splits: (u: uPlot) => logTicks(left, right, u.width / 70) } : x.time ? { ...xAxis, space: 90 } : xAxis,
+          log ? { ...yAxis, splits: (u: uPlot) => logTicks(...span, u.height / 22) } : yAxis,
+        ],
         series: [{}, ...spec.lines.map(series)],
         bands: (spec.bands ?? []).map(([upper, lower, fill]) => ({
           series: [upper + 1, lower + 1] as [number, number],
@@ -87,8 +90,8 @@ export function lines(spec: Lines): Chart {
         })),
         hooks: {
           draw: [
-            (u) => (spec.levels ?? []).forEach((level) => stroke(u, level.y, level.words)),
-            (u) => (spec.uprights ?? []).forEach((line) => upright(u, line.x, line.words, line.at)),
+            (u) => (spec.horizontalLines ?? []).forEach((line) => drawHorizontalLine(u, line.y, line.label)),
+            (u) => (spec.verticalLines ?? []).forEach((line) => drawVerticalLine(u, line.x, line.labels, line.at)),
           ],
         },
       };
@@ -111,13 +114,13 @@ function series(line: Line): uPlot.Series {
   };
 }
 
-/** The day of a time in seconds since 1970, UTC. */
+/** The date, in UTC, of a time in seconds since 1970. */
 export function day(seconds: number | null | undefined): string {
   return seconds === null || seconds === undefined ? NONE : new Date(seconds * 1000).toISOString().slice(0, 10);
 }
 
-/** The indices of evenly spread rows: a table with more than this many cannot be read. */
-export function sample(length: number, most = 200): number[] {
-  const every = Math.max(1, Math.ceil(length / most));
+/** At most `limit` evenly spread indices of `length` rows: nobody can read a longer table. */
+export function sample(length: number, limit = 200): number[] {
+  const every = Math.max(1, Math.ceil(length / limit));
   return Array.from({ length: Math.ceil(length / every) }, (_, i) => i * every);
 }

@@ -1,26 +1,28 @@
-// What the pages of the planner say of models alike.
+// Texts about models that several pages of the planner share.
 //
-// Times are seconds, rates are per second, utilizations are fractions; matrices are stations × classes. What is infinite is null.
+// Times are in seconds, rates per second, utilizations are fractions, matrices are stations × classes.
+// Null means infinite.
 import type { ModelClass, Interval90, Station } from "../documents/what-if.ts";
 import { number, seconds, type Format } from "../format.ts";
 
-/** What comes of a class. */
-export function offered(c: ModelClass): string {
-  if (c.type === "open") return `${number(c.rate)}/s`;
-  const customers = c.population === 1 ? "1 customer" : `${c.population ?? 0} customers`;
-  return c.think ? `${customers}, think ${seconds(c.think)}` : customers;
+/** The load of a class: "120/s", or "20 customers, think 1 s". */
+export function offeredLoad(modelClass: ModelClass): string {
+  const { type, rate, population = 0, think } = modelClass;
+  if (type === "open") return `${number(rate)}/s`;
+  const customers = population === 1 ? "1 customer" : `${population ?? 0} customers`;
+  return think ? `${customers}, think ${seconds(think)}` : customers;
 }
 
-/** What a station is: "2 × PS", "delay". */
-export function kind(s: Station): string {
-  if (s.type === "delay") return "delay";
-  const { scheduling = "ps", servers = 1 } = s;
+/** The kind of a station: "2 × PS", "delay". */
+export function stationKind(station: Station): string {
+  if (station.type === "delay") return "delay";
+  const { scheduling = "ps", servers = 1 } = station;
   const order = ["ps", "fcfs"].includes(scheduling) ? scheduling.toUpperCase() : scheduling;
   return servers > 1 ? `${servers} × ${order}` : order;
 }
 
-/** "118 – 129", or nothing where nothing is left open. */
-export function between(interval: Interval90 | undefined, format: Format): string {
+/** "118 – 129"; empty if the interval is missing or has no width. */
+export function intervalText(interval: Interval90 | undefined, format: Format): string {
   if (interval === undefined) return "";
   const [lower, upper] = [interval.lower, interval.upper].map((end) => (end === null ? "∞" : format(end)));
   return lower === upper ? "" : `${lower} – ${upper}`;

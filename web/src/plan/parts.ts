@@ -1,12 +1,12 @@
-// Parts of the planner's pages: head, notices, bars, how it was computed.
+// The parts of the planner's, the load's and the profile's pages: head, caveats, bars and facts.
 import { h } from "../dom.ts";
 import { figure, type Chart } from "../plot.ts";
 import { type Page } from "../page.ts";
 
-/** Headlines of more characters than these are set smaller. */
-const LONG = 120;
+/** Headlines of more characters than this are set in smaller type. */
+const LONG_HEADLINE = 120;
 
-/** The whole page of one document; `command` is the one that made it. */
+/** The page of one document; `command` is the one that wrote the document. */
 export function planPage(
   command: string,
   headline: string,
@@ -18,7 +18,7 @@ export function planPage(
   return {
     title: `brimful ${command.split(" ").at(-1)}: ${headline}`,
     content: [
-      h("header", {}, h("p", { class: "kicker" }, `brimful ${command}`), h("h1", { "data-key": "headline", class: headline.length > LONG ? "long" : undefined }, unbroken(headline))),
+      h("header", {}, h("p", { class: "kicker" }, `brimful ${command}`), h("h1", { "data-key": "headline", class: headline.length > LONG_HEADLINE ? "long" : undefined }, withoutBreaks(headline))),
       ...(caveats.length > 0 ? [notice(caveats)] : []),
       ...(figures.length > 0 ? [h("section", { class: "first" }, ...figures.map(({ element }) => element))] : []),
       ...content.filter((part) => part != null),
@@ -27,8 +27,8 @@ export function planPage(
   };
 }
 
-/** Dates and intervals are not torn apart at the end of a line. */
-function unbroken(text: string): string {
+/** Prevents line breaks inside dates and intervals. */
+function withoutBreaks(text: string): string {
   return text.replace(/(\d)-(?=\d)/g, "$1\u2011").replaceAll("–", "\u2060–\u2060");
 }
 
@@ -40,16 +40,16 @@ function notice(caveats: string[]): HTMLElement {
 export interface Bar {
   name: string;
   parts: { name: string; value: number; colour: string }[];
-  /** What stands at its end. */
+  /** The text at the end of the bar. */
   text: string;
 }
 
-/** Bars of stacked parts, all on one scale, with upright marks across them. */
+/** A figure of horizontal bars of stacked parts, on one scale, with vertical marks across them. */
 export function bars(id: string, title: string, reading: string, list: Bar[], marks: { at: number; name: string }[] = []): HTMLElement {
-  const whole = (bar: Bar) => bar.parts.reduce((total, part) => total + part.value, 0);
-  const most = Math.max(...list.map(whole), ...marks.map((mark) => mark.at)) || 1;
-  const share = (value: number) => `${((100 * value) / most).toFixed(3)}%`;
-  const names = new Map(list.flatMap((bar) => bar.parts.map((part) => [part.name, part.colour] as const)));
+  const lengthOf = (bar: Bar) => bar.parts.reduce((total, part) => total + part.value, 0);
+  const longest = Math.max(...list.map(lengthOf), ...marks.map((mark) => mark.at)) || 1;
+  const width = (value: number) => `${((100 * value) / longest).toFixed(3)}%`;
+  const colours = new Map(list.flatMap((bar) => bar.parts.map((part) => [part.name, part.colour] as const)));
   const rows = list.map((bar) =>
     h(
       "div",
@@ -60,26 +60,26 @@ export function bars(id: string, title: string, reading: string, list: Bar[], ma
         { class: "track" },
         ...bar.parts
           .filter((part) => part.value > 0)
-          .map((part) => h("span", { style: `width:${share(part.value)};background:var(--${part.colour})`, title: part.name })),
-        ...marks.map((mark, i) => h("i", { class: `mark${i}`, style: `left:${share(mark.at)}`, title: mark.name })),
+          .map((part) => h("span", { style: `width:${width(part.value)};background:var(--${part.colour})`, title: part.name })),
+        ...marks.map((mark, i) => h("i", { class: `mark${i}`, style: `left:${width(mark.at)}`, title: mark.name })),
       ),
       h("div", { class: "end" }, bar.text),
     ),
   );
-  const legend = names.size > 1
-    ? [...names].map(([name, fill]) => h("span", { class: "entry" }, h("b", { style: `background:var(--${fill})` }), name))
+  const legend = colours.size > 1
+    ? [...colours].map(([name, fill]) => h("span", { class: "entry" }, h("b", { style: `background:var(--${fill})` }), name))
     : [];
-  const explained = marks.map((mark, i) => h("span", { class: "entry" }, h("i", { class: `mark${i}` }), mark.name));
+  const markLegend = marks.map((mark, i) => h("span", { class: "entry" }, h("i", { class: `mark${i}` }), mark.name));
   return h(
     "figure",
     { "data-chart": id, class: "bars" },
     h("figcaption", {}, h("h3", {}, title), h("p", { class: "reading" }, reading)),
-    h("div", { class: "legend" }, ...legend, ...explained),
+    h("div", { class: "legend" }, ...legend, ...markLegend),
     ...rows,
   );
 }
 
-/** How it was computed, and from what. */
+/** A list of facts at the end of the page: how the result was computed, and from what. */
 export function facts(rows: [string, string][]): HTMLElement {
   return h(
     "footer",

@@ -1,43 +1,43 @@
-// The page of a solved model: how response times and utilizations grow with the load, and where the time goes.
+// The page of a solved model: response times and utilizations against load, and the stations where time is spent.
 import type { Curve, Model, Solved } from "../documents/solution.ts";
 import type { Solution } from "../documents/what-if.ts";
 import { number, percent, rate, seconds } from "../format.ts";
 import { type Chart } from "../plot.ts";
 import { section, type Page } from "../page.ts";
-import { figures, table, words, type Column } from "../table.ts";
+import { numberColumn, table, textColumn, type Column } from "../table.ts";
 import { COLOURS, lines } from "./lines.ts";
-import { between, kind, offered, sum } from "./model.ts";
+import { intervalText, stationKind, offeredLoad, sum } from "./model.ts";
 import { bars, facts, planPage } from "./parts.ts";
 
 export function solutionPage(solved: Solved): Page {
   const { model, curve, simulation } = solved;
   const drawn = curve == null ? [] : [responseChart(curve, solved), utilizationChart(curve, solved)];
-  const found = solved.method === undefined ? null : (solved as Solved & Solution);
+  const solution = solved.method === undefined ? null : (solved as Solved & Solution);
   const run = simulation?.run;
   return planPage(
     "plan solve",
     solved.headline,
     solved.caveats,
     drawn,
-    found && section("Where the time goes", "Response time of each class, by the station at which it is spent: waiting and service.", timeBars(model, found)),
+    solution && section("Where the time goes", "Response time of each class, by the station at which it is spent: waiting and service.", timeBars(model, solution)),
     classes(solved),
     stations(solved),
-    found && residence(model, found),
+    solution && residence(model, solution),
     facts([
-      ...(found ? [["method", `${found.method}: ${found.why}`] as [string, string]] : []),
-      ...(run ? [["simulation", `${number(run.events)} events in ${seconds(run.time_s)} of its time, seed ${run.seed}`] as [string, string]] : []),
+      ...(solution ? [["method", `${solution.method}: ${solution.why}`] as [string, string]] : []),
+      ...(run ? [["simulation", `${number(run.events)} events in ${seconds(run.time_s)} of simulated time, seed ${run.seed}`] as [string, string]] : []),
       ...(solved.intervals ? [["intervals", `90 %, from ${solved.intervals.draws} draws of the demands`] as [string, string]] : []),
     ]),
   );
 }
 
-/** What the curve's axis is, and the place on it at which the model stands. */
+/** The x axis of a curve, and the mark of the model's own load on it. */
 function axisOf(curve: Curve, model: Model) {
   const closed = model.classes.every((c) => c.type === "closed");
   const now = sum(model.classes.map((c) => (closed ? c.population : c.rate) ?? 0));
   return {
     x: { title: closed ? "customers" : "offered load (requests per second)", values: curve.points.map((p) => p.x[0] ?? 0), format: closed ? number : rate },
-    now: { x: now, words: ["the model's load", closed ? number(now) : rate(now)], at: "bottom" as const },
+    now: { x: now, labels: ["the model's load", closed ? number(now) : rate(now)], at: "bottom" as const },
     closed,
   };
 }
@@ -52,19 +52,19 @@ function responseChart(curve: Curve, solved: Solved): Chart {
   }));
   const mean = { name: "all", values: curve.points.map((p) => p.steady?.mean_response_time ?? null), colour: "s6", dash: [4, 3] };
   const saturates = limit && !closed
-    ? [{ x: limit.saturation_rate, words: [`${limit.station} saturates`, rate(limit.saturation_rate)], at: "top" as const }]
+    ? [{ x: limit.saturation_rate, labels: [`${limit.station} saturates`, rate(limit.saturation_rate)], at: "top" as const }]
     : [];
   return lines({
     id: "response",
     title: "Mean response time as the load grows",
     reading: closed
-      ? "With few customers nobody waits; from where the line turns up each one more waits for all before."
+      ? "With few customers there is little waiting. After the bend, each further customer waits for all others."
       : "All classes grow in proportion. Waiting grows slowly at first and without bound near saturation.",
     summary: `Chart: mean response time of ${curve.classes.length} classes over ${curve.points.length} loads.`,
     x,
     y: { title: "mean response time", format: seconds },
     lines: curve.classes.length > 1 ? [...byClass, mean] : byClass,
-    uprights: [now, ...saturates],
+    verticalLines: [now, ...saturates],
     log: true,
   });
 }
@@ -74,34 +74,34 @@ function utilizationChart(curve: Curve, solved: Solved): Chart {
   const queues = solved.limits.slice(0, COLOURS.length).map((limit) => limit.station);
   return lines({
     id: "utilization",
-    title: "How busy the stations are",
-    reading: "Share in use of what each station can give. The steepest line is the bottleneck; a faster one lets the next take its place.",
+    title: "Utilization of the stations",
+    reading: "The steepest line is the bottleneck. Once that station is made faster, the next one becomes the bottleneck.",
     summary: `Chart: utilization of ${queues.length} stations over ${curve.points.length} loads.`,
     x,
-    y: { title: "in use", format: percent, tick: (y) => `${Math.round(y * 100)}%`, range: [0, 1] },
+    y: { title: "utilization", format: percent, tick: (y) => `${Math.round(y * 100)}%`, range: [0, 1] },
     lines: queues.map((name, i) => ({
       name,
       values: curve.points.map((p) => p.utilization[curve.stations.indexOf(name)] ?? null),
       colour: COLOURS[i]!,
     })),
-    uprights: [now],
+    verticalLines: [now],
   });
 }
 
 function timeBars(model: Model, solution: Solution): HTMLElement {
-  const heavy = model.stations
-    .map((s, k) => ({ name: s.name, k, most: Math.max(...solution.residence[k]!.map((r, c) => r / (solution.response_time[c] || 1))) }))
-    .sort((a, b) => b.most - a.most)
+  const largest = model.stations
+    .map((s, k) => ({ name: s.name, k, largestShare: Math.max(...solution.residence[k]!.map((r, c) => r / (solution.response_time[c] || 1))) }))
+    .sort((a, b) => b.largestShare - a.largestShare)
     .slice(0, COLOURS.length - 1);
-  const rest = (c: number) => solution.response_time[c]! - sum(heavy.map(({ k }) => solution.residence[k]![c]!));
+  const elsewhere = (c: number) => solution.response_time[c]! - sum(largest.map(({ k }) => solution.residence[k]![c]!));
   return bars(
     "time",
     "Shares of the response time",
     "Each bar is one class's whole response time.",
-    model.classes.map((one, c) => {
+    model.classes.map((modelClass, c) => {
       const whole = solution.response_time[c]! || 1;
-      const parts = heavy.map(({ name, k }, i) => ({ name, value: solution.residence[k]![c]! / whole, colour: COLOURS[i]! }));
-      return { name: one.name, parts: [...parts, { name: "elsewhere", value: Math.max(0, rest(c) / whole), colour: "s6" }], text: seconds(solution.response_time[c]) };
+      const parts = largest.map(({ name, k }, i) => ({ name, value: solution.residence[k]![c]! / whole, colour: COLOURS[i]! }));
+      return { name: modelClass.name, parts: [...parts, { name: "elsewhere", value: Math.max(0, elsewhere(c) / whole), colour: "s6" }], text: seconds(solution.response_time[c]) };
     }),
   );
 }
@@ -109,20 +109,20 @@ function timeBars(model: Model, solution: Solution): HTMLElement {
 function classes(solved: Solved): HTMLElement {
   const { model, simulation, intervals } = solved;
   const columns: Column<number>[] = [
-    words("class", "class", (c) => model.classes[c]!.name),
-    words("offered", "offered", (c) => offered(model.classes[c]!)),
-    figures("throughput", "throughput", (c) => solved.throughput?.[c] ?? null, rate),
-    figures("response_time", "mean response time", (c) => solved.response_time?.[c] ?? null, seconds),
-    figures("p95", "p95", (c) => solved.response_percentiles[c]?.p95 ?? null, seconds),
-    figures("p99", "p99", (c) => solved.response_percentiles[c]?.p99 ?? null, seconds),
+    textColumn("class", "class", (c) => model.classes[c]!.name),
+    textColumn("offered", "offered", (c) => offeredLoad(model.classes[c]!)),
+    numberColumn("throughput", "throughput", (c) => solved.throughput?.[c] ?? null, rate),
+    numberColumn("response_time", "mean response time", (c) => solved.response_time?.[c] ?? null, seconds),
+    numberColumn("p95", "p95", (c) => solved.response_percentiles[c]?.p95 ?? null, seconds),
+    numberColumn("p99", "p99", (c) => solved.response_percentiles[c]?.p99 ?? null, seconds),
   ];
-  if (intervals) columns.splice(4, 0, words("interval", "90 %", (c) => between(intervals.response_time[c], seconds)));
+  if (intervals) columns.splice(4, 0, textColumn("interval", "90 %", (c) => intervalText(intervals.response_time[c], seconds)));
   if (simulation) {
-    const of = (c: number) => simulation.response_time[c] ?? null;
+    const simulated = (c: number) => simulation.response_time[c] ?? null;
     columns.push(
-      figures("simulated", "mean", (c) => of(c)?.mean.value ?? null, seconds, "simulated response time"),
-      figures("simulated_ci95", "±", (c) => of(c)?.mean.ci95_half_width ?? null, seconds, "simulated response time"),
-      figures("simulated_p95", "p95", (c) => of(c)?.p95.value ?? null, seconds, "simulated response time"),
+      numberColumn("simulated", "mean", (c) => simulated(c)?.mean.value ?? null, seconds, "simulated response time"),
+      numberColumn("simulated_ci95", "±", (c) => simulated(c)?.mean.ci95_half_width ?? null, seconds, "simulated response time"),
+      numberColumn("simulated_p95", "p95", (c) => simulated(c)?.p95.value ?? null, seconds, "simulated response time"),
     );
   }
   return section(
@@ -136,19 +136,19 @@ function stations(solved: Solved): HTMLElement {
   const { model, simulation } = solved;
   const limit = (k: number) => solved.limits.find((l) => l.station === model.stations[k]!.name);
   const columns: Column<number>[] = [
-    words("station", "station", (k) => model.stations[k]!.name),
-    words("kind", "kind", (k) => kind(model.stations[k]!)),
-    figures("in_use", "in use", (k) => limit(k)?.utilization ?? null, percent),
-    figures("present", "requests present", (k) => (solved.queue_length ? sum(solved.queue_length[k]!) : null), number),
-    figures("saturates", "saturates at", (k) => limit(k)?.saturation_rate ?? null, rate),
-    figures("background", "other work", (k) => model.stations[k]!.background || null, percent),
+    textColumn("station", "station", (k) => model.stations[k]!.name),
+    textColumn("kind", "kind", (k) => stationKind(model.stations[k]!)),
+    numberColumn("in_use", "in use", (k) => limit(k)?.utilization ?? null, percent),
+    numberColumn("present", "requests present", (k) => (solved.queue_length ? sum(solved.queue_length[k]!) : null), number),
+    numberColumn("saturates", "saturates at", (k) => limit(k)?.saturation_rate ?? null, rate),
+    numberColumn("background", "other work", (k) => model.stations[k]!.background || null, percent),
   ];
   if (simulation) {
-    columns.push(figures("simulated", "simulated use", (k) => sum(simulation.utilization[k]!.map((e) => e.value)), percent));
+    columns.push(numberColumn("simulated", "simulated use", (k) => sum(simulation.utilization[k]!.map((e) => e.value)), percent));
   }
   return section(
     "Stations",
-    "In use is the share of what a station can give to these classes; it saturates at that rate of all classes together, in their present mix.",
+    "In use is the share of the station's capacity for these classes that they use. The station saturates at the given rate of all classes together, in their present mix.",
     table("stations", "Stations", columns, model.stations.map((_, k) => k)),
   );
 }
@@ -158,8 +158,8 @@ function residence(model: Model, solution: Solution): HTMLElement {
     "Time at each station",
     "Waiting and service of one request, over all its visits.",
     table("residence", "Residence times", [
-      words("station", "station", (k: number) => model.stations[k]!.name),
-      ...model.classes.map((one, c) => figures(`class${c}`, one.name, (k: number) => solution.residence[k]![c] || null, seconds)),
+      textColumn("station", "station", (k: number) => model.stations[k]!.name),
+      ...model.classes.map((modelClass, c) => numberColumn(`class${c}`, modelClass.name, (k: number) => solution.residence[k]![c] || null, seconds)),
     ], model.stations.map((_, k) => k)),
   );
 }
