@@ -300,31 +300,11 @@ where
     O: Observer + Send,
 {
     let (settings, uring) = config.prepare(&shards)?;
-    match uring {
-        true => run_on::<Tls<'_, Uring<'_>>, W, R, O>(config, &settings, shards, stop),
-        false => run_on::<Tls<'_, Epoll<'_>>, W, R, O>(config, &settings, shards, stop),
-    }
-}
-
-/// Like [`run`], but never with TLS, whatever the configuration says. A type of load that never uses TLS calls this, so
-/// that the engine is not compiled for it twice.
-///
-/// # Errors
-/// The same as [`run`].
-pub fn run_plain<'a, W, R, O>(
-    config: &'a Config,
-    shards: Vec<(W, R, O)>,
-    stop: &AtomicBool,
-) -> Result<Run<O>, EngineError>
-where
-    W: Workload + Send,
-    R: Requests<'a> + Send,
-    O: Observer + Send,
-{
-    let (settings, uring) = config.prepare(&shards)?;
-    match uring {
-        true => run_on::<Uring<'_>, W, R, O>(config, &settings, shards, stop),
-        false => run_on::<Epoll<'_>, W, R, O>(config, &settings, shards, stop),
+    match (config.tls.is_some(), uring) {
+        (false, true) => run_on::<Uring<'_>, W, R, O>(config, &settings, shards, stop),
+        (false, false) => run_on::<Epoll<'_>, W, R, O>(config, &settings, shards, stop),
+        (true, true) => run_on::<Tls<'_, Uring<'_>>, W, R, O>(config, &settings, shards, stop),
+        (true, false) => run_on::<Tls<'_, Epoll<'_>>, W, R, O>(config, &settings, shards, stop),
     }
 }
 
