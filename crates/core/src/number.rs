@@ -19,7 +19,8 @@ pub fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 
 /// Returns `value` if it is finite and not negative.
 ///
-/// # Errors [`NumberError`] otherwise; `what` names the number in its message.
+/// # Errors
+/// [`NumberError`] otherwise; `what` names the number in its message.
 pub fn non_negative(value: f64, what: impl FnOnce() -> String) -> Result<f64, NumberError> {
     if value.is_finite() && value >= 0.0 {
         return Ok(value);
@@ -29,7 +30,8 @@ pub fn non_negative(value: f64, what: impl FnOnce() -> String) -> Result<f64, Nu
 
 /// Returns `value` if it is finite and positive.
 ///
-/// # Errors [`NumberError`] otherwise; `what` names the number in its message.
+/// # Errors
+/// [`NumberError`] otherwise; `what` names the number in its message.
 pub fn positive(value: f64, what: impl FnOnce() -> String) -> Result<f64, NumberError> {
     if value.is_finite() && value > 0.0 {
         return Ok(value);

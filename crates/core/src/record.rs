@@ -36,7 +36,7 @@ pub struct Record {
     pub window_s: f64,
     /// The command line; for a load made in parts, the command line of the first part.
     pub command: Vec<String>,
-    /// The requested URL, in normalised form.
+    /// The requested URL, as the user gave it, with a scheme.
     pub target: String,
     /// The workload of the run: its requests, their mix and their arrivals, without secrets.
     #[serde(default, skip_serializing_if = "Option::is_none")]

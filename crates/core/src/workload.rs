@@ -278,7 +278,8 @@ impl Workload {
 
     /// Checks the conditions that the types do not express.
     ///
-    /// # Errors The first problem, with how to correct it.
+    /// # Errors
+    /// The first problem, with how to correct it.
     pub fn validate(&self) -> Result<(), WorkloadError> {
         if self.classes.is_empty() {
             return Err(WorkloadError::Empty);
