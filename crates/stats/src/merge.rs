@@ -210,8 +210,8 @@ impl Facts {
             })
     }
 
-    /// Merges the facts of two Records. The start time is that of the Record with the monitor's observations, because
-    /// they refer to its clock.
+    /// Merges the facts of two Records. The monotonic start time is that of the Record with the monitor's observations,
+    /// because they refer to this clock.
     fn merge(mut self, other: Facts) -> Facts {
         let clock = if self.server.is_none() && other.server.is_some() {
             other.started_monotonic_ns
