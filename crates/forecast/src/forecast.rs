@@ -1,13 +1,14 @@
 //! Forecasts arrivals: trend, seasons and prediction intervals from a history, and the date at which a rate is reached.
 //!
-//! Spikes are replaced by expected values. Steps at which nothing ever arrives are excluded, and forecast as zero. The
-//! history is expressed on one scale (rates, or logarithms if growth and swings are proportional), its daily and weekly
-//! patterns are subtracted, and the rest, without outliers, is extrapolated by exponential smoothing. Several forms of
-//! smoothing on both scales and the seasonal naive method are back-tested: the best is used, and intervals that turn out
-//! too narrow are widened accordingly. Rates are per second; an interval is that of a single future step.
+//! Spikes are replaced by expected values. Steps in which nothing ever arrives are excluded; their forecast is zero.
+//! The history is converted to one scale: rates, or logarithms if growth and swings are proportional to the rate. Its
+//! daily and weekly patterns are subtracted. The remainder, without outliers, is extrapolated by exponential smoothing.
+//! Several forms of smoothing on both scales and the seasonal naive method are back-tested: the best is used, and
+//! intervals that turn out too narrow are widened accordingly. Rates are per second; an interval is that of a single
+//! future step.
 //!
-//! Hourly patterns do not predict months: beyond two weeks, days are forecast instead. The ratio of a day's peak to its
-//! mean is measured in the hours, because a server must sustain the peak.
+//! Hourly patterns do not predict months, so a horizon of more than two weeks is forecast in days. The hourly values
+//! then serve to measure the ratio of a day's peak to its mean, because a server must sustain the peak.
 //!
 //! Coverage of the 80 % and 95 % intervals on 40 synthetic histories each: line, week and noise (120 days, 60 ahead), 81
 //! and 95 %; with daily deviations of autocorrelation 0.7, 81 and 95 %; with proportional growth and swings, 82 and
@@ -39,7 +40,7 @@ const MAX_HORIZON_STEPS: usize = 100_000;
 pub fn forecast(series: &Series, options: &ForecastOptions) -> Result<Forecast, ForecastError> {
     options.check()?;
     let History { series, peak, seasons, note } = History::new(series, options)?;
-    // Seasons follow the clocks: hours are fitted as if the clocks never changed.
+    // Seasons follow the local clocks, so hours are fitted as if the clocks had never changed.
     let rates = &series.by_place();
     if rates.len() < MIN_VALUES {
         return Err(ForecastError::SeriesTooShort { given: rates.len(), needed: MIN_VALUES });
@@ -111,15 +112,15 @@ pub fn forecast(series: &Series, options: &ForecastOptions) -> Result<Forecast, 
 
 /// A history prepared for fitting.
 struct Cleaned {
-    /// Rates with spikes replaced and closed steps interpolated.
+    /// The rates, with spikes replaced and closed steps interpolated.
     rates: Vec<f64>,
     closed: Closed,
-    /// Indices of the values that were replaced.
+    /// Indices of the spikes, which were replaced.
     spikes: Vec<usize>,
 }
 
 impl Cleaned {
-    /// Cleans the rates for the automatic method; methods that the user chose get the rates unchanged.
+    /// Cleans the rates for the automatic method. A method that the user chose gets the rates unchanged.
     fn new(rates: &[f64], series: &Series, seasons: Option<&[usize]>, method: ForecastMethod) -> Cleaned {
         if method != ForecastMethod::Auto {
             return Cleaned { rates: rates.to_vec(), closed: Closed::default(), spikes: Vec::new() };

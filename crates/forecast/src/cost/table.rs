@@ -80,7 +80,7 @@ fn read_csv(text: &str) -> Result<Vec<Configuration>, ForecastError> {
 }
 
 impl CostTable {
-    /// The table as CSV; absent values are empty fields.
+    /// Writes the table as CSV; absent values are empty fields.
     pub fn to_csv(&self) -> String {
         let header = [
             "name",
