@@ -23,9 +23,9 @@ pub struct SessionId(pub u32);
 /// The workload's report of a session that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionOutcome {
-    /// When the session's first call was due.
+    /// Time at which the session's first call was due.
     pub began: Nanos,
-    /// When the session's last call ended.
+    /// Time at which the session's last call ended.
     pub ended: Nanos,
     /// Number of calls that became due.
     pub calls: u32,
@@ -40,7 +40,7 @@ pub struct SessionOutcome {
 /// A session that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionEnded {
-    /// The session.
+    /// Identifier of the session.
     pub session: SessionId,
     /// The workload's report of the session.
     pub outcome: SessionOutcome,
@@ -51,9 +51,9 @@ pub struct SessionEnded {
 /// A connection that was established and has been closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectionEnded {
-    /// When the connection attempt began.
+    /// Time at which the connection attempt began.
     pub attempted: Nanos,
-    /// When the connection was closed.
+    /// Time at which the connection was closed.
     pub ended: Nanos,
     /// Number of complete responses that were received on the connection.
     pub responses: u32,
@@ -91,16 +91,16 @@ impl CallSpec {
 pub enum Next {
     /// This call is due, or overdue; `due` comes from the schedule, never from the clock.
     Due {
-        /// When the schedule wants the call to begin.
+        /// Time at which the schedule wants the call to begin.
         due: Nanos,
         /// The call to make.
         call: CallSpec,
     },
     /// This call was due earlier, but had to wait because its session had no free connection.
     Waited {
-        /// When the schedule wanted the call to begin. Its response time starts here.
+        /// Time at which the schedule wanted the call to begin. The call's response time starts then.
         due: Nanos,
-        /// When a connection became free for the call. The generator's lateness starts here.
+        /// Time at which a connection became free for the call. The generator's lateness starts then.
         ready: Nanos,
         /// The call to make.
         call: CallSpec,
@@ -151,17 +151,17 @@ pub enum Event {
     Scheduled {
         /// The call's class.
         class: ClassId,
-        /// When the schedule wanted the call to begin.
+        /// Time at which the schedule wanted the call to begin.
         due: Nanos,
     },
     /// The call could begin after having waited for a connection. Only calls that waited have this event.
     Ready {
-        /// When the call could begin.
+        /// Time at which the call could begin.
         at: Nanos,
     },
     /// The generator began the call. Its lateness is counted from when it was due, or ready if that was later.
     Begun {
-        /// When the generator began the call.
+        /// Time at which the generator began the call.
         at: Nanos,
     },
     /// The call goes to this address of the server. If a call has several of these events, the last one counts. There
@@ -172,29 +172,29 @@ pub enum Event {
     },
     /// A connection attempt began for the call.
     ConnectStarted {
-        /// When the attempt began.
+        /// Time at which the attempt began.
         at: Nanos,
     },
     /// The call's connection was established.
     Established {
-        /// When the connection was established.
+        /// Time at which the connection was established.
         at: Nanos,
     },
     /// The TLS handshake of the call's connection, which began when it was established, has ended.
     Secured {
-        /// When the handshake ended.
+        /// Time at which the handshake ended.
         at: Nanos,
         /// Whether the handshake resumed an earlier TLS session.
         resumed: bool,
     },
     /// The first byte of the request was handed to the kernel.
     Sent {
-        /// When the byte was handed over.
+        /// Time at which the byte was handed over.
         at: Nanos,
     },
     /// The first byte of the response was read.
     FirstByte {
-        /// When the byte was read.
+        /// Time at which the byte was read.
         at: Nanos,
     },
     /// Empty lines before the response, where HTTP allows none, were skipped.
@@ -226,9 +226,9 @@ pub enum Retry {
 pub struct Outcome {
     /// The call.
     pub call: CallSpec,
-    /// When the schedule wanted the call to begin.
+    /// Time at which the schedule wanted the call to begin.
     pub due: Nanos,
-    /// When the call ended.
+    /// Time at which the call ended.
     pub at: Nanos,
     /// How the call ended.
     pub end: End,

@@ -6,9 +6,9 @@
 pub struct NumberError {
     /// Meaning of the number, for the message.
     pub what: String,
-    /// The number.
+    /// Value of the number.
     pub value: f64,
-    /// The condition that it violates.
+    /// The condition that the number violates.
     pub need: &'static str,
 }
 

@@ -39,7 +39,7 @@ pub struct Profile {
     pub requests: u64,
     /// Bytes of all answers.
     pub bytes: u64,
-    /// The busiest window. Classes, burstiness and the workload describe this window.
+    /// The busiest window of the log. Classes, burstiness and the workload describe this window.
     pub peak: Peak,
     /// Requests per second over time.
     pub arrivals: Arrivals,
@@ -80,7 +80,7 @@ pub struct Profile {
     pub popularity: UrlPopularity,
     /// Requests of robots, which are recognised by their user agents.
     pub robots: Robots,
-    /// Sessions of clients.
+    /// Sessions: sequences of requests of one client.
     pub sessions: Option<Sessions>,
     /// A workload with the traffic of this profile.
     pub workload: Option<Workload>,
@@ -99,7 +99,7 @@ pub struct Source {
     pub lines: u64,
     /// Number of bytes read from the source, after decompression.
     pub bytes: u64,
-    /// Why reading stopped before the end of the source, if it did.
+    /// The reason why reading stopped before the end of the source, if it did.
     pub cut_short: Option<String>,
 }
 
@@ -154,7 +154,7 @@ pub struct MalformedLine {
     pub text: String,
 }
 
-/// The busiest window.
+/// The busiest window of the log.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Peak {
     /// Start of the window, RFC 3339.
@@ -169,7 +169,7 @@ pub struct Peak {
     pub given: bool,
 }
 
-/// Requests by time.
+/// Arrivals of requests over time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Arrivals {
     /// Mean requests per second, from the first request to the last.
@@ -225,7 +225,7 @@ pub struct Tail {
 /// A distribution of times.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Times {
-    /// Number of times.
+    /// Number of values in the distribution.
     pub samples: u64,
     /// Mean time.
     pub mean: f64,

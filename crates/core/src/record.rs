@@ -238,28 +238,28 @@ pub enum ReasonCode {
 /// Rates per second over the offered window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rates {
-    /// Calls that the schedule made due.
+    /// Calls per second that the schedule made due.
     pub offered: f64,
-    /// Calls of which at least one byte was sent.
+    /// Calls per second of which at least one byte was sent.
     pub sent: f64,
-    /// Connection attempts.
+    /// Connection attempts per second.
     pub connect_attempts: f64,
-    /// Connections established.
+    /// Connections established per second.
     pub established: f64,
-    /// TLS handshakes that succeeded. Left out if zero.
+    /// TLS handshakes per second that succeeded. Left out if zero.
     #[serde(default, skip_serializing_if = "is_default")]
     pub handshakes: f64,
-    /// Handshakes that resumed an earlier TLS session. Left out if zero.
+    /// Handshakes per second that resumed an earlier TLS session. Left out if zero.
     #[serde(default, skip_serializing_if = "is_default")]
     pub handshakes_resumed: f64,
-    /// Complete responses received inside the window.
+    /// Complete responses per second that arrived inside the window.
     pub completed: f64,
 }
 
 /// A distribution of times, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
-    /// Number of times.
+    /// Number of measured times.
     pub count: u64,
     /// Mean time, exact.
     pub mean: f64,
@@ -286,11 +286,11 @@ pub struct Summary {
 pub struct ReplyRate {
     /// Number of samples. Each covers a whole period of five seconds.
     pub samples: u64,
-    /// Lowest sample.
+    /// Lowest sample, in replies per second.
     pub min: Option<f64>,
     /// Mean of the samples.
     pub mean: Option<f64>,
-    /// Highest sample.
+    /// Highest sample, in replies per second.
     pub max: Option<f64>,
     /// Standard deviation of the samples; absent with fewer than two samples.
     pub stddev: Option<f64>,
@@ -548,7 +548,7 @@ pub struct ClientLevel {
     pub two_stddev: Option<f64>,
     /// Half width of the 95 % confidence interval of `two − one`, from the differences within pairs.
     pub difference_ci95_half_width: Option<f64>,
-    /// Why the client was judged the limit at this load; `None` if it was not.
+    /// The evidence that the client was the limit at this load; `None` if it was not the limit.
     pub limited: Option<String>,
 }
 

@@ -253,13 +253,13 @@ pub struct Inflicted {
 /// A prediction and its measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
-    /// The model's prediction.
+    /// The value that the model predicts.
     pub predicted: Option<f64>,
     /// Bounds within which 90 % of such measurements are predicted to be, on a host whose speed varies as it did during
     /// calibration.
     #[serde(default)]
     pub interval90: Option<[f64; 2]>,
-    /// The measurement.
+    /// The measured value.
     pub measured: Option<f64>,
     /// Relative error of the prediction: predicted ÷ measured − 1.
     pub error: Option<f64>,
@@ -387,7 +387,7 @@ pub struct Demand {
 pub struct Stopped {
     /// The level at which the survey stopped.
     pub level: String,
-    /// Why the survey stopped.
+    /// The reason why the survey stopped.
     pub reason: String,
 }
 

@@ -1,6 +1,6 @@
 //! Types of units, and their notation.
 //!
-//! Times are whole nanoseconds ([`Nanos`]), rates are events per second ([`Rate`]), sizes are bytes ([`Bytes`]).
+//! Times are in whole nanoseconds ([`Nanos`]), rates in events per second ([`Rate`]), and sizes in bytes ([`Bytes`]).
 //! On the command line and in documents: durations `500ms 30s 2m 1h`, counts and rates `10k 1.5M`, sizes `64KiB 10MB`.
 
 use serde::{Deserialize, Serialize};

@@ -44,7 +44,7 @@ pub struct SizedConfiguration {
 /// A comparison of configurations, the cheapest first.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct CostTable {
-    /// How many months from the end of the history the configuration should suffice.
+    /// The time for which the configuration should suffice, in months from the end of the history.
     pub months: f64,
     /// Mean arrivals per second over the last week.
     pub present_rate: f64,

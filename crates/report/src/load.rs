@@ -31,7 +31,7 @@ use main_figures::main_figures;
 use notes::notes;
 use percentile::{P50, P99};
 
-/// How much the text report contains.
+/// The level of detail of the text report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
     /// Only the main figures.

@@ -20,9 +20,9 @@ pub struct Collector {
     account: Account,
     /// The server's addresses, if it has several.
     addresses: Vec<String>,
-    /// Where the shard publishes a summary.
+    /// The summary that the shard publishes, if there is a display.
     summary: Option<SharedSummary>,
-    /// Where the shard hands its account over.
+    /// The exchange through which the shard hands its Account to a keeper, if there is one.
     exchange: Option<SharedExchange>,
 }
 

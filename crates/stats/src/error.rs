@@ -2,7 +2,7 @@
 
 use brimful_core::Nanos;
 
-/// Why an Account could not be read from a document, or Records could not be merged.
+/// An error of reading an Account from a document, or of merging Records.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum StatsError {
     /// The account was not written by brimful, or was changed afterwards.

@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 /// Highest number of causes that a message lists.
 const MAX_NAMED: usize = 3;
 
-/// Why a run cannot be judged by an objective.
+/// The reason why a run cannot be judged by an objective.
 #[derive(Debug, thiserror::Error)]
 pub enum ObjectiveError {
     /// The objective limits the utilization of a station, which a load does not measure.

@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// Why a test bed could not be started, or ended early. The message says what to do.
+/// An error that prevented or ended a test bed. The message says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum TestbedError {
     /// The privilege is missing, or the kernel lacks network namespaces.

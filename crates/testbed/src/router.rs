@@ -131,7 +131,7 @@ impl Router {
         }
     }
 
-    /// When the next packet is due.
+    /// Due time of the next packet; `None` if there is no packet.
     pub fn next_due(&self) -> Option<Nanos> {
         self.wheel.next_due()
     }

@@ -16,7 +16,7 @@ pub struct Connections {
     pub ports: Vec<Port>,
 }
 
-/// One port of the server.
+/// Figures of one port of the server.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Port {
@@ -29,7 +29,7 @@ pub struct Port {
     pub connections: Option<BTreeMap<State, u64>>,
 }
 
-/// Listening sockets.
+/// Figures of listening sockets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Listener {
@@ -100,7 +100,7 @@ pub enum State {
 }
 
 impl State {
-    /// All states.
+    /// All states, in the order of their declaration.
     pub const ALL: [State; 9] = [
         State::Established,
         State::SynSent,

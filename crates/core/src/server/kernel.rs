@@ -86,24 +86,24 @@ pub struct Interrupts {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Paging {
-    /// Pages read from disks, both file contents and swap.
+    /// Pages read from disks per second, both file contents and swap.
     pub page_ins_per_s: Option<f64>,
-    /// Pages written to disks, both file contents and swap.
+    /// Pages written to disks per second, both file contents and swap.
     pub page_outs_per_s: Option<f64>,
-    /// Pages read from swap.
+    /// Pages read from swap per second.
     pub swap_ins_per_s: Option<f64>,
-    /// Pages written to swap.
+    /// Pages written to swap per second.
     pub swap_outs_per_s: Option<f64>,
-    /// Page faults that had to wait for a disk.
+    /// Page faults per second that had to wait for a disk.
     pub major_faults_per_s: Option<f64>,
 }
 
 /// Memory of the whole machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Memory {
-    /// Size of the memory.
+    /// Size of the memory, in bytes.
     pub total_bytes: u64,
-    /// Memory that programs could still allocate without swapping.
+    /// Memory that programs could still allocate without swapping, in bytes.
     pub available_bytes: Option<u64>,
 }
 

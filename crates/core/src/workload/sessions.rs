@@ -4,12 +4,12 @@
 //! [load.sessions]
 //! rate = 2.0                      # new sessions per second, by the process `arrivals` (poisson if absent)
 //! bursts = "geometric:4.2"        # bursts of a session, like a page and its objects; 1 if absent
-//! calls_per_burst = "3"           # the others are sent after the first is answered; 1 if absent
+//! calls_per_burst = "3"           # the first, and when it is answered, the others; 1 if absent
 //! think_s = "lognormal:20,1.5"    # from the last answer of a burst to the next burst; 0 if absent
-//! connections = 6                 # maximum of one session; 6 if absent
-//! pipelined = true                # the other calls are sent together on one connection; on several if absent
-//! between_bursts = "keep"         # keep its connections, or "close" them
-//! cookies = true                  # each session returns its cookies; not if absent
+//! connections = 6                 # maximum per session; 6 if absent
+//! pipelined = true                # after its first call, a burst uses one connection; several if absent
+//! between_bursts = "keep"         # keep the connections, or "close" them
+//! cookies = true                  # each session returns its cookies; ignores them if absent
 //! retry = true                    # repeat a call with an unexpected answer; the session ends if absent
 //! in_progress = true              # begin in the steady state; without sessions if absent
 //! sessions = 1000                 # maximum number of sessions; no bound if absent
@@ -19,17 +19,17 @@
 //!
 //! ```toml
 //! users = 50                      # each begins another session
-//! rest_s = "exponential:30"       # after its last one has ended and this time has passed; at once if absent
+//! rest_s = "exponential:30"       # this time after the end of the previous one; at once if absent
 //! ```
 //!
 //! in place of `bursts` one of
 //!
 //! ```toml
-//! stay = 0.8                      # after each burst the user stays for another one with this probability
+//! stay = 0.8                      # after each burst the user stays for another burst with this probability
 //! calls = 50                      # calls of a session, in as many bursts as necessary
 //! ```
 //!
-//! and in place of `bursts` and `calls_per_burst` scripted sessions, which are made in turn ([`Script`]).
+//! and in place of `bursts` and `calls_per_burst` scripted sessions, which are used in order ([`Script`]).
 //!
 //! Bursts and think times are those of httperf's `--wsess` (Mosberger & Jin 1998); each number is a [`Spread`]. New
 //! sessions at a `rate` whose users `stay` are a partly open system (Schroeder, Wierman & Harchol-Balter 2006): the
@@ -53,7 +53,7 @@ const BROWSER_CONNECTIONS: u32 = 6;
 #[serde(try_from = "Fields", into = "Fields")]
 #[schemars(with = "Fields", rename = "SessionLoad")]
 pub struct Sessions {
-    /// When sessions begin.
+    /// Determines when sessions begin.
     pub comes: SessionArrivals,
     /// Total number of sessions; `None` without a bound.
     pub number: Option<u64>,
@@ -86,7 +86,7 @@ pub struct Sessions {
     pub scripts: Vec<Script>,
 }
 
-/// When sessions begin.
+/// Determines when sessions begin.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SessionArrivals {
     /// Sessions begin at a rate that is independent of the server.

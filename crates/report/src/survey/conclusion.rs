@@ -69,8 +69,8 @@ fn saturation(survey: &Survey) -> String {
     if survey.is_measured_well() { said } else { format!("not determined; {said}") }
 }
 
-/// For each predicted figure, how many predicted intervals contain the measurement. Levels that are not valid are
-/// excluded.
+/// For each predicted figure, the number of predicted intervals that contain the measurement. Levels that are not valid
+/// are excluded.
 fn intervals(survey: &Survey) -> Option<String> {
     let levels = survey.levels.iter().filter(|level| level.role == Role::HeldOut && level.verdict.valid);
     let levels: Vec<&Level> = levels.collect();
@@ -92,7 +92,7 @@ fn intervals(survey: &Survey) -> Option<String> {
     (all > 0).then(|| format!("{hold} of {all} hold, and 90 % should: {}{without}", parts.join(", ")))
 }
 
-/// How many intervals contain the measurement, and how many intervals there are.
+/// The number of intervals that contain the measurement, and the number of all intervals.
 fn tally(comparisons: impl IntoIterator<Item = Comparison>) -> (usize, usize) {
     let held = comparisons.into_iter().filter_map(|comparison| comparison.holds());
     held.fold((0, 0), |(hold, all), holds| (hold + usize::from(holds), all + 1))
