@@ -138,7 +138,7 @@ pub struct PackedClass {
 /// Times of the whole responses of one status class.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PackedStatusTimes {
-    /// `1xx`, `2xx`, `3xx`, `4xx` (all but 429), `429` or `5xx`.
+    /// Status class: `1xx`, `2xx`, `3xx`, `4xx` (all but 429), `429` or `5xx`.
     pub status: String,
     /// Whether these responses were expected. Expected responses are completed calls, and their times are also in the
     /// class's `response_time`.

@@ -14,9 +14,9 @@ pub struct Counts {
     pub scheduled: u64,
     /// Calls of which at least one byte was sent.
     pub sent: u64,
-    /// Connection attempts.
+    /// Number of connection attempts.
     pub connect_attempts: u64,
-    /// Connections established.
+    /// Number of connections that were established.
     pub established: u64,
     /// Complete responses that match what the workload expects, if it expects anything.
     pub completed: u64,
@@ -35,8 +35,8 @@ pub struct Counts {
     /// before. Usually, the server closed it while the request was on its way. Left out if zero.
     #[serde(default, skip_serializing_if = "is_default")]
     pub closed_on_reuse: u64,
-    /// Number of retries after such a close (`--retry-closed`). A call whose retry was answered does not count as
-    /// `reset`. Left out if zero.
+    /// Number of retries of calls that ended as in `closed_on_reuse` (`--retry-closed`). A call whose retry was answered
+    /// does not count as `reset`. Left out if zero.
     #[serde(default, skip_serializing_if = "is_default")]
     pub retried_closed: u64,
     /// Calls without a complete response within the response timeout.
@@ -107,9 +107,9 @@ pub struct StatusCounts {
 /// Bytes on the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WireBytes {
-    /// Bytes of responses.
+    /// Number of bytes of responses.
     pub received: u64,
-    /// Bytes of requests.
+    /// Number of bytes of requests.
     pub sent: u64,
 }
 

@@ -4,7 +4,7 @@
 //! quotes and line breaks; an unclosed quote extends to the end of the text. Spaces around fields and quotes, blank
 //! lines, lines that begin with `#`, and a byte order mark are ignored.
 
-/// One record.
+/// One record of a text of comma-separated values.
 #[derive(Debug, PartialEq)]
 pub struct Row {
     /// Number of the line on which the record begins, from 1.

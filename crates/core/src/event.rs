@@ -224,7 +224,7 @@ pub enum Retry {
 /// How a call ended. A failed request is data, not an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// The call.
+    /// The call that ended.
     pub call: CallSpec,
     /// Time at which the schedule wanted the call to begin.
     pub due: Nanos,

@@ -40,7 +40,7 @@ pub fn grouped(x: f64) -> String {
     text
 }
 
-/// A count: `27,000`.
+/// Formats a count: `27,000`.
 pub fn count(n: u64) -> String {
     grouped(n as f64)
 }

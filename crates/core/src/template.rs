@@ -22,9 +22,9 @@ pub enum Piece<'t> {
     Uuid,
     /// A random whole number.
     Rand {
-        /// The smallest number.
+        /// The smallest possible number.
         from: u64,
-        /// The largest number.
+        /// The largest possible number.
         to: u64,
     },
     /// A field of a row, by the name of its column.

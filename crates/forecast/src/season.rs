@@ -74,7 +74,7 @@ pub(crate) fn decompose(values: &[f64], periods: &[usize]) -> (Vec<Season>, Vec<
             let seasons = components.map(|(component, period)| Season { pattern: pattern(component, *period) });
             (seasons.collect(), fitted.remainder().to_vec())
         }
-        // This happens if `periods` is empty.
+        // MSTL fails if `periods` is empty.
         Err(_) => (Vec::new(), Vec::new()),
     }
 }

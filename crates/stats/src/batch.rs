@@ -185,7 +185,7 @@ mod tests {
     fn values_that_resemble_their_neighbours_widen_the_interval() {
         let (mut alike, mut mixed) = (BatchMeans::new(), BatchMeans::new());
         for i in 0..10_000_u64 {
-            // Both have the same values: in one long wave, and in quick alternation.
+            // Both series have the same values: in one long wave, and in quick alternation.
             alike.record(Nanos::from_millis(i), Nanos(if i / 2_500 % 2 == 0 { 1_000 } else { 3_000 }));
             mixed.record(Nanos::from_millis(i), Nanos(if i % 2 == 0 { 1_000 } else { 3_000 }));
         }

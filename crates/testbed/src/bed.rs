@@ -30,11 +30,11 @@ pub struct Bed {
 pub struct TestbedResults {
     /// The properties of the network.
     pub shape: testbed::Shape,
-    /// Results of the server.
+    /// The server, with the counts of its packets.
     pub server: testbed::Host,
-    /// Results of each client, in order.
+    /// The clients in order, with the counts of their packets.
     pub clients: Vec<testbed::Client>,
-    /// Results of the router.
+    /// The performance of the router.
     pub router: testbed::Router,
 }
 

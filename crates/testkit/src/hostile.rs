@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-/// One way to misbehave.
+/// One kind of hostile behaviour.
 #[derive(Clone, Debug)]
 pub struct Hostile {
     /// Description of the behaviour, for messages.
@@ -78,7 +78,7 @@ impl HostileServer {
     }
 }
 
-/// All behaviours; there are more than a hundred.
+/// All hostile behaviours: more than a hundred.
 pub fn hostile_behaviours() -> Vec<Hostile> {
     let mut all = answers_and_ends();
     all.extend(before_the_request());

@@ -38,7 +38,7 @@ pub struct Forecasted {
 pub struct Limit {
     /// Arrivals per second.
     pub rate: f64,
-    /// What happens at this rate.
+    /// Explanation of what happens at this rate, for people.
     pub reason: String,
 }
 

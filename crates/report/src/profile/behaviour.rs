@@ -62,7 +62,7 @@ pub(super) fn times(profile: &Profile) -> String {
     if rows.is_empty() { String::new() } else { distributions("times", &rows) }
 }
 
-/// Sessions of clients.
+/// Figures of the sessions of clients.
 pub(super) fn sessions(profile: &Profile) -> String {
     let Some(sessions) = &profile.sessions else { return String::new() };
     let Sessions { gap_s, burst_gap_s, .. } = sessions;

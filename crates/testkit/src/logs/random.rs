@@ -39,7 +39,7 @@ impl Random {
             return self.pareto(133_000.0, 1.1).min((1_u64 << 30) as f64) as u64;
         }
         loop {
-            // This is the method of Box and Muller (1958).
+            // A normally distributed number by the method of Box and Muller (1958).
             let normal = (-2.0 * (1.0 - self.unit()).ln()).sqrt() * (std::f64::consts::TAU * self.unit()).cos();
             let bytes = (9.357 + 1.318 * normal).exp();
             if bytes < 133_000.0 {
