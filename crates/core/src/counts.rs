@@ -35,8 +35,8 @@ pub struct Counts {
     /// before. Usually, the server closed it while the request was on its way. Left out if zero.
     #[serde(default, skip_serializing_if = "is_default")]
     pub closed_on_reuse: u64,
-    /// Number of retries of calls that ended as in `closed_on_reuse` (`--retry-closed`). A call whose retry was answered
-    /// does not count as `reset`. Left out if zero.
+    /// Number of retries of calls that ended as in `closed_on_reuse` (`--retry-closed`). A call whose retry was
+    /// answered does not count as `reset`. Left out if zero.
     #[serde(default, skip_serializing_if = "is_default")]
     pub retried_closed: u64,
     /// Calls without a complete response within the response timeout.

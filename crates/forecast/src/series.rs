@@ -109,8 +109,8 @@ impl Series {
         Ok(())
     }
 
-    /// Reads a history: two columns, time and value, with or without a header (CSV, or separated by tabs or semicolons), or
-    /// a JSON array of `[time, value]` or `{"time": …, "value": …}`.
+    /// Reads a history: two columns, time and value, with or without a header (CSV, or separated by tabs or
+    /// semicolons), or a JSON array of `[time, value]` or `{"time": …, "value": …}`.
     ///
     /// Times are parsed like [`Timestamp`]. A line without a value is a missing step. Without a `zone`, days follow the
     /// offset from UTC in the times, or UTC if there is none. If the offsets differ, that of the latest time is used.

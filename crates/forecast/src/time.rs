@@ -134,8 +134,8 @@ impl Written {
 
 impl FromStr for Written {
     type Err = ParseTimestampError;
-    /// Parses a date, a date and a time of day (with or without seconds, fractions and an offset from UTC), or seconds or
-    /// milliseconds since 1970. Fractions are cut off.
+    /// Parses a date, a date and a time of day (with or without seconds, fractions and an offset from UTC), or seconds
+    /// or milliseconds since 1970. Fractions are cut off.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let text = text.trim();
         let number = text.split_once('.').filter(|(_, rest)| rest.bytes().all(|b| b.is_ascii_digit()));

@@ -1,8 +1,8 @@
 //! Figures of httperf's report that Records do not contain (Mosberger & Jin 1998, Figure 1; httperf(1), "OUTPUT"):
 //! lifetimes of connections, bytes of heads and contents, and lengths of sessions.
 //!
-//! If requested, this observer runs in addition to the [`Collector`](crate::Collector). Its memory grows only with the number of
-//! concurrent sessions.
+//! If requested, this observer runs in addition to the [`Collector`](crate::Collector). Its memory grows only with the
+//! number of concurrent sessions.
 
 use crate::distribution::Distribution;
 use crate::reply_rate::ReplySampler;

@@ -38,7 +38,7 @@ impl State {
     }
 }
 
-/// Three runs of the recursion: on the series from a state of zero, and on zeros from a level of 1 and from a slope of 1.
+/// Three runs of the recursion: on the series from a state of zero, on zeros from level 1, and on zeros from slope 1.
 /// The run from any initial level and slope is a linear combination of these.
 pub(super) struct Pass {
     /// The end states of the three runs.
