@@ -192,7 +192,7 @@ pub struct Arrivals {
     pub by_weekday_and_hour: Vec<Vec<f64>>,
 }
 
-/// Sizes of answers, in bytes.
+/// The distribution of the sizes of answers, in bytes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sizes {
     /// Number of answers with a body.
